@@ -1,4 +1,4 @@
-/** The pages have one brand: the example dapp carries copies, since it is a project of its own. */
+/** The pages share one brand. The example dapp has copies of it, since it is a project of its own. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

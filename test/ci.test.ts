@@ -1,4 +1,4 @@
-/** `.ci/run`: what it installs on a machine that lacks it. */
+/** `.ci/run` installs what a machine lacks. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ beforeEach(() => {
 const addProgram = (name: string, text = '') =>
   writeFileSync(join(folder, 'bin', name), `#!/bin/bash\n${text}\n`, { mode: 0o755 });
 
-/** Runs `have` where nothing but the fakes is installed. */
+/** Runs `have` on a machine where only the fakes are installed. */
 function have(...args: string[]) {
   const script = [...FUNCTIONS, 'have "$@"'].join('\n');
   const { status, stdout } = spawnSync('/bin/bash', ['-euc', script, 'bash', ...args], {
@@ -34,7 +34,7 @@ function have(...args: string[]) {
 
 const APT = ['apt-get update -qq', 'apt-get install -qq -y buildah xz-utils'];
 
-test('installs nothing where every program and file is there', () => {
+test('installs nothing if every program and file is there', () => {
   addProgram('buildah');
   addProgram('xz');
   expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: true, calls: [] });

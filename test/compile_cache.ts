@@ -1,5 +1,5 @@
 /**
- * Environment of a Node process that inherits none: the folder with the modules that other processes
- * compiled.
+ * Environment variable for Node processes that inherit none. It names the folder with modules that other
+ * processes have compiled.
  */
 export const COMPILE_CACHE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' };

@@ -1,4 +1,4 @@
-/** The examples are projects of their own: what their lockfiles have is what this repository has. */
+/** The examples are projects of their own. Their lockfiles have the same versions as this repository. */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,9 @@ const LIBRARY = 'node_modules/sui-enclave';
 const library = read('src/library/package.json');
 const locked: Readonly<Record<string, Locked>> = read('package-lock.json').packages;
 const nameOf = (path: string) => path.replace(/^.*node_modules\//, '');
-/** The versions of a package in this repository: npm may nest one below another. */
+/**
+ * Returns the versions of a package in this repository, since npm may nest one version below another package.
+ */
 const versionsHere = (name: string) =>
   Object.entries(locked).flatMap(([path, { version }]) => (nameOf(path) === name ? [version] : []));
 

@@ -21,10 +21,10 @@ test('make help lists every target with a line from its comment', () => {
   expect(targets).toContain('test');
 });
 
-test('there are few things to type, each in one way', () => {
+test('there are few commands to type, and one way to type each', () => {
   expect(targets.length).toBeLessThanOrEqual(30);
   expect(Object.keys(scripts).length).toBeLessThanOrEqual(25);
-  // `npm run dev` is for those who expect it of a package.
+  // Many developers expect `npm run dev` of a package.
   const repeated = Object.keys(scripts).filter((name) => name !== 'dev' && Object.hasOwn(COMMANDS, name));
   expect(repeated).toEqual(['test']);
 });

@@ -1,4 +1,4 @@
-/** Tests that the cache of the tests' Move compiler depends on everything that the compiler reads. */
+/** The cache of the tests' Move compiler depends on everything that the compiler reads. */
 import { expect, test, vi } from 'vitest';
 import { dumpMovePackage } from './move_compiler.ts';
 
@@ -26,7 +26,7 @@ async function compile(value: number, ownValue: number) {
   return JSON.stringify(result);
 }
 
-test('a result is taken again for the same sources of package and dependency, and for no others', async () => {
+test('a result is reused for the same sources of package and dependency, and for no others', async () => {
   const first = await compile(1, 1);
   const results = [await compile(1, 1), await compile(2, 1), await compile(1, 7), await compile(1, 1)];
   expect(results[0]).toBe(first);
@@ -34,7 +34,7 @@ test('a result is taken again for the same sources of package and dependency, an
   expect(new Set(results).size).toBe(3);
 });
 
-test('a failure is the compiler’s, each time', async () => {
+test('a failure is not kept: the compiler runs each time', async () => {
   const broken = { files: { 'Move.toml': manifest('app'), 'sources/app.move': 'module app::app' } };
   for (let time = 0; time < 2; time += 1) {
     expect(await dumpMovePackage({ ...broken, network: 'testnet' })).toHaveProperty('error');

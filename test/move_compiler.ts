@@ -1,7 +1,7 @@
 /**
- * The Move compiler's npm package, for tests: they compile the same few packages hundreds of times, each time
- * for half a second. A result is kept in build/test/move, and taken again if the compiler, the package, the
- * options and all that the fetcher gives are the same.
+ * Replaces the Move compiler's npm package in tests, which compile the same few packages hundreds of times,
+ * each time for half a second. Results are kept in build/test/move. One is reused if the compiler, the
+ * package, the options and all answers of the fetcher are the same.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ type Input = Parameters<typeof builder.dumpMovePackage>[0];
 type Result = Awaited<ReturnType<typeof builder.dumpMovePackage>>;
 type Fetcher = NonNullable<Input['fetcher']>;
 
-/** One of the fetcher, and the digest of its answer. */
+/** A call of the fetcher, and the digest of its answer. */
 interface Call {
   readonly method: 'fetch' | 'fetchFile' | 'fetchLocal';
   readonly args: readonly unknown[];
@@ -35,30 +35,30 @@ const { version } = JSON.parse(
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** `dumpMovePackage` loads the compiler itself, if no result is there. */
+/** Does nothing: `dumpMovePackage` loads the compiler itself if it has no result. */
 export async function initMovePackageBuilder(): Promise<void> {}
 
 export async function dumpMovePackage({ fetcher, ...input }: Input): Promise<Result> {
   const path = join(FOLDER, `${digest([version, input])}.json`);
-  const kept = read(path);
-  for (const { calls, result } of kept) if (await answersAsBefore(fetcher, calls)) return result;
+  const recordedCompilations = read(path);
+  for (const { calls, result } of recordedCompilations) if (await answersAsBefore(fetcher, calls)) return result;
 
   const calls: Call[] = [];
   const result = await builder.dumpMovePackage({
     ...input,
     ...(fetcher !== undefined && { fetcher: recorded(fetcher, calls) }),
   });
-  // An error may be for a fetcher that failed, of which nothing is recorded.
-  if (!('error' in result)) write(path, [...kept, { calls, result }]);
+  // An error may come from a fetcher that failed, of which nothing is recorded.
+  if (!('error' in result)) write(path, [...recordedCompilations, { calls, result }]);
   return result;
 }
 
-/** One for each set of answers. */
+/** Reads the results of an input: one for each set of the fetcher's answers. */
 function read(path: string): readonly Compilation[] {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
 }
 
-/** Renames the complete file, since another process may read or write it. */
+/** Writes a new file and renames it, since another process may read or write it. */
 function write(path: string, compilations: readonly Compilation[]): void {
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(`${path}.${process.pid}`, JSON.stringify(compilations));
@@ -70,7 +70,7 @@ async function call(fetcher: Fetcher, method: Call['method'], args: readonly unk
   return await answer.apply(fetcher, [...args]);
 }
 
-/** The commit of a revision is known once it is fetched. */
+/** Computes the digest of a fetched content and its commit, which is known once the revision is fetched. */
 const answerDigest = (fetcher: Fetcher, [url, revision]: readonly unknown[], content: unknown) =>
   digest([content, fetcher.getResolvedSha(String(url), String(revision))]);
 
@@ -82,7 +82,7 @@ async function answersAsBefore(fetcher: Fetcher | undefined, calls: readonly Cal
     }
     return true;
   } catch {
-    // The compiler gets this failure, too.
+    // The compiler will get this failure too.
     return false;
   }
 }

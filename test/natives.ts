@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Compiles by make, before any test, the changed parts of the programs that tests run natively. */
+/** Has make compile, before any test, the changed parts of the programs that tests run natively. */
 export function setup(): void {
   if (process.platform === 'linux')
     make('-j2', 'build/test/init', 'build/test/relay', 'build/test/nsm_driver.so');
@@ -11,7 +11,7 @@ export function make(...args: string[]): void {
   execFileSync('make', ['--quiet', ...args], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     stdio: 'inherit',
-    // Not those of a make that runs the tests.
+    // The variables of a make that runs the tests do not belong here.
     env: { ...process.env, MAKEFLAGS: '' },
   });
 }

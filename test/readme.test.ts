@@ -1,4 +1,6 @@
-/** Paths, links and commands of every page exist. The tables of settings and errors: test/scripts/docs. */
+/**
+ * Paths, links and commands of every page exist. test/scripts/docs tests the tables of settings and errors.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,7 +16,7 @@ const matches = (text: string, pattern: RegExp) => [
 
 const pages = globSync(['*.md', '{src,examples,scripts,deploy,enclave,move,test}/**/*.md'], {
   cwd: root,
-  // The circuit's tools.
+  // The circuit's tools are installed in these folders.
   exclude: ['**/node_modules/**'],
 }).sort();
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
@@ -25,17 +27,17 @@ const targets = [...read('Makefile').matchAll(/^([a-z][\w-]*(?: [a-z][\w-]*)*):(
 describe.each(pages)('%s', (page) => {
   const text = read(page);
 
-  test('names folders and files that are there', () => {
-    // A placeholder, or what the page has its reader write.
+  test('names folders and files that exist', () => {
+    // An example is a placeholder, or a file that the page has its reader write.
     const printed = matches(text, /^`([\w./]+)` [^\n]*:$/gm);
     const isExample = (path: string) => printed.includes(path) || /price|stocks|salt\/server\.env/.test(path);
     for (const path of matches(text, /(?:`|\()((?:src|test|scripts|deploy|move|enclave)\/[\w./]*\w)/g)) {
-      // Of the text src/apps/<name>, the part before the placeholder.
+      // For src/apps/<name>, the path is the part before the placeholder.
       if (!isExample(path)) expect(existsSync(join(root, path)), path).toBe(true);
     }
   });
 
-  test('links to pages and headings that are there', () => {
+  test('links to pages and headings that exist', () => {
     for (const link of matches(text, /\]\(((?!https?:)[^)\s]+)\)/g)) {
       const [path = '', heading] = link.split('#');
       const target = path === '' ? page : join(dirname(page), path);
@@ -44,7 +46,7 @@ describe.each(pages)('%s', (page) => {
     }
   });
 
-  // The changelog names those of its time.
+  // The changelog names the commands of its time.
   test.skipIf(page === 'CHANGELOG.md')('has commands that exist', () => {
     const { make, npm, program } = listCommands(text);
     for (const name of program) expect(COMMANDS, name).toHaveProperty([name.replaceAll('-', '_')]);
@@ -53,7 +55,7 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
-/** Headings of a page as GitHub makes anchors of them. */
+/** Returns the anchors that GitHub makes of a page's headings. */
 function readHeadings(page: string): string[] {
   return matches(read(page), /^#+ (.+)$/gm).map((heading) =>
     heading
@@ -63,7 +65,7 @@ function readHeadings(page: string): string[] {
   );
 }
 
-/** The make targets, npm scripts and commands of the program that a page has its reader run. */
+/** Lists the make targets, npm scripts and commands of the program that a page has its reader run. */
 function listCommands(text: string): { make: string[]; npm: string[]; program: string[] } {
   const shell = matches(text, /^ *```sh\n(.*?)^ *```$/gms).join('\n');
   const spans = matches(text.replace(/^ *```.*?^ *```$/gms, ''), /`((?:make|npm|npx)\b[^`]*)`/g).join('\n');
@@ -78,14 +80,14 @@ function listCommands(text: string): { make: string[]; npm: string[]; program: s
   };
 }
 
-test('the commands of a page are those of its blocks and spans', () => {
+test('finds commands in the blocks and spans of a page', () => {
   const page =
     '`npm run types`, `npx --offline sui-enclave keep`, `make dev` and make image\n\n```sh\nnpm test   # npm run no\nnpm ci && make play\n```\n';
   expect(listCommands(page)).toEqual({ make: ['play', 'dev'], npm: ['types', 'test'], program: ['keep'] });
   expect(targets).toEqual(expect.arrayContaining(['dev', 'image', 'clean']));
 });
 
-test('CONTRIBUTING says of every dependency why it is there', () => {
+test('CONTRIBUTING gives a reason for every dependency', () => {
   const manifests = globSync(
     ['package.json', 'src/{*,apps/*,prover/circuit}/package.json', 'examples/*/package.json'],
     { cwd: root },

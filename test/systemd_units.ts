@@ -11,17 +11,17 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const systemdIsHere = spawnSync('systemd-analyze', ['--version']).status === 0;
 
 /**
- * Verifies units as if this clone were in /opt/sui-enclave.
+ * Has systemd verify units as if this clone were in /opt/sui-enclave.
  *
- * @param units their texts, by name
- * @returns the exit code of systemd-analyze, and what it has against them
+ * @param units the texts of the units, by name
+ * @returns the exit code of systemd-analyze, and its complaints
  */
 export function verifyUnits(
   units: Readonly<Record<string, string>>,
 ): [status: number | null, errors: string] {
   const folder = mkdtempSync(join(tmpdir(), 'units-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  // Where this clone is in a folder with a space in its name, the path of the link has none.
+  // The clone may be in a folder with a space in its name. The path of this link has none.
   const clone = join(folder, 'clone');
   symlinkSync(ROOT, clone);
   const files = Object.entries(units).map(([name, text]) => {

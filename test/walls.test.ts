@@ -1,6 +1,6 @@
 /**
- * The walls between the packages: ARCHITECTURE.md. Node, the compiler and the linter report none of the
- * breaches below; Biome reports an import of a package that is not declared.
+ * The walls between the packages, which ARCHITECTURE.md describes. Neither Node nor compiler nor linter
+ * reports the breaches below. Biome reports an import of a package that is not declared.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,7 +15,7 @@ interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly exports?: Readonly<Record<string, string>>;
-  /** Modules of the imports by condition. */
+  /** Modules of the package's `#` imports, by condition. */
   readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ interface Manifest {
 
 interface Package extends Manifest {
   readonly folder: string;
-  /** Its TypeScript, from the root. */
+  /** Paths of its TypeScript files, from the root. */
   readonly files: readonly string[];
 }
 
@@ -46,21 +46,21 @@ const ALTERNATIVES = {
 const FOR_NODE: readonly string[] = Object.values(ALTERNATIVES).map(([, forNode]) => forNode);
 
 /**
- * Returns whether a file may import packages for development: tests, fakes and calls of dapps, which no image
- * has.
+ * Returns whether a file may import packages for development. Such files are tests, fakes and calls of dapps,
+ * which no image contains.
  */
 const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|(stand_in|calls)\.ts$)/.test(file);
 
 const importsByFile = new Map<string, readonly string[]>();
 
-/** Lists the imports of a file, once, since many tests need them. */
+/** Lists the imports of a file. Keeps the list, since many tests need it. */
 function listImports(file: string): readonly string[] {
   const imports = importsByFile.get(file) ?? importsIn(read(file));
   importsByFile.set(file, imports);
   return imports;
 }
 
-/** The modules that a source imports, type-only and dynamic imports too. */
+/** Returns the modules that a source imports, also by type-only and dynamic imports. */
 function importsIn(source: string): string[] {
   const specifiers = source.matchAll(
     /^(?:import|export)\b(?:[^;'"]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm,
@@ -74,7 +74,7 @@ const findPackage = (specifier: string) =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 
-/** Imports that leave a package by a relative path, or name the package itself. */
+/** Returns the imports that leave a package by a relative path, or that name the package itself. */
 const breachesIn = (source: string, file: string, { folder, name }: Pick<Package, 'folder' | 'name'>) =>
   importsIn(source).filter((specifier) =>
     specifier.startsWith('.')
@@ -82,7 +82,7 @@ const breachesIn = (source: string, file: string, { folder, name }: Pick<Package
       : findPackage(specifier) === name,
   );
 
-/** The cycles of a graph: the nodes of each in order, one for each arrow that closes a cycle. */
+/** Returns the cycles of a graph, one for each arrow that closes a cycle: the nodes of each in order. */
 function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const cycles: string[] = [];
@@ -97,7 +97,7 @@ function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles;
 }
 
-/** The files that an import may mean, by conditions; none for a package of npm. */
+/** Returns the files that an import may mean, depending on conditions; none for a package of npm. */
 function resolveFiles(from: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(from), specifier)];
   if (specifier.startsWith('#')) {
@@ -110,7 +110,7 @@ function resolveFiles(from: string, specifier: string): string[] {
 }
 
 describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
-  test('imports nothing out of its folder by a relative path, and itself by no name', () => {
+  test('leaves its folder by no relative path, and does not import itself by name', () => {
     expect(files.length).toBeGreaterThan(0);
     const breaches = files.flatMap((file) =>
       breachesIn(read(file), file, manifest).map((specifier) => `${file} imports ${specifier}`),
@@ -124,7 +124,7 @@ describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
     expect(declared.filter((name) => byName.has(name) && !imported.has(name))).toEqual([]);
   });
 
-  test('exports modules that are there, and, but for the entries of the published ones, only what others import', () => {
+  test('exports modules that exist, and only what others import, except for entries of published packages', () => {
     const tests = globSync('test/{e2e,fixtures}/**/*.ts', { cwd: ROOT });
     const packages = PACKAGES.filter(({ name }) => name !== manifest.name).flatMap((item) => item.files);
     const importers = [...packages, ...tests];
@@ -139,7 +139,7 @@ describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
     }
   });
 
-  test('has the version of the repository, and packages of npm at the version of all', () => {
+  test('has the version of the repository, and each package of npm in the version of all', () => {
     expect(manifest.version).toBe(repository.version);
     const ranges = manifest.name === 'sui-enclave' ? {} : manifest.peerDependencies;
     for (const [name, version] of Object.entries({
@@ -158,11 +158,11 @@ test('Biome checks the dependencies of every application that declares its own',
   const checked = overrides.find((override) => JSON.stringify(override).includes('noUndeclaredDependencies'));
   const applications = PACKAGES.filter(({ folder }) => folder.startsWith('src/apps/'));
   expect(applications.length).toBeGreaterThan(0);
-  // The dependencies of any other are the repository's.
+  // The dependencies of all other applications are the repository's.
   expect(checked?.includes).toEqual(expect.arrayContaining(applications.map(({ folder }) => `${folder}/**`)));
 });
 
-test('the repository depends on the packages that it was asked to use, at the version of all', () => {
+test('the repository depends on the packages that it was asked to use, each in the version of all', () => {
   expect(Object.keys(repository.dependencies ?? {}).sort()).toEqual([
     ...[
       '@mysten/bcs',
@@ -183,12 +183,12 @@ test('the repository depends on the packages that it was asked to use, at the ve
   for (const [name, version] of Object.entries(all)) {
     if (!existsSync(join(ROOT, 'node_modules', name))) continue;
     const installed: string = JSON.parse(read(`node_modules/${name}/package.json`)).version;
-    // Grafana's writes a v before it.
+    // Grafana's version begins with a v.
     expect([name, version]).toEqual([name, installed.replace(/^v/, '')]);
   }
 });
 
-test('no package is installed a second time among those of a workspace', () => {
+test('no package is installed a second time in a workspace', () => {
   const { packages } = JSON.parse(read('package-lock.json')) as { packages: object };
   expect(Object.keys(packages).filter((path) => /^src\/.*\/node_modules\//.test(path))).toEqual([]);
 });
@@ -213,7 +213,7 @@ test.each([
 });
 
 describe('cycles', () => {
-  test('packages have none, even if what is for development counts', () => {
+  test('packages have none, even if imports for development count', () => {
     const graph = new Map(
       PACKAGES.map(({ name, dependencies, devDependencies }) => [
         name,
@@ -251,7 +251,7 @@ describe('cycles', () => {
 describe('the library, which runs in browsers too', () => {
   const { files = [], imports = {} } = byName.get('sui-enclave') ?? {};
 
-  test('imports nothing of Node, but for the one module that Node alone loads', () => {
+  test('imports no module of Node, except in one module that only Node loads', () => {
     const imported = files.flatMap((file) =>
       listImports(file).flatMap((item) => (item.startsWith('node:') ? `${file} imports ${item}` : [])),
     );
@@ -297,7 +297,7 @@ test('the HTTP service knows nothing of enclaves and of Sui', () => {
   );
 });
 
-test('an application imports one module of the server, and what is in an image imports no fake', () => {
+test('an application imports one module of the server, and the parts in an image import no fake', () => {
   for (const name of ['sui-enclave-weather', 'sui-enclave-salt']) {
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
     const imported = files.flatMap(listImports);
@@ -306,13 +306,13 @@ test('an application imports one module of the server, and what is in an image i
   }
 });
 
-test('the console uses nothing but what is published, and no package imports it', () => {
+test('the console uses only what is published, and no package imports it', () => {
   const files = byName.get('sui-enclave-console')?.files ?? [];
   const imported = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(imported).toContain('sui-enclave/attestation');
   expect(imported.filter((item) => !/^sui-enclave\/(attestation|client|sui)$/.test(item))).toEqual([]);
   expect(files.flatMap(listImports).filter((specifier) => specifier.startsWith('node:'))).toEqual(
-    // Its build.
+    // The console's build runs in Node.
     ['node:fs', 'node:path', 'node:url'],
   );
   const foreignFiles = PACKAGES.filter(({ name }) => name !== 'sui-enclave-console').flatMap(
@@ -357,7 +357,7 @@ test('the table of ARCHITECTURE.md says what each package imports', () => {
   expect(shown.sort()).toEqual(expected.sort());
 });
 
-test('no two modules of what runs as a service or in a dapp export the same name', () => {
+test('no two modules of services and of the library export the same name', () => {
   const modulesOf = new Map<string, string[]>();
   const files = PACKAGES.filter(({ folder }) =>
     /^src\/(library|service|server|prover|apps\/\w+)$/.test(folder),

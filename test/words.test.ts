@@ -16,20 +16,20 @@ const FILES = globSync(
     cwd: ROOT,
     exclude: [
       '**/{node_modules,generated,dist,build}/**',
-      // The rules quote what they exclude, and a release describes how it was.
+      // The rules quote the phrases that they exclude, and the changelog keeps the words of its time.
       '{CONTRIBUTING,CHANGELOG}.md',
       'test/words.test.ts',
-      // The text of a development key: another one would give the key, and all that it proves, another
-      // digest.
+      // The digest of a development key, and thus of everything that it proves, depends on the text of these
+      // files.
       'src/prover/native/internal/iden3/zkey.go',
       'src/toolchain/prover/artifacts.ts',
-      // What PCR1 measures.
+      // PCR1 measures these files.
       'enclave/init/**',
     ],
   },
 );
 const EXCLUDED = /\b(?:whoever|goes on|went on|(?:is|are) to be|so too|is no [a-z]+ (?:and|or) no)\b/i;
-/** Columns, as in .editorconfig. */
+/** Widest line, in columns, as in .editorconfig. */
 const MAX_COLUMNS = 110;
 
 const readLines = (file: string) => readFileSync(new URL(file, `file://${ROOT}`), 'utf8').split('\n');
@@ -43,7 +43,7 @@ test('no comment, text or page has an excluded phrase', () => {
 });
 
 test('no comment of TypeScript is wider than a line of code', () => {
-  // Not the docs of a Move module in a literal, which begin with three slashes.
+  // The docs of a Move module in a literal, which begin with three slashes, do not count.
   const isWide = (line: string) =>
     line.length > MAX_COLUMNS && /^\s*(?:\/\/(?!\/| biome-ignore)|\/?\*)/.test(line);
   const lines = FILES.filter((file) => /\.tsx?$/.test(file)).flatMap((file) =>

@@ -1,6 +1,6 @@
 /**
- * Checks the files of deploy/ for Compose and Kubernetes: no privileges, read-only keys, and time-outs that
- * fit together.
+ * Checks the files of deploy/ for Compose and Kubernetes: no privileges, read-only keys, and consistent
+ * time-outs.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -65,7 +65,7 @@ const findContainer = (name: string) =>
 const readEnvironment = (name: string): Settings =>
   Object.fromEntries(findContainer(name).env.map((entry) => [entry.name, entry.value]));
 
-/** The settings of each part, by the name of the way to run it. */
+/** Functions that read the settings of each part, by the name of the way to run it. */
 const ways: [string, (part: string) => Settings][] = [
   ['Compose', (part) => services[part]?.environment ?? {}],
   ['Kubernetes', readEnvironment],
@@ -74,10 +74,11 @@ const ways: [string, (part: string) => Settings][] = [
 describe.each(ways)('%s', (_way, readSettings) => {
   const seconds = (part: string, name: string) => Number(readSettings(part)[name]);
 
-  test('HAProxy gives up before the front end does, and a backend ends what nobody waits for', () => {
+  test('HAProxy gives up before the front end does, and a backend ends work that nobody waits for', () => {
     const patience = seconds('haproxy', 'QUEUE_SECONDS') + seconds('haproxy', 'PROOF_SECONDS');
     expect(patience).toBeLessThan(seconds('frontend', 'PROVER_TIMEOUT'));
-    // A proof takes 1.65 s on two cores. Who has a place at the front end waits long enough at HAProxy.
+    // A proof takes 1.65 s on two cores. A caller who has a place at the front end must wait long enough at
+    // HAProxy.
     expect(seconds('frontend', 'ANSWER_SECONDS')).toBeLessThanOrEqual(
       seconds('haproxy', 'QUEUE_SECONDS') + 1,
     );
@@ -110,7 +111,7 @@ test('the defaults of haproxy.cfg fit those of the front end, and every setting 
 describe.each(PARTS)('the %s in Compose', (part) => {
   const service = services[part] as ComposeService;
 
-  test('has no privileges, and nothing that it can write but tmpfs', () => {
+  test('has no privileges, and can write only to tmpfs', () => {
     expect(service).toMatchObject({
       read_only: true,
       cap_drop: ['ALL'],
@@ -137,7 +138,7 @@ describe.each(PARTS)('the %s in Kubernetes', (part) => {
   const pod = find('Deployment', part).spec.template.spec;
   const container = findContainer(part);
 
-  test('has no privileges, no token of the cluster, and nothing that it can write but memory', () => {
+  test('has no privileges, no token of the cluster, and can write only to memory', () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -176,7 +177,7 @@ describe.each(PARTS)('the %s in Kubernetes', (part) => {
 });
 
 describe('the backends in Kubernetes', () => {
-  test('are found by DNS, scaled by CPU, and no more than HAProxy has room for', () => {
+  test('are found by DNS, scaled by CPU, and at most as many as HAProxy has room for', () => {
     expect(find('Service', 'backend').spec.clusterIP).toBe('None');
     const { spec } = find('HorizontalPodAutoscaler', 'backend');
     expect(spec.metrics[0].resource.name).toBe('cpu');

@@ -1,6 +1,6 @@
 /**
- * The systemd units of the proving service: they start what is there, with the restrictions of the other
- * units.
+ * The systemd units of the proving service: the programs that they start exist, and have the restrictions of
+ * the other units.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { systemdIsHere, verifyUnits } from '../systemd_units.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** Lines that take rights away. */
+/** Returns the lines that take rights away. */
 const restrictions = (unit: string) =>
   unit
     .split('\n')

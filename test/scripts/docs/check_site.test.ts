@@ -1,4 +1,4 @@
-/** The check at the end of `make docs`, on sites of two pages. */
+/** The check at the end of `make docs`, run on sites of two pages. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ function write(files: Readonly<Record<string, string>>): void {
   }
 }
 
-/** A page that the others link to, below its folder. */
+/** A page in a folder, and a file, for the links of another page. */
 const TARGET = {
   'pages/Target.html': '<h2 class="x" id="a-heading">A heading</h2><p id="it&#39;s">',
   'media/key.ts': '',

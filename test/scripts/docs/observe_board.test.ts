@@ -1,4 +1,4 @@
-/** The board that operators load is the one that the code makes. */
+/** The board that operators load is the one that the code generates. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { BOARD, boardJson } from '../../../scripts/docs/observe_board.ts';

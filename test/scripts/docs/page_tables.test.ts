@@ -1,4 +1,4 @@
-/** The tables of settings and errors in the READMEs are those of the code. */
+/** The tables of settings and errors in the READMEs are generated from the code. */
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

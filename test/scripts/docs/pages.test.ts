@@ -1,4 +1,4 @@
-/** The site that `make docs` writes has every page of the repository. */
+/** The site that `make docs` writes contains every page of the repository. */
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-/** The framework of the commands, and what holds for every one of them. */
+/** The framework of the commands, and rules for each of them. */
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -46,7 +46,10 @@ const main = command({
   chooseExit: (error) => (error instanceof RefusedError ? 3 : undefined),
 });
 
-/** A process that asks, run as its arguments say. @param input what a person types */
+/**
+ * Runs a process that asks a question, by the command line that `run` returns. @param input the text that a
+ * person types
+ */
 function asking(run: (program: string) => string[], input: string) {
   const module = new URL('../../../src/cli/command.ts', import.meta.url).href;
   const program = `import { runAsProcess } from '${module}'; await runAsProcess(async (argv, env, io) => { if (!io.ask) return 9; io.log('[' + (await io.ask('Sure? ')) + ']'); return 0; })`;
@@ -55,9 +58,9 @@ function asking(run: (program: string) => string[], input: string) {
 }
 
 describe('a command', () => {
-  // util-linux, which every Linux has.
+  // The program `script` is part of util-linux, which every Linux has.
   test.runIf(process.platform === 'linux').each([
-    // The terminal's echo comes before the question or after it.
+    // The terminal echoes the answer before the question or after it.
     ['yes\n', /Sure\? (yes\r\n)?\[yes\]/],
     ['\x04', /Sure\? \[\]/],
   ])('asks on a terminal, and reads %j', (typed, answer) => {
@@ -65,7 +68,7 @@ describe('a command', () => {
     expect([status, stdout]).toEqual([0, expect.stringMatching(answer)]);
   });
 
-  test('has nobody to ask where its input is not a terminal', () => {
+  test('asks nobody if its input is not a terminal', () => {
     expect(asking((program) => ['sh', '-c', program], 'yes\n').status).toBe(9);
   });
 
@@ -104,7 +107,7 @@ describe('a command', () => {
     expect(JSON.parse(stdout)).toMatchObject({ positionals: ['-5', '-.5'], tag: ['-1st'] });
   });
 
-  test('explains its use by --help, whatever else it is given', async () => {
+  test('explains its use by --help, even with other arguments', async () => {
     for (const argv of [['--help'], ['-h'], ['--bogus', '--help'], ['1', '2', '3', '--help']]) {
       expect(await call(main, argv)).toEqual({
         status: 0,
@@ -134,7 +137,7 @@ example: npx --offline sui-enclave sample read --level 5
     [['a', '-x'], "Unknown option '-x'"],
     [['a', '--level'], "Option '--level <value>' argument missing"],
     [['a', '--json=1'], "Option '--json' does not take an argument"],
-  ])('names what is wrong with %j in a line, and where its help is', async (argv, message) => {
+  ])('reports in one line the mistake in %j, and how to get help', async (argv, message) => {
     expect(await call(main, argv)).toEqual({
       status: 2,
       stdout: '',
@@ -166,7 +169,7 @@ example: npx --offline sui-enclave sample read --level 5
     expect((await call(main, ['refuse'])).status).toBe(3);
   });
 
-  test('reports an error by its code, as JSON where asked, even for a mistake in the command line', async () => {
+  test('reports an error by its code, with --json as JSON, even for a mistake in the command line', async () => {
     expect(await call(main, ['refuse'])).toEqual({
       status: 3,
       stdout: '',
@@ -188,12 +191,12 @@ example: npx --offline sui-enclave sample read --level 5
     await expect(call(main, ['fault'])).rejects.toThrow(TypeError);
   });
 
-  test('has one error for its command line', () => {
+  test('has one error class for mistakes in its command line', () => {
     expect(new UsageError('give a or b')).toMatchObject({ code: 'USAGE', message: 'give a or b' });
   });
 });
 
-describe('what a command prints of others', () => {
+describe('a text of others that a command prints', () => {
   const hostile = 'one\u001b]0;x\u0007\u009b2J\u202e\u2028\rtwo\n\tthrée';
   const safe = 'one\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}\\u{2028}\\u{d}two\n\tthrée';
 
@@ -214,7 +217,7 @@ describe('what a command prints of others', () => {
   });
 });
 
-test('a file that is not there is named, with what writes it', async () => {
+test('the error for a missing file names it, and the command that writes it', async () => {
   const read = readFileArgument('/nowhere/nitro.pcrs', PCRS_HINT);
   await expect(read).rejects.toMatchObject({
     code: 'UNREADABLE_FILE',
@@ -225,7 +228,7 @@ test('a file that is not there is named, with what writes it', async () => {
 });
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-/** The path of a command from src/cli, as `callScript` takes it. */
+/** Returns the path of a command from src/cli, as `callScript` expects it. */
 const fromCli = (path: string) => relative('src/cli', path);
 
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
@@ -250,7 +253,7 @@ describe('the program', () => {
     expect(stderr).not.toMatch(/src\/(cli\/\w+|toolchain)\/|node_modules\/@mysten/);
   });
 
-  test('names its version and its Node, and Node and PCR1 of the images that it builds', async () => {
+  test('prints its version and its Node, and Node and PCR1 of the images that it builds', async () => {
     const { stdout, status } = await call(program, ['--version', '--json']);
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
@@ -266,7 +269,7 @@ describe('the program', () => {
     );
   });
 
-  test('explains a command by help too, and names one that it does not have', async () => {
+  test('explains a command by help too, and reports an unknown command', async () => {
     const { stdout } = await call(program, ['help', 'status']);
     expect(stdout).toMatch(/^usage: sui-enclave status /);
     const error = 'there is no command constructor. See sui-enclave --help';
@@ -287,7 +290,7 @@ describe('the program', () => {
       ['status', '--newtork', 'localnet'],
       "Unknown option '--newtork' (did you mean --network?). See sui-enclave status --help",
     ],
-  ])('asks whether another name was meant than %j', async (argv, error) => {
+  ])('suggests another name for %j', async (argv, error) => {
     expect(await call(program, argv)).toEqual({ status: 2, stdout: '', stderr: `USAGE: ${error}\n` });
   });
 
@@ -299,7 +302,7 @@ describe('the program', () => {
     },
   );
 
-  test.each(['.', 'src/library'])('is what npx runs in the folder %s of a clone', (folder) => {
+  test.each(['.', 'src/library'])('is the program that npx runs in the folder %s of a clone', (folder) => {
     const run = (...args: string[]) =>
       spawnSync('npx', ['--offline', 'sui-enclave', ...args], {
         cwd: join(ROOT, folder),
@@ -309,12 +312,12 @@ describe('the program', () => {
       status: 0,
       stdout: expect.stringContaining('"pcr1"'),
     });
-    // Of the folder in which it was typed.
+    // Relative paths start in the folder where the command was typed.
     expect(run('verify', '--file', 'package.json', '--pcrs', 'none.pcrs').stderr).toContain('none.pcrs');
     expect(realpathSync(join(ROOT, 'node_modules/.bin/sui-enclave'))).toBe(join(ROOT, 'src/cli/bin.cjs'));
   });
 
-  test('is what npm and make run of src/cli', () => {
+  test('is the only part of src/cli that npm and make run', () => {
     const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');
     const lines = [...Object.values(scripts), ...makefile.split('\n')];
     const run = lines.flatMap((line) => [
@@ -332,18 +335,18 @@ describe.each(Object.keys(COMMANDS))('%s', (name) => {
   test('explains its use by its name in the program', async () => {
     const { status, stdout } = await call(program, [name, '--help']);
     expect([status, stdout.split(' ').slice(0, 3)]).toEqual([0, ['usage:', 'sui-enclave', name]]);
-    // Every option is followed by a gap, however long its value's name is.
+    // A gap follows every option, even if its value has a long name.
     const options = stdout.split('\n').filter((line) => line.startsWith('  --'));
     for (const line of options) expect(line).toMatch(/^ {2}--[\w-]+( <[^>]+>)? {2,}\S/);
     expect(await call(program, [name, '-h'])).toEqual({ status: 0, stdout, stderr: '' });
   });
 
-  test.skipIf(COMMANDS[name]?.inClone)('names no file in its help that only a clone has', async () => {
+  test.skipIf(COMMANDS[name]?.inClone)('mentions no file in its help that only a clone has', async () => {
     const { stdout } = await call(program, [name, '--help']);
     expect(stdout).not.toMatch(/\w\.md\b|\b(src|scripts|enclave|deploy)\/[\w/]*\.\w/);
   });
 
-  test('has an example, of options that it has and arguments that it takes', async () => {
+  test('has an example with its own options and arguments', async () => {
     const { stdout } = await call(program, [name, '--help']);
     const [, example = ''] = /\nexample: npx --offline sui-enclave (.*)\n$/.exec(stdout) ?? [];
     const words = example.split(' ');
@@ -357,14 +360,14 @@ describe.each(Object.keys(COMMANDS))('%s', (name) => {
     expect(positionals.length).toBeGreaterThanOrEqual(Math.min(...required));
   });
 
-  test('ends with exit code 2 where its command line is wrong', async () => {
+  test('ends with exit code 2 if its command line is wrong', async () => {
     const { status, stdout, stderr } = await call(program, [name, '--bogus']);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toContain("Unknown option '--bogus'");
   });
 });
 
-/** Every module that makes a command, also those that only make runs. */
+/** Every module that defines a command, also those that only make runs. */
 const PROGRAMS = '{src/cli,src/toolchain,scripts}/**/*.ts';
 const MODULES = globSync(PROGRAMS, { cwd: ROOT }).filter(
   (path) =>
@@ -372,7 +375,7 @@ const MODULES = globSync(PROGRAMS, { cwd: ROOT }).filter(
     /^export const main = \w+\(/m.test(readFileSync(join(ROOT, path), 'utf8')),
 );
 
-/** They run inside the image's container, which has no other command. */
+/** Commands that run inside the image's container, where there is no other command. */
 const IN_CONTAINER = ['src/toolchain/image/bundle.ts', 'src/toolchain/image/ramdisks.ts'];
 
 test('every module with a command is in the program, or is a script of this repository', async () => {
@@ -416,12 +419,12 @@ test.each(SUI)('the help of %s lists the common options, and the exit codes', as
   const { stdout } = await callScript(fromCli(path), ['--help']);
   const signing = ['--address', '--keystore', '--gas-budget', '--unsigned'];
   for (const option of ['--network', '--rpc-url', '--dry-run', '--json']) expect(stdout).toContain(option);
-  // status signs nothing.
+  // `status` signs nothing.
   for (const option of signing) expect(stdout.includes(option)).toBe(!path.endsWith('/status.ts'));
   expect(stdout).toContain('exit codes:');
 });
 
-test('a process ends with the exit code of its command, even if something it started still runs', async () => {
+test('a process ends with the exit code of its command, even if a process that it started still runs', async () => {
   const { status, stdout, stderr } = await spawnScript('main.ts', [
     'status',
     '--config',

@@ -45,14 +45,14 @@ test.each([
   expect(() => parseWrk(report)).toThrow(message);
 });
 
-test('a fixed request needs no code of wrk that runs for each', () => {
+test('a fixed request needs no Lua code that wrk runs for each request', () => {
   expect(writeLuaScript({ path: '/' }, 'x')).toBe('');
   const fixed = writeLuaScript({ path: '/', bodies: ['{"a":"]] \\" \'"}'] }, 'x');
   expect(fixed).toContain('wrk.body = [==[{"a":"]] \\" \'"}]==]');
   expect(fixed).not.toContain('function');
 });
 
-/** A server on loopback that keeps the bodies it gets. */
+/** Starts a server on loopback that keeps the bodies that it gets. */
 async function listen(status = 200): Promise<{ origin: string; bodies: string[] }> {
   const bodies: string[] = [];
   const { origin, close } = await listenOnLoopback(async (request, response) => {
@@ -78,7 +78,7 @@ test.each(LOADS)('$name sends all bodies in turn, each with a string of its own'
   expect(new Set(places).size).toBe(bodies.length);
   for (const letter of ['a ', 'b ']) expect(places.some((place) => place.startsWith(letter))).toBe(true);
   expect(requests).toBeGreaterThan(0);
-  // Some were on their way at the end.
+  // Some requests were under way at the end.
   expect(bodies.length - requests).toBeLessThanOrEqual(2 * AMOUNT.connections);
   expect(perSecond).toBeGreaterThan(0);
   expect(p99Ms).toBeGreaterThanOrEqual(0);

@@ -7,7 +7,10 @@ import { benchPeers } from '../../../../scripts/check/bench/peers.ts';
 import { listenOnLoopback } from '../../../../src/testing/fakes.ts';
 import { startFakeWeatherApi } from '../../../../src/testing/weather_api.ts';
 
-/** Answers GET, asks the weather service by HTTPS for the rest, and tells what else it could reach. */
+/**
+ * Source of a peer: it answers GET, asks the weather service by HTTPS for all other requests, and writes
+ * which hosts it could reach.
+ */
 const PEER = `
 const { createServer } = require('node:http');
 const { writeFileSync } = require('node:fs');
@@ -21,7 +24,7 @@ createServer(async (request, response) => {
 }).listen(process.env.PORT, process.env.HOST);
 `;
 
-/** A load of one request. */
+/** Makes one request as a load. */
 const load: Load = async (origin, { path, bodies }) => {
   const [body] = bodies ?? [];
   expect((await fetch(origin + path, body === undefined ? {} : { method: 'POST', body })).status).toBe(200);
@@ -43,7 +46,7 @@ function writePeer(source: string) {
   return { bin, told: () => JSON.parse(readFileSync(join(folder, 'told.json'), 'utf8')) };
 }
 
-/** A port on which nobody listens. */
+/** A port on which no server listens. */
 const FREE_PORT = 9;
 
 async function ask(bin: string, port = FREE_PORT) {
@@ -76,7 +79,10 @@ test('a peer whose answer is an error is skipped for that request', async () => 
   });
 });
 
-/** A process that has ended but was not reaped yet has no command line any more. */
+/**
+ * Returns whether a process runs. A process that has ended but was not reaped yet has no command line any
+ * more.
+ */
 function isAlive(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`).length > 0;

@@ -33,7 +33,7 @@ describe('a target', () => {
     expect(isMet(memory)).toBe(false);
   });
 
-  test('of our own figure has nothing to do with the ratio', () => {
+  test('of our own figure does not depend on the ratio', () => {
     expect(isMet({ ...memory, ratio: 1 })).toBe(false);
   });
 
@@ -68,7 +68,7 @@ test('a row shows ours, the floor, the target and whether it is met', () => {
   expect(formatTable(toRows([share, memory]))).toContain('5500/s');
 });
 
-test('turns are compared by the median of their ratios, which a slow moment of the machine leaves alone', () => {
+test('turns are compared by the median of their ratios, which a slow moment of the machine does not change', () => {
   const cost = (perSecond: number) => ({ perSecond, p99: Number.NaN, cpu: 1 });
   const turns = [
     { ours: cost(50), floor: cost(100) },
@@ -77,7 +77,7 @@ test('turns are compared by the median of their ratios, which a slow moment of t
   ];
   const compared = compareRates({ name: 'warm', floorName: 'echo' }, turns, 0.5);
   expect(compared).toMatchObject({ ours: 5, floor: 100, ratio: 0.5 });
-  // A floor without connections has no latency.
+  // Without connections, a floor has no latency.
   expect(compared).not.toHaveProperty('p99');
   expect(isMet(compared)).toBe(true);
 });
@@ -89,7 +89,7 @@ describe('the chart', () => {
     for (const text of ['Load from wrk', 'warm', 'memory', '0.55', '3.00'])
       expect(svg).toContain(`>${text}<`);
     expect(svg.match(/height="14" fill="#[0-9a-f]{6}"/g)).toHaveLength(2);
-    // The target's mark is that of the ratio only.
+    // Only the ratio has a target mark in the chart.
     expect(svg.match(/width="2"/g)).toHaveLength(1);
   });
 

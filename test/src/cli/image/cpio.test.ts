@@ -9,7 +9,7 @@ const FILES = new Map([
 ]);
 
 describe('a ramdisk', () => {
-  test('holds the files in order, below their folders, without owner or time', () => {
+  test('contains the files in order, below their folders, without owner or time', () => {
     const archive = writeCpio(FILES, ['dev']);
     expect(readCpio(archive).map(({ path, mode, data }) => [path, mode.toString(8), String(data)])).toEqual([
       ['bin', '40755', ''],
@@ -19,11 +19,11 @@ describe('a ramdisk', () => {
       ['etc', '40755', ''],
       ['etc/hosts', '100644', '127.0.0.1 localhost\n'],
     ]);
-    // The first entry's user, group, number of links and time.
+    // These fields are the first entry's user, group, number of links and time.
     expect(archive.toString('latin1', 6 + 16, 6 + 48)).toBe('00000000000000000000000200000000');
   });
 
-  test('is the same whatever the order that files are given in', () => {
+  test('does not depend on the order of the given files', () => {
     const reversed = new Map([...FILES].reverse());
     expect(writeCpio(reversed, ['dev']).equals(writeCpio(FILES, ['dev']))).toBe(true);
   });
@@ -45,7 +45,7 @@ describe('a ramdisk', () => {
     );
   });
 
-  test('cut anywhere, or longer, is refused', () => {
+  test('is refused if it was cut anywhere, or is longer', () => {
     const archive = writeCpio(FILES);
     for (let length = 0; length < archive.length; length += 1) {
       expect(() => readCpio(archive.subarray(0, length)), `${length} bytes`).toThrow(

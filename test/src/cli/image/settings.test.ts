@@ -11,7 +11,7 @@ const SERVER_ENV = readFileSync(new URL('../../../../enclave/server.env', import
 const MANIFEST = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
 
 describe("the image's settings", () => {
-  test('start the server as in production, and lead each endpoint to a port of the parent', () => {
+  test('start the server as in production, and forward each endpoint to a port of the parent', () => {
     expect(
       makeSettings(MANIFEST, makeEnvironment('weather', MANIFEST, SERVER_ENV, false)),
     ).toBe(`env APP=weather
@@ -39,7 +39,7 @@ secrets
     );
   });
 
-  test("hold the application's own ones, whatever is in their values", () => {
+  test("contain the application's own settings, with any values", () => {
     const clients = 'SALT_CLIENTS=[{"issuer": "https://id.example.com", "a": "b=c # d"}]';
     expect(makeEnvironment('salt', MANIFEST, `${SERVER_ENV}\n# a comment\n${clients}\n`, false)).toContain(
       clients,
@@ -66,20 +66,20 @@ secrets
   });
 
   test.each(['NOTE="', 'NOTE=say "a" or "b"', 'NOTE=a#b', 'NOTE=#1', 'NOTE=["a", "b"]', 'API_KEYS=2'])(
-    'may have quotes and signs within: %s',
+    'may have quotes and special characters within a value: %s',
     (line) => {
       expect(makeEnvironment('weather', MANIFEST, `${SERVER_ENV}${line}\n`, false)).toContain(line);
     },
   );
 
-  test('never repeat a value that they refuse', () => {
+  test('are refused without repeating the value', () => {
     for (const line of ['API_KEY=hunter2', 'NOTE="hunter2"', 'NOTE=hunter2 # x', 'note=hunter2']) {
       expect(() => makeEnvironment('weather', MANIFEST, line, false)).toThrow(/^((?!hunter2).)*$/);
     }
   });
 });
 
-test('the names of endpoints lead to their bridges', () => {
+test('resolve the names of endpoints to their bridges', () => {
   expect(makeHosts(MANIFEST)).toBe(
     '127.0.0.1 localhost\n127.0.0.64 api.weatherapi.com\n127.0.0.65 example.org\n',
   );

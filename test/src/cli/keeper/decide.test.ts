@@ -54,7 +54,7 @@ const aged = { ...CONFIG, maxKeyAgeMs: BigInt(10 * HOUR) };
 const at = (hours: number) => ({ registeredAtMs: BigInt(NOW - hours * HOUR) });
 
 describe('registers', () => {
-  test('a key that is free, once, though two URLs lead to it', () => {
+  test('a key that is not registered, once, though it answers at two URLs', () => {
     expect(decided({ answers: [answer(1), answer(1, TWO), answer(2, TWO)] })).toMatchObject({
       actions: [`register ${ONE}`, `register ${TWO}`],
       codes: [],
@@ -72,13 +72,13 @@ describe('registers', () => {
     });
   });
 
-  test('a key of the version before at the present one, before its old registration is destroyed', () => {
+  test('a key of the previous version at the present version, before its old registration is destroyed', () => {
     const old = createEnclave(1);
     const { actions, silent } = decided({ config: updated, enclaves: [old], answers: [answer(1)] });
     expect([actions, silent]).toEqual([[`register ${ONE}`, `destroy ${old.id}`], []]);
   });
 
-  test('no old enclave is destroyed while an overlap has contracts accept it, to its last millisecond', () => {
+  test('nothing, and destroys no old enclave, while contracts accept it in an overlap, to the last millisecond', () => {
     const old = createEnclave(1);
     const at = (untilMs: number) => decided({ config: overlapping(untilMs), enclaves: [old] });
     expect(at(NOW + 1)).toMatchObject({ actions: [], accepted: [old] });
@@ -97,7 +97,7 @@ describe('registers', () => {
 });
 
 describe('destroys', () => {
-  test('what is stale, and everything of a retired config', () => {
+  test('stale enclaves, and all enclaves of a retired config', () => {
     const [old, fresh] = [createEnclave(1), createEnclave(2, { configVersion: 1n })];
     const enclaves = [old, fresh];
     expect(decided({ config: updated, enclaves }).actions).toEqual([`destroy ${old.id}`]);
@@ -107,7 +107,7 @@ describe('destroys', () => {
     ]);
   });
 
-  test('none that contracts accept, or whose key is merely too old', () => {
+  test('no enclave that contracts accept, and none whose key is merely too old', () => {
     expect(decided({ enclaves: [createEnclave(1)] })).toMatchObject({
       actions: [],
       codes: ['ENCLAVE_SILENT'],
@@ -119,7 +119,7 @@ describe('destroys', () => {
   });
 });
 
-test('does nothing where one register differs from the file', () => {
+test('does nothing if one register differs from the file', () => {
   for (const name of ['pcr0', 'pcr1', 'pcr2'] as const) {
     const image = { ...imageOf(0), [name]: imageOf(1)[name] };
     const config = { ...updated, image };
@@ -131,7 +131,7 @@ test('does nothing where one register differs from the file', () => {
 });
 
 describe('reports', () => {
-  test('why nothing at a URL is trusted, in one line', () => {
+  test('why it trusts nothing at a URL, in one line', () => {
     expect(decided({ answers: [failed('CLIENT_UNREACHABLE')] }).alerts).toEqual([
       { code: 'ENCLAVE_UNREACHABLE', subject: ONE, message: 'CLIENT_UNREACHABLE: why' },
     ]);
@@ -146,11 +146,11 @@ describe('reports', () => {
   ])('a key of %d of 10 hours: %j', (hours, codes) => {
     const enclaves = [createEnclave(1, at(hours))];
     expect(decided({ config: aged, enclaves, answers: [answer(1)] }).codes).toEqual(codes);
-    // Without a maximum no key is too old.
+    // Without a maximum age, no key is too old.
     expect(decided({ enclaves, answers: [answer(1)] }).codes).toEqual([]);
   });
 
-  test('an unregistered key whose document, or first one, is older than two hours', () => {
+  test('an unregistered key whose document, or first document, is older than two hours', () => {
     const key = toHex(createKey(1));
     const seenForMs = (ms: number) => new Map([[key, ms]]);
     expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR) }).codes).toEqual([]);

@@ -1,4 +1,7 @@
-/** Tests of when a keeper lists every registration again, and when it reads only the known ones. */
+/**
+ * A keeper lists every registration again after certain changes, and reads only the known registrations
+ * otherwise.
+ */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EnclaveList } from '../../../../src/cli/keeper/enclave_list.ts';
 import { connect } from '../../../../src/cli/sui/network.ts';
@@ -24,7 +27,7 @@ const register = async () => {
   return await fixture.chain.register(fixture.configId, fixture.capId, server.url);
 };
 
-/** Runs a round. @returns its reads, and whether it listed everything */
+/** Runs a round. @returns its reads, and whether it listed all registrations */
 async function read(version?: string) {
   const { client } = connect(undefined, fixture.chain.node.url);
   const { object } = await client.core.getObject({ objectId: fixture.configId });
@@ -41,7 +44,7 @@ async function read(version?: string) {
   };
 }
 
-test('an unchanged config is listed twice, and from then on costs one request, however many were registered', async () => {
+test('an unchanged config is listed twice, and from then on costs one request, even with many registrations', async () => {
   const ids = [await register(), await register(), await register()].sort();
   expect(await read()).toMatchObject({ ids, isListed: true });
   expect(await read()).toMatchObject({ ids, isListed: true });
@@ -50,14 +53,14 @@ test('an unchanged config is listed twice, and from then on costs one request, h
   }
 });
 
-test('a registration has it listed again, twice, since lists may lag', async () => {
+test('after a registration the config is listed twice again, since lists may lag', async () => {
   const first = await register();
   for (const isListed of [true, true, false]) expect(await read()).toMatchObject({ ids: [first], isListed });
   const ids = [first, await register()].sort();
   for (const isListed of [true, true, false]) expect(await read()).toMatchObject({ ids, isListed });
 });
 
-test('a destroyed enclave is seen without a list, which follows', async () => {
+test('a destroyed enclave is noticed without a list, which follows', async () => {
   const [first, second] = [await register(), await register()];
   await read();
   await read();
@@ -67,7 +70,7 @@ test('a destroyed enclave is seen without a list, which follows', async () => {
     expect(await read()).toMatchObject({ ...after, isListed });
 });
 
-test('an enclave that a node did not show for a moment is back in the next round', async () => {
+test('an enclave that a node hid for a moment is known again in the next round', async () => {
   const ids = [await register()];
   await read();
   await read();
@@ -84,13 +87,13 @@ test('an enclave that a node did not show for a moment is back in the next round
   expect(await read()).toMatchObject({ ids, destroyed: [], isListed: true });
 });
 
-test('it is listed again after an hour, after a change of the keeper, and where the node has no versions', async () => {
+test('the config is listed again after an hour, after a change by the keeper, and if the node has no versions', async () => {
   const ids = [await register()];
   await read();
   await read();
   now = HOUR - 1;
   expect(await read()).toMatchObject({ ids, isListed: false });
-  // It was listed last in the second round, at 0.
+  // The config was last listed in the second round, at 0.
   now = HOUR;
   expect(await read()).toMatchObject({ ids, isListed: true });
   expect(await read()).toMatchObject({ ids, isListed: false });
@@ -99,7 +102,7 @@ test('it is listed again after an hour, after a change of the keeper, and where 
   for (let round = 0; round < 3; round += 1) expect(await read('')).toMatchObject({ ids, isListed: true });
 });
 
-test('it is listed again after a failure', async () => {
+test('the config is listed again after a failure', async () => {
   const ids = [await register()];
   await read();
   await read();

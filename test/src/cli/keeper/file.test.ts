@@ -1,4 +1,4 @@
-/** `keeper.yaml`: what a file may have, and what is said of one that can't be used. */
+/** `keeper.yaml`: the content that it may have, and the errors for content that it may not have. */
 import { describe, expect, test } from 'vitest';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
 
@@ -18,7 +18,7 @@ const FILE = {
 const parse = (changes: object) =>
   parseKeeperFile(JSON.stringify({ ...FILE, ...changes }), '/etc/keeper.yaml');
 
-test('is read as it stands, with defaults for the rest', () => {
+test('is read as written, with defaults for missing settings', () => {
   expect(parse({})).toEqual({
     network: 'testnet',
     nodes: [],
@@ -45,7 +45,7 @@ test('is read as it stands, with defaults for the rest', () => {
   };
   expect(parse({ ...all, root: 'dev-root.pem' })).toMatchObject({
     nodes: ['https://node.example'],
-    // Relative to the file.
+    // The path is relative to the file.
     root: '/etc/dev-root.pem',
     intervalMs: 1000,
     maxPauseMs: 1000,
@@ -108,7 +108,7 @@ describe('is refused', () => {
     );
   });
 
-  test('where YAML has lost digits of an id without quotes', () => {
+  test('if YAML has lost digits of an id without quotes', () => {
     const yaml = JSON.stringify(FILE).replace(`"${FILE.config}"`, ` ${FILE.config}`);
     expect(() => parseKeeperFile(yaml, 'keeper.yaml')).toThrow('config must be a string, in quotes');
   });

@@ -1,6 +1,6 @@
 /**
- * Random histories: whatever happens, keepers end with the right enclaves registered, and never do what they
- * must not.
+ * Random histories. After each of them, keepers have registered the right enclaves, and have never done what
+ * they must not do.
  */
 import { fromHex, toHex } from '@mysten/sui/utils';
 import fc from 'fast-check';
@@ -26,7 +26,7 @@ const url = fc.constantFrom(...URLS);
 const image = fc.constantFrom(0, 1);
 const keeper = fc.constantFrom(0, 1);
 
-/** Events around the keepers. */
+/** Events in the surroundings of the keepers. */
 const happening = fc.oneof(
   { weight: 5, arbitrary: fc.record({ what: fc.constant('starts' as const), url, image }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('dies' as const), url }) },
@@ -50,14 +50,17 @@ const happening = fc.oneof(
 );
 type Happening = typeof happening extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Rare, as they end what can be observed. */
+/** Rare events, since they end the part of a history that can be observed. */
 const ending = fc.oneof(
   { weight: 12, arbitrary: fc.constant(null) },
   { weight: 1, arbitrary: fc.constant('retires' as const) },
   { weight: 1, arbitrary: keeper.map((revoked) => ({ revoked })) },
 );
 
-/** A round of one keeper, or of both at once with something in between, or a new file for one. */
+/**
+ * A step of a history: an event, a round of one keeper, a round of both at once with events in between, or a
+ * new file for one.
+ */
 const step = fc.oneof(
   { weight: 4, arbitrary: happening },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('round' as const), keeper }) },
@@ -113,7 +116,7 @@ class Keepers {
   readonly world = new Simulation();
   readonly #turn: () => Promise<unknown>;
   readonly #gasADay: bigint;
-  /** The image in each file. */
+  /** Image in the file of each keeper. */
   readonly files = [0, 0];
   readonly #keepers: Keeper[];
 
@@ -143,7 +146,7 @@ class Keepers {
     );
   }
 
-  /** The operator puts the config's registers into the file, and restarts the keeper. */
+  /** Acts as the operator who puts the config's registers into the file, and restarts the keeper. */
   correctFile(number: number): void {
     this.files[number] = this.world.config.image === imageOf(0) ? 0 : 1;
     this.#keepers[number] = this.#start(number);
@@ -154,7 +157,7 @@ class Keepers {
     this.world.now += INTERVAL_MS;
   }
 
-  /** Whether a keeper's file allows it to act. */
+  /** Returns whether a keeper's file allows it to act. */
   mayAct(number: number): boolean {
     return imageOf(this.files[number] ?? 0) === this.world.config.image;
   }
@@ -165,7 +168,7 @@ class Keepers {
   }
 }
 
-/** The ids of the living enclaves that have to be registered. */
+/** Returns the ids of the living enclaves that must be registered. */
 function listWanted({ config, processes, destroyed }: Simulation): string[] {
   return [...processes.values()]
     .filter(({ state, image: enclaveImage }) => state !== 'lying' && imageOf(enclaveImage) === config.image)
@@ -209,7 +212,7 @@ test('after any history, the living enclaves of the image are registered, and th
 
       const old = stale(world);
       const fresh = [...world.enclaves.keys()].filter((id) => !old.includes(id));
-      // Longer than any pause, and than the day of which the gas is bounded.
+      // The rounds last longer than any pause, and longer than the day whose gas is bounded.
       for (let round = 0; round < 6; round += 1) {
         world.now += 25 * 60 * MINUTE;
         await run(Promise.all([keepers.round(0), keepers.round(1)]));
@@ -226,7 +229,7 @@ test('after any history, the living enclaves of the image are registered, and th
   await fc.assert(history, { numRuns: SIMULATED });
 });
 
-/** The same against the model of a node, with servers of emulated enclaves. */
+/** Events of the same kind against the model of a node, with servers of emulated enclaves. */
 const stepOnTheModel = fc.oneof(
   { weight: 3, arbitrary: fc.record({ what: fc.constant('starts' as const), host: fc.nat(1) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('runs another image' as const), host: fc.nat(1) }) },
@@ -236,13 +239,13 @@ const stepOnTheModel = fc.oneof(
   { weight: 3, arbitrary: fc.record({ what: fc.constant('both' as const), host: fc.nat(1) }) },
 );
 
-test('against the model of a node, too', async () => {
+test('against the model of a node, the same holds', async () => {
   const history = fc.asyncProperty(
     fc.array(stepOnTheModel, { minLength: 3, maxLength: 7 }),
     async (steps) => {
       const fixture = await KeeperFixture.start();
       const { nsm, node } = fixture.chain;
-      // Where nothing listens. A restart has another URL here.
+      // At these URLs no server listens. A restart has another URL here.
       const urls = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
       const servers: (TestServer | undefined)[] = [undefined, undefined];
       const operators = [fixture.operator, await fixture.addOperator()];
@@ -273,7 +276,8 @@ test('against the model of a node, too', async () => {
       for (const { what: event, host } of steps) await events[event](host);
       const { configVersion } = await fixture.config();
       const before = await fixture.enclaves();
-      // A key that one of them was about to register when the other did is seen in the next round.
+      // If both keepers were about to register the same key, the one that came second notices it in the next
+      // round.
       await both();
       await both();
       const registers = fixture.chain.nsm.pcrsFile();
@@ -311,7 +315,7 @@ async function documentAt(enclaveUrl: string): Promise<AttestationDocument> {
   return decodeAttestation(fromHex(attestation));
 }
 
-/** As in a PCR file. */
+/** The image as in a PCR file. */
 function formatRegisters({ pcrs }: AttestationDocument): string {
   return [0, 1, 2].map((index) => `${toHex(pcrs.get(index) ?? new Uint8Array())} PCR${index}\n`).join('');
 }

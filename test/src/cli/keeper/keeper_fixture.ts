@@ -52,7 +52,7 @@ export class KeeperFixture {
     this.chain.close();
   }
 
-  /** Another keeper's key and registrar. */
+  /** Creates another keeper's key and registrar. */
   async addOperator(): Promise<Operator> {
     return await addOperator(this.chain, this.configId);
   }
@@ -65,7 +65,7 @@ export class KeeperFixture {
     return this.chain.node.ledger.executed.length;
   }
 
-  /** The content of a file for these URLs: JSON is YAML too. */
+  /** Returns the content of a file for these URLs. JSON is YAML too. */
   content(urls: readonly string[], { registrar } = this.operator): Record<string, unknown> {
     return {
       node: this.chain.node.url,
@@ -87,7 +87,7 @@ export class KeeperFixture {
     return path;
   }
 
-  /** Runs the command with a keeper's key alone. */
+  /** Runs the command with no key but the keeper's. */
   async run(path: string, args: readonly string[], { key } = this.operator): Promise<Result> {
     const result = await callScript('keeper/keep.ts', [path, ...args], {
       env: { SUI_PRIVATE_KEY: key.getSecretKey() },
@@ -96,7 +96,7 @@ export class KeeperFixture {
     return result;
   }
 
-  /** One round for these URLs. */
+  /** Runs one round for these URLs. */
   async once(
     urls: readonly string[],
     { operator = this.operator, args = [] as readonly string[], ...changes }: Once = {},
@@ -106,12 +106,12 @@ export class KeeperFixture {
     return { exit: status, ...JSON.parse(stdout) };
   }
 
-  /** The config on chain. */
+  /** Returns the config on chain. */
   async config(): Promise<EnclaveConfig> {
     return await readConfig(connect(undefined, this.chain.node.url).client, this.configId);
   }
 
-  /** The enclaves on chain. */
+  /** Returns the enclaves on chain. */
   async enclaves(): Promise<readonly Enclave[]> {
     const { client } = connect(undefined, this.chain.node.url);
     return (await listEnclaves(client, await this.config())).enclaves;
@@ -121,7 +121,7 @@ export class KeeperFixture {
     return (await this.enclaves()).map(({ id }) => id).sort();
   }
 
-  /** Makes all enclaves stale but the one at the URL, with the same registers. */
+  /** Makes all enclaves stale except the one at the URL, with the same registers. */
   async rotateTo(url: string): Promise<string> {
     const { chain, configId } = this;
     const files = ['--pcrs', chain.file('dev.pcrs'), '--root', chain.file('root.pem')];
@@ -133,7 +133,7 @@ export class KeeperFixture {
 interface Once {
   readonly operator?: Operator;
   readonly args?: readonly string[];
-  /** Properties of the file. */
+  /** Additional properties of the file. */
   readonly content?: object;
 }
 

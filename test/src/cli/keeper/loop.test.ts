@@ -19,7 +19,7 @@ const unread: Report = {
   hasFailed: true,
 };
 
-/** Runs rounds with these results, one after the other, and is stopped after the last. */
+/** Runs rounds with these results, one after the other, and stops the keeper after the last. */
 async function run(results: readonly (Report | Error)[]) {
   const stop = new AbortController();
   const lines: string[] = [];
@@ -48,7 +48,7 @@ async function run(results: readonly (Report | Error)[]) {
   return { lines, pauses, noted };
 }
 
-test('waits longer after each failure, expected or not, and hides what is not its own', async () => {
+test('waits longer after each failure, expected or not, and hides messages that are not its own', async () => {
   const fault = new Error('hunter2');
   const { pauses, lines, noted } = await run([quiet, unread, fault, unread, unread, quiet]);
   expect(pauses).toEqual([1000, 2000, 4000, 5000, 5000, 1000]);
@@ -92,7 +92,7 @@ describe('metrics', () => {
 
   const gas = { spent: () => 7n, left: () => 93n };
 
-  test('count rounds and what was done by this keeper, and have the last round', async () => {
+  test('count the rounds and actions of this keeper, and have the time of the last round', async () => {
     const metrics = new Metrics(gas);
     const done: Report['done'] = [
       { kind: 'register', subject: 'a', result: 'done' },

@@ -1,4 +1,4 @@
-/** Tests of the transactions that a lying node can make a keeper sign. */
+/** A lying node can make a keeper sign only a few transactions. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GasBudget, NO_RECORD } from '../../../../src/cli/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
@@ -18,12 +18,13 @@ import {
 
 const BUDGET = 50_000_000n;
 /**
- * For 5 transactions: in as many rounds and 2 more, a node that could get one in each round gets them all.
+ * Gas for 5 transactions. A node that could get one transaction in each round would get all of them in as
+ * many rounds and 2 more.
  */
 const GAS_A_DAY = 250_000_000;
 const MANY_ROUNDS = 7;
 const { signal } = new AbortController();
-// Many rounds, each with several requests.
+// The tests run many rounds, each with several requests.
 vi.setConfig({ testTimeout: 60_000 });
 
 let fixture: KeeperFixture;
@@ -40,7 +41,7 @@ const start = async () => {
   return server.url;
 };
 
-/** A keeper that runs without pauses. @param urls may change */
+/** Creates a keeper that runs without pauses. @param urls an array that the test may change */
 async function createKeeper(urls: readonly string[], content: object = {}) {
   const { chain, operator } = fixture;
   const yaml = {
@@ -56,7 +57,7 @@ async function createKeeper(urls: readonly string[], content: object = {}) {
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const world = await createWorld(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
   const keeper = new Keeper(world, { ...file, urls, random: () => 0, now: Date.now, clock });
-  /** Runs rounds. @returns the actions of each, and the codes of its alerts */
+  /** Runs rounds. @returns the actions of each round, and the codes of its alerts */
   const rounds = async (count: number) => {
     const reports = [];
     for (let round = 0; round < count; round += 1) {
@@ -69,7 +70,7 @@ async function createKeeper(urls: readonly string[], content: object = {}) {
   return { rounds, gas };
 }
 
-/** The node shows nothing that was registered, and every simulation succeeds. */
+/** Has the node hide all registrations, and lets every simulation succeed. */
 function hideEnclaves(): void {
   lying.lies.set('ListDynamicFields', noRegistrations);
   lying.lies.set('BatchGetObjects', noEnclaves);
@@ -86,14 +87,14 @@ test('a gas price that is too high is not signed', async () => {
     ]);
   }
   expect([lying.signed, gas.spent()]).toEqual([[], 0n]);
-  // The highest one that is.
+  // 3000 is the highest gas price that a keeper signs.
   lying.lies.set('SimulateTransaction', gasPrice(3000n));
   expect((await rounds(1))[0]?.done).toEqual(['done']);
   expect(lying.signed).toEqual([{ budget: BUDGET, price: 3000n }]);
 });
 
 describe('a node that hides what was registered', () => {
-  test('and says that nothing was charged gets one transaction, then an alert', async () => {
+  test('and claims that it charged no gas gets one transaction, then an alert', async () => {
     hideEnclaves();
     lying.lies.set('ExecuteTransaction', noGas);
     const { rounds, gas } = await createKeeper([await start()]);
@@ -104,7 +105,7 @@ describe('a node that hides what was registered', () => {
     expect(gas.spent()).toBe(BUDGET);
   });
 
-  test('and says each time that another keeper was faster, too', async () => {
+  test('and claims each time that another keeper was faster gets one transaction, then an alert', async () => {
     const url = await start();
     await fixture.once([url]);
     hideEnclaves();
@@ -136,7 +137,7 @@ describe('a node that hides what was registered', () => {
   });
 });
 
-test('a node that swallows transactions, and says that they were executed, gets one', async () => {
+test('a node that swallows transactions, and claims that they were executed, gets one', async () => {
   lying.swallows = true;
   const { rounds } = await createKeeper([await start()]);
   const [first, ...laterRounds] = await rounds(5);
@@ -145,7 +146,7 @@ test('a node that swallows transactions, and says that they were executed, gets 
   expect([lying.signed.length, await fixture.ids()]).toEqual([1, []]);
 });
 
-test('a node that says of each transaction that it was refused gets no more than gas_a_day', async () => {
+test('a node that claims that each transaction was refused gets no more than gas_a_day', async () => {
   fixture.chain.node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'no' });
   const { rounds, gas } = await createKeeper([await start()]);
   const codes = (await rounds(MANY_ROUNDS)).flatMap((round) => round.codes);
@@ -153,7 +154,7 @@ test('a node that says of each transaction that it was refused gets no more than
   expect([lying.signed.length, lying.signedMist, gas.left()]).toEqual([5, 250_000_000n, 0n]);
 });
 
-test('an honest node gets one transaction for each start, on any day without more than 5 of them', async () => {
+test('an honest node gets one transaction for each start, on any day with at most 5 starts', async () => {
   const urls = [await start(), await start()];
   const { rounds } = await createKeeper(urls);
   for (let starts = 0; starts < 3; starts += 1) {
@@ -175,7 +176,7 @@ test('an honest node is asked for every registration only after a change', async
 });
 
 describe('of two nodes', () => {
-  /** The first one sends. */
+  /** Node URLs in both orders. The keeper sends by the first one. */
   const ORDERS = [
     ['the first', (url: string) => [lying.url, url]],
     ['the second', (url: string) => [url, lying.url]],
@@ -183,7 +184,7 @@ describe('of two nodes', () => {
   const createNodes = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
   const host = () => new URL(lying.url).host;
 
-  test.each(ORDERS)('%s that agrees is not a hindrance', async (_which, order) => {
+  test.each(ORDERS)('%s that agrees does not keep it from registering', async (_which, order) => {
     const [old, restarted] = [await start(), await start()];
     await fixture.chain.register(fixture.configId, fixture.capId, old);
     await fixture.rotateTo(old);
@@ -196,7 +197,7 @@ describe('of two nodes', () => {
     expect(fixture.sent).toBe(sent + 2);
   });
 
-  test.each(ORDERS)('%s that hides what is registered has nothing signed', async (_which, order) => {
+  test.each(ORDERS)('%s that hides registrations gets no signature', async (_which, order) => {
     const url = await start();
     await fixture.once([url]);
     hideEnclaves();
@@ -215,7 +216,7 @@ describe('of two nodes', () => {
     expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
   });
 
-  test.each(ORDERS)('%s that shows another config has nothing signed', async (_which, order) => {
+  test.each(ORDERS)('%s that shows another config gets no signature', async (_which, order) => {
     const [url, next] = [await start(), await start()];
     const recorded: Uint8Array[] = [];
     lying.lies.set('BatchGetObjects', (answer) => {
@@ -237,14 +238,14 @@ describe('of two nodes', () => {
         },
       ]);
     }
-    // Once it has caught up, the change is made.
+    // Once the lying node shows the same config, the keeper makes the change.
     lying.lies.clear();
     expect((await rounds(1))[0]).toMatchObject({ done: ['done'], codes: [] });
     expect(fixture.sent).toBe(sent + 1);
   });
 
   test.each(ORDERS)(
-    '%s that is silent has nothing signed, and the keeper watches on',
+    '%s that is silent gets no signature, and the keeper continues to watch',
     async (_which, order) => {
       const [registered, restarted] = [await start(), await start()];
       await fixture.once([registered]);
@@ -265,7 +266,7 @@ describe('of two nodes', () => {
     },
   );
 
-  test('both silent are one alert', async () => {
+  test('both that are silent cause one alert', async () => {
     lying.silence = 'reset';
     fixture.chain.node.faults.set('BatchGetObjects', 'reset');
     const { rounds } = await createKeeper([await start()], createNodes(ORDERS[0][1]));

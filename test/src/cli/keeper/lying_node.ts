@@ -1,6 +1,5 @@
 /**
- * A Sui node that lies: a proxy on loopback in front of a model of a node, which changes the answers of its
- * methods.
+ * A Sui node that lies: a proxy on loopback in front of a model of a node. It changes the answers of methods.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +10,7 @@ import { onTestFinished } from 'vitest';
 import { frame, readMessage, trailer } from '../../../../src/devnet/grpc_web.ts';
 import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 
-/** Changes the message of an answer, in protobuf. An error of the node stays as it is. */
+/** Changes the message of an answer, in protobuf. An error of the node stays unchanged. */
 export type Lie = (answer: Uint8Array) => Uint8Array;
 
 /** Cost of a transaction that the node received, in MIST. */
@@ -21,11 +20,11 @@ export interface Signed {
 }
 
 export class LyingNode {
-  /** By the name of the method. */
+  /** Lies by the name of the method. */
   readonly lies = new Map<string, Lie>();
-  /** Every transaction that it was sent, signed. */
+  /** Transactions that it received with a signature. */
   readonly signed: Signed[] = [];
-  /** Whether it swallows transactions, and says that they were executed. */
+  /** Whether it swallows transactions, and claims that they were executed. */
   swallows = false;
   /** Failure of the node, if any: it ends connections, or leaves them without an answer. */
   silence: 'reset' | 'hang' | undefined;
@@ -41,7 +40,7 @@ export class LyingNode {
     if (this.swallows && name === 'ExecuteTransaction') this.#swallowed = executed(message);
     if (this.swallows && (name === 'ExecuteTransaction' || name === 'GetTransaction')) {
       response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
-      // The answers of both have the transaction in the same field.
+      // The answers of both methods have the transaction in the same field.
       return void response.end(Buffer.concat([frame(0, this.#swallowed), trailer(GrpcStatusCode.OK)]));
     }
     const answer = await fetch(this.#node.url + path, {
@@ -113,7 +112,7 @@ function executed(request: Uint8Array): Uint8Array {
   });
 }
 
-/** Changes the gas that effects have to nothing. */
+/** Changes the gas in the effects to nothing. */
 export const noGas: Lie = (answer) => {
   const response = GrpcTypes.ExecuteTransactionResponse.fromBinary(answer);
   const { effects } = response.transaction ?? {};
@@ -121,10 +120,10 @@ export const noGas: Lie = (answer) => {
   return GrpcTypes.ExecuteTransactionResponse.toBinary(response);
 };
 
-/** Leaves out every registration of a list. */
+/** Leaves every registration out of a list. */
 export const noRegistrations: Lie = () => GrpcTypes.ListDynamicFieldsResponse.toBinary({ dynamicFields: [] });
 
-/** Says of every enclave, and of every mark of a registration, that it does not exist. */
+/** Claims that no enclave, and no mark of a registration, exists. */
 export const noEnclaves: Lie = (answer) => {
   const { objects } = GrpcTypes.BatchGetObjectsResponse.fromBinary(answer);
   const error = { code: GrpcStatusCode.NOT_FOUND, message: 'Object not found', details: [] };
@@ -136,7 +135,7 @@ export const noEnclaves: Lie = (answer) => {
   });
 };
 
-/** Shows an object as another answer had it. */
+/** Shows an object as an earlier answer had it. */
 export function outdated(objectId: string, recorded: Uint8Array = new Uint8Array()): Lie {
   const isIt = ({ result }: GrpcTypes.GetObjectResult) =>
     result.oneofKind === 'object' && result.object.objectId === objectId;
@@ -149,7 +148,7 @@ export function outdated(objectId: string, recorded: Uint8Array = new Uint8Array
   };
 }
 
-/** Asks so much for a unit of gas, in MIST. */
+/** Asks this price for a unit of gas, in MIST. */
 export function gasPrice(price: bigint): Lie {
   return (answer) => {
     const response = GrpcTypes.SimulateTransactionResponse.fromBinary(answer);
@@ -159,7 +158,7 @@ export function gasPrice(price: bigint): Lie {
   };
 }
 
-/** Has simulations succeed, whatever the chain would say. */
+/** Lets simulations succeed, even where the chain would refuse the transaction. */
 export function simulateHonestly(node: LoopbackNode): void {
   const { executor } = node;
   const blind = executor.over(node.ledger);

@@ -1,4 +1,4 @@
-/** The file with what a keeper signed, over restarts of its process. */
+/** The file with the transactions that a keeper signed, over restarts of its process. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ beforeEach(() => {
 
 const content = () => JSON.parse(readFileSync(path, 'utf8'));
 
-test('is made if there is none, for its user alone', () => {
+test('is created if it is missing, for its user alone', () => {
   expect(openRecord(path).signed).toEqual([]);
   expect([content(), statSync(path).mode & 0o777]).toEqual([{ signed: [] }, 0o600]);
 });
@@ -56,7 +56,7 @@ describe('is refused', () => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
-  test('where it can not be read or written', () => {
+  test('if it can not be read or written', () => {
     for (const unusablePath of ['/dev/null', tmpdir(), '/nonexistent/record.json']) {
       expect(() => openRecord(unusablePath)).toThrow(
         expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }),
@@ -65,7 +65,7 @@ describe('is refused', () => {
   });
 });
 
-test('is replaced whole, and a link in its place not followed', () => {
+test('is replaced as a whole, and a link in its place is not followed', () => {
   const target = `${path}.target`;
   writeFileSync(target, '{"signed":[]}');
   chmodSync(target, 0o600);
@@ -101,12 +101,12 @@ describe('of the command', () => {
     const file = fixture.write(fixture.content(urls));
     const { status, stderr } = await fixture.run(file, ['--once', '--record', path]);
     expect([status, stderr]).toEqual([2, expect.stringMatching(/^KEEPER_FILE: /)]);
-    // Beside the file by default.
+    // The default path is beside the file.
     await fixture.run(file, ['--once']);
     expect(JSON.parse(readFileSync(`${file}.record.json`, 'utf8')).signed).toHaveLength(1);
   });
 
-  test('has a transaction that is not answered, and none that the node refuses while it is built', async () => {
+  test('contains a transaction without an answer, but none that the node refuses while it is built', async () => {
     const fixture = await KeeperFixture.start();
     onTestFinished(() => fixture.close());
     const server = await startServer({ nsm: fixture.chain.nsm });

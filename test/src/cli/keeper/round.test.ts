@@ -1,5 +1,6 @@
 /**
- * Tests of the memory of a keeper between rounds: silent enclaves, spent gas, and when it first saw a key.
+ * Tests what a keeper remembers between rounds: silent enclaves, spent gas, and the time when it first saw a
+ * key.
  */
 import { describe, expect, test } from 'vitest';
 import { GasADayError, GasBudget, type SigningRecord } from '../../../../src/cli/keeper/budget.ts';
@@ -48,7 +49,7 @@ function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation =
 }
 
 describe('an enclave that is away', () => {
-  test('is asked less often, up to the longest pause; the others as often as before', async () => {
+  test('is asked less often, up to the longest pause, while the others are asked as often as before', async () => {
     const { simulation, attested, round } = start();
     simulation.start(TWO, 0);
     const readMinutes: number[] = [];
@@ -62,7 +63,7 @@ describe('an enclave that is away', () => {
     expect(readMinutes).toEqual([0, 2, 6, 11, 16]);
   });
 
-  test('is asked as often when the wall clock is set back or ahead', async () => {
+  test('is asked equally often when the wall clock is set back or ahead', async () => {
     for (const hours of [-1, 1]) {
       const { simulation, attested, round } = start();
       const readMinutes: number[] = [];
@@ -76,7 +77,7 @@ describe('an enclave that is away', () => {
     }
   });
 
-  test('is registered when it is back, and asked in each round from then on', async () => {
+  test('is registered when it answers again, and asked in each round from then on', async () => {
     const { simulation, attested, round } = start();
     simulation.start(TWO, 0);
     await round();
@@ -91,7 +92,7 @@ describe('an enclave that is away', () => {
   });
 });
 
-test('a key that stays unregistered is reported after two hours, and no more once it is gone', async () => {
+test('a key that stays unregistered is reported after two hours, and no longer once it has disappeared', async () => {
   const refuse = async () => {
     throw new SuiError('SUI_EXECUTION', 'refused');
   };
@@ -124,7 +125,7 @@ describe('a failed action', () => {
     expect(await round()).toMatchObject({ codes: Array(tried).fill('ACTION_FAILED'), hasFailed });
   });
 
-  test('that nobody foresaw is one too, and its message is hidden', async () => {
+  test('of an unexpected kind is reported too, and its message is hidden', async () => {
     const fail = () => Promise.reject(new TypeError('hunter2'));
     const message = 'INTERNAL: an internal error';
     const { simulation, round } = start({ register: fail });
@@ -145,7 +146,7 @@ describe('a failed action', () => {
 });
 
 describe('a round that is stopped', () => {
-  test('ends while it waits for the node or for enclaves, and says nothing of them', async () => {
+  test('ends while it waits for the node or for enclaves, and reports nothing about them', async () => {
     const forever = new Promise<never>(() => {});
     for (const changes of [{ nodes: [{ name: '', read: () => forever }] }, { attest: () => forever }]) {
       const stop = new AbortController();
@@ -153,7 +154,7 @@ describe('a round that is stopped', () => {
       await new Promise(setImmediate);
       stop.abort();
       expect(await running).toMatchObject({ done: [], codes: [], hasFailed: false });
-      // Before it has begun, too.
+      // A round that was stopped before it began ends too.
       expect(await start(changes).round(stop.signal)).toMatchObject({ done: [], codes: [] });
     }
   });
@@ -172,7 +173,7 @@ describe('a round that is stopped', () => {
 });
 
 describe('the gas of a day', () => {
-  /** A budget at a time of the clock, and what its record has. */
+  /** Creates a budget with a clock and a record. @returns them, with what the budget writes to the record */
   const createBudget = (mist: bigint, signed: SigningRecord['signed'] = []) => {
     const time = { now: 0 };
     const replaced: SigningRecord['signed'][] = [];
@@ -180,7 +181,7 @@ describe('the gas of a day', () => {
     return { time, replaced, gas: new GasBudget(mist, () => time.now, record) };
   };
 
-  test('is that of any 24 hours', () => {
+  test('is the gas of any 24 hours', () => {
     const { gas, time } = createBudget(100n);
     gas.spend(60n);
     time.now = DAY / 2;
@@ -212,7 +213,7 @@ describe('the gas of a day', () => {
     ]);
   });
 
-  test('can not be spent where it can not be recorded', () => {
+  test('can not be spent if it can not be recorded', () => {
     const replace = () => {
       throw new Error('the disk is full');
     };
@@ -221,7 +222,7 @@ describe('the gas of a day', () => {
     expect(gas.spent()).toBe(0n);
   });
 
-  test('is what earlier processes left of it, after a restart', async () => {
+  test('is reduced after a restart by what earlier processes spent', async () => {
     const { simulation, round } = start({}, 2n * GAS);
     simulation.start(ONE, 0);
     await round();
@@ -258,7 +259,7 @@ describe('the gas of a day', () => {
   });
 });
 
-test('a pause doubles with each failure up to its bound, a fifth more or less', () => {
+test('a pause doubles with each failure up to its bound, plus or minus a fifth', () => {
   const pauses = (random: number) =>
     [0, 1, 2, 3, 4, 5000].map((failures) =>
       Math.round(pauseAfter(failures, { intervalMs: 1000, maxPauseMs: 5000, random: () => random })),

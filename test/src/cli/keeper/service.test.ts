@@ -1,5 +1,5 @@
 /**
- * The systemd unit of the keeper: its command is one that the command accepts, and it has no more rights than
+ * The systemd unit of the keeper runs a command line that the command accepts, and has no more rights than
  * needed.
  */
 import {
@@ -35,7 +35,7 @@ function folder(): string {
   return dir;
 }
 
-test('runs a command that registers, with files as systemd makes them', async () => {
+test('runs a command that registers, with the files that systemd provides', async () => {
   const fixture = await KeeperFixture.start();
   onTestFinished(() => fixture.close());
   const [program, script, ...args] = (readValues('ExecStart')[0] ?? '').split(' ');
@@ -67,7 +67,7 @@ test('runs a command that registers, with files as systemd makes them', async ()
 
   const { status, stdout } = await callScript('keeper/keep.ts', [...replaced, '--once']);
   expect([status, stdout]).toEqual([0, expect.stringMatching(new RegExp(`\nregistered ${url}\n$`))]);
-  // That is read-only for the service.
+  // The service can only read this folder.
   expect(readdirSync(etc).sort()).toEqual(['keeper.yaml', 'root.pem']);
   expect(JSON.parse(readFileSync(join(STATE_DIRECTORY, 'record.json'), 'utf8')).signed).toHaveLength(1);
 });
@@ -79,7 +79,7 @@ test('has the restrictions of the provisioning watcher, and no others', () => {
       .split('\n')
       .filter((line) => !line.startsWith('#'));
   expect(restrictions(UNIT)).toEqual(restrictions(PROVISION));
-  // A mistake in the files ends it; anything else starts it again.
+  // A mistake in the files ends the service; after any other error it starts again.
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 

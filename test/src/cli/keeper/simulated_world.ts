@@ -71,31 +71,34 @@ export function createEnclave(
 export interface Process {
   readonly key: number;
   readonly image: number;
-  /** `slow`: answers every second request in time. `lying`: somebody who answers with other documents. */
+  /**
+   * With `slow`, it answers every second request in time. With `lying`, another party answers with other
+   * documents.
+   */
   state: 'alive' | 'slow' | 'lying';
 }
 
 /** The chain, the enclaves and the time. */
 export class Simulation {
-  /** Time of the chain and of the keepers' monotonic clock. */
+  /** Time of the chain, and of the keepers' monotonic clock. */
   now = 1_800_000_000_000;
-  /** By how much the keepers' wall clock is ahead. */
+  /** Time by which the keepers' wall clock is ahead, in milliseconds. */
   wallAheadMs = 0;
   config = CONFIG;
   readonly enclaves = new Map<string, Enclave>();
   readonly destroyed = new Set<string>();
   readonly processes = new Map<string, Process>();
   isNodeAway = false;
-  /** The answer to the next transaction. */
+  /** Answer to the next transaction. */
   fault: 'none' | 'unanswered' | 'locked' = 'none';
-  /** Actions that a keeper must never take, and took. */
+  /** Actions of keepers that they must never take. */
   readonly violations: string[] = [];
-  /** By the keeper's number: gas with its time. */
+  /** Spent gas with its time, by the keeper's number. */
   readonly gas: { keeper: number; at: number; mist: bigint }[] = [];
   readonly #images = new Map<number, number>();
   readonly #records = new Map<number, readonly { at: number; mist: bigint }[]>();
   #keys = 0;
-  /** By keeper and key. */
+  /** Number of requests, by keeper and key. */
   readonly #requests = new Map<string, number>();
 
   start(url: string, image: number): Process {
@@ -106,7 +109,7 @@ export class Simulation {
     return started;
   }
 
-  /** @param image the registers from now on */
+  /** Allows another image. @param image its number */
   updatePcrs(image: number): void {
     const { configVersion } = this.config;
     this.config = { ...this.config, image: imageOf(image), configVersion: configVersion + 1n };
@@ -117,7 +120,7 @@ export class Simulation {
     this.destroyed.add(enclaveId);
   }
 
-  /** The file of a keeper, which outlasts its process. */
+  /** Returns the file of a keeper, which outlasts its process. */
   createRecord(keeper: number): SigningRecord {
     return {
       signed: (this.#records.get(keeper) ?? []).map(({ at, mist }) => ({ ageMs: this.now - at, mist })),
@@ -131,9 +134,11 @@ export class Simulation {
   }
 
   /**
-   * @param image that of the keeper's file
-   * @param spend as `beforeSigning`
-   * @param turn waits until it is this one's turn
+   * Returns the world as a keeper sees it.
+   *
+   * @param image the number of the image in the keeper's file
+   * @param spend the keeper's `beforeSigning`
+   * @param turn waits until it is this keeper's turn
    */
   createWorld(
     keeper: number,
@@ -222,7 +227,7 @@ export class Simulation {
     return 'done';
   }
 
-  /** The most gas of a keeper in any 24 hours, in MIST. */
+  /** Returns the most gas that a keeper spent in any 24 hours, in MIST. */
   mostGasADay(keeper: number): bigint {
     const ownCosts = this.gas.filter((cost) => cost.keeper === keeper);
     const days = ownCosts.map(({ at }) =>

@@ -1,6 +1,6 @@
 /**
- * Tests of the statements in SECURITY.md about a stolen keeper: its thief registers genuine enclaves of the
- * present image, and nothing else.
+ * Tests SECURITY.md's statements about a stolen keeper: its thief can register genuine enclaves of the
+ * present image, and can do nothing else.
  */
 import { writeFileSync } from 'node:fs';
 import { Transaction } from '@mysten/sui/transactions';
@@ -26,7 +26,7 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   const files = ['--root', chain.file('root.pem'), '--pcrs'];
   writeFileSync(chain.file('dice.pcrs'), chain.createNsm('dice').pcrsFile());
 
-  /** Registers what answers at a URL, as a thief would: without any check of ours. */
+  /** Registers the enclave at a URL as a thief would, without the checks of this project. */
   async function register(url: string): Promise<void> {
     const { attestation } = (await (await fetch(`${url}/get_attestation`)).json()) as { attestation: string };
     const tx = new Transaction();
@@ -36,16 +36,16 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
     await new Chain({ 'rpc-url': chain.node.url }, env).submit(tx, { title: '', fields: {} });
   }
 
-  // On a host of the thief, the same image is as genuine as ours.
+  // On a host of the thief, the same image is as genuine as on ours.
   const theirs = await startServer({ nsm: chain.nsm });
   await register(theirs.url);
   expect(await fixture.ids()).toHaveLength(2);
 
-  // Another image is refused by the chain.
+  // The chain refuses another image.
   const otherImageServer = await startServer({ nsm: chain.createNsm('other') });
   await expect(register(otherImageServer.url)).rejects.toMatchObject({ abort: 'enclave::EInvalidPCRs' });
 
-  // The key changes nothing else: the node refuses what another address owns.
+  // The key can change nothing else: the node refuses objects that another address owns.
   const before = fixture.sent;
   for (const [name = '', ...args] of [
     ['destroy_enclave', '--enclave-package', PACKAGE, ownEnclave],
@@ -64,7 +64,7 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   }
   expect(fixture.sent).toBe(before);
 
-  // What to do then: revoke it, and destroy what it registered.
+  // The admin's response: revoke the registrar, and destroy the enclaves that it registered.
   await chain.done('revoke_registrar', ...ofConfig(configId), operator.registrar);
   const next = await startServer({ nsm: chain.nsm });
   await expect(register(next.url)).rejects.toMatchObject({ abort: 'enclave::ENotRegistrar' });

@@ -1,4 +1,4 @@
-/** The printed script, run by a shell whose `aws` only says what it was given. */
+/** A shell runs the printed script with a fake `aws`, which only prints its arguments. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** Finds nothing; prints the arguments of what makes, or its standard input. */
+/** Fake of the AWS CLI: `find` finds nothing, `make` prints its arguments, and `read` its standard input. */
 const AWS = `aws() {
   case $1 in
     find) ;;
@@ -62,7 +62,7 @@ const odd = fc
   })
   .map((words) => words.join('').replaceAll('\0', '').toWellFormed());
 
-test('every argument comes to the program as it is, variables by their value', () => {
+test('the program gets every argument unchanged, and variables by their value', () => {
   const variable = { variable: 'ADDRESS' };
   const part = fc.oneof(odd, fc.constant(variable));
   const argument: fc.Arbitrary<Argument> = fc.oneof(part, fc.array(part, { minLength: 1, maxLength: 3 }));
@@ -76,7 +76,7 @@ test('every argument comes to the program as it is, variables by their value', (
   );
 });
 
-test('a file is read wherever it is', () => {
+test('a file is read from any folder', () => {
   fc.assert(
     fc.property(odd, (text) => {
       const input = join(dir, `in ${text.replaceAll('/', '').slice(0, 50).toWellFormed()}`);

@@ -51,7 +51,7 @@ describe('configure_enclave', () => {
     );
   });
 
-  // Each in the environment too, where the AWS CLI looks for variables.
+  // Each of these variables is in the environment too, where the AWS CLI looks for variables.
   const ODD = '$HOME \x24{REGION} $SECURITY_GROUP it\'s "q" `id` $(id) \\\n*;&|<>#!~ -dash';
   test.each([['printed'], ['applied']])(
     'a path with characters of the shell is used literally: %s',
@@ -82,7 +82,7 @@ describe('configure_enclave', () => {
     },
   );
 
-  test("prints a script that creates nothing where AWS can't report what exists", async () => {
+  test("prints a script that creates nothing if AWS can't report what exists", async () => {
     const parent = new Parent();
     const { stdout } = await parent.run('configure_enclave.ts', withSecrets(parent));
     parent.set('refused', 'describe-instances');
@@ -158,7 +158,7 @@ Log in: ssh ec2-user@203.0.113.5
   });
 
   test.each([['printed'], ['applied']])(
-    'creates nothing for a type that has no enclaves by what AWS says: %s',
+    'creates nothing for a type that has no enclaves according to AWS: %s',
     async (how) => {
       const parent = new Parent();
       parent.set('no such type', '');
@@ -195,7 +195,7 @@ Log in: ssh ec2-user@203.0.113.5
     );
   });
 
-  test("reports AWS's own message for what it could not create", async () => {
+  test("reports AWS's own message for a resource that it could not create", async () => {
     const parent = new Parent();
     parent.set('refused', 'run-instances');
     parent.set('refusal', 'An error occurred (InvalidKeyPair.NotFound): me');
@@ -219,7 +219,7 @@ Log in: ssh ec2-user@203.0.113.5
     ]);
   });
 
-  test('says in its help which options it must have', async () => {
+  test('names the required options in its help', async () => {
     const { stdout } = await new Parent().run('configure_enclave.ts', ['--help']);
     const required = stdout.split('\n').filter((line) => line.endsWith('(required)'));
     expect(required.map((line) => line.trim().split(' ')[0])).toEqual(['--region', '--key-name', '--cidr']);

@@ -36,7 +36,7 @@ async function complaints(port?: number): Promise<string[]> {
 }
 
 describe('the doctor', () => {
-  test('finds nothing wrong with a machine that is set up', async () => {
+  test('finds no fault on a machine that is set up', async () => {
     expect(await complaints()).toEqual([]);
   });
 
@@ -144,7 +144,7 @@ describe('the doctor', () => {
       },
       /, by socat \(process 42\)$/,
     ],
-    ['with the user, where the process may not be looked at', () => {}, /, by a program of the user 1000$/],
+    ['with the user, if the process is hidden', () => {}, /, by a program of the user 1000$/],
   ])('finds a port that is in use, %s', async (_what, prepare, message) => {
     const port = await freePort();
     const server = createServer();
@@ -172,7 +172,7 @@ describe('the doctor', () => {
     );
   });
 
-  test("repeats nitro-cli's refusal to list the enclaves, explained", async () => {
+  test("repeats and explains nitro-cli's refusal to list the enclaves", async () => {
     const { dir: root, env } = parent;
     const results = await examine({
       eif,
@@ -208,7 +208,7 @@ describe('the doctor', () => {
     });
   });
 
-  test('as a process ends with code 1 where something is wrong', async () => {
+  test('ends as a process with code 1 if it finds a fault', async () => {
     const { status, stdout } = await spawnScript('parent/doctor.ts', ['--eif', '/nowhere.eif'], {
       env: parent.env,
     });

@@ -20,7 +20,7 @@ import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../../toolchain/image/metadata.ts';
 import { Parent, writeImage } from './fakes.ts';
 
-/** A root, made once, since that is slow. */
+/** A root, which is made only once, since that is slow. */
 const root = createRoot(new Date());
 
 /** Describes an enclave that runs the image: its attestation and its key. */
@@ -48,7 +48,7 @@ function describeEnclave(eif: string, isDebug: boolean) {
   };
 }
 
-/** A parent with a running enclave, whose server answers in this process. */
+/** Starts a parent with a running enclave, whose server answers in this process. */
 async function start({
   manifest,
   serverEnv,
@@ -60,7 +60,7 @@ async function start({
 }: {
   manifest?: string;
   serverEnv?: string;
-  /** The manifest of another image, which runs. */
+  /** Manifest of the running image, if that is another image. */
   runs?: string;
   isDebug?: boolean;
   ready?: boolean;
@@ -81,7 +81,7 @@ async function start({
     response.writeHead(ready ? 200 : 503).end(body);
   });
   const secrets = createTcpServer({ allowHalfOpen: true }, async (socket) => {
-    // `text` would destroy the connection in Node 22, before it has its answer.
+    // In Node 22, `text` would destroy the connection before the answer is sent.
     let handed = '';
     socket.setEncoding('utf8').on('data', (piece) => {
       handed += piece;
@@ -114,7 +114,7 @@ function isAlive(pid: number): boolean {
 const SECRETS = '{"API_KEY":"hunter2"}';
 
 describe.runIf(process.platform === 'linux')('expose_enclave', () => {
-  test('forwards in and out, and passes the secrets, which stay out of every argument and file', async () => {
+  test('forwards in and out, and hands over the secrets, which appear in no argument or file', async () => {
     const { parent, expose, opened, port } = await start();
     const { status, stdout, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(stderr).toBe('');
@@ -132,7 +132,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     }
   });
 
-  test('run again leaves alone what runs, and starts again what has ended', async () => {
+  test('leaves running programs alone in a second run, and starts ended ones again', async () => {
     const { parent, expose } = await start({ ready: true });
     expect((await expose()).stdout).toMatch(/relay: started/);
     const first = parent.relayPid as number;
@@ -144,7 +144,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(isAlive(parent.relayPid as number)).toBe(true);
   });
 
-  test('leads to the new enclave after it was run again, and touches no other', async () => {
+  test('forwards to the new enclave after a second run, and touches no other enclave', async () => {
     const { parent, expose, port } = await start({ ready: true });
     await expose();
     const first = parent.relayPid;
@@ -159,7 +159,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     newServer.closeAllConnections();
   });
 
-  test('may lead a port to another enclave, which was started beside the one that had it', async () => {
+  test('can forward a port to another enclave, which was started beside the one that had the port', async () => {
     const { parent, expose, port } = await start({ ready: true });
     await expose();
     const blue = JSON.parse(parent.read('enclaves'));
@@ -184,7 +184,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.conf()).toBe('cid 16\nupstream 8101 api.weatherapi.com\n');
   });
 
-  test('names the relay that is missing beside the image', async () => {
+  test('reports that the relay is missing beside the image', async () => {
     const { parent, expose } = await start({ ready: true });
     rmSync(join(parent.dir, 'relay'));
     expect((await expose()).stderr).toMatch(
@@ -202,7 +202,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     ]);
   });
 
-  test('without secrets prints which ones the enclave waits for', async () => {
+  test('prints without secrets which of them the enclave waits for', async () => {
     const { expose } = await start();
     expect(await expose()).toMatchObject({
       status: 0,
@@ -286,7 +286,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
-  test('hands nothing to an enclave that does not attest the registers of the image', async () => {
+  test('hands nothing to an enclave that does not attest to the registers of the image', async () => {
     const { expose, isHanded } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
     const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /)]);
@@ -325,12 +325,12 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
-  test('reports a relay that has ended meanwhile', async () => {
+  test('reports that the relay has ended meanwhile', async () => {
     const { expose } = await start({
       ready: true,
       async whenAsked(parent) {
         const pid = parent.relayPid as number;
-        // Its answer has passed before.
+        // The relay has already forwarded its answer.
         setTimeout(() => process.kill(pid, 'SIGKILL'), 0);
       },
       body: 'x'.repeat(1000),
@@ -339,13 +339,13 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^PROGRAM_FAILED: /)]);
   });
 
-  test('looks for the server where it is exposed', async () => {
+  test('asks the server at the address where it is exposed', async () => {
     const { expose, opened } = await start();
     expect((await expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS)).status).toBe(0);
     expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
-  test('is open to this instance alone for an image that trusts proxies, unless an address is given', async () => {
+  test('listens only for this instance if the image trusts proxies, unless an address is given', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=1' });
     const closed = await expose();
     expect(parent.conf()).toContain(`listen 127.0.0.1:${port} 3000\n`);
@@ -357,7 +357,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(open.stdout).not.toMatch(/TRUSTED_PROXIES/);
   });
 
-  test('has its figures on loopback, at a port of their own, until the enclave is started again', async () => {
+  test('serves the figures on loopback, at a port of their own, until the enclave is started again', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'METRICS_PORT=9100' });
     const metricsPort = await freePort();
     const line = `listen 127.0.0.1:${metricsPort} 9100\n`;
@@ -368,7 +368,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect((await expose(['--metrics-port', String(port)])).stderr).toMatch(/^WRONG_STATE|^USAGE/);
   });
 
-  test('has no figures that its image does not have', async () => {
+  test('serves no figures that the image does not have', async () => {
     const { expose } = await start({ ready: true });
     expect(await expose(['--metrics-port', '9101'])).toMatchObject({
       status: 2,
@@ -376,7 +376,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     });
   });
 
-  test('is open to all for an image that trusts no proxies', async () => {
+  test('listens for all if the image trusts no proxies', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
     expect((await expose()).stdout).not.toMatch(/TRUSTED_PROXIES/);
     expect(parent.conf()).toContain(`listen 0.0.0.0:${port} 3000\n`);
@@ -405,7 +405,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.conf()).toMatch(/^upstream 8101 a\.example\.com\n/m);
   });
 
-  test('refuses another image than the running one', async () => {
+  test('refuses an image other than the running one', async () => {
     const { parent, expose } = await start();
     parent.setEnclave({ Measurements: { PCR0: 'ab' } });
     const { status, stderr } = await expose();
@@ -418,7 +418,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const files = {
       yaml: ['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }],
       json: ['app/app.json', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
-      // The same length, to have the same path.
+      // The name of the file has the same length, so that the paths have too.
       twin: ['app/app.twin', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
     } as const;
     const createRamdisk = (...names: (keyof typeof files)[]) => {
@@ -471,7 +471,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 });
 
 describe.runIf(process.platform === 'linux')('stop_enclave', () => {
-  test('stops the enclave and closes what was open for it, and nothing else', async () => {
+  test('stops the enclave and closes its ports, and nothing else', async () => {
     const { parent, expose, port } = await start({ ready: true });
     await parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
     await expose();
@@ -480,7 +480,7 @@ describe.runIf(process.platform === 'linux')('stop_enclave', () => {
     const { status, stdout } = await parent.run('stop_enclave.ts');
     expect([status, stdout]).toEqual([0, 'i-1-enc1: terminated\n']);
     await expect.poll(() => fetch(`http://127.0.0.1:${port}`).then(String, () => 'refused')).toBe('refused');
-    // Another enclave, and what is its own.
+    // The other enclave and its files stay.
     expect(JSON.parse(parent.read('enclaves'))).toMatchObject({ EnclaveName: 'other', EnclaveCID: 17 });
     expect(parent.conf('other')).toMatch(/^cid 17\n/);
     expect([parent.relayPid, isAlive(relay)]).toEqual([relay, true]);

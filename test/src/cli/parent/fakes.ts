@@ -1,6 +1,6 @@
 /**
- * Fakes of the parent's programs on PATH: they record how they were called, and keep as much state as the
- * real ones show. Tests have neither nitro-cli nor aws. The relay is the real one, with a stand-in for vsock.
+ * Fakes of the parent's programs on PATH. They record their calls, and keep as much state as the real
+ * programs show. Tests have neither nitro-cli nor aws. The relay is the real one, with a stand-in for vsock.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -30,9 +30,7 @@ import { callScript, type Result } from '../run.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../../../../src/cli/parent', import.meta.url));
 
-/**
- * The functions that all fakes share. `$FAKES` is the folder of its state; a file that is not there is empty.
- */
+/** Functions that all fakes share. `$FAKES` is the folder of their state; a missing file counts as empty. */
 const COMMON = String.raw`
 # In one write, since several fakes may start at the same time.
 call=$(printf '%s\001' "$(basename "$0")" "$@")
@@ -76,7 +74,7 @@ esac`,
   ss: 'text sockets',
   systemctl: `case $1 in is-active) text active ;; "$(text 'systemctl fails')") fail 'no such unit' ;; esac`,
   'systemd-sysusers': '',
-  // Makes the folders below `root`, with the owners of the files `owner of USER`, if there are any.
+  // Makes the folders below `root`, with the owners in the files `owner of USER`, if there are any.
   'systemd-tmpfiles': `
 [ -z "$(text 'systemd-tmpfiles does nothing')" ] || exit 0
 shift
@@ -141,7 +139,7 @@ export class Parent {
   readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
   readonly #bin = join(this.dir, 'bin');
 
-  /** @param missing programs that this machine does not have */
+  /** @param missing names of programs that this machine lacks */
   constructor(missing: readonly (keyof typeof PROGRAMS)[] = []) {
     mkdirSync(this.#bin);
     for (const [name, source] of Object.entries(PROGRAMS)) {
@@ -158,7 +156,7 @@ export class Parent {
   }
 
   get path(): string {
-    // The system's own programs, such as id, but not those that have a fake.
+    // PATH has the system's own programs, such as id, but not those that have a fake.
     return `${this.#bin}:/usr/bin:/bin`;
   }
 
@@ -169,7 +167,7 @@ export class Parent {
       FAKES: this.dir,
       SUI_ENCLAVE_STATE: join(this.dir, 'state'),
       VSOCK_NET: this.network,
-      // Names are not looked up.
+      // The relay must not resolve names.
       HOSTS: '/dev/null',
     };
   }
@@ -178,7 +176,7 @@ export class Parent {
     return join(this.dir, 'state/sui-enclave');
   }
 
-  /** The process of the relay; undefined if none was started. */
+  /** Returns the process of the relay; undefined if none was started. */
   get relayPid(): number | undefined {
     const path = join(this.dir, 'state/relay/relay.json');
     return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).pid : undefined;
@@ -200,26 +198,26 @@ export class Parent {
     return callScript(`parent/${script}`, args, { env: { ...this.env, ...env }, input });
   }
 
-  /** Starts one of the parent's commands as a process that runs until it is ended; it ends with the test. */
+  /** Starts one of the parent's commands as a process, which ends with the test at the latest. */
   start(script: string, args: readonly string[]): ChildProcess {
     const child = spawn(process.execPath, [join(SCRIPTS, script), ...args], {
       cwd: this.dir,
       stdio: ['ignore', 'pipe', 'inherit'],
       env: this.env,
-      // A group of its own, so that nothing of it outlives the test.
+      // The process gets a group of its own, so that no part of it outlives the test.
       detached: true,
     });
     onTestFinished(() => {
       try {
         process.kill(-(child.pid as number), 'SIGKILL');
       } catch {
-        // It has ended.
+        // The group has ended.
       }
     });
     return child;
   }
 
-  /** The calls of the programs so far, except for queries of the present state. */
+  /** Returns the calls of the programs so far, without queries of the present state. */
   calls(name?: string): string[] {
     const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
     return lines
@@ -234,7 +232,7 @@ export class Parent {
     writeFileSync(join(this.dir, file), text);
   }
 
-  /** Makes an enclave the only one that runs. */
+  /** Makes an enclave the only running one. */
   setEnclave(
     properties: {
       EnclaveID?: string;
@@ -253,18 +251,20 @@ export class Parent {
     return readFileSync(join(this.dir, file), 'utf8');
   }
 
-  /** A small image whose application has the manifest. @param serverEnv of the application */
+  /**
+   * Makes a small image whose application has this manifest. @param serverEnv the application's server.env
+   */
   makeImage(manifest?: string, serverEnv?: string): string {
     return writeImage(join(this.dir, 'x.eif'), manifest, serverEnv);
   }
 }
 
 /**
- * Writes a small image whose application has the manifest.
+ * Writes a small image whose application has this manifest.
  *
- * @param serverEnv of the application
- * @param form app.yaml is that of older builds
- * @returns its path
+ * @param serverEnv the application's server.env
+ * @param form the form of app.yaml: the present one, or that of older builds
+ * @returns the image's path
  */
 export function writeImage(
   path: string,

@@ -1,4 +1,4 @@
-/** run_enclave --foreground, as a process: a supervisor may start, end and kill it at any time. */
+/** run_enclave --foreground as a process, which a supervisor may start, end and kill at any time. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -30,7 +30,7 @@ const pcr0Of = (path: string) => measureImage(readEif(readFileSync(path))).pcr0;
 const starts = () => parent.calls('nitro-cli').filter((call) => call.includes(' run-enclave '));
 const ends = () => parent.calls('nitro-cli').filter((call) => call.includes(' terminate-enclave '));
 
-/** Starts the command, and waits until it has said that the enclave runs. */
+/** Starts the command, and waits until it reports that the enclave runs. */
 async function start(image = eif): Promise<{ child: ChildProcess; output: Promise<string>; first: string }> {
   const child = parent.start('run_enclave.ts', ['--foreground', '--eif', image]);
   if (!child.stdout) throw new Error('no output');
@@ -72,12 +72,12 @@ test('terminates the enclave on SIGTERM, and succeeds', async () => {
   expect(ends()).toEqual(['nitro-cli terminate-enclave --enclave-id i-1-enc1']);
 });
 
-test('after SIGKILL, watches the enclave that runs, and starts none', async () => {
+test('watches the running enclave after SIGKILL, and starts none', async () => {
   parent.set('pcr0', pcr0Of(eif));
   const { child } = await start();
   child.kill('SIGKILL');
   await awaitExit(child);
-  // As a start that failed would leave it.
+  // The file is missing, as after a failed start.
   rmSync(join(parent.dir, 'state/relay/sui-enclave.conf'));
   const again = await start();
   expect(again.first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
@@ -87,7 +87,7 @@ test('after SIGKILL, watches the enclave that runs, and starts none', async () =
   expect(await awaitExit(again.child)).toBe(1);
 });
 
-test('watches the enclave of the image that it started, when a newer one has been installed', async () => {
+test('watches the enclave of the image that it started, even if a newer image was installed', async () => {
   const older = join(parent.dir, 'older.eif');
   const installed = join(parent.dir, 'nitro.eif');
   copyFileSync(eif, older);
@@ -115,8 +115,8 @@ test('touches no enclave of this name that runs another image', async () => {
   expect([starts(), ends()]).toEqual([[], []]);
 });
 
-test('waits for a start that an earlier process has left behind, in place of a second start', async () => {
-  // As nitro-cli's arguments are in the list of processes.
+test('waits for a start that an earlier process left behind, and does not start a second enclave', async () => {
+  // The list of processes has nitro-cli with these arguments.
   mkdirSync(join(parent.dir, 'left'));
   const left = join(parent.dir, 'left/nitro-cli');
   writeFileSync(left, 'setTimeout(() => {}, 60_000)');
@@ -149,12 +149,13 @@ test('does not take a failure of nitro-cli for the end of the enclave', async ()
 test.each([
   ['a unit', 'output'],
   ['a unit of an older version, which writes to the folder of the state', 'state'],
-])('leaves the relay to systemd, where it is %s', async (_unit, output) => {
+])('leaves the relay to systemd, if it is %s', async (_unit, output) => {
   const folder = join(parent.dir, 'state/relay');
   const env = { SUI_ENCLAVE_RELAY: output === 'state' ? 'unit' : join(parent.dir, output) };
   const running = parent.run('run_enclave.ts', ['--eif', eif], env);
   await expect.poll(() => existsSync(join(folder, 'changed')), { timeout: 10_000 }).toBe(true);
-  // Before the relay has it in effect, the enclave must not start: its first reports would be lost.
+  // The enclave must not start before the relay uses the configuration, since its first reports would be
+  // lost.
   expect(starts()).toEqual([]);
   mkdirSync(join(parent.dir, output, 'relay'), { recursive: true });
   writeFileSync(join(parent.dir, output, 'relay/in_effect'), `sui-enclave\n${parent.conf()}\n`);
@@ -168,7 +169,7 @@ test.each([
   expect(parent.relayPid).toBeUndefined();
 });
 
-test('is not for debug mode', async () => {
+test('refuses debug mode', async () => {
   const { status, stderr } = await parent.run('run_enclave.ts', ['--foreground', '--debug', '--eif', eif]);
   expect([status, stderr]).toEqual([2, expect.stringMatching(/^USAGE: give either --foreground or --debug/)]);
 });

@@ -1,4 +1,4 @@
-/** Tests of the effects of host install, upgrade and remove on the files and the systemd of a machine. */
+/** Effects of host install, upgrade and remove on the files and the systemd of a machine. */
 import {
   copyFileSync,
   existsSync,
@@ -34,7 +34,7 @@ beforeEach(() => {
   host = { root, env: parent.env, program: ['/usr/bin/node', '/opt/cli/bin.cjs'] };
 });
 
-/** An image in a folder of its own, with its registers and the relay, as the build writes them. */
+/** Creates an image in a folder of its own, with its registers and the relay, as the build does. */
 function build(name = 'out', manifest?: string, serverEnv?: string): string {
   const folder = join(parent.dir, name);
   mkdirSync(folder);
@@ -118,7 +118,7 @@ describe('host install', () => {
     expect(parent.calls().join('')).not.toMatch(/hunter2/);
   });
 
-  test('has an image behind a proxy listen on the loopback address', () => {
+  test('lets an image behind a proxy listen on the loopback address', () => {
     const eif = build('out', undefined, 'TRUSTED_PROXIES=1\n');
     install(host, 'weather', options(eif));
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(/--address 127\.0\.0\.1 --port 3000$/m);
@@ -169,7 +169,7 @@ describe('host install', () => {
     expect([existsSync(root), changes()]).toEqual([false, []]);
   });
 
-  test('refuses a second enclave of the name or the port, and accepts another', () => {
+  test('refuses a second enclave with the same name or port, and accepts another one', () => {
     const eif = build();
     install(host, 'blue', options(eif));
     const before = files();
@@ -224,11 +224,11 @@ describe('host install', () => {
 describe('host upgrade', () => {
   const OTHER = 'endpoints: []\nsecrets: []\n';
 
-  test('places the image for the next start, and keeps the one that runs', () => {
+  test('places the image for the next start, and keeps the running image', () => {
     const first = build('first');
     install(host, 'weather', options(first));
     const folder = join(root, 'usr/local/lib/sui-enclave/weather');
-    // As run_enclave --foreground records it.
+    // run_enclave --foreground leaves this link.
     mkdirSync(join(root, 'var/lib/sui-enclave/weather'), { recursive: true });
     symlinkSync(join(folder, `${pcr0Of(first)}.eif`), join(root, 'var/lib/sui-enclave/weather/image.eif'));
     parent.set('active', 'active\n');
@@ -238,13 +238,13 @@ describe('host upgrade', () => {
     const images = () => files().flatMap((path) => /weather\/(\w{16})\.eif$/.exec(path)?.[1] ?? []);
     expect(images()).toEqual([pcr0Of(first), pcr0Of(second)].sort());
     expect(read('usr/local/lib/sui-enclave/relay')).toBe('the relay of second, with --in-effect');
-    // The one that neither runs nor starts next goes.
+    // The image that neither runs nor starts next is removed.
     const third = build('third', 'endpoints: [a.example]\nsecrets: []\n');
     upgrade(host, 'weather', third);
     expect(images()).toEqual([pcr0Of(first), pcr0Of(third)].sort());
   });
 
-  test('writes the units of this version, of all enclaves, over those that name the program where it was', () => {
+  test('replaces the units of all enclaves that name the program at its old place', () => {
     install(host, 'blue', options(build()));
     install(host, 'green', options(build('other'), { port: 3001 }));
     const units = ['sui-enclave@.service', 'sui-enclave-expose@.service'].map(
@@ -306,7 +306,7 @@ describe('host remove', () => {
     ]);
   });
 
-  test('touches nothing of another enclave, nor what they share', () => {
+  test('touches neither files of another enclave nor shared ones', () => {
     const eif = build();
     install(host, 'blue', options(eif));
     const alone = files();
@@ -316,7 +316,7 @@ describe('host remove', () => {
     expect(changes().slice(-3).join('\n')).not.toMatch(/sui-enclave-relay|blue|userdel/);
   });
 
-  test('keeps files of others in the folder of the settings', () => {
+  test('keeps the files of other programs in the folder of the settings', () => {
     install(host, 'weather', options(build()));
     writeFileSync(join(root, 'etc/sui-enclave/keeper.yaml'), '');
     remove(host, 'weather', false);
@@ -338,7 +338,7 @@ describe('host remove', () => {
     },
   );
 
-  test('finds an enclave that its unit does not watch any longer', () => {
+  test('notices an enclave that its unit no longer watches', () => {
     install(host, 'weather', options(build()));
     parent.set('active', 'failed\n');
     parent.set('enclaves', '{"EnclaveName":"weather","EnclaveID":"i-1-enc7","EnclaveCID":16}');

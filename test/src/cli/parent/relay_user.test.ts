@@ -1,6 +1,7 @@
 /**
- * Tests of the power of the relay's user over the rest of a parent instance, if the relay was taken over:
- * SECURITY.md. Needs root, for the two users of the units; `make test-units` has the real ones.
+ * Tests SECURITY.md's statements about the relay's user: how much power it has over the rest of a parent
+ * instance if the relay was taken over. The tests need root, for the two users of the units; `make
+ * test-units` tests the real users.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -33,7 +34,7 @@ if (!isRoot) {
   process.stdout.write('Skipped: what the relay can do as its own user (relay_user.test.ts needs root)\n');
 }
 
-/** Numbers that no user of this machine has. */
+/** Ids that no user and no group of this machine has. */
 const [ENCLAVES, RELAY, GROUP] = [61_001, 61_002, 61_000];
 const END = '{"event":"end","reason":"the server ended"}\n';
 
@@ -46,32 +47,32 @@ let victim: string;
 
 const state = (...path: string[]) => join(root, 'var/lib/sui-enclave', ...path);
 const output = (...path: string[]) => join(root, 'var/lib/sui-enclave-relay', ...path);
-/** As the units have it. */
+/** Returns the environment that the units set. */
 const env = () => ({
   ...parent.env,
   SUI_ENCLAVE_STATE: state(),
   SUI_ENCLAVE_RELAY: output(),
 });
 
-/** Runs a script of the shell as a user of the units. */
+/** Runs a shell script as a user of the units. */
 function runAs(user: number, script: string) {
   const args = ['--reuid', String(user), '--regid', String(GROUP), '--clear-groups', 'sh', '-c', script];
   return spawnSync('setpriv', args, { encoding: 'utf8', cwd: root, timeout: 20_000 });
 }
 
-/** Takes the relay over. @throws if a line of the script fails */
+/** Runs a script as an attacker who has taken the relay over. @throws if a line of the script fails */
 function attack(script: string): void {
   const { status, stderr } = runAs(RELAY, `set -e\n${script}`);
   expect([status, stderr]).toEqual([0, '']);
 }
 
-/** Makes it as the unit of the enclave would. */
+/** Makes a file as the unit of the enclave would. */
 function asEnclaves(path: string, make: (path: string) => void): void {
   make(path);
   spawnSync('chown', ['-h', `${ENCLAVES}:${GROUP}`, path]);
 }
 
-/** An install of a version before the folders were split. */
+/** Turns the install into one of a version before the folders were split. */
 function makeOlder(): void {
   spawnSync('rm', ['-r', output()]);
   for (const folder of ['relay', 'weather']) chmodSync(state(folder), 0o3770);
@@ -97,7 +98,7 @@ beforeEach(() => {
 });
 
 const CONF = { cid: 16, upstreams: [], listens: [] };
-/** Writes what the units of the enclave leave in its folders. */
+/** Writes the files that the units of the enclave leave in its folders. */
 function run(): void {
   asEnclaves(state('relay/weather.conf'), () => writeConf(env(), 'weather', CONF));
   asEnclaves(state('weather/image.eif'), () => recordImage(state('weather'), eif));
@@ -112,7 +113,7 @@ describe.skipIf(!isRoot)("the relay's user", () => {
       ['relay', 'weather'].map((name) => `./var/lib/sui-enclave-relay/${name}`),
     );
     expect(runAs(RELAY, 'cat var/lib/sui-enclave/relay/weather.conf').stdout).toBe('cid 16\n');
-    // Nor can it put anything in the place of its folders, or above a folder of others.
+    // It cannot replace its own folders either, nor put files above a folder of others.
     for (const path of ['relay/x', 'weather/x', 'x', '../x', '../sui-enclave-relay/x']) {
       for (const make of ['mkdir', 'mkfifo', 'touch', 'ln -s /etc']) {
         expect(runAs(RELAY, `${make} var/lib/sui-enclave/${path}`).status, `${make} ${path}`).not.toBe(0);
@@ -129,14 +130,14 @@ describe.skipIf(!isRoot)("the relay's user", () => {
     ['a folder with links', 'mkdir $file; ln -s $victim $file/reports.jsonl'],
     ['a file without end', 'truncate -s 4T $file'],
     ['a file that nobody may read', ': >$file; chmod 0 $file'],
-  ])('keeps neither a start, an upgrade nor a removal from its work by %s', (_kind, script) => {
+  ])('cannot block a start, an upgrade or a removal by %s', (_kind, script) => {
     const folder = 'var/lib/sui-enclave-relay';
     for (const file of [`${folder}/weather/reports.jsonl`, `${folder}/relay/in_effect`]) {
       attack(script.replaceAll('$file', file).replaceAll('$victim', victim));
     }
     run();
     expect(readConf(env(), 'weather')).toEqual(CONF);
-    // As root reads any file, the last kind is an empty one here.
+    // Root can read any file, so the unreadable kind is an empty file here.
     expect(lastEnd(output('weather')) ?? 'unknown: ').toMatch(/^unknown: /);
     upgrade(host, 'weather', eif);
     remove(host, 'weather', false);
@@ -147,14 +148,14 @@ describe.skipIf(!isRoot)("the relay's user", () => {
     ]);
   });
 
-  test('finds nobody who follows its links while its folders are removed', () => {
+  test('cannot make a removal follow its links', () => {
     install(host, 'green', { eif, cpus: 2, port: 3001 });
     mkdirSync(join(parent.dir, 'others'));
     writeFileSync(join(parent.dir, 'others/file'), 'kept');
     attack(
       `cd var/lib/sui-enclave-relay/green; mkdir -p a/b; ln -s ${parent.dir}/others a/b/c; ln -s ${victim} d`,
     );
-    // As often as it can, while the command runs.
+    // The links are swapped as often as possible while the command runs.
     const swap = 'while :; do mv a/b/c e; mv e a/b/c; done';
     const pid = runAs(RELAY, `cd var/lib/sui-enclave-relay/green; (${swap}) >/dev/null 2>&1 & echo $!`);
     try {
@@ -170,7 +171,7 @@ describe.skipIf(!isRoot)("the relay's user", () => {
 describe.skipIf(!isRoot)(
   'host upgrade, of an install whose relay could write to the folders of others',
   () => {
-    /** Writes what a relay of that version leaves. */
+    /** Writes the files that a relay of that version leaves. */
     function runOlder(): void {
       makeOlder();
       run();
@@ -198,14 +199,14 @@ echo weather >relay/in_effect`);
         ['image.eif'],
       ]);
       expect(restarts()).toEqual(['systemctl restart sui-enclave-relay.service']);
-      // As the new one does when it starts.
+      // The new relay writes this file when it starts.
       attack('echo weather >var/lib/sui-enclave-relay/relay/in_effect');
       expect(upgrade(host, 'weather', eif)).toMatchObject({ isRelayRestarted: false });
       expect(restarts().length).toBe(1);
     });
 
-    test('is finished by a second run, wherever the first was interrupted', () => {
-      // After each program that it starts.
+    test('is finished by a second run, after an interruption at any point', () => {
+      // The first run is interrupted after each program that it starts.
       const programs = ['systemd-sysusers', 'systemd-tmpfiles', 'systemctl'] as const;
       runOlder();
       for (const program of programs) {
@@ -218,12 +219,12 @@ echo weather >relay/in_effect`);
       expect(runAs(RELAY, 'find . ! -type l -writable').stdout).not.toMatch(/sui-enclave\//);
     });
 
-    test('keeps older reports beside those that the new relay has begun', () => {
+    test('keeps older reports beside the reports of the new relay', () => {
       runOlder();
       parent.set('systemctl is interrupted', '1');
       expect(() => upgrade(host, 'weather', eif)).toThrow(/failed: interrupted/);
       parent.set('systemctl is interrupted', '');
-      // Another one appears where the first run has left off.
+      // Another report appears after the first run was interrupted.
       chmodSync(state('weather'), 0o3770);
       attack(`echo '{}' >var/lib/sui-enclave/weather/reports.jsonl`);
       upgrade(host, 'weather', eif);
@@ -233,7 +234,7 @@ echo weather >relay/in_effect`);
       );
     });
 
-    test('removes whatever else its user left there, and follows and opens none of it', () => {
+    test('removes all other files that its user left there, without opening or following them', () => {
       runOlder();
       mkdirSync(join(parent.dir, 'others'));
       writeFileSync(join(parent.dir, 'others/file'), 'kept');
@@ -260,7 +261,7 @@ mkdir relay/next.conf weather/image.eif.new`);
       expect(readFileSync(join(parent.dir, 'others/file'), 'utf8')).toBe('kept');
     });
 
-    test('removes an image and a configuration that its user wrote before the enclave first ran', () => {
+    test('removes an image and a configuration that its user wrote before the first start of the enclave', () => {
       makeOlder();
       attack(`cd var/lib/sui-enclave
 ln -s /tmp/other/nitro.eif weather/image.eif
@@ -277,7 +278,7 @@ echo 'cid 16' >relay/weather.conf`);
       expect(readFileSync(state('weather/reports.jsonl'), 'utf8')).toBe(END);
     });
 
-    test('is done for all enclaves at once, and by the install of another too', () => {
+    test('handles all enclaves at once, and is also done by the install of another enclave', () => {
       install(host, 'green', { eif, cpus: 2, port: 3001 });
       runOlder();
       chmodSync(state('green'), 0o3770);
@@ -294,7 +295,7 @@ echo 'cid 16' >relay/weather.conf`);
 );
 
 test.skipIf(!isRoot)(
-  'a link by the name of a temporary file of older versions is not written through, before the upgrade either',
+  'a link with the name of a temporary file of older versions is not written through, even before the upgrade',
   () => {
     makeOlder();
     attack(`cd var/lib/sui-enclave

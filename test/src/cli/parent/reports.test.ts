@@ -27,7 +27,7 @@ test.each([
   ['a code of an end before', FAILED + END + END, 'the server ended with status 1'],
   ['an end and another boot', END + BOOT, undefined],
   ['two ends', `${END + BOOT}{"event":"end","reason":"fork"}\n`, 'fork'],
-])('from %s follows why the last enclave ended', (_what, text, expected) => {
+])('reads from %s why the last enclave ended', (_what, text, expected) => {
   tell(text);
   expect(lastEnd(dir)).toBe(expected);
 });
@@ -46,12 +46,12 @@ test.each([
   '{"event":"other","reason":"x"}\n',
   '{"event":"end","reason":"cut short',
   'null\n',
-])('a line that no enclave of this project reports is ignored: %j', (line) => {
+])('ignores a line that no enclave of this project would report: %j', (line) => {
   tell(END + line);
   expect(lastEnd(dir)).toBe('the server ended with status 1');
 });
 
-test('earlier reports can be left out', () => {
+test('leaves earlier reports out on request', () => {
   tell(END);
   const before = reportsSize(dir);
   expect(lastEnd(dir, before)).toBeUndefined();
@@ -59,7 +59,7 @@ test('earlier reports can be left out', () => {
   expect(lastEnd(dir, before)).toBe('fork');
 });
 
-test('after the relay has begun a new file, all of it counts', () => {
+test('reads all of a new file that the relay has begun', () => {
   tell(BOOT.repeat(10));
   const before = reportsSize(dir);
   tell(END);
@@ -67,9 +67,10 @@ test('after the relay has begun a new file, all of it counts', () => {
 });
 
 describe('from a relay that was taken over', () => {
-  test('a FIFO is not waited for', () => {
+  test('does not wait for a FIFO', () => {
     expect(spawnSync('mkfifo', [reportsPath(dir)]).status).toBe(0);
-    // In a process of its own: no timer ends one that waits for the other end.
+    // The read runs in a process of its own, since no timer can end a read that waits for the other end of a
+    // FIFO.
     const module = fileURLToPath(new URL('../../../../src/cli/parent/reports.ts', import.meta.url));
     const program = `import { lastEnd, reportsSize } from ${JSON.stringify(module)};
 console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1])]));`;
@@ -98,7 +99,7 @@ console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1
       },
       /is larger than any file that the relay writes$/,
     ],
-  ])('%s is not read, and said to be no report', (_kind, make, reason) => {
+  ])('%s is not read, and the error says that it is not a report', (_kind, make, reason) => {
     make(reportsPath(dir));
     expect(reportsSize(dir)).toBe(0);
     expect(lastEnd(dir)).toMatch(reason);

@@ -70,7 +70,7 @@ describe('run_enclave', () => {
     const child = parent.start('run_enclave.ts', ['--debug', '--eif', parent.makeImage()]);
     let output = '';
     child.stdout?.on('data', (chunk) => (output += chunk));
-    // When the console, too, has closed its end of the pipe.
+    // The output closes when the console, too, has closed its end of the pipe.
     const closed = once(child, 'close');
     await expect.poll(() => output, { timeout: 10_000 }).toMatch(/must not be registered\.\nthe console\n/);
     expect(parent.calls().find((call) => call.includes('run-enclave'))).toMatch(/--debug-mode$/);
@@ -90,7 +90,7 @@ describe('run_enclave', () => {
     );
   });
 
-  test('terminates an enclave that measures something else', async () => {
+  test('terminates an enclave with other registers', async () => {
     const parent = new Parent();
     const { status, stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()], {
       NITRO_PCR0: 'ab',
@@ -100,12 +100,12 @@ describe('run_enclave', () => {
     expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc1');
   });
 
-  test('has the relay take its reports before it starts, and connect it to its hosts', async () => {
+  test('has the relay accept reports before the enclave starts, and connect the enclave to its hosts', async () => {
     const parent = new Parent();
     const eif = parent.makeImage();
     const { stderr } = await parent.run('run_enclave.ts', ['--eif', eif], { NITRO_RUN_FAILS: '[ E36 ] x' });
     expect(stderr).toMatch(/^NITRO_FAILED: E36/);
-    // What did not start is not served, and the relay of no enclave ends.
+    // An enclave that failed to start is not served, and a relay without an enclave ends.
     expect([parent.conf(), parent.relayPid]).toEqual([undefined, undefined]);
     await parent.run('run_enclave.ts', ['--eif', eif]);
     expect(parent.conf()).toBe('cid 16\nupstream 8101 api.weatherapi.com\n');
@@ -115,7 +115,7 @@ describe('run_enclave', () => {
     expect(readFileSync(`${parent.state}/reports.jsonl`, 'utf8')).toBe('{"event":"boot"}\n');
   });
 
-  test('gives each enclave a CID of its own, and all the same relay', async () => {
+  test('gives each enclave a CID of its own, and all enclaves the same relay', async () => {
     const parent = new Parent();
     parent.setEnclave({ EnclaveCID: 17 });
     const eif = parent.makeImage();
@@ -130,7 +130,7 @@ describe('run_enclave', () => {
     ).toEqual([17, ...cids]);
   });
 
-  test('repeats the report of an enclave that ended during its boot, and not those of earlier ones', async () => {
+  test('repeats the report of an enclave that ended during its boot, and no reports of earlier enclaves', async () => {
     const parent = new Parent();
     const run = async (reports: string) => {
       const env = { NITRO_RUN_FAILS: '[ E36 ] x', NITRO_REPORTS: reports };

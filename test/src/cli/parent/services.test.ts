@@ -1,4 +1,4 @@
-/** Programs in the background, started and stopped in this process. */
+/** Programs in the background, which this process starts and stops. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ function folder(): string {
   return dir;
 }
 
-/** A service that runs; what is still there of it ends with the test. @returns its process number */
+/** Starts a service, whose processes end with the test. @returns its process number */
 async function start(dir: string): Promise<number> {
   expect(await ensureRunning(process.env, dir, [IDLE])).toEqual(['started']);
   const { pid } = JSON.parse(readFileSync(join(dir, 'idle.json'), 'utf8'));
@@ -24,7 +24,7 @@ async function start(dir: string): Promise<number> {
     try {
       kill(-pid, 'SIGKILL');
     } catch {
-      // It has ended, as it should.
+      // The process has ended, as it should.
     }
   });
   return pid;
@@ -47,7 +47,7 @@ test('a service runs until it is stopped', async () => {
   expect(await stopServices(dir)).toEqual([]);
 });
 
-test('a service that ends at once is named, and the others run', async () => {
+test('a service that ends at once is reported, and the others run', async () => {
   const dir = folder();
   const services: Service[] = [{ name: 'broken', command: ['false'] }, IDLE];
   await expect(ensureRunning(process.env, dir, services)).rejects.toMatchObject({
@@ -58,7 +58,7 @@ test('a service that ends at once is named, and the others run', async () => {
   expect(await stopServices(dir)).toEqual(['idle']);
 });
 
-test('a service that ends just before its signal counts as stopped', async () => {
+test('a service that ends just before it gets the signal counts as stopped', async () => {
   const dir = folder();
   await start(dir);
   stubKill((pid) => {
@@ -79,7 +79,7 @@ test("a service that can't be stopped keeps its record", async () => {
   expect(readdirSync(dir)).toContain('idle.json');
 });
 
-test('a process that has the id of a service, but not its start, is left alone', async () => {
+test('a process with the id of a service, but another start time, is left alone', async () => {
   const dir = folder();
   const otherProcess = spawn('sleep', ['600'], { detached: true });
   onTestFinished(() => void otherProcess.kill('SIGKILL'));

@@ -1,4 +1,4 @@
-/** The systemd units of the parent instance: they start what is there, with no more rights than needed. */
+/** The systemd units of the parent instance start programs that exist, with no more rights than needed. */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ const SERVICES = FILES.filter((file) => file.endsWith('.service') && !file.inclu
 const valuesIn = (unit: string, key: string) =>
   [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('are these', () => {
+test('are the listed ones', () => {
   expect(FILES.map((file) => basename(file))).toEqual([
     'sui-enclave-expose@.service',
     'sui-enclave-relay-reload.service',
@@ -40,7 +40,7 @@ describe.each(SERVICES)('%s', (file) => {
       expect(values(key), key).toEqual(['yes']);
     }
     expect(values('ProtectSystem')).toEqual(['strict']);
-    // Only what starts and ends enclaves is in the group of nitro-cli.
+    // Only the services that start and end enclaves are in the group of nitro-cli.
     expect(values('SupplementaryGroups')).toEqual(file.includes('relay') ? [] : ['ne']);
     expect(values('RestrictAddressFamilies')[0]?.split(' ')).toContain('AF_VSOCK');
   });
@@ -51,7 +51,7 @@ describe.each(SERVICES)('%s', (file) => {
   });
 });
 
-test('an enclave that ends at once is started a few times only, and the relay always', () => {
+test('start an enclave that ends at once only a few times, and the relay always', () => {
   const limits = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-relay.service'].map(
     (name) => {
       const unit = readFileSync(join(ROOT, 'src/cli/parent/units', name), 'utf8');
@@ -61,7 +61,7 @@ test('an enclave that ends at once is started a few times only, and the relay al
   expect(limits).toEqual([[10, 600], [20, 600], [0]]);
 });
 
-test('a start of an enclave that is killed leaves nitro-cli alone', () => {
+test('leave nitro-cli alone when the start of an enclave is killed', () => {
   const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave@.service'), 'utf8');
   expect(['KillMode', 'OOMPolicy', 'Restart'].map((key) => valuesIn(unit, key))).toEqual([
     ['process'],
@@ -71,7 +71,7 @@ test('a start of an enclave that is killed leaves nitro-cli alone', () => {
 });
 
 test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
-  '%s starts a command that there is',
+  '%s starts a command that exists',
   async (name) => {
     const unit = readFileSync(join(ROOT, 'src/cli/parent/units', name), 'utf8');
     const [program, main, command, ...args] = (valuesIn(unit, 'ExecStart')[0] ?? '').split(' ');
@@ -82,7 +82,7 @@ test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
     const unitArguments = args
       .filter((arg) => !arg.startsWith('$'))
       .map((arg) => arg.replace('%i', 'weather'));
-    // Options that there are, up to the image, which is missing.
+    // The command has all these options. It fails at the image, which is missing.
     const { status, stderr } = await callScript(`parent/${command}.ts`, unitArguments, { env: { PATH: '' } });
     expect([status, stderr]).toEqual([
       2,
@@ -94,7 +94,7 @@ test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
 test.runIf(systemdIsHere)('are accepted by systemd', () => {
   const units = FILES.map((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8');
-    // The relay comes with an image.
+    // The relay's program comes with an image, so another program stands in for it.
     return [basename(file), text.replace('/usr/local/lib/sui-enclave/relay', '/bin/true')];
   });
   expect(verifyUnits(Object.fromEntries(units))).toEqual([0, '']);
