@@ -41,7 +41,8 @@ export async function initMovePackageBuilder(): Promise<void> {}
 export async function dumpMovePackage({ fetcher, ...input }: Input): Promise<Result> {
   const path = join(FOLDER, `${digest([version, input])}.json`);
   const recordedCompilations = read(path);
-  for (const { calls, result } of recordedCompilations) if (await answersAsBefore(fetcher, calls)) return result;
+  for (const { calls, result } of recordedCompilations)
+    if (await answersAsBefore(fetcher, calls)) return result;
 
   const calls: Call[] = [];
   const result = await builder.dumpMovePackage({

@@ -1,7 +1,4 @@
-/**
- * Files that commands are given: a FIFO, whose reader would wait for a writer, and a device are refused at
- * once.
- */
+/** Files on a command line: FIFOs, whose readers would wait for a writer, and devices are refused at once. */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +15,7 @@ beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'read-file-'));
   fifo = join(dir, 'file.eif');
   expect(spawnSync('mkfifo', ['-m', '600', fifo]).status).toBe(0);
-  // Waiting readers are released, so that the test fails and does not hang.
+  // A writer releases waiting readers after 30 s, so that the test fails instead of hanging.
   const writer = spawn('sh', ['-c', 'sleep 30; : >"$0"', fifo], { detached: true, stdio: 'ignore' });
   onTestFinished(() => {
     process.kill(-(writer.pid as number), 'SIGKILL');
@@ -59,7 +56,7 @@ test.each<[string, (path: string, dir: string) => readonly string[]]>([
   ['verify/verify_enclave.ts', (path) => [URL, '--pcrs', path]],
   ['../toolchain/prover/check_key.ts', (path) => [path]],
 ])(
-  '%s is not held up by a FIFO (%#)',
+  '%s does not wait for a FIFO (%#)',
   async (script, args) => {
     writeFileSync(join(dir, 'pcrs'), formatPcrs({ pcr0: PCR, pcr1: PCR, pcr2: PCR }));
     const { status, stderr } = await callScript(script, args(fifo, dir), { env: {} });
@@ -69,7 +66,7 @@ test.each<[string, (path: string, dir: string) => readonly string[]]>([
   9000,
 );
 
-test('status is not held up by a FIFO in place of the file of a deployment', async () => {
+test('status does not wait for a FIFO in place of the deployment file', async () => {
   mkdirSync(join(dir, 'deployments'));
   symlinkSync(fifo, join(dir, 'deployments/testnet.json'));
   const env = { DEPLOYMENTS: join(dir, 'deployments') };

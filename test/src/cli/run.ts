@@ -11,7 +11,7 @@ export interface Result {
 }
 
 export interface Surroundings {
-  /** All of the environment that the command sees. */
+  /** The complete environment of the command. */
   readonly env?: Readonly<Record<string, string>>;
   /** The content of standard input. */
   readonly input?: string;

@@ -1,4 +1,4 @@
-/** `sui-enclave provision`: what the host can do about it, exit codes, files. */
+/** `sui-enclave provision`: hosts that interfere, exit codes, and files. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,7 +45,7 @@ async function provision(url: string, args: readonly string[] = [], input = ''):
 const withFile = (url: string, ...args: string[]) =>
   provision(url, ['--secrets', file('secrets.json'), ...args]);
 
-/** An enclave behind a host. */
+/** Starts an enclave behind a host. */
 async function start(): Promise<{ server: TestServer; host: Host }> {
   const server = await startVault({ provisioners: [me.hex] });
   return { server, host: await Host.start(server.url) };
@@ -75,7 +75,7 @@ describe('an attested enclave gets its secrets', () => {
     expect(await (await server.get('/length')).json()).toEqual({ length: VALUES.VAULT_KEY.length });
     expect(host.paths).toEqual(['/get_attestation', '/readyz', '/secrets']);
     expect(host.saw(VALUES.VAULT_KEY)).toBe(false);
-    // What it would see, if it saw anything.
+    // The record does show other parts of the message.
     expect(host.saw('ciphertext')).toBe(true);
   });
 
@@ -87,7 +87,7 @@ describe('an attested enclave gets its secrets', () => {
     expect(host.paths.filter((path) => path === '/secrets')).toHaveLength(1);
   });
 
-  test('what a host says for an enclave without secrets confirms nothing either', async () => {
+  test('an answer of the host for an enclave without secrets confirms nothing either', async () => {
     const { server, host } = await start();
     host.changeAnswer = (answer) =>
       answer.path === '/readyz' ? { ...answer, status: 200, body: Buffer.from('{"ready":true}') } : answer;
@@ -96,7 +96,7 @@ describe('an attested enclave gets its secrets', () => {
     expect(await isReady(server)).toBe(false);
   });
 
-  test('from standard input, and one of several images', async () => {
+  test('from standard input, and if it runs one of several images', async () => {
     const { server } = await start();
     const args = ['--secrets', '-', '--pcrs', file('other.pcrs'), '--json'];
     const { status, stdout } = await provision(server.url, args, JSON.stringify(VALUES));
@@ -107,7 +107,7 @@ describe('an attested enclave gets its secrets', () => {
   });
 });
 
-describe('a host that alters something', () => {
+describe('a host that alters a part', () => {
   const cases: [what: string, code: string, lie: (host: Host) => void][] = [
     [
       'a byte of the ciphertext',
@@ -204,7 +204,7 @@ describe('a host that alters something', () => {
       expect([status, `${errorCode} ${serverCode}`], caseName).toEqual([1, code]);
       expect(await isReady(server), caseName).toBe(false);
     }
-    // A message that arrives as it was sent is accepted.
+    // An unchanged message is accepted.
     host.changeRequest = (_, body) => body;
     expect((await withFile(host.url)).status).toBe(0);
     expect(await isReady(server)).toBe(true);
@@ -242,7 +242,7 @@ describe('a host that alters something', () => {
     expect(stderr).toMatch(/^SECRETS_NOT_TAKEN: .*in clear, so it may not come from the enclave/);
   });
 
-  test('the receipt into that of another run', async () => {
+  test('the receipt into the receipt of another run', async () => {
     const { server, host } = await start();
     let recorded: Buffer | undefined;
     onAnswer(host, '/secrets', (answer) => {
@@ -275,7 +275,7 @@ describe('a host that replays', () => {
     expect([status, JSON.parse(stdout)]).toMatchObject([3, { code: 'POLICY_NONCE' }]);
   });
 
-  test('the attestation of another start: what is sealed for that one is refused by this one', async () => {
+  test('the attestation of another start: secrets sealed for that start are refused by this one', async () => {
     const { server, host } = await start();
     const otherVault = await startVault({ provisioners: [me.hex] });
     host.changeRequest = (path, body) => {
@@ -307,7 +307,7 @@ describe('a host that replays', () => {
 });
 
 describe('what is refused', () => {
-  test('an enclave of other registers, even one that has its secrets: exit 3', async () => {
+  test('an enclave with other registers, even if it has its secrets: exit 3', async () => {
     const { server } = await start();
     const args = [
       '--secrets',
@@ -366,7 +366,7 @@ describe('what is refused', () => {
     expect(stderr).toMatch(message);
   });
 
-  test('files that are open to others, or not there, or contents in their place: exit 2', async () => {
+  test('files that are open to others, missing files, and contents in place of paths: exit 2', async () => {
     const open = file('open.json');
     writeFileSync(open, JSON.stringify(VALUES));
     for (const mode of [0o640, 0o604, 0o660]) {
@@ -405,7 +405,7 @@ describe('what is refused', () => {
     expect(stderr).toMatch(message);
   });
 
-  test('an enclave that restarts under another software: the root is not enough', async () => {
+  test('an enclave that restarts with other software: the root is not enough', async () => {
     const server = await startVault({ provisioners: [me.hex], nsm: new EmulatedNsm() });
     expect(await withFile(server.url)).toMatchObject({
       status: 3,

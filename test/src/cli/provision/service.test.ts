@@ -1,6 +1,6 @@
 /**
- * The systemd unit of the watcher: its command is one that the command accepts, and it has no more rights
- * than needed.
+ * The systemd unit of the watcher runs a command line that the command accepts, and has no more rights than
+ * needed.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ function folder(): string {
   return dir;
 }
 
-test('runs a command that provisions, with files as systemd makes them', async () => {
+test('runs a command that provisions, with the files that systemd provides', async () => {
   const [program, script, ...args] = (readValues('ExecStart')[0] ?? '').split(' ');
   expect(program).toBe('/opt/sui-enclave/node_modules/.bin/node');
   expect(existsSync(join(ROOT, script ?? ''))).toBe(true);
@@ -36,11 +36,11 @@ test('runs a command that provisions, with files as systemd makes them', async (
     'secrets.json': JSON.stringify(VALUES),
     'provisioner.pem': me.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   };
-  // Of these two alone.
+  // Only these two files are credentials.
   expect(readValues('LoadCredential').map((line) => line.split(':')[0])).toEqual(Object.keys(contents));
   for (const [name, content] of Object.entries(contents)) {
     writeFileSync(join(CREDENTIALS_DIRECTORY, name), content);
-    // With an access control list for the service's user, the group's bits are its mask (acl(5)).
+    // If the service's user has access by an access control list, the group's bits are its mask (acl(5)).
     chmodSync(join(CREDENTIALS_DIRECTORY, name), 0o440);
   }
   const etc = folder();
@@ -67,7 +67,7 @@ test('has no user, no files and no privileges of its own', () => {
   expect(readValues('ProtectSystem')).toEqual(['strict']);
   expect(readValues('CapabilityBoundingSet')).toEqual(['']);
   expect([readValues('LimitCORE'), readValues('MemorySwapMax')]).toEqual([['0'], ['0']]);
-  // A mistake in the files ends it; anything else starts it again.
+  // A mistake in the files ends the service; after any other error it starts again.
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 

@@ -1,4 +1,4 @@
-/** `sui-enclave provision --watch`: a new process gets its secrets, and nothing else does. */
+/** `sui-enclave provision --watch` gives each new process its secrets, and gives them to nothing else. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,8 @@ import { newProvisioner, nsm, startVault, VALUES } from '../../server/provisione
 const INTERVAL_MS = 10_000;
 
 /**
- * Watches for a time on a clock of the test's own, with what the enclave says in turn; the last is repeated.
+ * Watches for a time on a clock of the test's own. The enclave reports these states in turn, and repeats the
+ * last one.
  */
 async function watchFor(states: readonly (boolean | Error)[], provision: () => Promise<void>, ms: number) {
   vi.useFakeTimers();
@@ -54,7 +55,7 @@ describe('watch', () => {
     expect(lines).toEqual(['provisioned', 'CONFIG: the enclave is gone', 'provisioned']);
   });
 
-  test('says what each poll found', async () => {
+  test('reports the result of each poll', async () => {
     const refuse = async () => {
       throw new ConfigError('no');
     };
@@ -66,19 +67,19 @@ describe('watch', () => {
     expect((await watchFor([true], refuse, 5_000)).found).toEqual(['refused']);
   });
 
-  test('does not report secrets as present which only /readyz claims', async () => {
+  test('does not report secrets as present if only /readyz claims them', async () => {
     const claim = 'unconfirmed: /readyz reports that the enclave has secrets';
     const { lines, provisioned } = await watchFor([false, false, goneError, false], done, 35_000);
     expect([provisioned, lines]).toEqual([0, [claim, 'CONFIG: the enclave is gone', claim]]);
   });
 
-  test('asks an enclave that is gone at the same pace, for its next start', async () => {
+  test('asks an enclave that has ended at the same pace, until its next start', async () => {
     const { asked: polls, lines } = await watchFor([goneError], done, 105_000);
     expect(polls).toBe(11);
     expect(lines).toEqual(['CONFIG: the enclave is gone']);
   });
 
-  test('slows down while the enclave refuses, up to 5 minutes, and hides what is not its own', async () => {
+  test('slows down while the enclave refuses, up to 5 minutes, and hides messages that are not its own', async () => {
     const at: number[] = [];
     const refuse = async () => {
       at.push(Date.now());
@@ -91,7 +92,7 @@ describe('watch', () => {
     expect(lines).toEqual(['INTERNAL: an internal error']);
   });
 
-  test('ends at once, while it waits and before it has begun', async () => {
+  test('ends at once, both while it waits and before it has begun', async () => {
     const stop = new AbortController();
     const idle = { needsSecrets: async () => false, provision: done, log() {} };
     const watching = watch(idle, 3_600_000, stop.signal);
@@ -102,7 +103,7 @@ describe('watch', () => {
   });
 });
 
-test('the command provisions one start after the other, and ends at SIGTERM', async () => {
+test('provisions as a command one start after the other, and ends at SIGTERM', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'watch-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const me = newProvisioner();

@@ -1,4 +1,4 @@
-/** The file with the steps of a rollout that nothing else shows. */
+/** The file that remembers those steps of a rollout that nothing else shows. */
 import {
   mkdirSync,
   mkdtempSync,
@@ -35,7 +35,7 @@ test('keeps the steps of a rollout, and forgets them', () => {
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
 });
 
-test('keeps the newest version of the config, which alone is not a rollout', () => {
+test('keeps the newest version of the config, even without a rollout', () => {
   const { path } = place();
   const memory = openMemory(path, ONE);
   memory.see(7n);
@@ -43,14 +43,14 @@ test('keeps the newest version of the config, which alone is not a rollout', () 
   expect([memory.newestVersion, openMemory(path, ONE).newestVersion]).toEqual([7n, 0n]);
   memory.remember({});
   expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: {} });
-  // Of another config, perhaps.
+  // The version may be that of another config, so it does not count.
   expect(openMemory(path, TWO)).toMatchObject({ newestVersion: 0n, steps: {} });
   memory.remember({ switching: 1 });
   expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: { switching: 1 } });
   expect(() => openMemory(path, TWO)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
 });
 
-test('writes through no link that has the name of a temporary file', () => {
+test('writes through no link with the name of a temporary file', () => {
   const { dir, path } = place();
   mkdirSync(join(dir, 'deployments'));
   const victim = join(dir, 'victim');
@@ -60,7 +60,7 @@ test('writes through no link that has the name of a temporary file', () => {
   expect([readFileSync(victim, 'utf8'), openMemory(path, ONE).steps]).toEqual(['kept', { switching: 1 }]);
 });
 
-test('of another rollout is refused, unless that one has ended', () => {
+test('is refused if it belongs to another rollout, unless that rollout has ended', () => {
   const { path } = place();
   const memory = openMemory(path, ONE);
   memory.remember({ switching: 1, switched: 2, stopping: 3 });
@@ -72,7 +72,7 @@ test('of another rollout is refused, unless that one has ended', () => {
 });
 
 test.each(['', '{', '[]', '{"rollout":"1"}', `{"rollout":"${ONE}","switched":"yesterday"}`])(
-  'that is damaged is not taken for none: %j',
+  'is not taken for a missing file if it is damaged: %j',
   (content) => {
     const { dir } = place();
     const path = join(dir, 'rollout.json');

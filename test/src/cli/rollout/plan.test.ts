@@ -1,4 +1,4 @@
-/** `rollout.yaml`: what a plan may have, and what is said of one that can't be used. */
+/** `rollout.yaml`: the content that a plan may have, and the errors for content that it may not have. */
 import { describe, expect, test } from 'vitest';
 import { parsePlan } from '../../../../src/cli/rollout/plan.ts';
 
@@ -22,7 +22,7 @@ const PLAN = {
 const parse = (changes: object) => parsePlan(JSON.stringify({ ...PLAN, ...changes }), '/etc/rollout.yaml');
 const withCommand = (command: unknown) => ({ commands: { ...COMMANDS, start: [command] } });
 
-test('is read as it stands, with defaults for the rest', () => {
+test('is read as written, with defaults for missing settings', () => {
   expect(parse({})).toEqual({
     folder: '/etc',
     network: 'testnet',
@@ -30,7 +30,7 @@ test('is read as it stands, with defaults for the rest', () => {
     nodes: [],
     registrarId: PLAN.registrar,
     root: undefined,
-    // Relative to the plan.
+    // The path is relative to the plan.
     old: { pcrs: '/etc/nitro-1.pcrs', urls: ['https://one.example'] },
     new: { pcrs: '/var/nitro-2.pcrs', urls: ['https://two.example'] },
     balancer: undefined,

@@ -1,6 +1,6 @@
 /**
- * A chain, the enclaves of two images, and a control in the operator's place, which the commands of a plan
- * call.
+ * A chain, the enclaves of two images, and a control in the operator's place. The commands of a plan call the
+ * control.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ import { startServer, type TestServer } from '../../server/support.ts';
 import { KeeperFixture } from '../keeper/keeper_fixture.ts';
 import { PACKAGE } from '../sui/chain_fixture.ts';
 
-/** Script of a command of the plan: it calls the control, and ends as that says. */
+/** Script of a command in the plan: it calls the control, and exits with its verdict. */
 const CALL = `
 const { status } = await fetch(process.argv[1] + (process.env.SUI_PRIVATE_KEY ?? ''), { method: 'POST' });
 process.exit(status === 200 ? 0 : 1);`;
@@ -22,9 +22,9 @@ export class RolloutFixture {
   readonly keeper: KeeperFixture;
   readonly urls: Readonly<Record<SideName, readonly string[]>>;
   callersReach: SideName = 'old';
-  /** The commands that were run, in order. */
+  /** Names of the commands that were run, in order. */
   readonly calls: string[] = [];
-  /** Called before and after the effect of a command; a command fails if it throws. */
+  /** Runs before and after the effect of a command. The command fails if it throws. */
   hold: (name: string, isAfter: boolean) => Promise<void> | void = () => {};
   readonly #running = new Map<string, TestServer>();
   readonly #control = createServer(async (request, response) => {
@@ -58,7 +58,7 @@ export class RolloutFixture {
     this.urls = urls;
   }
 
-  /** The old enclave runs and is registered. */
+  /** Starts with an old enclave that runs and is registered. */
   static async start(): Promise<RolloutFixture> {
     const keeper = await KeeperFixture.start();
     onTestFinished(() => keeper.close());
@@ -107,7 +107,7 @@ export class RolloutFixture {
     return this.keeper.chain.file('deployments');
   }
 
-  /** The enclaves that the deployment file has. */
+  /** Returns the enclaves in the deployment file. */
   noted(): { readonly url: string }[] {
     return JSON.parse(readFileSync(`${this.deployments}/localnet.json`, 'utf8')).applications.weather
       .enclaves;
@@ -166,12 +166,12 @@ export class RolloutFixture {
     return path;
   }
 
-  /** The environment of the operator. */
+  /** Returns the environment of the operator. */
   get env(): Record<string, string> {
     return { SUI_PRIVATE_KEY: this.keeper.operator.key.getSecretKey(), DEPLOYMENTS: this.deployments };
   }
 
-  /** Does what the holder of the EnclaveCap is told in a line of the rollout. */
+  /** Runs the command in a line of the rollout, as the holder of the EnclaveCap. */
   async obey(line: string): Promise<void> {
     const [, name = '', ...args] = line.trim().split(' ');
     await this.keeper.chain.done(name, ...args);

@@ -1,14 +1,11 @@
-/**
- * A fleet, its callers and its config in memory, with a rollout that can be stopped before and after each
- * effect.
- */
+/** A fleet, its callers and its config in memory. The rollout can be stopped before and after each effect. */
 import type { Memory } from '../../../../src/cli/rollout/memory.ts';
 import type { CommandName, Plan, SideName } from '../../../../src/cli/rollout/plan.ts';
 import type { Found, KeyState, World } from '../../../../src/cli/rollout/world.ts';
 import type { Candidate } from '../../../../src/cli/sui/registration.ts';
 import type { EnclaveConfig } from '../../../../src/library/sui/objects.ts';
 
-/** The process of the rollout is gone. */
+/** Error that ends the simulated process of the rollout. */
 export class Killed extends Error {}
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
@@ -48,16 +45,16 @@ export interface State {
 
 export class SimulatedRollout implements World, Memory {
   readonly plan: Plan;
-  /** Every effect so far, in order. */
+  /** All effects so far, in order. */
   readonly effects: string[] = [];
   readonly printed: string[] = [];
-  /** Failures of callers: none if every call had an enclave that contracts accept. */
+  /** Failures of callers: none if every call reached an enclave that contracts accept. */
   readonly outages: string[] = [];
-  /** The number of the effect at which the process is killed, and whether that has happened then. */
+  /** Number of the effect at which the process is killed, and whether the effect has happened by then. */
   killAt: { readonly effect: number; readonly isAfter: boolean } | undefined;
-  /** Whether the admin executes what is printed. */
+  /** Whether the admin runs the printed commands. */
   adminActs = true;
-  /** The commands that have no effect. */
+  /** Names of the commands that have no effect. */
   readonly broken = new Set<CommandName>();
   readonly running: Set<string>;
   readonly ready: Set<string>;
@@ -66,16 +63,16 @@ export class SimulatedRollout implements World, Memory {
   newestVersion = 0n;
   /** Version of the config in the file. */
   #rememberedVersion = 0n;
-  /** Called before the config is read: returns what a lagging node shows in its place. */
+  /** Returns the config that a lagging node shows in place of the present one. */
   lag: (now: EnclaveConfig) => EnclaveConfig = (now) => now;
   allowed: SideName = 'old';
   version = 0n;
   overlapUntil: number | undefined;
   callersReach: SideName = 'old';
-  /** URL and version of the config. */
+  /** URL and config version of each registered enclave. */
   readonly registered: Set<string>;
   #now = Date.parse('2026-01-01T00:00:00Z');
-  /** By how much the wall clock is ahead. */
+  /** Time by which the wall clock is ahead, in milliseconds. */
   wallAheadMs = 0;
   #asked: string | undefined;
 
@@ -95,7 +92,7 @@ export class SimulatedRollout implements World, Memory {
     return this.overlapUntil !== undefined && this.#now < this.overlapUntil;
   }
 
-  /** The next process: nothing kills it. */
+  /** Continues as the next process, which nothing kills. */
   restart(): this {
     this.killAt = undefined;
     this.#asked = undefined;
@@ -237,7 +234,7 @@ export class SimulatedRollout implements World, Memory {
     return this.#now;
   }
 
-  /** The admin acts while the rollout waits. */
+  /** Lets the admin act while the rollout waits. */
   async pause(ms: number): Promise<void> {
     this.#now += ms;
     const question = this.#asked;
@@ -251,7 +248,7 @@ export class SimulatedRollout implements World, Memory {
     if (name === 'end_overlap') return;
     this.version += 1n;
     this.allowed = name === 'update_pcrs' ? 'new' : 'old';
-    // In the same transaction.
+    // The same transaction registers the enclave.
     if (name === 'rotate')
       for (const url of this.plan.old.urls) this.registered.add(`${url} ${this.version}`);
   }

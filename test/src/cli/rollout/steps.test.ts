@@ -1,5 +1,5 @@
 /**
- * A rollout that is stopped anywhere and run again ends in the same state, and callers are never without an
+ * A rollout that is stopped at any point and run again ends in the same state, and callers always have an
  * enclave.
  */
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ import {
 import type { EnclaveConfig } from '../../../../src/library/sui/objects.ts';
 import { Killed, SimulatedRollout } from './simulated_rollout.ts';
 
-/** As the command does. */
+/** Runs the steps forwards, as the command does. */
 async function forward(world: SimulatedRollout): Promise<string[]> {
   const rollout = { plan: world.plan, world, memory: world };
   await forgetEnded(rollout);
@@ -42,7 +42,7 @@ async function back(world: SimulatedRollout): Promise<string[]> {
   return done;
 }
 
-/** A rollout that was killed at an effect. */
+/** Returns a rollout that was killed at an effect. */
 async function killedAt(
   effect: number,
   isAfter: boolean,
@@ -56,7 +56,7 @@ async function killedAt(
 
 const whole = new SimulatedRollout();
 const steps = await forward(whole);
-/** Each effect of a whole rollout, before it and after it. */
+/** Moments before and after each effect of a whole rollout. */
 const MOMENTS = whole.effects.flatMap((name, effect) =>
   [false, true].map(
     (isAfter) => [`${isAfter ? 'after' : 'before'} ${name} (${effect})`, effect, isAfter] as const,
@@ -77,7 +77,7 @@ test('goes through its steps in order, and finds nothing to do when it is run ag
   expect(await forward(whole.restart())).toEqual([]);
 });
 
-test.each(MOMENTS)('killed %s, it ends in the same state', async (_, effect, isAfter) => {
+test.each(MOMENTS)('ends in the same state after it was killed %s', async (_, effect, isAfter) => {
   const world = await killedAt(effect, isAfter);
   await forward(world);
   expect([world.state, world.outages]).toEqual([END, []]);
@@ -86,7 +86,7 @@ test.each(MOMENTS)('killed %s, it ends in the same state', async (_, effect, isA
 const stopsOld = whole.effects.lastIndexOf('remember', whole.effects.indexOf('stop_old'));
 
 describe('a node that shows the config as it was before the last version', () => {
-  /** Lags at one read of the config, and until the rollout looks again. */
+  /** Has the node show the config before the last version, once, at this read. */
   function laggingAt(world: SimulatedRollout, read: number): SimulatedRollout {
     let reads = 0;
     const shown: EnclaveConfig[] = [];
@@ -100,7 +100,7 @@ describe('a node that shows the config as it was before the last version', () =>
   }
   const READS = 40;
 
-  test('leaves no step undone, at whichever read it lags', async () => {
+  test('leaves no step undone, at any read', async () => {
     for (let read = 0; read < READS; read += 1) {
       const world = laggingAt(new SimulatedRollout(), read);
       expect(await forward(world), `read ${read}`).toEqual(steps);
@@ -108,10 +108,10 @@ describe('a node that shows the config as it was before the last version', () =>
     }
   });
 
-  test('is waited for by the next process too, forwards and back', async () => {
+  test('makes the next process wait too, forwards and back', async () => {
     for (let read = 0; read < READS; read += 1) {
       const stopped = await killedAt(stopsOld, false);
-      // What the process before saw.
+      // The process before saw the newer version.
       const [before, now] = [await new SimulatedRollout().config(), await stopped.config()];
       let reads = 0;
       stopped.lag = (config) => {
@@ -137,7 +137,7 @@ describe('a node that shows the config as it was before the last version', () =>
     expect([world.state, world.outages]).toEqual([END, []]);
   });
 
-  test('for longer than nodes lag stops the rollout', async () => {
+  test('stops the rollout if it lags for longer than nodes do', async () => {
     const stopped = await killedAt(stopsOld, false);
     const before = await new SimulatedRollout().config();
     stopped.lag = () => before;
@@ -150,7 +150,7 @@ describe('a node that shows the config as it was before the last version', () =>
   });
 });
 
-test.each(MOMENTS)('killed %s, --back leads back or is refused', async (_, effect, isAfter) => {
+test.each(MOMENTS)('goes back with --back, or refuses it, after it was killed %s', async (_, effect, isAfter) => {
   const world = await killedAt(effect, isAfter);
   if (effect > stopsOld || (effect === stopsOld && isAfter)) {
     const before = world.state;
@@ -162,7 +162,7 @@ test.each(MOMENTS)('killed %s, --back leads back or is refused', async (_, effec
   expect([world.state, world.outages, world.steps]).toEqual([BEGINNING, [], {}]);
 });
 
-test('--back, killed at each of its effects, ends in the same state, or leads forwards again', async () => {
+test('ends in the same state after --back was killed at any effect, or goes forwards again', async () => {
   const begun = () => killedAt(stopsOld, false);
   const { effects } = await begun().then(async (world) => {
     await back(world);
@@ -180,7 +180,7 @@ test('--back, killed at each of its effects, ends in the same state, or leads fo
 });
 
 describe('callers keep their enclaves', () => {
-  test('where the new ones went away before the switch, or before the old are stopped', async () => {
+  test('if the new ones disappear before the switch, or before the old ones are stopped', async () => {
     for (const name of ['switch', 'stop_old'] as const) {
       const world = await killedAt(whole.effects.indexOf(name) - 1, false);
       world.running.delete(world.plan.new.urls[0] ?? '');
@@ -190,7 +190,7 @@ describe('callers keep their enclaves', () => {
     }
   });
 
-  test('where the new ones lose their secrets, or are not registered, while requests drain', async () => {
+  test('if the new ones lose their secrets, or their registration, while requests drain', async () => {
     for (const [spoil, reason] of [
       [(world: SimulatedRollout) => world.ready.clear(), 'is not ready'],
       [(world: SimulatedRollout) => world.registered.clear(), 'that no contract accepts'],
@@ -208,7 +208,7 @@ describe('callers keep their enclaves', () => {
     }
   });
 
-  test('where switch has no effect, or is undone, as the load balancer shows', async () => {
+  test('if switch has no effect, or is undone, as the load balancer shows', async () => {
     const balancer = 'http://balancer/';
     const world = new SimulatedRollout({ balancer });
     world.broken.add('switch');
@@ -229,12 +229,12 @@ describe('callers keep their enclaves', () => {
     world.pause = pause;
     expect(await forward(world.restart())).toEqual(['switch', 'stop_old', 'end_overlap']);
     expect([world.state, world.outages]).toEqual([END, []]);
-    // Restarted, it has forgotten what it was told.
+    // The restarted load balancer has forgotten its settings.
     world.callersReach = 'old';
     expect(await forward(world.restart())).toEqual(['switch']);
   });
 
-  test('on the way back, where switch_back has no effect', async () => {
+  test('on the way back, if switch_back has no effect', async () => {
     const world = await killedAt(stopsOld, false, { balancer: 'http://balancer/' });
     world.broken.add('switch_back');
     await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_COMMAND' }));
@@ -244,18 +244,18 @@ describe('callers keep their enclaves', () => {
     expect(world.state).toEqual(BEGINNING);
   });
 
-  test('on the way back, unless contracts accept none of the old', async () => {
+  test('on the way back, unless contracts accept no old enclave', async () => {
     const world = await killedAt(stopsOld, false);
     await world.pause(world.plan.overlap * 60_000);
     await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_NOT_SERVING' }));
     expect([world.callersReach, world.outages]).toEqual(['new', []]);
-    // The admin allows the old image, without its enclaves.
+    // The admin allows the old image, but does not register its enclaves.
     world.admin('update_pcrs of the old image');
     await back(world);
     expect(world.state).toEqual(BEGINNING);
   });
 
-  test('on the way back with one of two old ones', async () => {
+  test('on the way back with only one of two old ones', async () => {
     const world = await killedAt(stopsOld, false);
     const [stopped = '', kept = ''] = world.plan.old.urls;
     world.running.delete(stopped);
@@ -268,7 +268,7 @@ describe('stops', () => {
   const refusal = (code: string, text = '') =>
     expect.objectContaining({ code, message: expect.stringContaining(text) });
 
-  test('where the admin does not act in time, and continues when it is run again', async () => {
+  test('if the admin does not act in time, and continues when it is run again', async () => {
     const world = new SimulatedRollout();
     world.adminActs = false;
     await expect(forward(world)).rejects.toThrow(
@@ -281,7 +281,7 @@ describe('stops', () => {
     expect(await forward(world.restart())).toEqual(['register', 'switch', 'stop_old', 'end_overlap']);
   });
 
-  test('where a command has no effect in time', async () => {
+  test('if a command has no effect in time', async () => {
     for (const name of ['start', 'provision', 'stop_old'] as const) {
       const world = new SimulatedRollout();
       world.broken.add(name);
@@ -294,7 +294,7 @@ describe('stops', () => {
     }
   });
 
-  test('before anything, in an overlap of another rollout, or with a revoked registrar', async () => {
+  test('before its first step, in an overlap of another rollout, or with a revoked registrar', async () => {
     const world = new SimulatedRollout();
     world.overlapUntil = world.now() + 60_000;
     await expect(forward(world)).rejects.toThrow(
@@ -307,7 +307,7 @@ describe('stops', () => {
   });
 });
 
-test('the same rollout once more, after the old image was rolled out again, leaves out no step', async () => {
+test('leaves out no step when the same rollout is repeated, after the old image was rolled out again', async () => {
   const world = new SimulatedRollout();
   await forward(world);
   world.admin('rotate');
@@ -318,14 +318,14 @@ test('the same rollout once more, after the old image was rolled out again, leav
   expect(world.state).toEqual(END);
 });
 
-test('end_overlap: time leaves the overlap to its time', async () => {
+test('lets the overlap end by itself with end_overlap: time', async () => {
   const world = new SimulatedRollout({ isEndedByAdmin: false });
   expect(await forward(world)).not.toContain('end_overlap');
   expect(world.state).toEqual({ ...END, isOverlapping: true });
   expect(world.printed.at(-1)).toMatch(/ends by itself, at 2026-01-01T01:00/);
 });
 
-test('requests drain before the old are stopped, and answers settle before the overlap ends', async () => {
+test('waits for requests to drain before it stops the old enclaves, and for answers to settle before the overlap ends', async () => {
   const world = new SimulatedRollout();
   const began = world.now();
   await forward(world);
@@ -337,7 +337,7 @@ test('requests drain before the old are stopped, and answers settle before the o
   ]);
 });
 
-test.each([-1, 1])('a wall clock that is set by %d days changes no wait and no deadline', async (days) => {
+test.each([-1, 1])('keeps every wait and deadline if the wall clock is set by %d days', async (days) => {
   class Adjusted extends SimulatedRollout {
     override remember(steps: Memory['steps']): void {
       super.remember(steps);
@@ -361,7 +361,7 @@ test.each([-1, 1])('a wall clock that is set by %d days changes no wait and no d
 });
 
 test.each([8.64e15, Number.MAX_SAFE_INTEGER])(
-  'a time in the memory that is far ahead, %d, lets a rollout wait no longer than the plan says',
+  'waits no longer than the plan says if a time in the memory is far ahead: %d',
   async (time) => {
     const world = await killedAt(whole.effects.indexOf('switch') + 1, true);
     world.steps = { switching: time, switched: time };
@@ -379,7 +379,7 @@ test("the admin's commands name the source of the image, where the plan has one"
   );
 });
 
-test('an update without an overlap is said', async () => {
+test('reports an update without an overlap', async () => {
   const world = new SimulatedRollout({ overlap: 0 });
   await forward(world);
   expect(world.printed.join('\n')).toContain('WARNING: contracts accept no old enclave');

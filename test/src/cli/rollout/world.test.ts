@@ -1,4 +1,4 @@
-/** Tests of the view of a rollout through several nodes, of which one may lag or lie. */
+/** A rollout's view through several nodes, of which one may lag or lie. */
 import { readFileSync } from 'node:fs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { beforeEach, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ beforeEach(async () => {
   lying = await LyingNode.start(fixture.keeper.chain.node);
 });
 
-/** The first one sends. */
+/** Node URLs in both orders. The rollout sends by the first one. */
 const ORDERS = [
   ['the first', (url: string) => [lying.url, url]],
   ['the second', (url: string) => [url, lying.url]],
@@ -32,7 +32,7 @@ async function worldFor(node: readonly string[], agreeMs = 0) {
   return await createWorld({ plan, deployments, signing: {}, env, io, agreeMs });
 }
 
-test.each(ORDERS)('%s node that agrees is not a hindrance', async (_which, order) => {
+test.each(ORDERS)('%s node that agrees does not stop the rollout', async (_which, order) => {
   const node = order(fixture.keeper.chain.node.url);
   const world = await worldFor(node);
   const config = await world.config();
@@ -57,7 +57,7 @@ test.each(ORDERS)('%s node that hides a registration is noticed', async (_which,
   });
 });
 
-/** Has the node show the config as it was before a transaction of the admin, so often. */
+/** Has the node show the config as before a transaction of the admin, for this number of reads. */
 async function showOldConfig(times: number): Promise<void> {
   const { chain, configId } = fixture.keeper;
   const recorded: Uint8Array[] = [];
@@ -80,7 +80,7 @@ test.each(ORDERS)('%s node that shows an old config is noticed', async (_which, 
   await expect(world.config()).rejects.toMatchObject({ code: 'ROLLOUT_NODES_DISAGREE' });
 });
 
-test('a node that lags is awaited', async () => {
+test('waits for a node that lags', async () => {
   await showOldConfig(1);
   const world = await worldFor([lying.url, fixture.keeper.chain.node.url], 20_000);
   expect(world.findSide(await world.config())).toBe('new');

@@ -19,7 +19,7 @@ const content = (name: string) => readFileSync(at(name), 'utf8');
 
 const run = (...args: string[]) => call(main, args);
 
-/** A file of both seeds, and its five shares. */
+/** Writes a file with two seeds, and splits it. @returns the paths of its five shares */
 async function splitTwo(): Promise<string[]> {
   writeFileSync(at('seed'), `${ONE?.seed}\n${TWO?.seed}\n`);
   expect((await run('split', at('seed'), at('shares'), '--shares', '5', '--threshold', '3')).status).toBe(0);
@@ -36,7 +36,7 @@ describe('generate', () => {
     expect(stdout).not.toContain(content('seed').trim());
   });
 
-  test('makes another seed each time, and never writes over one', async () => {
+  test('makes another seed each time, and never overwrites a file', async () => {
     await run('generate', at('seed'));
     await run('generate', at('other'));
     const before = content('seed');
@@ -55,7 +55,7 @@ describe('fingerprint', () => {
     expect((await run('fingerprint', at('seed'))).stdout).toBe(`${ONE?.fingerprint},${TWO?.fingerprint}\n`);
   });
 
-  test('refuses what is not a seed', async () => {
+  test('refuses a text that is not a seed', async () => {
     writeFileSync(at('seed'), 'hunter2\n');
     const { status, stderr } = await run('fingerprint', at('seed'));
     expect(status).toBe(1);

@@ -1,4 +1,4 @@
-/** Mistakes on a command line are found before a file is read or anything is asked, in a dry run too. */
+/** A mistake on a command line is found before a file is read or a host is asked, in a dry run too. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePcrs } from '../../../../src/library/attestation/index.ts';
@@ -8,7 +8,7 @@ import { script } from './run_script.ts';
 const OBJECT = `0x${'b'.repeat(64)}`;
 const REGISTRATION = [PACKAGE, PACKAGE, OBJECT, 'http://127.0.0.1:1', 'weather', 'WEATHER'];
 const CODE = 'EXPERIMENTAL_IMAGE';
-/** The arguments of a registration, with some in place of others. */
+/** Returns a registration's command line, with some arguments replaced. */
 const but = (changes: Record<number, string>) => [
   'register_enclave',
   ...REGISTRATION.map((value, index) => changes[index] ?? value),
@@ -60,7 +60,7 @@ describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
     ['a holder', ['add_registrar', ...ofConfig(OBJECT), 'me'], 'USAGE', '<holder>'],
     ['a package of move/', ['publish', 'dice'], 'USAGE', 'there is no package "dice"'],
   ])('%s', async (_, [name = '', ...args], code, message) => {
-    // Valid ones, after which those of the row win.
+    // Adds a valid node and sender unless the row has its own.
     const node =
       args.includes('--network') || args.includes('--rpc-url') ? [] : ['--rpc-url', fixture.node.url];
     const sender = args.includes('--address') ? [] : ['--address', OBJECT];
@@ -78,7 +78,7 @@ describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
   });
 });
 
-test('a key that is not there is missed before the enclave is asked', async () => {
+test('a missing key is noticed before the enclave is asked', async () => {
   const where = ['--rpc-url', fixture.node.url, '--json'];
   for (const [code, ...more] of [['NO_SENDER'], ['SIGNER', '--address', OBJECT, '--keystore', '/nowhere']]) {
     const { exit, json } = await script('register_enclave', [...REGISTRATION, ...where, ...more]);
@@ -123,7 +123,7 @@ describe('on a real network, development is refused by name', () => {
     expect(fixture.node.calls).toEqual([]);
   });
 
-  test('a node elsewhere is real too, and one of this machine is not', async () => {
+  test('a node elsewhere counts as real too, and a node of this machine does not', async () => {
     const elsewhere = ['--rpc-url', 'https://sui.example', '--json'];
     const refused = await script('create_config', [...config(), ...elsewhere], key());
     expect(refused.json()).toMatchObject({ code: 'DEVELOPMENT_TRUST' });
@@ -139,10 +139,10 @@ describe('on a real network, development is refused by name', () => {
   });
 });
 
-describe('on a real network, an image that is not known to be of a tagged release is refused', () => {
+describe('on a real network, an image is refused unless its record says that it is of a tagged release', () => {
   const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
   const registers = () => parsePcrs(readFileSync(fixture.file('other.pcrs'), 'utf8'));
-  /** As the build of a tagged release wrote it. */
+  /** Returns the record that the build of a tagged release writes. */
   const released = () => ({
     application: 'weather',
     commit: 'c0ffee',
@@ -210,13 +210,13 @@ describe('on a real network, an image that is not known to be of a tagged releas
     expect(refused.json()).toMatchObject({ error: expect.stringMatching(message), code: CODE });
   });
 
-  test('and a release is not', async () => {
+  test('a release is accepted', async () => {
     const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
     measured(released());
     expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: later });
   });
 
-  test('and registers without the record of their build cause a warning', async () => {
+  test('registers without the record of their build cause a warning', async () => {
     const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
     rmSync(fixture.file('other.measurements.json'), { force: true });
     expect((await run(name, args, 'mainnet', '--dry-run')).json()).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * The bytecode of a package from a file: only the file that `compile` wrote for this package and network is
- * published.
+ * Publishes a package's bytecode from a file, but only from the file that `compile` wrote for this package
+ * and network.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ afterAll(() => fixture.close());
 const publish = (...options: string[]) =>
   fixture.run('publish', 'weather', '--network', 'localnet', ...options);
 
-/** Publishes a file with changes, under its own digest. */
+/** Publishes a changed file, under the digest of the change. */
 async function publishChanged(changes: Record<string, unknown>) {
   const changed = fixture.file('changed.json');
   writeFileSync(changed, JSON.stringify({ ...content, ...changes }));
@@ -101,14 +101,14 @@ describe('is refused before anything is sent:', () => {
     expect(fixture.node.ledger.executed.length).toBe(before);
   });
 
-  test('a file that is not JSON', async () => {
+  test('refuses a file that is not JSON', async () => {
     const broken = fixture.file('broken.json');
     writeFileSync(broken, '{');
     const { json } = await publish('--bytecode', broken, '--digest', digestBytecodeFile('{'));
     expect(json()).toMatchObject({ code: 'BYTECODE_FILE' });
   });
 
-  test('a file that is not there', async () => {
+  test('refuses a missing file', async () => {
     const { json } = await publish('--bytecode', fixture.file('none.json'), '--digest', digest);
     expect(json()).toMatchObject({ code: 'UNREADABLE_FILE' });
   });

@@ -1,4 +1,4 @@
-/** Sending a transaction, and everything that keeps it from being sent or done. */
+/** Sends transactions, and tests all reasons for which one is not sent or not done. */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -116,7 +116,7 @@ describe('an expiry that the node sets', () => {
     const { expiration } = bcs.TransactionData.parse(fromBase64(text)).V1;
     return { fields, expiration: expiration.$kind, notes: asking.notes.join() };
   };
-  /** The node pays the gas from the address's balance, as it does where an address has no coins. */
+  /** Has the node pay the gas from the address's balance, as it does if an address has no coins. */
   const payFromBalance = () => {
     const { simulate } = fixture.node.executor;
     fixture.node.executor.simulate = async (...args) => {
@@ -126,7 +126,7 @@ describe('an expiry that the node sets', () => {
     };
   };
 
-  test('is removed from unsigned bytes, since the gas coin is owned', async () => {
+  test('is removed from unsigned bytes, since the gas coin is an owned object', async () => {
     const { fields, expiration, notes } = await unsigned(new Transaction());
     expect(expiration).toBe('None');
     expect(fields).not.toHaveProperty('expires');
@@ -152,12 +152,12 @@ describe('an expiry that the node sets', () => {
     expect(expiryAt(2n ** 64n - 1n)).toContain('or earlier 18446744073709551615 ms after 1970-01-01');
   });
 
-  test('is removed where the address balance pays, and the capability is owned', async () => {
+  test('is removed if the address balance pays, and the capability is an owned object', async () => {
     payFromBalance();
     expect(await unsigned(creation())).toMatchObject({ expiration: 'None' });
   });
 
-  test('stays, and is printed, where nothing owned protects from replay', async () => {
+  test('stays, and is printed, if no owned object prevents a replay', async () => {
     payFromBalance();
     const { fields, expiration, notes } = await unsigned(new Transaction());
     expect(expiration).toBe('ValidDuring');
@@ -165,7 +165,7 @@ describe('an expiry that the node sets', () => {
     expect(notes).toContain('expires at the end of epoch 101');
   });
 
-  test('stays where an immutable object is the only input that is not shared', async () => {
+  test('stays if an immutable object is the only input that is not shared', async () => {
     payFromBalance();
     const cap = fixture.node.ledger.objects.get(capId);
     fixture.node.lie = (object) =>
@@ -173,7 +173,7 @@ describe('an expiry that the node sets', () => {
     expect(await unsigned(creation())).toMatchObject({ expiration: 'ValidDuring' });
   });
 
-  test('stays where the node refuses the transaction without it', async () => {
+  test('stays if the node refuses the transaction without it', async () => {
     payFromBalance();
     const { simulate } = fixture.node.executor;
     fixture.node.executor.simulate = async (...args) => {
@@ -193,7 +193,7 @@ describe('an expiry that the node sets', () => {
   });
 });
 
-test('a package that is not there is named, though the node gives no text', async () => {
+test('a missing package is named, though the node gives no text', async () => {
   const packageId = `0x${'a'.repeat(64)}`;
   await expect(chain().originalPackage(packageId)).rejects.toMatchObject({
     code: 'SUI_OBJECT_NOT_FOUND',
@@ -244,7 +244,7 @@ describe('nothing is sent', () => {
     expect(executed()).toBe(0);
   });
 
-  test('when an object is not there', async () => {
+  test('when an object is missing', async () => {
     capId = `0x${'d'.repeat(64)}`;
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
@@ -261,14 +261,14 @@ describe('nothing is sent', () => {
     expect(executed()).toBe(0);
   });
 
-  test('when the budget is below what it needs', async () => {
+  test('when the budget is too small', async () => {
     await expect(chain({ 'gas-budget': 1n }).submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
     });
     expect(executed()).toBe(0);
   });
 
-  test('when the node proposes a budget that no command needs, unless it is allowed', async () => {
+  test('when the node proposes a budget beyond the need of any command, unless it is allowed', async () => {
     fixture.node.executor.proposedBudget = 1_000_000_001n;
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_ANSWER',
@@ -299,7 +299,7 @@ describe('nothing is sent', () => {
     expect(executed()).toBe(0);
   });
 
-  test('what a node says is cut, and cannot rewrite the terminal', async () => {
+  test('the text of a node is cut, and cannot rewrite the terminal', async () => {
     const message = `\u001b[2J\r\n${'x'.repeat(5000)}`;
     fixture.node.faults.set('SimulateTransaction', { status: 'INTERNAL', message });
     const error = await chain()
@@ -314,7 +314,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
     fixture.node.executor.isOld = true;
   });
 
-  test('that a call aborts: the error is the same as with --gas-budget, where the node gives a structure', async () => {
+  test('that a call aborts: the error is the same as with --gas-budget, for which the node gives a structure', async () => {
     const configId = await fixture.config(capId);
     const otherConfig = fixture.publish();
     const failing = async (values: CommonOptions) => {
@@ -402,7 +402,7 @@ describe('an execution that goes wrong', () => {
   });
 
   test.each<Fault>(['executes, and does not answer', 'executes, and says ABORTED'])(
-    'is looked up by its digest, and done: the node %s',
+    'is looked up by its digest, and counts as done: the node %s',
     async (fault) => {
       fixture.node.faults.set('ExecuteTransaction', fault);
       const outcome = await chain().submit(creation(), {
@@ -435,7 +435,7 @@ describe('an execution that goes wrong', () => {
     expect(fixture.node.calls).toContain('GetTransaction');
   });
 
-  test('a node that shows later what it executed: the next command waits for it', async () => {
+  test('a node shows a transaction later than it executes it: the next command waits', async () => {
     fixture.node.lagMs = 100;
     const config = await fixture.config(capId);
     const tx = new Transaction();
@@ -443,7 +443,7 @@ describe('an execution that goes wrong', () => {
     expect(await chain().submit(tx, submission)).toMatchObject({ status: 'done' });
   });
 
-  test('a node that does not show yet what it executed: a note, no failure', async () => {
+  test('a node does not show an executed transaction yet: the command adds a note, and does not fail', async () => {
     fixture.node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
     const sending = chain();
     sending.indexingMs = 50;
@@ -452,7 +452,7 @@ describe('an execution that goes wrong', () => {
   });
 });
 
-test('a command whose transaction names an object that is not there sends nothing', async () => {
+test('a command whose transaction names a missing object sends nothing', async () => {
   const objectId = `0x${'7'.repeat(64)}`;
   for (const name of [
     (tx: Transaction) => tx.object(objectId),

@@ -1,4 +1,4 @@
-/** The fixture of the commands' tests: a node, an admin with SUI, an enclave, and its image as files. */
+/** Fixture of the commands' tests: a node, an admin with SUI, an enclave, and its image as files. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,16 +24,16 @@ import { developmentRegisters, EmulatedNsm } from '../../../../src/testing/emula
 import { weatherModules } from '../../devnet/weather_package.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 
-/** The chain of testnet, for a node that commands take for one of it. */
+/** Digest of testnet's first checkpoint. A node that reports it is taken for a node of testnet. */
 export const TESTNET_CHAIN = '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD';
 export const PACKAGE = `0x${'e'.repeat(64)}`;
 
-/** The options that name a config and the package to call. */
+/** Returns the options that name a config and the package to call. */
 export function ofConfig(configId: string, enclavePackage = PACKAGE): string[] {
   return ['--enclave-package', enclavePackage, '--config', configId];
 }
 
-/** The options that name an application and the package to call. */
+/** Returns the options that name an application and the package to call. */
 export function ofApplication(
   enclavePackage: string,
   appPackage: string,
@@ -68,7 +68,7 @@ export class ChainFixture {
     writeFileSync(this.file('root.pem'), nsm.rootPem());
   }
 
-  /** @param runner how `run` runs commands */
+  /** @param runner runs the commands */
   static async start(runner = script): Promise<ChainFixture> {
     const root = createRoot(new Date());
     const node = await LoopbackNode.start(root.certificate);
@@ -82,7 +82,7 @@ export class ChainFixture {
     rmSync(this.#dir, { recursive: true });
   }
 
-  /** The emulated NSM of an enclave of this application, at one of its images. */
+  /** Creates the emulated NSM of an enclave of this application, with one of its images. */
   createNsm(application: string, image = 1): EmulatedNsm {
     return new EmulatedNsm(Date.now, this.#root, developmentRegisters(application, image));
   }
@@ -95,7 +95,10 @@ export class ChainFixture {
     return join(this.#dir, name);
   }
 
-  /** A folder that is accepted as the framework's sources: the tests' stub, and the module it lacks. */
+  /**
+   * Returns a folder that is accepted as the framework's sources. It has the tests' stub, and the module that
+   * the stub lacks.
+   */
   framework(): string {
     const dir = this.file('framework');
     cpSync(fileURLToPath(new URL('../../../../src/devnet/move_framework', import.meta.url)), dir, {
@@ -106,7 +109,7 @@ export class ChainFixture {
     return dir;
   }
 
-  /** Puts the packages on the chain, and gives the admin the capability. Returns its id. */
+  /** Puts the packages on the chain, and gives the admin the capability. @returns its id */
   publish(owner = this.address): string {
     this.node.ledger.packages.set(PACKAGE, this.weather);
     const changes = new Changes(this.node.ledger, `publish:${owner}:${this.node.ledger.clock}`);
@@ -118,7 +121,7 @@ export class ChainFixture {
     return id;
   }
 
-  /** Runs a command with the admin's key, as JSON. */
+  /** Runs a command with the admin's key. @returns its JSON */
   run(name: string, ...args: string[]): Promise<Result> {
     return this.#runner(name, [...args, '--rpc-url', this.node.url, '--json'], {
       SUI_PRIVATE_KEY: this.admin.getSecretKey(),
@@ -134,7 +137,7 @@ export class ChainFixture {
     return result.json();
   }
 
-  /** Makes a config of the emulated NSM's image with the capability. Returns its id. */
+  /** Makes a config of the emulated NSM's image with the capability. @returns its id */
   async config(capId: string): Promise<string> {
     const tx = new Transaction();
     const image = parsePcrs(this.nsm.pcrsFile());
@@ -151,7 +154,7 @@ export class ChainFixture {
     await this.#send(tx);
   }
 
-  /** Registers the enclave at a URL. Returns its id. */
+  /** Registers the enclave at a URL. @returns its id */
   async register(configId: string, capId: string, url: string): Promise<string> {
     const { attestation } = (await (await fetch(`${url}/get_attestation`)).json()) as { attestation: string };
     const tx = new Transaction();
@@ -167,7 +170,7 @@ export class ChainFixture {
     await this.#send(tx);
   }
 
-  /** The ids of what it created. */
+  /** Returns the ids of the created objects. */
   async #send(tx: Transaction): Promise<string[]> {
     const chain = new Chain({ 'rpc-url': this.node.url }, { SUI_PRIVATE_KEY: this.admin.getSecretKey() });
     let ids: string[] = [];

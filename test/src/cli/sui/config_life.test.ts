@@ -1,4 +1,4 @@
-/** The commands for a config's later life: registrars, rotation, the age of keys and the end. */
+/** Commands for the later life of a config: registrars, rotation, the age of keys, and the end. */
 import { writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -60,7 +60,7 @@ describe('a registrar', () => {
     }
   });
 
-  test('is revoked, wherever it is: nothing is sent that would abort', async () => {
+  test('is revoked, no matter who owns it, and no transaction is sent that would abort', async () => {
     const registrar = await add();
     expect(await fixture.done('status', '--config', configId)).toMatchObject({
       config: { registrars: [registrar] },
@@ -87,8 +87,8 @@ describe('a registrar', () => {
   });
 });
 
-describe('a module that is on chain already', () => {
-  /** The Publisher that a module of the package claimed. */
+describe('a module that is already on chain', () => {
+  /** Id of the Publisher that a module of the package claimed. */
   function createPublisher(module: string): string {
     const changes = new Changes(fixture.node.ledger, `publisher:${module}`);
     const owner = { kind: 'address', address: fixture.address } as const;
@@ -118,12 +118,12 @@ describe('a module that is on chain already', () => {
       type: `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::source::Source>`,
       owner: { kind: 'address', address: fixture.address },
     });
-    // From then on the sender owns a capability.
+    // The sender owns a capability from then on.
     expect(await fixture.done('retire_config', ...ofConfig(config), '--yes')).toMatchObject({ capability });
     expect((await create()).json()).toMatchObject({ status: 'done', capability });
   });
 
-  test("by another module's Publisher it gets none", async () => {
+  test("gets no capability by another module's Publisher", async () => {
     const before = sent();
     expect((await create('--publisher', createPublisher('coin'))).json()).toMatchObject({
       code: 'SUI_MOVE_ABORT',
@@ -161,11 +161,11 @@ describe('rotate', () => {
     );
   });
 
-  test('with --overlap lets contracts accept the old enclave until the time that was set, or until end_overlap', async () => {
+  test('with --overlap lets contracts accept the old enclave until the set time, or until end_overlap', async () => {
     const old = await startServer({ nsm: fixture.nsm });
     const oldId = await fixture.register(configId, capId, old.url);
     const nsm = fixture.createNsm('weather');
-    // The same registers: the enclaves of both versions meet the policy of the commands.
+    // The registers are the same, so that the enclaves of both versions meet the policy of the commands.
     const successor = await startServer({ nsm });
     const update = (url: string, ...args: string[]) =>
       fixture.run('rotate', ...ofConfig(configId), url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
@@ -212,7 +212,7 @@ describe('rotate', () => {
     );
   });
 
-  test('an enclave of the version before is destroyed with the capability in an overlap, and without it after', async () => {
+  test('an enclave of the previous version is destroyed with the capability during an overlap, and without it afterwards', async () => {
     const servers = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
     const ids = [];
     for (const { url } of servers) ids.push(await fixture.register(configId, capId, url));
@@ -238,7 +238,7 @@ describe('rotate', () => {
     expect(exit).toBe(2);
   });
 
-  test('of the same registers does nothing, registers an enclave that is not registered, and bumps with --again', async () => {
+  test('with the same registers does nothing, registers an unregistered enclave, and bumps the version with --again', async () => {
     const same = (url: string, ...args: string[]) =>
       fixture.done(
         'rotate',
@@ -274,7 +274,7 @@ describe('rotate', () => {
     expect(sent()).toBe(before + 2);
   });
 
-  test('is not sent for an enclave of another image than that of the file', async () => {
+  test('is not sent for an enclave with another image than the one in the file', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const before = sent();
     const refused = await fixture.run(
@@ -346,7 +346,7 @@ describe('status', () => {
     ]);
   });
 
-  test('names a URL once, and with --verbose an enclave as registered and as what answers', async () => {
+  test('lists a URL once, and with --verbose the registered enclave and the answering one', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const id = await fixture.register(configId, capId, url);
     const args = ['--config', configId, url, ...root, '--rpc-url', fixture.node.url];
@@ -472,7 +472,7 @@ describe('retire_config', () => {
     expect(destroyed).not.toHaveProperty('capability');
   });
 
-  test('is not tried without a terminal or --yes: exit 2', async () => {
+  test('is not attempted without a terminal or --yes: exit 2', async () => {
     const before = fixture.node.calls.length;
     const refused = await fixture.run('retire_config', ...ofConfig(configId));
     expect([refused.exit, refused.json()]).toEqual([
@@ -480,7 +480,7 @@ describe('retire_config', () => {
       { status: 'failed', code: 'NOT_CONFIRMED', error: expect.stringContaining('pass --yes') },
     ]);
     expect(fixture.node.calls).toHaveLength(before);
-    // Neither of these sends anything.
+    // Neither flag sends a transaction.
     for (const trial of ['--dry-run', '--unsigned']) {
       expect(await fixture.done('retire_config', ...ofConfig(configId), trial)).toMatchObject({
         status: trial.slice(2),
@@ -511,7 +511,7 @@ describe('retire_config', () => {
     expect(await main(argv, env, io)).toBe(exit);
     expect(questions).toEqual([expect.stringMatching(`^Retire the config "weather" \\(${configId}\\)`)]);
     expect(sent()).toBe(before + (exit === 0 ? 1 : 0));
-    // What is retired needs no confirmation.
+    // A retired config needs no confirmation.
     if (exit === 0) expect(await main(argv, env, io)).toBe(0);
     expect(questions).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-/** The commands with ids from deployments/<network>.json, and that file. */
+/** Commands that read ids from deployments/<network>.json, and the file itself. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +37,7 @@ async function run(name: string, ...args: string[]) {
   return await script(name, [...args, '--network', 'localnet', '--rpc-url', fixture.node.url, '--json'], env);
 }
 
-/** A server that answers as another does; ends with the test. */
+/** Starts a server that forwards the answers of another one, until the test ends. */
 async function serve(answer: (request: IncomingMessage) => Promise<Response>): Promise<string> {
   const server = createServer(async (request, response) => {
     response.end(await (await answer(request)).text());
@@ -59,7 +59,7 @@ describe('from publish to the end of a config, without an id on a command line',
   const root = () => ['--root', fixture.file('root.pem')];
   const pcrs = () => ['--pcrs', fixture.file('dev.pcrs')];
 
-  test('publish notes the package; a second run prints what exists', async () => {
+  test('publish notes the package; a second run prints the existing one', async () => {
     const { package: packageId, upgradeCap, enclaveCaps, notes } = await done('publish', 'weather');
     const [cap] = enclaveCaps as { id: string }[];
     expect(notes).toEqual([
@@ -89,7 +89,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(sent()).toBe(before);
   });
 
-  test('create_config notes the config; a second run prints what exists', async () => {
+  test('create_config notes the config; a second run prints the existing one', async () => {
     const { config } = await done('create_config', 'main', ...pcrs());
     expect(weather().config).toEqual({ id: config, name: 'main', version: 0 });
     const before = sent();
@@ -104,7 +104,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(weather().config?.id).toBe(forced['config']);
   });
 
-  test('create_config takes the capability of the file, which the node may not list yet', async () => {
+  test('create_config takes the capability from the file, which the node may not list yet', async () => {
     const { package: id, capability } = weather();
     const { calls } = fixture.node;
     calls.length = 0;
@@ -116,7 +116,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(calls).not.toContain('ListOwnedObjects');
   });
 
-  test('register_enclave, update_weather, submit, rotate and destroy_enclave go on from there', async () => {
+  test('register_enclave, update_weather, submit, rotate and destroy_enclave continue from there', async () => {
     const [{ server }, successor, stranger] = await Promise.all([
       startWeather({ nsm: fixture.nsm }),
       startWeather({ nsm: fixture.nsm }),
@@ -168,7 +168,7 @@ describe('from publish to the end of a config, without an id on a command line',
       ],
       silent: [],
     });
-    // Two enclaves behind one URL, by turns.
+    // Two enclaves behind one URL answer in turn.
     let turn = 0;
     const proxy = await serve((request) => {
       turn += 1;
@@ -209,7 +209,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const before = sent();
     const version = weather().config?.version;
     await done('register_enclave', firstServer.url, ...root());
-    // One is registered already, and one is named twice.
+    // One enclave is registered already, and one is named twice.
     const more = await done('register_enclave', firstServer.url, two.url, three.url, two.url, ...root());
     const enclaves = more['enclaves'] as { url: string; enclave: string; publicKey: string }[];
     expect(enclaves.map(({ url }) => url)).toEqual([firstServer.url, two.url, three.url]);
@@ -245,7 +245,7 @@ describe('from publish to the end of a config, without an id on a command line',
       await done('destroy_enclave', enclave);
   });
 
-  test('one enclave of several that is not of the image keeps all from being registered', async () => {
+  test('one of several enclaves with another image keeps all of them from being registered', async () => {
     const good = await startServer({ nsm: fixture.nsm });
     const bad = await startServer({ nsm: fixture.createNsm('dice') });
     const before = sent();
@@ -254,7 +254,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(sent()).toBe(before);
   });
 
-  test('SUI_ENCLAVE_NETWORK and SUI_ENCLAVE_ROOT spare the options', async () => {
+  test('SUI_ENCLAVE_NETWORK and SUI_ENCLAVE_ROOT replace the options', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const env = {
       SUI_PRIVATE_KEY: fixture.admin.getSecretKey(),
@@ -279,7 +279,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
   });
 
-  test('an enclave of another application is refused by the names of both', async () => {
+  test('an enclave of another application is refused, and the error names both', async () => {
     const apps = FIXTURE_APPS;
     const { url } = await startServer({ nsm: fixture.createNsm('dice'), apps, env: { APP: 'dice' } });
     const { config } = weather();
@@ -294,7 +294,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect((await run('status', url, ...root())).json()).toMatchObject({
       answering: [{ code: 'POLICY_PCRS', reason: expect.stringContaining(both) }],
     });
-    // With a config of its own in the file, the refusal names that, too.
+    // If the file has a config of the other application, the refusal names it too.
     const before = readFileSync(file(), 'utf8');
     onTestFinished(() => writeFileSync(file(), before));
     const diceEntry = { ...weather(), config: { id: `0x${'c'.repeat(64)}`, name: 'dice', version: 0 } };
@@ -305,7 +305,7 @@ describe('from publish to the end of a config, without an id on a command line',
     );
   });
 
-  test('submit sends no answer that is not the one to the request, of a registered key, for this function', async () => {
+  test('submit sends no answer to another request, of an unregistered key, or for another function', async () => {
     const { server } = await startWeather({ nsm: fixture.nsm });
     await done('register_enclave', server.url, ...root());
     const { package: packageId, config } = weather();
@@ -333,7 +333,7 @@ describe('from publish to the end of a config, without an id on a command line',
       const refused = await submit(...args);
       expect(refused, `${args}`).toMatchObject({ code, error: expect.stringContaining(message ?? '') });
     }
-    // A man in the middle asks for another place: the answer is genuine, and not the one to this request.
+    // A man in the middle asks for another place. The answer is genuine, but it does not answer this request.
     const between = await serve((request) => {
       const changed = JSON.stringify({ payload: { location: 'Bergen' } });
       const headers = { 'content-type': 'application/json' };
@@ -350,7 +350,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(sent()).toBe(before);
   });
 
-  test('a node that shows an older version of the config than the file has is waited for', async () => {
+  test('the commands wait for a node that shows an older version of the config than the file', async () => {
     const { config } = weather();
     const before = fixture.node.ledger.objects.get(config?.id ?? '');
     await done('update_pcrs', '--pcrs', fixture.file('other.pcrs'), '--overlap', '5');
@@ -359,7 +359,7 @@ describe('from publish to the end of a config, without an id on a command line',
     onTestFinished(() => {
       fixture.node.lie = lie;
     });
-    /** Two reads show the config as it was. */
+    /** Has the node show the old config for two reads. */
     const lag = () => {
       reads = 0;
       fixture.node.lie = (object) => {
@@ -383,7 +383,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
   });
 
-  test('the rest of a config goes by the file too', async () => {
+  test('the other commands of a config use the file too', async () => {
     const { registrar } = await done('add_registrar', fixture.address);
     expect(weather().registrars).toEqual([{ id: registrar, holder: fixture.address }]);
     await done('revoke_registrar', String(registrar));
@@ -393,7 +393,7 @@ describe('from publish to the end of a config, without an id on a command line',
     await done('update_pcrs', '--pcrs', fixture.file('other.pcrs'));
     expect(weather().config).toMatchObject({ name: 'renamed', version: version + 1 });
     const { original, package: packageId } = weather();
-    // Another application of the same package.
+    // The package has another application.
     const { applications } = noted();
     const twin = { package: packageId, original: weather().original, registrars: [], enclaves: [] };
     writeFileSync(file(), JSON.stringify({ ...noted(), applications: { ...applications, twin } }));
@@ -408,7 +408,7 @@ describe('from publish to the end of a config, without an id on a command line',
       version: 2,
     });
     expect(await done('retire_config', '--yes')).toMatchObject({ config: weather().config?.id });
-    // A retired config is not an obstacle.
+    // A retired config does not prevent another one.
     expect(await done('create_config', 'next', ...pcrs())).toMatchObject({ status: 'done' });
     expect(weather().config).toMatchObject({ name: 'next', version: 0 });
   });
@@ -431,7 +431,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
   });
 
-  test('the file has the ids that are not given, and a given one that differs from it is reported', async () => {
+  test('the file completes the ids of a command line, and a different id in it is reported', async () => {
     const { config } = weather();
     const id = config?.id ?? '';
     const same = await run('update_config', '--config', id, '--name', 'same', '--dry-run');
@@ -503,7 +503,7 @@ describe('the file', () => {
     expect(() => deployments.read()).not.toThrow('suiprivkey1');
   });
 
-  test('prints no control character of a key, and only the beginning of a long one', () => {
+  test('prints no control character of a property name, and only the beginning of a long one', () => {
     write({ ...valid, applications: { app: { ...application, [`\u001b]0;owned\u0007\u009b2J`]: 1 } } });
     expect(() => deployments.read()).toThrow(
       'applications.app.\\u{1b}]0;owned\\u{7}\\u{9b}2J is not known here',
@@ -555,12 +555,12 @@ describe('the file', () => {
     });
     expect(() => named('three').fill([])).toThrow('no application "three"');
     expect(() => named('enclave').fill(['configId'])).toThrow('run create_config');
-    // A library has no enclaves, so one application is meant.
+    // A library has no enclaves, so the other application must be meant.
     write({ ...valid, applications: { one: app, enclave: application } });
     expect(deployments.fill(['module'])).toEqual({ module: 'app' });
   });
 
-  test('is replaced as a whole, and a failure to write it is a note', async () => {
+  test('is replaced as a whole, and a failure to write it causes a note', async () => {
     const { node } = fixture;
     const before = node.chainId;
     onTestFinished(() => {
@@ -591,7 +591,7 @@ describe('the file', () => {
     expect(chain.notes.at(-1)).toContain('when the transaction is executed');
   });
 
-  test('is not needed where all ids are given, and one that is damaged only warns there', async () => {
+  test('is not needed if all ids are given, and a damaged file then only causes a warning', async () => {
     write('{');
     const args = [
       ...ofConfig(id('c'), id('a')),

@@ -1,11 +1,11 @@
-/** Tests of the text that a dry run prints about a transaction. */
+/** The text that a dry run prints about a transaction. */
 import { Transaction } from '@mysten/sui/transactions';
 import { expect, test } from 'vitest';
 import { describeTransaction } from '../../../../src/cli/sui/describe_transaction.ts';
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
 
-test('each command is a line, with its arguments', () => {
+test('prints each command in a line, with its arguments', () => {
   const tx = new Transaction();
   const [coin] = tx.splitCoins(tx.gas, [7n]);
   const made = tx.moveCall({

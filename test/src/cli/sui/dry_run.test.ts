@@ -1,4 +1,6 @@
-/** The answers of every command that talks to Sui without a network, and before it does anything. */
+/**
+ * Answers of every command that talks to Sui: without a network, and in a dry run before anything is sent.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -51,7 +53,7 @@ const COMMANDS: Record<string, () => string[]> = {
 };
 
 describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, args) => {
-  // It signs nothing, and has no sender.
+  // `status` signs nothing, and has no sender.
   const where = name === 'status' ? UNREACHABLE : NO_NODE;
 
   test('--dry-run without a reachable node prints that nothing is checked on the chain', async () => {
@@ -112,7 +114,7 @@ describe('register_enclave', () => {
 });
 
 describe('publish', () => {
-  test('says that no node answers, before it talks of frameworks', async () => {
+  test('reports that no node answers, before it mentions frameworks', async () => {
     const silence = expect.stringMatching(/Nobody answers there: .* play or dev-sui starts one$/);
     const args = ['weather', ...NO_NODE, '--json'];
     const refused = await script('publish', args, SIGNER);
@@ -199,7 +201,7 @@ describe('with a node', () => {
     expect(fixture.node.ledger.executed).toHaveLength(sent);
   });
 
-  test('--dry-run with a node, and no sender for it to simulate with, is not tried', async () => {
+  test('--dry-run with a node, but without a sender, simulates nothing', async () => {
     const args = [
       ...ofApplication(ENCLAVE, ENCLAVE, 'weather', 'WEATHER'),
       'weather',
@@ -216,7 +218,7 @@ describe('with a node', () => {
     expect(exit).toBe(2);
   });
 
-  test('create_config finds the capability by the type that was first published, after an upgrade too', async () => {
+  test('create_config finds the capability by the type of the first version, also after an upgrade', async () => {
     const ownFixture = await ChainFixture.start();
     onTestFinished(() => ownFixture.close());
     const capId = ownFixture.publish();
@@ -234,7 +236,7 @@ describe('with a node', () => {
     });
   });
 
-  test('of several capabilities, one must be named; without any, the error reports that', async () => {
+  test('one of several capabilities must be named; without any, the error reports that', async () => {
     const capId = fixture.publish();
     const args = [
       ...ofApplication(ENCLAVE, ENCLAVE, 'weather', 'WEATHER'),
@@ -288,7 +290,7 @@ describe('with a node', () => {
     });
     expect((await ask(server.url)).json()).toMatchObject({ status: 'done', location: 'Oslo' });
 
-    // A man in the middle asks for another place: the reading is genuine, and not the requested one.
+    // A man in the middle asks for another place. The reading is genuine, but it is not the requested one.
     const between = createServer(async (request, response) => {
       const init = request.method === 'POST' && {
         method: 'POST',
@@ -313,7 +315,7 @@ describe('with a node', () => {
   });
 });
 
-describe('the image that is allowed', () => {
+describe('the allowed image', () => {
   const image = new EmulatedNsm().pcrsFile();
   const [pcr0, pcr1, pcr2] = image.split('\n').map((line) => line.split(' ')[0]);
   const built = {
@@ -324,7 +326,7 @@ describe('the image that is allowed', () => {
     registers: { pcr0, pcr1, pcr2 },
   };
 
-  /** The notes of both commands about a PCR file with this beside it. */
+  /** Returns the notes of both commands about a PCR file with these measurements beside it. */
   async function notes(name: string, beside: string, measurements: unknown): Promise<unknown[]> {
     const folder = mkdtempSync(join(dir, 'image-'));
     writeFileSync(join(folder, name), image);
@@ -340,7 +342,7 @@ describe('the image that is allowed', () => {
 
   const twice = (pattern: RegExp) => [expect.stringMatching(pattern), expect.stringMatching(pattern)];
 
-  test('is named by its application and commit, as the build wrote them', async () => {
+  test('is named by its application and commit, as in the record of the build', async () => {
     const plain = /nitro\.pcrs: weather, built from c0ffee \(experimental\)\.$/;
     expect(await notes('nitro.pcrs', 'measurements.json', built)).toEqual(twice(plain));
     const changed = { ...built, unchanged_tree: false };
@@ -369,7 +371,7 @@ describe('the image that is allowed', () => {
     expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
   });
 
-  test('is named on chain with its source, where --source-url names the repository of a recorded build', async () => {
+  test('is named on chain with its source, if --source-url names the repository of a recorded build', async () => {
     const fixture = await ChainFixture.start();
     onTestFinished(() => fixture.close());
     fixture.publish();
@@ -436,7 +438,7 @@ describe('the image that is allowed', () => {
     expect((await create()).json()).toMatchObject({ status: 'done' });
   });
 
-  test("has no name if the measurements beside it are of another image's", async () => {
+  test("has no name if the measurements beside it are those of another image", async () => {
     expect(await notes('dev.pcrs', 'measurements.json', built)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The meaning of a Move function's parameters, and what an enclave signs for it. */
+/** The meaning of a Move function's parameters, and the type that an enclave signs for it. */
 import { describe, expect, test } from 'vitest';
 import { chooseObjects, createSignedType, moveCall } from '../../../../src/cli/sui/move_call.ts';
 import { splitTypes, valueType } from '../../../../src/cli/sui/move_types.ts';
@@ -16,7 +16,9 @@ const OBJECTS = [
 ];
 
 /**
- * A module with one function, and structs by name: their fields, and their abilities if not copy and drop.
+ * Creates a module with one function and these structs.
+ *
+ * @param structs fields of each struct by its name, and its abilities unless they are copy and drop
  */
 function createModule(
   parameters: readonly string[],
@@ -40,7 +42,7 @@ function createModule(
   };
 }
 
-/** `award` of the README: an order as nonce, and a struct of recipient and points. */
+/** `award` of the README: its nonce is an order, and its struct has a recipient and points. */
 const award = createModule(
   [`&mut ${APP}::rewards::Rewards`, 'vector<u8>', 'address', 'u64', 'u64', '&vector<u8>', ...OBJECTS],
   {
@@ -77,7 +79,7 @@ describe('the parameters of a function', () => {
     expect(() => moveCall(createModule(parameters), 'award')).toThrow(message);
   });
 
-  test('returned objects are kept, what can be dropped is not', () => {
+  test('returned objects are kept, and returned values that can be dropped are not', () => {
     const structs = { Points: ['points: u64', 12], Note: ['text: u64', 2] } as const;
     const returns = [`${APP}::rewards::Points`, 'u64', `${APP}::rewards::Note`, `${at('2')}::coin::Coin<u8>`];
     const module = createModule(['u64', 'vector<u8>', ...OBJECTS], structs, returns.join());
@@ -96,12 +98,12 @@ describe('the signed type', () => {
     const signed = schema.message.serialize({ intent: 3, timestamp_ms: 1n, payload }).toHex();
     const order = Buffer.from('order-0000000017').toString('hex');
     expect(signed).toBe(`030100000000000000${'10'}${order}${APP.slice(2)}0500000000000000`);
-    // The same nonce as bytes.
+    // The nonce is the same in bytes.
     const nonce = [...Buffer.from('order-0000000017')];
     expect(schema.payload.serialize({ ...payload, nonce }).toHex()).toBe(signed.slice(18));
   });
 
-  test('of several such structs needs a name, and of none the names of its fields', () => {
+  test('needs a name if several such structs exist, and the names of its fields if none exists', () => {
     const two = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
     expect(() => createType(two)).toThrow('name one by --struct, of One, Two');
     expect(createType(two, { struct: 'Two' }).names).toEqual(['b']);
@@ -121,7 +123,7 @@ describe('a struct of another module of the package', () => {
   const signed = { ...createModule([], { Quote: ['pair: u8'] }), name: 'signed' };
   const quote = `${APP}::signed::Quote`;
 
-  test('names the signed fields, unless the module has one with them', () => {
+  test('names the signed fields, unless the module itself has a struct with them', () => {
     const of = (module: ModuleInterface) =>
       createSignedType(module, moveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
     const parameters = ['u8', 'u64', 'vector<u8>', ...OBJECTS];
@@ -130,7 +132,7 @@ describe('a struct of another module of the package', () => {
     expect(of(createModule(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
   });
 
-  test('can be dropped if it is returned, but not one of its name in another package', () => {
+  test('can be dropped if it is returned, unlike a struct of the same name in another package', () => {
     const returns = `${quote},${at('b')}::signed::Quote`;
     const module = createModule(
       ['u8', 'u64', 'vector<u8>', ...OBJECTS],
@@ -186,13 +188,13 @@ describe('a value in BCS', () => {
     expect(() => valueType(type)?.serialize(value as never)).toThrow();
   });
 
-  test('is not made of an object or a struct', () => {
+  test('is never made from an object or a struct', () => {
     for (const type of [`${at('2')}::coin::Coin<u8>`, `vector<${APP}::a::B>`, 'T0', 'signer', 'toString']) {
       expect(valueType(type)).toBeUndefined();
     }
   });
 
-  test('types are split at the commas between them only', () => {
+  test('types are split only at the commas between them', () => {
     expect(splitTypes('')).toEqual([]);
     expect(splitTypes('u8,0x2::t::T<u8,vector<u8>>,u64')).toEqual(['u8', '0x2::t::T<u8,vector<u8>>', 'u64']);
   });
@@ -207,13 +209,13 @@ describe('the other objects', () => {
   ] as { id: string; type: string }[];
   const roles = (...types: string[]) => ({ roles: types.map((type) => ({ kind: 'object', type }) as const) });
 
-  test('are those of the deployment file, where each type is there once', () => {
+  test('come from the deployment file, if it has each type once', () => {
     expect(chooseObjects(roles('A', 'A'), [], noted)).toEqual([pool, pool]);
     expect(chooseObjects(roles('A', 'B'), [], noted)).toEqual([pool]);
     expect(chooseObjects({ roles: [{ kind: 'clock' }] }, [], noted)).toEqual([]);
   });
 
-  test('are those of the command line, if it names any', () => {
+  test('come from the command line, if it names any', () => {
     expect(chooseObjects(roles('A', 'B'), ['0x9'], noted)).toEqual(['0x9']);
   });
 });

@@ -21,7 +21,7 @@ describe('the choice of a node', () => {
     expect(connect(undefined, 'https://sui.example').description).toBe('https://sui.example');
   });
 
-  test('without either is refused', () => {
+  test('is refused without either option', () => {
     expect(() => connect(undefined, undefined)).toThrow(expect.objectContaining({ code: 'NO_NETWORK' }));
   });
 
@@ -61,7 +61,7 @@ describe('a node that does not answer', () => {
   });
   afterEach(() => fixture.close());
 
-  test('is given up', async () => {
+  test('is no longer asked after the time-out', async () => {
     fixture.node.faults.set('BatchGetObjects', 'hang');
     const { client } = connect(undefined, fixture.node.url, 100);
     await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
@@ -74,7 +74,7 @@ describe('an answer without end', () => {
   const CHUNK = new Uint8Array(1024 * 1024);
   let written = 0;
 
-  /** A message of 2 GiB, of which the server sends as much as is read. */
+  /** Sends a message of 2 GiB, as fast as the client reads it. */
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
     response.write(Uint8Array.of(0, 0x7f, 0xff, 0xff, 0xff));
@@ -93,7 +93,7 @@ describe('an answer without end', () => {
   });
   afterEach(() => void server.close());
 
-  test('is given up at its limit', async () => {
+  test('is cut off at the limit of its size', async () => {
     const { client } = connect(undefined, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
       code: 'SUI_NODE_ANSWER',

@@ -30,7 +30,7 @@ function register(
   return fixture.run('register_enclave', ...args, ...(root === '' ? [] : ['--root', fixture.file(root)]));
 }
 
-/** Serves attestation documents, made for the nonce that was asked with. */
+/** Serves attestation documents that are made for the requested nonce. */
 async function registerDocument(
   document: (nonce: Uint8Array) => Promise<Uint8Array> | Uint8Array,
 ): Promise<string> {
@@ -60,7 +60,7 @@ async function expectRefused(result: ReturnType<typeof register>, code: string, 
 }
 
 describe('a document that the chain would not verify', () => {
-  test('of a root that the chain does not pin', async () => {
+  test('under a root that the chain does not pin', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
       register(url, { root: '' }),
@@ -88,7 +88,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR0 differs');
   });
 
-  test("of another application's emulated enclave: by the command, and by the chain itself", async () => {
+  test("of another application's emulated enclave: refused by the command, and by the chain itself", async () => {
     const apps = FIXTURE_APPS;
     const { url } = await startServer({ nsm: fixture.createNsm('dice'), apps, env: { APP: 'dice' } });
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR2 differs');
@@ -99,7 +99,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
     });
   });
 
-  test('that answers another nonce: an old document, of an enclave that may no longer run', async () => {
+  test('that answers another nonce: an old document, whose enclave may no longer run', async () => {
     const url = await registerDocument(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
     await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
   });
@@ -127,7 +127,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
   });
 });
 
-test.each(['options', 'arguments, as they once were'])('by %s, a registration is the same', async (form) => {
+test.each(['options', 'arguments, as they once were'])('a registration by %s is the same', async (form) => {
   const { url } = await startServer({ nsm: fixture.nsm });
   const named = [
     ...[...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'), '--config', configId, url],
@@ -139,7 +139,7 @@ test.each(['options', 'arguments, as they once were'])('by %s, a registration is
 });
 
 describe('arguments that do not belong together', () => {
-  test('a config that is something else, or not there', async () => {
+  test('the id of another object in place of a config, or of no object', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
       register(url, { config: capId }),
@@ -171,7 +171,7 @@ describe('arguments that do not belong together', () => {
     await expectRefused(fixture.run('register_enclave', ...args), 'SUI_OBJECT_TYPE', message);
   });
 
-  test('a package that was upgraded is the same, and its latest version is called', async () => {
+  test('an upgraded package counts as the same, and its latest version is called', async () => {
     fixture.node.ledger.packages.set(STRANGER, fixture.weather);
     const { url } = await startServer({ nsm: fixture.nsm });
     const result = await register(url, { app: STRANGER, enclave: STRANGER });
@@ -180,7 +180,7 @@ describe('arguments that do not belong together', () => {
     expect(enclave?.type).toBe(`${PACKAGE}::enclave::Enclave<${PACKAGE}::weather::WEATHER>`);
   });
 
-  test('an enclave that is not there', async () => {
+  test('the id of an enclave that does not exist', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const cause = `at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);

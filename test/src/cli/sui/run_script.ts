@@ -8,18 +8,22 @@ export interface Result {
   readonly exit: number | null;
   readonly out: string;
   readonly err: string;
-  /** The JSON on standard output. */
+  /** Returns the JSON on standard output. */
   json(): Record<string, unknown>;
 }
 
-/** @param env all of the environment that the command sees, except for PATH and HOME of a process */
+/**
+ * Runs a command. @param env the complete environment of the command, except for PATH and HOME of a process
+ */
 export type Runner = (
   name: string,
   args: readonly string[],
   env?: Readonly<Record<string, string>>,
 ) => Promise<Result>;
 
-/** No test reads or writes the deployment files of this repository; by default, there are none. */
+/**
+ * Path of deployment files that do not exist by default: no test reads or writes those of this repository.
+ */
 const isolated = (env: Readonly<Record<string, string>>) => ({
   DEPLOYMENTS: join(tmpdir(), `deployments-${randomUUID()}`),
   ...env,

@@ -20,7 +20,7 @@ const FLAGS = { ed25519: 0, secp256k1: 1, secp256r1: 2 };
 const signerKey = keys['ed25519'] as Keypair;
 const otherKey = new Ed25519Keypair();
 
-/** A keystore entry of the Sui CLI: base64 of the scheme's flag and the key. */
+/** Encodes a keystore entry of the Sui CLI: base64 of the scheme's flag and the key. */
 function keystoreEntry(flag: number, key: Keypair): string {
   return Buffer.concat([Buffer.of(flag), decodeSuiPrivateKey(key.getSecretKey()).secretKey]).toString(
     'base64',

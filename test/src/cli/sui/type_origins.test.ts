@@ -1,4 +1,6 @@
-/** The commands for a package whose upgrades add types: each has the id of the version that introduced it. */
+/**
+ * Commands for a package whose upgrades add types. Each type has the id of the version that introduced it.
+ */
 import { readFileSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -46,7 +48,10 @@ const APP_3 = `${APP_2}
 public struct Third has drop {}
 ${RECORD('record_third', 'Third', '_before: &Record,')}`;
 
-/** Whether the first version of the package holds `enclave::enclave`, or the second adds it. */
+/**
+ * The parameter says whether the first version of the package contains `enclave::enclave`, or the second adds
+ * it.
+ */
 describe.each([true, false])('a package with move/enclave from its first version on: %j', (isFirst) => {
   let fixture: ChainFixture;
   let versions: readonly Lineage[];
@@ -76,7 +81,7 @@ describe.each([true, false])('a package with move/enclave from its first version
   test.each([
     ['Later', 2, 2],
     ['Third', 3, 3],
-    // The type of an earlier version, by the id of a later one.
+    // These types of an earlier version are named by the id of a later one.
     ['Later', 3, 2],
     ['APP', 3, 1],
   ])('create_config for %s by version %i names the type of version %i', async (witness, version, origin) => {
@@ -90,7 +95,7 @@ describe.each([true, false])('a package with move/enclave from its first version
     ]);
     const before = configs.get(witness);
     configs.set(witness, String(made['config']));
-    // Now the sender owns one capability, or several.
+    // The sender now owns one capability, or several.
     const listed = await fixture.run('create_config', ...named, ...pcrs());
     if (before === undefined)
       expect(listed.json()).toMatchObject({ status: 'done', capability: made['capability'] });
@@ -137,14 +142,14 @@ describe.each([true, false])('a package with move/enclave from its first version
     const made = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
     fixture.node.listingLagMs = 0;
     expect(made['notes']).toBeUndefined();
-    // A second one: without it, the first would be taken for the only one.
+    // The new capability is the second one. Without it, the first would count as the only one.
     expect((await fixture.run('create_config', ...named, ...pcrs())).json()).toMatchObject({
       code: 'CAPABILITY',
       error: expect.stringContaining(String(made['capability'])),
     });
   });
 
-  test('a type that the package does not have is named, before anything is sent', async () => {
+  test('a type that the package does not have is reported before anything is sent', async () => {
     const sent = fixture.node.ledger.executed.length;
     for (const [version, witness] of [
       [1, 'Later'],
@@ -196,7 +201,7 @@ describe.each([true, false])('a package with move/enclave from its first version
     await fixture.done('destroy_enclave', '--enclave-package', id(3), String(again['enclave']));
   });
 
-  test('objects of another package are refused still', async () => {
+  test('objects of another package are still refused', async () => {
     const weather = fixture.publish();
     const otherConfig = await fixture.config(weather);
     for (const version of [1, 2, 3]) {

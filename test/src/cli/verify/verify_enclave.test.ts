@@ -1,4 +1,4 @@
-/** Exit codes, standard output and standard error, as monitors see them. */
+/** Exit codes, standard output and standard error, which monitors read. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -128,7 +128,7 @@ describe('0: trusted', () => {
     expect(out).not.toContain('sealing key');
   });
 
-  test('what the server states about itself in its user data', async () => {
+  test('the statements of the server about itself in its user data', async () => {
     const { url } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
     const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
     const { out } = await verify(url, ...trust);
@@ -151,7 +151,7 @@ test('runs as a process', async () => {
   });
 });
 
-test('a second URL is named', async () => {
+test('a mistaken second URL is reported', async () => {
   const { err } = await verify('http://127.0.0.1:1', 'http://127.0.0.1:2', '--pcrs', file('weather.pcrs'));
   expect(err).toMatch(
     /^NO VERDICT: unexpected argument: http:\/\/127\.0\.0\.1:2\. See sui-enclave verify --help\n$/,
@@ -187,7 +187,7 @@ describe('1: any other verdict', () => {
     expect(await verify(...real, '--require-hardware')).toMatchObject({ exit: 0 });
   });
 
-  test('a running enclave under a root that was not named', async () => {
+  test('a running enclave under a root that no option names', async () => {
     const { exit, out } = await verify(enclave.url, '--pcrs', file('dev.pcrs'));
     expect(exit).toBe(1);
     expect(out).toContain('REFUSED (CHAIN_ROOT)');
@@ -315,7 +315,7 @@ describe('2: no verdict', () => {
     expect(JSON.parse(json.out)).toMatchObject({ verdict: 'none', code });
   });
 
-  test('an enclave that is not there, by its URL and the cause', async () => {
+  test('an enclave that does not answer, with its URL and the cause', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const { err } = await verify(url, '--pcrs', file('dev.pcrs'));
     expect(err).toContain(`${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`);
@@ -349,7 +349,7 @@ describe('--print-root --compare', () => {
     const { exit, out } = await compare(name);
     expect(exit).toBe(0);
     expect(out).toContain('The same certificate.');
-    // As AWS publishes it, and as the certificate beside the source of Sui's verifier has it.
+    // AWS publishes the root with this digest, and the source of Sui's verifier contains it.
     const sha256 = '641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b';
     expect(out.match(new RegExp(sha256, 'g'))).toHaveLength(2);
   });
@@ -367,13 +367,13 @@ describe('--print-root --compare', () => {
     ['empty', 'contains no certificate'],
     ['two.pem', 'contains several certificates'],
     ['nowhere', 'nowhere'],
-  ])('of %s there is no verdict', async (name, message) => {
+  ])('gives no verdict on %s', async (name, message) => {
     const { exit, err } = await compare(name);
     expect(exit).toBe(2);
     expect(err).toContain(message);
   });
 
-  test('is for --print-root only', async () => {
+  test('is refused without --print-root', async () => {
     expect(await verify('--compare', file('root.pem'))).toMatchObject({
       exit: 2,
       err: expect.stringContaining('--compare is for --print-root only'),
