@@ -54,10 +54,10 @@ test('make dev answers its own curl line with a signature that an independent ve
   const { intent, timestamp_ms, data } = response;
   const bytes = WeatherResponse.message.serialize({ intent, timestamp_ms, payload: data }).toBytes();
   expect(ed25519.verify(Buffer.from(signature, 'hex'), bytes, Buffer.from(pk, 'hex'))).toBe(true);
-  const ofAnotherSite = await fetch(url, { headers: { origin: 'https://attacker.example' } });
-  expect(await ofAnotherSite.json()).toMatchObject({ code: 'INVALID_INPUT' });
-  const ofThisMachine = await fetch(url, { headers: { origin: 'http://localhost:5173' } });
-  expect(ofThisMachine.headers.get('access-control-allow-origin')).toBe('http://localhost:5173');
+  const foreignAnswer = await fetch(url, { headers: { origin: 'https://attacker.example' } });
+  expect(await foreignAnswer.json()).toMatchObject({ code: 'INVALID_INPUT' });
+  const localAnswer = await fetch(url, { headers: { origin: 'http://localhost:5173' } });
+  expect(localAnswer.headers.get('access-control-allow-origin')).toBe('http://localhost:5173');
   const unattested = await fetch(new URL('/get_attestation', url));
   expect(unattested.status).toBe(503);
   expect(await unattested.json()).toEqual({

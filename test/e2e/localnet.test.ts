@@ -143,7 +143,7 @@ function zkLoginSession(): ZkLoginSession {
 /**
  * Has the model check the proof as a validator of mainnet did, with the key of Google that signed the token.
  */
-function asMainnet({ node: devNode }: DevSui): void {
+function checkAsMainnet({ node: devNode }: DevSui): void {
   const [{ modulusBase64url: n }] = vector('zklogin-proofs');
   devNode.epoch = 5n;
   devNode.verify = signatureChecks(devNode, [readVerifyingKey(vector('zkLogin-main.vkey'))], async () => ({
@@ -258,7 +258,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
 
   test('a zkLogin user submits a reading', async (context) => {
     needsRegistration(context);
-    if (model) asMainnet(model);
+    if (model) checkAsMainnet(model);
     const session = zkLoginSession();
     const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
     await fund(session.address);

@@ -158,8 +158,8 @@ test('a call uses the versions that its root package was published with', async 
       { moduleName: 'base', datatypeName: 'Later', packageId: second },
     ]),
   );
-  const { response: ofTop } = await world.client.movePackageService.getPackage({ packageId: top });
-  expect(ofTop.package?.linkage).toEqual(
+  const { response: topPackages } = await world.client.movePackageService.getPackage({ packageId: top });
+  expect(topPackages.package?.linkage).toEqual(
     expect.arrayContaining([
       { originalId: first, upgradedId: second, upgradedVersion: 2n },
       { originalId: mid, upgradedId: mid, upgradedVersion: 1n },

@@ -30,7 +30,7 @@ afterAll(() => world.close());
 const audit = (published: Published, application = WEATHER) => runAudit(world, published, application);
 
 /** Returns weather with a helper package that checks each reading. */
-function helped(toml = HELPER_TOML): Application {
+function weatherWithHelper(toml = HELPER_TOML): Application {
   const calling = weatherWith((text) =>
     text.replace(/(let response = WeatherResponse)/, 'helper::helper::check(temperature);\n    $1'),
   );
@@ -44,7 +44,10 @@ function helped(toml = HELPER_TOML): Application {
  *
  * @param helper the original id of the helper; undefined if the helper is in that package too
  */
-async function helpedModules(helper: string | undefined, application = helped()): Promise<Uint8Array[]> {
+async function compileWithHelper(
+  helper: string | undefined,
+  application = weatherWithHelper(),
+): Promise<Uint8Array[]> {
   const published = helper === undefined ? {} : { helper };
   const folders = { helper: packageIn(application, 'helper') };
   return [...genuine, ...(await compile('weather', packageIn(application, 'weather'), published, folders))];
@@ -54,13 +57,13 @@ describe('dependencies', () => {
   test('a helper that is a package of its own agrees, also in a newer version of the commit', async () => {
     const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const published = await world.publishModules(
-      await helpedModules(helper.packageId),
+      await compileWithHelper(helper.packageId),
       'weather',
       undefined,
       [helper.packageId],
     );
     await world.upgrade(helper, helper.packageId, await compileHelper(HONEST));
-    const { verdict } = await audit(published, helped());
+    const { verdict } = await audit(published, weatherWithHelper());
     expectAgreement(verdict);
     expect(verdict.checks).toContainEqual(
       expect.objectContaining({
@@ -74,9 +77,11 @@ describe('dependencies', () => {
   test('the first helper checks nothing, and the application is linked to it', async () => {
     const helper = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const first = helper.packageId;
-    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
+    const published = await world.publishModules(await compileWithHelper(first), 'weather', undefined, [
+      first,
+    ]);
     await world.upgrade(helper, first, await compileHelper(HONEST));
-    const { verdict } = await audit(published, helped());
+    const { verdict } = await audit(published, weatherWithHelper());
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
     expect(faulty(verdict)).toEqual([first]);
   });
@@ -84,10 +89,12 @@ describe('dependencies', () => {
   test('the first helper is honest and linked, the second is not, the third is', async () => {
     const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const first = helper.packageId;
-    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
+    const published = await world.publishModules(await compileWithHelper(first), 'weather', undefined, [
+      first,
+    ]);
     const second = await world.upgrade(helper, first, await compileHelper(DISHONEST));
     await world.upgrade(helper, second, await compileHelper(HONEST));
-    const { verdict } = await audit(published, helped());
+    const { verdict } = await audit(published, weatherWithHelper());
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
     expect(faulty(verdict)).toEqual([second]);
   });
@@ -95,9 +102,9 @@ describe('dependencies', () => {
   test('a helper older than the one that every version is linked to can not run', async () => {
     const helper = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const second = await world.upgrade(helper, helper.packageId, await compileHelper(HONEST));
-    const modules = await helpedModules(helper.packageId);
+    const modules = await compileWithHelper(helper.packageId);
     const published = await world.publishModules(modules, 'weather', undefined, [second]);
-    expectAgreement((await audit(published, helped())).verdict);
+    expectAgreement((await audit(published, weatherWithHelper())).verdict);
   });
 
   test('a package that only a newer helper calls', async () => {
@@ -108,7 +115,9 @@ describe('dependencies', () => {
     const { packageId: below } = await world.publishModules(await compile('deep', deep), 'deep');
     const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const first = helper.packageId;
-    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
+    const published = await world.publishModules(await compileWithHelper(first), 'weather', undefined, [
+      first,
+    ]);
     const calling = await compile(
       'helper',
       {
@@ -119,7 +128,7 @@ describe('dependencies', () => {
       { deep },
     );
     const second = await world.upgrade(helper, first, calling, [below]);
-    const { verdict } = await audit(published, helped());
+    const { verdict } = await audit(published, weatherWithHelper());
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
     expect(faulty(verdict).sort()).toEqual([second, below].sort());
   });
@@ -138,9 +147,9 @@ describe('addresses and folders', () => {
   test('Move.toml gives the helper the address of another package, beside a decoy with the same content', async () => {
     const { packageId: evil } = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const toml = `${HELPER_TOML}[addresses]\nhelper = "${evil}"\n`;
-    const application = helped(toml);
+    const application = weatherWithHelper(toml);
     const decoy = await compileHelper(HONEST);
-    const modules = [...(await helpedModules(undefined, application)), ...decoy];
+    const modules = [...(await compileWithHelper(undefined, application)), ...decoy];
     const published = await world.publishModules(modules, 'weather', undefined, [evil]);
     const { verdict } = await audit(published, application);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
@@ -162,8 +171,11 @@ describe('addresses and folders', () => {
   });
 
   test('the report names the folder of each package', async () => {
-    const modules = [...(await helpedModules(undefined)), ...(await compileHelper(HONEST))];
-    const { verdict, commit } = await audit(await world.publishModules(modules, 'weather'), helped());
+    const modules = [...(await compileWithHelper(undefined)), ...(await compileHelper(HONEST))];
+    const { verdict, commit } = await audit(
+      await world.publishModules(modules, 'weather'),
+      weatherWithHelper(),
+    );
     expectAgreement(verdict);
     expect(verdict.checks.map(({ against }) => against)).toContain(
       `move/weather and move/helper of the commit ${commit}`,

@@ -34,8 +34,8 @@ function emulated(application: string, image = 1): Image {
 }
 
 /** Returns the record of an image, as `dev` writes it. */
-function createRecord(image: Image, of = commit): string {
-  const origin = { folder: WEATHER.folder, commit: of, isUnchanged: true };
+function createRecord(image: Image, sourceCommit = commit): string {
+  const origin = { folder: WEATHER.folder, commit: sourceCommit, isUnchanged: true };
   const record = createDevelopmentMeasurements(world.read(WEATHER), image, origin);
   return createHash('sha256')
     .update(`${JSON.stringify(record, null, 2)}\n`)

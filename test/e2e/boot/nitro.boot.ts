@@ -36,22 +36,24 @@ async function bootOnce(): Promise<void> {
 
 afterAll(() => machine.stop());
 
-async function attest(of: Machine, nonce: Uint8Array): Promise<Uint8Array> {
-  const { status, json } = await of.request(`/get_attestation?nonce=${Buffer.from(nonce).toString('hex')}`);
+async function attest(machine: Machine, nonce: Uint8Array): Promise<Uint8Array> {
+  const { status, json } = await machine.request(
+    `/get_attestation?nonce=${Buffer.from(nonce).toString('hex')}`,
+  );
   expect(status).toBe(200);
   return Buffer.from((json() as { attestation: string }).attestation, 'hex');
 }
 
-async function publicKey(of: Machine): Promise<string> {
-  return ((await of.request('/health_check')).json() as { pk: string }).pk;
+async function publicKey(machine: Machine): Promise<string> {
+  return ((await machine.request('/health_check')).json() as { pk: string }).pk;
 }
 
 /**
  * Expects that `connections` connections of a flood reached the enclave, each beginning with `start` and
  * longer than a normal request.
  */
-function expectArrived(of: Machine, start: string, connections: number): void {
-  const floods = of
+function expectArrived(machine: Machine, start: string, connections: number): void {
+  const floods = machine
     .traffic()
     .streams.filter((stream) => stream.toString('latin1', 0, start.length) === start);
   const long = floods.filter(({ length }) => length > 10_000);

@@ -48,11 +48,11 @@ afterEach(() => {
   services.node.epoch = EPOCH;
 });
 
-async function open(context: BrowserContext, how: How = 'implicit'): Promise<Page> {
+async function open(context: BrowserContext, responseMode: How = 'implicit'): Promise<Page> {
   const page = await context.newPage();
   await page.goto(services.origin);
   await ready(page);
-  await page.check(`input[value=${how}]`);
+  await page.check(`input[value=${responseMode}]`);
   return page;
 }
 
@@ -87,10 +87,10 @@ async function send(page: Page): Promise<string> {
   return digest;
 }
 
-describe.each(WAYS)('a login by %s', (how) => {
+describe.each(WAYS)('a login by %s', (responseMode) => {
   test('gives an address that can send, survives a reload, and leaves nothing behind', async () => {
     const context = await newContext(browser);
-    const page = await open(context, how);
+    const page = await open(context, responseMode);
     expect(await readStep(page)).toBe('none');
     const address = await logInWhole(page, 'alice');
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
@@ -107,7 +107,7 @@ describe.each(WAYS)('a login by %s', (how) => {
     expect(await persisted(page)).toEqual(NOTHING);
 
     // Another tab is another session.
-    const otherPage = await open(context, how);
+    const otherPage = await open(context, responseMode);
     expect(await readStep(otherPage)).toBe('none');
     expect(await otherPage.locator('[data-address]').count()).toBe(0);
 
@@ -118,7 +118,7 @@ describe.each(WAYS)('a login by %s', (how) => {
   });
 
   test('continues after a missing proof, by a reload and by trying again', async () => {
-    const page = await open(await newContext(browser), how);
+    const page = await open(await newContext(browser), responseMode);
     services.proverIsBroken = true;
     await logIn(page, 'alice');
     expect(await readFailure(page)).toMatch(/^ZKLOGIN_REFUSED /);
@@ -292,8 +292,8 @@ describe('users', () => {
 
   test('have another address at another client', async () => {
     const addresses = new Set<string | null>();
-    for (const how of WAYS) {
-      addresses.add(await logInWhole(await open(await newContext(browser), how), 'alice'));
+    for (const responseMode of WAYS) {
+      addresses.add(await logInWhole(await open(await newContext(browser), responseMode), 'alice'));
     }
     expect(addresses.size).toBe(3);
   });
@@ -399,8 +399,8 @@ describe.skipIf(!prover)('with the real proving service', () => {
     services = withFake;
   });
 
-  test.each(WAYS)('a login by %s ends in a proof of this very login, and can send', async (how) => {
-    const page = await open(await newContext(browser), how);
+  test.each(WAYS)('a login by %s ends in a proof of this very login, and can send', async (responseMode) => {
+    const page = await open(await newContext(browser), responseMode);
     expect(await logInWhole(page, 'alice')).toMatch(/^0x[0-9a-f]{64}$/);
     await send(page);
   });

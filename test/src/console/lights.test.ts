@@ -37,8 +37,8 @@ describe('the light of a registered enclave', () => {
     ['key too old', 'warning', enclave, { ...config, maxKeyAgeMs: 999n }],
     // Contracts accept nothing of it, whatever else is true.
     ['retired', 'danger', { ...enclave, isStale: true }, { ...config, isRetired: true }],
-  ] as const)('%s is %s', (word, tone, of, under) => {
-    expect(chooseLight(of, under, 2000)).toMatchObject({ word, tone });
+  ] as const)('%s is %s', (word, tone, enclaveState, configState) => {
+    expect(chooseLight(enclaveState, configState, 2000)).toMatchObject({ word, tone });
   });
 });
 

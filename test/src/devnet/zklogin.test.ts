@@ -115,7 +115,7 @@ test('make dev-sui checks the proof against each key that is built, and signatur
   await expect(checks(data, signature, address)).resolves.toBeUndefined();
   // A message is not a transaction.
   await expect(checks(data, signature, address, 'PersonalMessage')).rejects.toThrow();
-  const { signature: ofMessage } = await ephemeral.signPersonalMessage(data);
-  await expect(checks(data, ofMessage, address, 'PersonalMessage')).resolves.toBeUndefined();
+  const { signature: messageSignature } = await ephemeral.signPersonalMessage(data);
+  await expect(checks(data, messageSignature, address, 'PersonalMessage')).resolves.toBeUndefined();
   await expect(checks(data, signature, sender)).rejects.toThrow();
 });

@@ -1,4 +1,4 @@
-/** Answers with a Content-Encoding: in Node, neither the library nor a command decodes them. */
+/** Answers with a Content-Encoding. In Node, neither the library nor a command decodes them. */
 import zlib from 'node:zlib';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { isReady } from '../../../src/cli/parent/expose.ts';
@@ -63,7 +63,7 @@ describe('a Content-Encoding', () => {
 
   async function expectRefused(...lines: string[]): Promise<void> {
     gunzip.mockClear();
-    // Without a body, and without an end.
+    // This head has neither a body nor an end.
     const head = answer(...lines, 'content-length: 900\r\n\r\n');
     const { url, sockets } = await serveRaw((socket) => socket.write(head));
     expect(await findOutcome(platformFetch, url)).toEqual(ENCODED);
@@ -77,17 +77,20 @@ describe('a Content-Encoding', () => {
     expect(await findOutcome(platformFetch, url)).toEqual(ENCODED);
   });
 
-  test('of a redirect changes nothing: it is not followed', async () => {
+  test('of a redirect changes nothing: the redirect is not followed', async () => {
     const head = 'HTTP/1.1 302 X\r\nlocation: /b\r\ncontent-encoding: gzip\r\ncontent-length: 900\r\n\r\n';
     const { url } = await serveRaw((socket) => socket.write(head));
     expect(await findOutcome(platformFetch, url)).toEqual(REDIRECT);
     await expect(platformFetch(url, { redirect: 'manual' })).rejects.toThrow('fetch failed');
   });
 
-  test.each(['identity', 'Identity', '', ',', 'identity, identity'])('%j is none', async (value) => {
-    const { url } = await serveRaw((socket) => socket.end(answer(`content-encoding: ${value}`, LENGTH)));
-    expect(await findOutcome(platformFetch, url)).toEqual(YES);
-  });
+  test.each(['identity', 'Identity', '', ',', 'identity, identity'])(
+    '%j is not an encoding',
+    async (value) => {
+      const { url } = await serveRaw((socket) => socket.end(answer(`content-encoding: ${value}`, LENGTH)));
+      expect(await findOutcome(platformFetch, url)).toEqual(YES);
+    },
+  );
 });
 
 describe('in Node, an encoded answer is refused before its body', () => {
@@ -151,19 +154,19 @@ describe('in Node, an encoded answer is refused before its body', () => {
       const requests: string[] = [];
       const { url, sockets } = await serveRaw((socket, piece) => {
         const text = piece.toString('latin1');
-        // A body may come in a piece of its own.
+        // A body may come in a piece of its own, which this skips.
         if (!/^(GET|POST) /.test(text)) return;
         requests.push(text);
         socket.write(head);
       });
       await expect(ask(url)).rejects.toMatchObject(error);
       await ended(sockets[0]);
-      // Another attempt would double the load of a service that has worked already.
+      // Another attempt would double the load of a service that has already done the work.
       expect(requests).toEqual([expect.stringMatching(/accept-encoding: identity/i)]);
     }
   });
 
-  test('a prover behind a proxy of its own', async () => {
+  test('an encoded answer of a prover behind a proxy of its own is refused', async () => {
     const { url: prover } = await serveRaw((socket) => socket.write(heads[0] ?? ''));
     const proxy = proverProxy(`${prover}/v1`);
     const url = await serve((request, response) => void proxy(request, response));
@@ -172,7 +175,7 @@ describe('in Node, an encoded answer is refused before its body', () => {
     expect([textAnswer.status, JSON.parse(textAnswer.text).code]).toEqual([502, 'ZKLOGIN_UNREACHABLE']);
   });
 
-  test('but a fetch that the caller gives decides for itself', async () => {
+  test('a fetch that the caller passes decides for itself', async () => {
     const bytes = answer(`content-encoding: gzip\r\n\r\n${zlib.gzipSync('{"salt":"5"}').toString('latin1')}`);
     const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
     expect(await getSalt(url, proof.jwt, { fetch: globalThis.fetch })).toBe('5');

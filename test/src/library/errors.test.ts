@@ -1,4 +1,4 @@
-/** Tests of all errors and messages of src and scripts. */
+/** Rules for all errors and messages of src and scripts. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ const sources = globSync('{src,scripts}/**/*.{ts,cjs}', { cwd: ROOT, exclude: ['
 );
 
 describe('an error of another copy of the module, as each published package has one', () => {
-  /** Node's loader gives another URL another module. */
+  /** Loads another copy: Node's loader gives another URL another module. */
   const another = async (): Promise<typeof import('../../../src/library/errors.ts')> =>
     await import(`${join(ROOT, 'src/library/errors.ts')}?another`);
 
@@ -25,7 +25,7 @@ describe('an error of another copy of the module, as each published package has 
     expect([isEnclaveError(mistake), isConfigError(mistake)]).toEqual([true, false]);
   });
 
-  test('is told from any other value that has a code', () => {
+  test('is distinguished from any other value that has a code', () => {
     const error = new ConfigError('a mistake');
     expect([isEnclaveError(error), isConfigError(error)]).toEqual([true, true]);
     const copy = Object.assign(new Error('a mistake'), { code: 'CONFIG', name: 'ConfigError' });
@@ -35,7 +35,7 @@ describe('an error of another copy of the module, as each published package has 
     }
   });
 
-  test('shows nothing of this when it is printed or written', () => {
+  test('does not show the mark when it is printed or written', () => {
     const error = new ConfigError('a mistake');
     expect(JSON.stringify(error)).toBe('{"code":"CONFIG"}');
     expect(Reflect.ownKeys(error).sort()).toEqual(['code', 'message', 'stack']);
@@ -55,8 +55,8 @@ describe('a number in a message', () => {
     'application|byte|call|character|core|certificate|connection|field|file|hour|input|item|key|line|minute|module|object|package|path|request|second|share|snippet|version|wire';
 
   /**
-   * Values that are never 1: constants, sizes of a protocol, and what a message says because it exceeds a
-   * limit.
+   * Values that are never 1: constants, sizes of a protocol, and values that a message names because they
+   * exceed a limit.
    */
   const NEVER_ONE = [
     ...[/^[A-Z][A-Z0-9_]*$/, /^[A-Z_]+ [*/] \w+$/, /^Math\.max/, /^alternatives\(sizes\)/, /^length > size/],
@@ -78,7 +78,7 @@ describe('a number in a message', () => {
     expect(mismatches).toEqual([]);
   });
 
-  test('has no unit in Go and C++, where nothing makes the plural, unless it is never 1', () => {
+  test('has no unit in Go and C++, which have no function for the plural, unless it is never 1', () => {
     const programs = globSync(['src/prover/native/**/*.go', 'enclave/init/*.cc', 'src/server/nsm/*.cc'], {
       cwd: ROOT,
     });
@@ -98,7 +98,7 @@ describe('a number in a message', () => {
   });
 });
 
-/** The classes of errors: those that extend Error, or one of these. */
+/** Classes of errors: those that extend Error, or one of these. */
 const classes = (() => {
   const declared = sources.flatMap(([file, source]) =>
     [
@@ -119,7 +119,7 @@ const classes = (() => {
   return declared.filter(({ name }) => errorClasses.has(name));
 })();
 
-/** Arguments of constructors; those that are not listed take a code and a message. */
+/** Arguments of constructors. The constructors that are not listed take a code and a message. */
 const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
   AnswerTimeError: ['CLIENT_STALE', 2n ** 64n - 1n, 1000],
   ApplicationMistake: ['message'],
@@ -165,7 +165,7 @@ describe('JSON.stringify', () => {
 
   test.each(open)('works on $name of $file', async ({ file, name, body }) => {
     const args = ARGUMENTS[name] ?? ['CODE', 'message'];
-    // Otherwise this would not show that the class can hold one.
+    // This ensures that each class that can hold a bigint does hold one here.
     expect(args.some((arg) => typeof arg === 'bigint')).toBe(/\bbigint\b/.test(body));
     const module = await import(join(ROOT, file));
     const error: Error & { code?: unknown } = new module[name](...args);
@@ -184,7 +184,7 @@ describe('JSON.stringify', () => {
     expect(error.timestampMs).toBe(2n ** 64n - 1n);
   });
 
-  test('works on classes that a module keeps to itself: none holds a bigint', () => {
+  test('works on classes that a module does not export: none holds a bigint', () => {
     const kept = classes.filter(({ isExported }) => !isExported);
     expect(open.length).toBeGreaterThan(40);
     expect(kept.length).toBeGreaterThan(3);

@@ -1,4 +1,4 @@
-/** The one request that every client of this project sends. */
+/** The function that sends every request of this project's clients. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { failedToConnect, fetchText, isTimeout, NoAnswerError } from '../../../src/library/fetch.ts';
 import { platformFetch } from '../../../src/library/platform_fetch.ts';
@@ -9,7 +9,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test('follows no redirect, sends no cookie and ignores every cache, whatever the caller asks for', async () => {
+test('follows no redirect, sends no cookie and ignores every cache, even if the caller asks for it', async () => {
   const fetch = vi.fn(async () => new Response('yes'));
   const wishes = { method: 'POST', redirect: 'follow', credentials: 'include', cache: 'default' } as const;
   for (const init of [{}, wishes]) {
@@ -27,7 +27,7 @@ test('follows no redirect, sends no cookie and ignores every cache, whatever the
 test('outside Node it calls the platform’s current fetch or the given one, but not as a method', async () => {
   const made = (name: string) =>
     async function (this: unknown) {
-      // As a browser's does.
+      // A browser's fetch throws this error too.
       if (this !== undefined && this !== globalThis) throw new TypeError('Illegal invocation');
       return new Response(name);
     };
@@ -63,7 +63,7 @@ test('an answer that is too large is refused', async () => {
 });
 
 describe('a signal', () => {
-  /** Ends as the platform's fetch does. */
+  /** Fakes a fetch that ends with the signal, as the platform's does. */
   const hanging = (_url: unknown, { signal }: RequestInit = {}) =>
     new Promise<Response>((_, reject) => {
       signal?.addEventListener('abort', () => reject(signal.reason));
@@ -71,7 +71,7 @@ describe('a signal', () => {
   const bounds = { fetch: hanging as typeof fetch, timeoutMs: 1000, maxSize: 3 };
   const reason = new Error('the user left');
 
-  test('ends a request with its reason, and a time-out is still one', async () => {
+  test('ends a request with its reason, and a time-out is still reported as one', async () => {
     const controller = new AbortController();
     const request = fetchText(url, {}, { ...bounds, signal: controller.signal });
     controller.abort(reason);
@@ -81,7 +81,7 @@ describe('a signal', () => {
     await expect(late).rejects.toMatchObject({ reason: 'timeout' });
   });
 
-  test('that is aborted already sends nothing', async () => {
+  test('that is already aborted keeps the request from being sent', async () => {
     const fetch = vi.fn(async () => new Response('yes'));
     const request = fetchText(url, {}, { ...bounds, fetch, signal: AbortSignal.abort(reason) });
     await expect(request).rejects.toBe(reason);
@@ -104,7 +104,7 @@ test.each<[string | undefined, string | undefined]>([
   },
 );
 
-describe('whether a request failed before it was sent', () => {
+describe('finds whether a request failed before it was sent', () => {
   const failed = (inner: unknown) => failedToConnect(new TypeError('fetch failed', { cause: inner }));
   const nodeError = (properties: object) => Object.assign(new Error('no'), properties);
   const refused = nodeError({ code: 'ECONNREFUSED', syscall: 'connect' });

@@ -1,4 +1,4 @@
-/** The errors of the published library: one code for each cause, one class for each area. */
+/** Errors of the published library: each cause has one code, and each area one class. */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, expectTypeOf, test } from 'vitest';
@@ -24,7 +24,7 @@ function isErrorClass(value: unknown): value is typeof Error {
   return typeof value === 'function' && value.prototype instanceof Error;
 }
 
-test('a name means the same in every entry that exports it', () => {
+test('a name has the same meaning in every entry that exports it', () => {
   const seen = new Map<string, unknown>();
   for (const [name, value] of Object.values(ENTRIES).flatMap((entry) => Object.entries(entry))) {
     if (seen.has(name)) expect([name, seen.get(name)]).toEqual([name, value]);
@@ -45,7 +45,7 @@ test('a switch over the code is checked by the compiler', () => {
 });
 
 describe.each(AREAS)('$name', ({ name, base, codes }) => {
-  // A wallet's errors are those of zkLogin.
+  // The errors of wallets belong to zkLogin.
   const folders = name === 'zklogin' ? '{zklogin,wallet}' : name;
   const source = globSync(`src/library/${folders}/*.ts`, { cwd: ROOT })
     .map((file) => readFileSync(`${ROOT}${file}`, 'utf8'))
@@ -58,7 +58,7 @@ describe.each(AREAS)('$name', ({ name, base, codes }) => {
     expect(errors.length).toBeGreaterThan(1);
     for (const [key, value] of errors) {
       expect(key).toMatch(/Error$/);
-      // The client also exports what its attestation throws.
+      // The client also exports errors that its attestation throws.
       const isOwn = (value as unknown) === base || value.prototype instanceof base;
       expect([isOwn, key]).toEqual([key !== 'AttestationError' || name === 'attestation', key]);
     }

@@ -1,9 +1,9 @@
-/** Servers on loopback, until the test ends. */
+/** Servers on loopback, which end with the test. */
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** @returns the port */
+/** Starts a server. @returns its port */
 export async function listen(server: Server, address = '127.0.0.1'): Promise<number> {
   await new Promise<void>((resolve) => {
     server.listen(0, address, resolve);
@@ -15,12 +15,12 @@ export async function listen(server: Server, address = '127.0.0.1'): Promise<num
   return (server.address() as AddressInfo).port;
 }
 
-/** @returns the URL of an HTTP server, without a path */
+/** Starts an HTTP server. @returns its URL, without a path */
 export async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${await listen(createServer(listener))}`;
 }
 
-/** A server of raw TCP. @param answer is called with each piece that a connection receives */
+/** Starts a server of raw TCP. @param answer is called with each piece that a connection receives */
 export async function serveRaw(answer: (socket: Socket, piece: Buffer) => void) {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => {

@@ -12,7 +12,7 @@ export interface Outcome {
   readonly text?: string;
 }
 
-/** The answer, or why there is none. */
+/** The answer, or the reason why there is none. */
 export async function findOutcome(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -34,7 +34,7 @@ export const YES: Outcome = { status: 200, text: 'yes' };
 export const FAILED: Outcome = { reason: 'unreachable', why: 'connection' };
 export const BROKEN: Outcome = { reason: 'broken', why: 'broken' };
 export const REDIRECT: Outcome = { reason: 'unreachable', why: 'redirect' };
-/** More than the parser of Node keeps by default. */
+/** A body of more bytes than Node's parser keeps by default. */
 export const MANY_HEADERS = Array(2500).fill('a:').join('\r\n');
 export const LENGTH = 'content-length: 3\r\n\r\nyes';
 

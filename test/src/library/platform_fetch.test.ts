@@ -1,6 +1,6 @@
 /**
- * Tests of the sender of the library's requests in Node, beside Node's own fetch: they differ in what their
- * tests say alone.
+ * Compares the library's sender of requests in Node with Node's own fetch. They differ only in the listed
+ * ways.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ import {
   YES,
 } from './outcomes.ts';
 
-/** Bytes that a server writes before it ends the connection. */
+/** Bytes that a server writes before it ends the connection, with the outcomes of the request. */
 const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
   ['an answer', answer(LENGTH), YES],
   ['no length', answer('\r\nyes'), YES],
@@ -81,7 +81,9 @@ const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
   ['more than the bound', answer(`content-length: 1001\r\n\r\n${'x'.repeat(1001)}`), { reason: 'too large' }],
 ];
 
-/** Answers that the fetch of Node 22 takes, and no newer one: it joins the lines of a header. */
+/**
+ * Answers that the fetch of Node 22 accepts because it joins folded header lines. Newer versions refuse them.
+ */
 const UNFOLDED_BY_FETCH = process.versions.node.startsWith('22.') ? ['a folded header'] : [];
 
 describe.each([
@@ -94,7 +96,7 @@ describe.each([
     expect(await findOutcome(fetch, url)).toEqual(isUnfolded ? YES : outcome);
   });
 
-  test('sends a request once, with its body and its length, and none for a GET', async () => {
+  test('sends a request once, with its body and its length, and a GET without a body', async () => {
     const seen: object[] = [];
     const url = await serve(async (request, response) => {
       let body = '';
@@ -131,7 +133,7 @@ describe.each([
     ]);
   });
 
-  test('gives the headers of an answer, those that are there twice as a list', async () => {
+  test('returns the headers of an answer, and repeated headers as a list', async () => {
     const lines = [
       'content-type: a/b',
       'content-type: c/d',
@@ -155,7 +157,7 @@ describe.each([
     },
   );
 
-  test('keeps a connection, makes another when that was closed, and sends nothing twice', async () => {
+  test('keeps a connection, makes another one after it was closed, and sends no request twice', async () => {
     let requests = 0;
     const { url, sockets } = await serveRaw((socket) => {
       requests += 1;
@@ -170,9 +172,9 @@ describe.each([
     expect([requests, sockets.length < requests]).toEqual([4, true]);
   });
 
-  test('takes the answer to a request that the server does not read to its end', async () => {
+  test('accepts the answer to a request that the server does not read to its end', async () => {
     const { url, sockets } = await serveRaw((socket) => {
-      // It continues reading when it is resumed.
+      // The server reads on when the socket is resumed.
       if (socket.bytesWritten > 0) return;
       socket.pause();
       socket.write(`HTTP/1.1 413 Too Large\r\n${LENGTH}`);
@@ -184,7 +186,7 @@ describe.each([
     await ended(socket?.resume());
   });
 
-  test('ends a connection whose answer has no end', async () => {
+  test('ends a connection whose answer never ends', async () => {
     const { url, sockets } = await serveRaw((socket) => {
       const write = () => {
         while (socket.write('x'.repeat(10_000)));
@@ -246,7 +248,7 @@ describe.each([
     }
   });
 
-  test('a connection that is refused has left nothing', async () => {
+  test('a refused connection has sent nothing', async () => {
     const url = `http://127.0.0.1:${await closedPort()}/`;
     const error = await fetch(url, { redirect: 'error' }).catch((thrown) => thrown);
     expect(failedToConnect(error)).toBe(true);
@@ -286,13 +288,13 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-describe("where the library's differs", () => {
-  test('an interim answer that nobody asked for is skipped (RFC 9110, section 15.2)', async () => {
+describe('in the library only:', () => {
+  test('an unsolicited interim answer is skipped (RFC 9110, section 15.2)', async () => {
     const { url } = await serveRaw((socket) => socket.end(`HTTP/1.1 100 Continue\r\n\r\n${answer(LENGTH)}`));
     expect(await findOutcome(platformFetch, url)).toEqual(YES);
   });
 
-  test('sixteen interim answers are skipped, and the next one ends the request', async () => {
+  test('sixteen interim answers are skipped, and another one ends the request', async () => {
     const answerAfter = async (count: number) => {
       const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count);
       const { url } = await serveRaw((socket) => socket.write(interim + answer(LENGTH)));
@@ -302,7 +304,7 @@ describe("where the library's differs", () => {
     expect(await answerAfter(17)).toEqual(FAILED);
   });
 
-  test('no other scheme than http and https, and a redirect only as the caller says', async () => {
+  test('other schemes than http and https are refused, and redirects are followed only if the caller says so', async () => {
     expect(await findOutcome(platformFetch, 'data:text/plain,yes')).toEqual(FAILED);
     await expect(platformFetch('http://127.0.0.1:9999/')).rejects.toThrow(
       "redirect must be 'error' or 'manual'",
@@ -313,7 +315,7 @@ describe("where the library's differs", () => {
     await response.body?.cancel();
   });
 
-  test('headers of the connection are its own: the caller’s are replaced, but for those that are refused', async () => {
+  test('sets the headers of the connection itself: the caller’s are replaced or refused', async () => {
     const headers = {
       host: 'evil.example',
       connection: 'close',
@@ -332,7 +334,7 @@ describe("where the library's differs", () => {
     expect(await findOutcome(platformFetch, url, { ...POST, headers: { trailer: 'a' } })).toEqual(FAILED);
   });
 
-  test('a server whose TLS is never ready ends after 10 seconds, with nothing sent', async () => {
+  test('a server whose TLS handshake never completes is given up after 10 seconds, with nothing sent', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const accepted = Promise.withResolvers<void>();
@@ -348,7 +350,7 @@ describe("where the library's differs", () => {
     expect(unreachableReason(new NoAnswerError('unreachable', { cause }))).toBe('timeout');
   });
 
-  test('an error does not keep what a server wrote, which may be the request', async () => {
+  test('an error contains no text of the server, which may repeat the request', async () => {
     for (const bytes of ['SECRET', answer('transfer-encoding: chunked\r\n\r\nSECRET')]) {
       const { url } = await serveRaw((socket) => socket.end(bytes));
       const error = await fetchBytes(new URL(url), POST, { ...BOUNDS, fetch: platformFetch }).catch(
@@ -372,7 +374,7 @@ describe('proxies of the environment', () => {
   `;
 
   test.each([
-    // What a resolver that can't be reached says of a name, and what one says that can.
+    // A resolver that can't be reached reports the first code, and a resolver that can be reached the second.
     ['are not used', {}, /^(EAI_AGAIN\n|ENOTFOUND\n){2}$/],
     ['are used where Node is told to', { NODE_USE_ENV_PROXY: '1' }, /^by proxy\nby proxy\n$/],
   ])("%s, by Node's fetch and by the library's", async (_what, more, printed) => {
@@ -402,7 +404,7 @@ describe('by the conditions of a runtime or a bundler, the library has', () => {
   ])('%s', async (_what, conditionNames, imported) => {
     const bundle = await rolldown({
       input: entry,
-      // It adds conditions of its own.
+      // The platforms of the bundler would add conditions of their own.
       platform: 'neutral',
       resolve: { conditionNames: [...conditionNames, 'import', 'default'] },
       external: /^node:/,

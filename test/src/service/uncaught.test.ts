@@ -36,9 +36,9 @@ test('a running process logs a line for each, whatever the one who is told of it
     setTimeout(() => console.log('alive'), 200);`);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const logged = lines.map((line) => (line.startsWith('{') ? JSON.parse(line).msg : line));
-  const of = (text: string) => logged.filter((msg) => msg.includes(text)).length;
-  expect(of('outside of any request: the server continues')).toBe(2 * HOSTILE_THROWN.length);
-  expect(of('could not be reported')).toBe(2 * HOSTILE_THROWN.length);
+  const countLogged = (text: string) => logged.filter((msg) => msg.includes(text)).length;
+  expect(countLogged('outside of any request: the server continues')).toBe(2 * HOSTILE_THROWN.length);
+  expect(countLogged('could not be reported')).toBe(2 * HOSTILE_THROWN.length);
   expect(logged).toContain('alive');
   // A line for each, and none longer than what a reader takes.
   for (const line of lines) expect(line.length).toBeLessThan(10_000);

@@ -55,7 +55,7 @@ describe('configure_enclave', () => {
   const ODD = '$HOME \x24{REGION} $SECURITY_GROUP it\'s "q" `id` $(id) \\\n*;&|<>#!~ -dash';
   test.each([['printed'], ['applied']])(
     'a path with characters of the shell is used literally: %s',
-    async (how) => {
+    async (mode) => {
       const parent = new Parent();
       const env = {
         HOME: parent.dir,
@@ -69,10 +69,10 @@ describe('configure_enclave', () => {
       const args = [...ARGS, '--secrets', join(parent.dir, ODD, ODD)];
       const { stdout } = await parent.run(
         'configure_enclave.ts',
-        how === 'applied' ? [...args, '--apply'] : args,
+        mode === 'applied' ? [...args, '--apply'] : args,
         env,
       );
-      if (how === 'printed') {
+      if (mode === 'printed') {
         const { status, stderr } = spawnSync('sh', { input: stdout, encoding: 'utf8', cwd: '/', env });
         expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
       }
@@ -159,13 +159,13 @@ Log in: ssh ec2-user@203.0.113.5
 
   test.each([['printed'], ['applied']])(
     'creates nothing for a type that has no enclaves according to AWS: %s',
-    async (how) => {
+    async (mode) => {
       const parent = new Parent();
       parent.set('no such type', '');
-      const args = how === 'applied' ? [...ARGS, '--apply'] : ARGS;
+      const args = mode === 'applied' ? [...ARGS, '--apply'] : ARGS;
       const { stdout, stderr } = await parent.run('configure_enclave.ts', args);
       const said =
-        how === 'applied'
+        mode === 'applied'
           ? stderr
           : spawnSync('sh', { input: stdout, encoding: 'utf8', cwd: parent.dir, env: parent.env }).stderr;
       expect(said).toMatch(/the instance type m5.xlarge, on x86-64 and with Nitro Enclaves was not found/);

@@ -45,11 +45,11 @@ async function watchFor(states: readonly (boolean | Error)[], provision: () => P
 }
 
 const done = async () => {};
-const goneError = new ConfigError('the enclave is gone');
+const endedError = new ConfigError('the enclave is gone');
 
 describe('watch', () => {
   test('provisions each new process, and logs each state once', async () => {
-    const states = [true, false, false, goneError, goneError, true, false];
+    const states = [true, false, false, endedError, endedError, true, false];
     const { lines, provisioned, asked: polls } = await watchFor(states, done, 65_000);
     expect([provisioned, polls]).toEqual([2, 7]);
     expect(lines).toEqual(['provisioned', 'CONFIG: the enclave is gone', 'provisioned']);
@@ -59,7 +59,7 @@ describe('watch', () => {
     const refuse = async () => {
       throw new ConfigError('no');
     };
-    expect((await watchFor([true, false, goneError], done, 25_000)).found).toEqual([
+    expect((await watchFor([true, false, endedError], done, 25_000)).found).toEqual([
       'provisioned',
       'claim',
       'unreachable',
@@ -69,12 +69,12 @@ describe('watch', () => {
 
   test('does not report secrets as present if only /readyz claims them', async () => {
     const claim = 'unconfirmed: /readyz reports that the enclave has secrets';
-    const { lines, provisioned } = await watchFor([false, false, goneError, false], done, 35_000);
+    const { lines, provisioned } = await watchFor([false, false, endedError, false], done, 35_000);
     expect([provisioned, lines]).toEqual([0, [claim, 'CONFIG: the enclave is gone', claim]]);
   });
 
   test('asks an enclave that has ended at the same pace, until its next start', async () => {
-    const { asked: polls, lines } = await watchFor([goneError], done, 105_000);
+    const { asked: polls, lines } = await watchFor([endedError], done, 105_000);
     expect(polls).toBe(11);
     expect(lines).toEqual(['CONFIG: the enclave is gone']);
   });

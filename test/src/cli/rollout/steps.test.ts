@@ -150,17 +150,20 @@ describe('a node that shows the config as it was before the last version', () =>
   });
 });
 
-test.each(MOMENTS)('goes back with --back, or refuses it, after it was killed %s', async (_, effect, isAfter) => {
-  const world = await killedAt(effect, isAfter);
-  if (effect > stopsOld || (effect === stopsOld && isAfter)) {
-    const before = world.state;
-    await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_TOO_LATE' }));
-    expect(world.state).toEqual(before);
-    return;
-  }
-  await back(world);
-  expect([world.state, world.outages, world.steps]).toEqual([BEGINNING, [], {}]);
-});
+test.each(MOMENTS)(
+  'goes back with --back, or refuses it, after it was killed %s',
+  async (_, effect, isAfter) => {
+    const world = await killedAt(effect, isAfter);
+    if (effect > stopsOld || (effect === stopsOld && isAfter)) {
+      const before = world.state;
+      await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_TOO_LATE' }));
+      expect(world.state).toEqual(before);
+      return;
+    }
+    await back(world);
+    expect([world.state, world.outages, world.steps]).toEqual([BEGINNING, [], {}]);
+  },
+);
 
 test('ends in the same state after --back was killed at any effect, or goes forwards again', async () => {
   const begun = () => killedAt(stopsOld, false);

@@ -9,7 +9,7 @@ const OBJECT = `0x${'b'.repeat(64)}`;
 const REGISTRATION = [PACKAGE, PACKAGE, OBJECT, 'http://127.0.0.1:1', 'weather', 'WEATHER'];
 const CODE = 'EXPERIMENTAL_IMAGE';
 /** Returns a registration's command line, with some arguments replaced. */
-const but = (changes: Record<number, string>) => [
+const registrationWith = (changes: Record<number, string>) => [
   'register_enclave',
   ...REGISTRATION.map((value, index) => changes[index] ?? value),
 ];
@@ -22,13 +22,23 @@ afterAll(() => fixture.close());
 
 describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
   test.each<[string, string[], string, string]>([
-    ['an invalid id', but({ 0: '0x12zz' }), 'USAGE', '--enclave-package must be 0x and 64'],
-    ['a short id', but({ 2: '0x5' }), 'USAGE', '--config must be'],
-    ['names that are swapped', but({ 4: 'Weather', 5: 'weather' }), 'USAGE', 'swap them'],
-    ['a witness in lower case', but({ 5: 'weather' }), 'USAGE', 'of weather is WEATHER'],
-    ['a name that is not valid in Move', but({ 4: 'wea-ther' }), 'USAGE', '--module must be a name'],
-    ['an id for a URL', but({ 3: OBJECT }), 'USAGE', '<enclave_url> must be the URL of an enclave'],
-    ['a registrar', [...but({}), '--registrar', '0x12zz'], 'USAGE', '--registrar must be'],
+    ['an invalid id', registrationWith({ 0: '0x12zz' }), 'USAGE', '--enclave-package must be 0x and 64'],
+    ['a short id', registrationWith({ 2: '0x5' }), 'USAGE', '--config must be'],
+    ['names that are swapped', registrationWith({ 4: 'Weather', 5: 'weather' }), 'USAGE', 'swap them'],
+    ['a witness in lower case', registrationWith({ 5: 'weather' }), 'USAGE', 'of weather is WEATHER'],
+    [
+      'a name that is not valid in Move',
+      registrationWith({ 4: 'wea-ther' }),
+      'USAGE',
+      '--module must be a name',
+    ],
+    [
+      'an id for a URL',
+      registrationWith({ 3: OBJECT }),
+      'USAGE',
+      '<enclave_url> must be the URL of an enclave',
+    ],
+    ['a registrar', [...registrationWith({}), '--registrar', '0x12zz'], 'USAGE', '--registrar must be'],
     [
       'a capability',
       ['create_config', 'x', '--cap', '0x1', '--network', 'localnet'],
@@ -37,17 +47,32 @@ describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
     ],
     ['some of the ids', ['retire_config', '--config', OBJECT], 'USAGE', 'missing: --enclave-package'],
     ['ids as arguments', ['retire_config', PACKAGE, OBJECT], 'USAGE', 'by --enclave-package, --config'],
-    ['some of more ids', but({}).slice(0, 4), 'USAGE', 'missing: <enclave_url> <module_name> <otw_name>'],
-    ['an id twice', [...but({}), '--config', OBJECT], 'USAGE', '--config is given twice'],
+    [
+      'some of more ids',
+      registrationWith({}).slice(0, 4),
+      'USAGE',
+      'missing: <enclave_url> <module_name> <otw_name>',
+    ],
+    ['an id twice', [...registrationWith({}), '--config', OBJECT], 'USAGE', '--config is given twice'],
     ['a deployment file', ['create_config', 'x', '--network', 'localnet'], 'DEPLOYMENT', 'there is no'],
     ['no ids, and no network', ['retire_config'], 'USAGE', '--network with a deployments/<network>.json'],
-    ['a network', [...but({}), '--network', 'tesnet'], 'USAGE', '--network must be one of mainnet'],
-    ['a network that is a path', [...but({}), '--network', '../../etc'], 'USAGE', '--network must be'],
-    ['a node', [...but({}), '--rpc-url', 'http://sui.example'], 'SUI_VALUE', 'https URL'],
-    ['a sender', [...but({}), '--address', '0x5'], 'USAGE', '--address must be'],
+    [
+      'a network',
+      [...registrationWith({}), '--network', 'tesnet'],
+      'USAGE',
+      '--network must be one of mainnet',
+    ],
+    [
+      'a network that is a path',
+      [...registrationWith({}), '--network', '../../etc'],
+      'USAGE',
+      '--network must be',
+    ],
+    ['a node', [...registrationWith({}), '--rpc-url', 'http://sui.example'], 'SUI_VALUE', 'https URL'],
+    ['a sender', [...registrationWith({}), '--address', '0x5'], 'USAGE', '--address must be'],
     ...['0', '-1', '1.5', '1e9', 'all'].map((budget): [string, string[], string, string] => [
       `a budget of ${budget}`,
-      [...but({}), `--gas-budget=${budget}`],
+      [...registrationWith({}), `--gas-budget=${budget}`],
       'USAGE',
       '--gas-budget must be an integer number of MIST',
     ]),
@@ -79,9 +104,9 @@ describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
 });
 
 test('a missing key is noticed before the enclave is asked', async () => {
-  const where = ['--rpc-url', fixture.node.url, '--json'];
+  const nodeOptions = ['--rpc-url', fixture.node.url, '--json'];
   for (const [code, ...more] of [['NO_SENDER'], ['SIGNER', '--address', OBJECT, '--keystore', '/nowhere']]) {
-    const { exit, json } = await script('register_enclave', [...REGISTRATION, ...where, ...more]);
+    const { exit, json } = await script('register_enclave', [...REGISTRATION, ...nodeOptions, ...more]);
     expect([exit, json()['code']]).toEqual([2, code]);
   }
 });
@@ -94,10 +119,10 @@ describe('on a real network, development is refused by name', () => {
     '--pcrs',
     fixture.file('dev.pcrs'),
   ];
-  const where = () => ['--rpc-url', fixture.node.url, '--json'];
+  const nodeOptions = () => ['--rpc-url', fixture.node.url, '--json'];
 
   test.each(['mainnet', 'testnet', 'devnet'])('%s: registers and roots', async (network) => {
-    const real = [...where(), '--network', network];
+    const real = [...nodeOptions(), '--network', network];
     const created = await script('create_config', [...config(), ...real], key());
     expect(created.json()).toMatchObject({
       code: 'DEVELOPMENT_TRUST',
@@ -117,7 +142,13 @@ describe('on a real network, development is refused by name', () => {
 
   test("registers of any application's emulated enclave", async () => {
     writeFileSync(fixture.file('dice.pcrs'), fixture.createNsm('dice').pcrsFile());
-    const args = [...config().slice(0, -1), fixture.file('dice.pcrs'), ...where(), '--network', 'testnet'];
+    const args = [
+      ...config().slice(0, -1),
+      fixture.file('dice.pcrs'),
+      ...nodeOptions(),
+      '--network',
+      'testnet',
+    ];
     const { exit, json } = await script('create_config', args, key());
     expect([exit, json()['code']]).toEqual([2, 'DEVELOPMENT_TRUST']);
     expect(fixture.node.calls).toEqual([]);
@@ -127,14 +158,14 @@ describe('on a real network, development is refused by name', () => {
     const elsewhere = ['--rpc-url', 'https://sui.example', '--json'];
     const refused = await script('create_config', [...config(), ...elsewhere], key());
     expect(refused.json()).toMatchObject({ code: 'DEVELOPMENT_TRUST' });
-    const local = await script('create_config', [...config(), ...where()], key());
+    const local = await script('create_config', [...config(), ...nodeOptions()], key());
     expect(local.json()).toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
   });
 
   test('registers of a debug enclave are refused everywhere', async () => {
     writeFileSync(fixture.file('debug.pcrs'), [0, 1, 2].map((n) => `${'0'.repeat(96)} PCR${n}\n`).join(''));
     const args = [...config().slice(0, -2), '--pcrs', fixture.file('debug.pcrs')];
-    const refused = await script('create_config', [...args, ...where()], key());
+    const refused = await script('create_config', [...args, ...nodeOptions()], key());
     expect(refused.json()).toMatchObject({ code: 'POLICY_ZERO_IMAGE' });
   });
 });

@@ -101,14 +101,14 @@ describe('is refused before anything is sent:', () => {
     expect(fixture.node.ledger.executed.length).toBe(before);
   });
 
-  test('refuses a file that is not JSON', async () => {
+  test('a file that is not JSON', async () => {
     const broken = fixture.file('broken.json');
     writeFileSync(broken, '{');
     const { json } = await publish('--bytecode', broken, '--digest', digestBytecodeFile('{'));
     expect(json()).toMatchObject({ code: 'BYTECODE_FILE' });
   });
 
-  test('refuses a missing file', async () => {
+  test('a missing file', async () => {
     const { json } = await publish('--bytecode', fixture.file('none.json'), '--digest', digest);
     expect(json()).toMatchObject({ code: 'UNREADABLE_FILE' });
   });

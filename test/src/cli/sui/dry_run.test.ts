@@ -54,10 +54,10 @@ const COMMANDS: Record<string, () => string[]> = {
 
 describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, args) => {
   // `status` signs nothing, and has no sender.
-  const where = name === 'status' ? UNREACHABLE : NO_NODE;
+  const nodeOptions = name === 'status' ? UNREACHABLE : NO_NODE;
 
   test('--dry-run without a reachable node prints that nothing is checked on the chain', async () => {
-    const { exit, out } = await script(name, [...args(), ...where, '--dry-run']);
+    const { exit, out } = await script(name, [...args(), ...nodeOptions, '--dry-run']);
     expect(out).toContain('Not checked on the chain');
     expect(out).toContain('the Sui node did not answer');
     expect(exit).toBe(2);
@@ -74,7 +74,7 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, args) => {
   });
 
   test('without --dry-run, an unreachable node is a failure with its code', async () => {
-    const { exit, json } = await script(name, [...args(), ...where, '--json'], SIGNER);
+    const { exit, json } = await script(name, [...args(), ...nodeOptions, '--json'], SIGNER);
     expect(json()).toMatchObject({
       status: 'failed',
       code: 'SUI_NODE_UNREACHABLE',
@@ -188,15 +188,15 @@ describe('with a node', () => {
       '--pcrs',
       join(dir, 'dev.pcrs'),
     ];
-    const where = ['--rpc-url', fixture.node.url, '--address', fixture.address];
-    const dry = await script('create_config', [...args, ...where, '--dry-run']);
+    const nodeOptions = ['--rpc-url', fixture.node.url, '--address', fixture.address];
+    const dry = await script('create_config', [...args, ...nodeOptions, '--dry-run']);
     expect(dry.exit).toBe(0);
     expect(dry.out).toContain('The node simulated it without a failure');
     const call = `MoveCall ${ENCLAVE}::enclave::create_enclave_config<${ENCLAVE}::weather::WEATHER>`;
     const [pcr0 = '', pcr1 = ''] = readFileSync(join(dir, 'dev.pcrs'), 'utf8').match(/[0-9a-f]{96}/g) ?? [];
     expect(dry.out).toContain(`It would send:\n  - ${call}(${capId}, "weather", 0x${pcr0}, 0x${pcr1}, `);
     expect(dry.out).toContain('Nothing was signed or sent.');
-    const unsigned = await script('create_config', [...args, ...where, '--unsigned']);
+    const unsigned = await script('create_config', [...args, ...nodeOptions, '--unsigned']);
     expect(unsigned).toMatchObject({ exit: 0, out: expect.stringMatching(/^[A-Za-z0-9+/]+=*\n$/) });
     expect(fixture.node.ledger.executed).toHaveLength(sent);
   });
@@ -438,7 +438,7 @@ describe('the allowed image', () => {
     expect((await create()).json()).toMatchObject({ status: 'done' });
   });
 
-  test("has no name if the measurements beside it are those of another image", async () => {
+  test('has no name if the measurements beside it are those of another image', async () => {
     expect(await notes('dev.pcrs', 'measurements.json', built)).toEqual([]);
   });
 });

@@ -124,12 +124,12 @@ describe('a struct of another module of the package', () => {
   const quote = `${APP}::signed::Quote`;
 
   test('names the signed fields, unless the module itself has a struct with them', () => {
-    const of = (module: ModuleInterface) =>
+    const namesFor = (module: ModuleInterface) =>
       createSignedType(module, moveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
     const parameters = ['u8', 'u64', 'vector<u8>', ...OBJECTS];
-    expect(of(createModule(parameters))).toEqual(['pair']);
-    expect(of(createModule(parameters, { Own: ['a: u8'] }))).toEqual(['a']);
-    expect(of(createModule(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
+    expect(namesFor(createModule(parameters))).toEqual(['pair']);
+    expect(namesFor(createModule(parameters, { Own: ['a: u8'] }))).toEqual(['a']);
+    expect(namesFor(createModule(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
   });
 
   test('can be dropped if it is returned, unlike a struct of the same name in another package', () => {

@@ -21,9 +21,7 @@ export type Runner = (
   env?: Readonly<Record<string, string>>,
 ) => Promise<Result>;
 
-/**
- * Path of deployment files that do not exist by default: no test reads or writes those of this repository.
- */
+/** Adds a folder without deployment files, so that no test reads or writes those of this repository. */
 const isolated = (env: Readonly<Record<string, string>>) => ({
   DEPLOYMENTS: join(tmpdir(), `deployments-${randomUUID()}`),
   ...env,

@@ -76,8 +76,8 @@ describe('a value in BCS', () => {
       fc.property(
         fc.constantFrom(8, 16, 32, 64, 128, 256),
         fc.uint8Array({ minLength: 32, maxLength: 32 }),
-        (bits, some) => {
-          const bytes = some.subarray(0, bits / 8);
+        (bits, randomBytes) => {
+          const bytes = randomBytes.subarray(0, bits / 8);
           expect([...again([...bytes], `u${bits}`)]).toEqual([...bytes]);
         },
       ),

@@ -1,5 +1,6 @@
 /**
- * Attacks that no list of cases covers: any change to a document, and inputs that are not documents at all.
+ * Attacks that no list of cases covers: arbitrary changes to a document, and inputs that are not documents at
+ * all.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

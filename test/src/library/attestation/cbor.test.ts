@@ -1,4 +1,4 @@
-/** Vectors of RFC 8949, appendix A, in the two forms. */
+/** Vectors of RFC 8949, appendix A, in the strict form and the lenient form. */
 import { encode } from 'cborg';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -111,7 +111,7 @@ describe('neither form reads', () => {
   });
 });
 
-test('every item survives a round trip, whatever follows it', () => {
+test('every item survives a round trip, with any bytes after it', () => {
   const leaf = fc.oneof(
     fc.maxSafeInteger(),
     fc.boolean(),

@@ -1,4 +1,4 @@
-/** The form of certificates: what the X.509 library lets pass and DER does not. */
+/** The form of certificates: deviations from DER that the X.509 library accepts. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseCertificate } from '../../../../src/library/attestation/certificate.ts';
@@ -7,16 +7,16 @@ import { fromHex, toHex } from './cases/case.ts';
 
 const ROOT = awsNitroRoot();
 
-/** The root with one byte sequence replaced by another, and the lengths around it made to fit. */
+/** Returns the root with one byte sequence replaced by another, and with the lengths around it adapted. */
 function rewritten(from: string, to: string): Uint8Array {
   const hex = toHex(ROOT);
   expect(hex.split(from)).toHaveLength(2);
   const grown = (to.length - from.length) / 2;
-  // The validity, a sequence of 30 bytes that starts with a UTCTime, is the one inner element that may grow.
+  // Only the validity may grow: a sequence of 30 bytes that starts with a UTCTime.
   const validity = (start: string) => `30${(0x1e + grown).toString(16)}${start}`;
   const changed = hex.replace(from, to).replace(`301e${to}`, validity(to));
   const length = (value: number) => (value + grown).toString(16).padStart(4, '0');
-  // Outer sequence and signed part, each with a length of two bytes: 3082LLLL 3082LLLL.
+  // The outer sequence and the signed part each have a length of two bytes: 3082LLLL 3082LLLL.
   const outer = Number.parseInt(changed.slice(4, 8), 16);
   const tbs = Number.parseInt(changed.slice(12, 16), 16);
   return fromHex(`3082${length(outer)}3082${length(tbs)}${changed.slice(16)}`);
@@ -86,7 +86,8 @@ describe('is refused', () => {
   const SERIAL = '021100f93175681b90afe11d46ccb4e4e7f856';
   const VERSION = `a003020102${SERIAL}`;
   /**
-   * The list of extensions up to the end of the first one, basicConstraints; and the same with a byte more.
+   * The list of extensions up to the end of the first one, basicConstraints. The second text is a byte
+   * longer.
    */
   const EXTENSIONS = 'a3423040300f0603551d130101ff040530030101ff';
   const LONGER = 'a343304130100603551d130101ff040630030101ff00';
@@ -136,7 +137,7 @@ describe('is refused', () => {
     expect(() => parseCertificate(bytes, 3)).toThrow(refused);
   });
 
-  test('any other input, only ever with the typed error', () => {
+  test('any other input, always with the typed error', () => {
     const flips = fc.array(fc.record({ at: fc.nat(ROOT.length - 1), to: fc.nat(255) }), {
       minLength: 1,
       maxLength: 6,

@@ -1,4 +1,4 @@
-/** The checklist of the rules: what it says agrees with the verdict, for every document. */
+/** The checklist of the rules agrees with the verdict for every document. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { nearlyDocument, randomNumbers } from '../../../../scripts/check/fuzz_attestation.ts';
@@ -29,7 +29,7 @@ function createOptions(documentCase: Case): VerifyOptions {
   return { now: documentCase.at, policy: createPolicy(documentCase), ...(roots.length > 0 ? { roots } : {}) };
 }
 
-/** Checks what an explanation says against the verdict. @returns the failed rule, or null */
+/** Checks an explanation against the verdict. @returns the failed rule, or null */
 async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<number | null> {
   const verdict = await verifyAttestation(bytes, options).then(
     (verified) => ({ verified }),
@@ -62,7 +62,7 @@ async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<num
 
 const failedRules = new Map<Case, number | null>();
 
-/** Checks what the explanation of a case says, once. @returns the failed rule, or null */
+/** Checks the explanation of a case, once. @returns the failed rule, or null */
 async function findFailedRule(documentCase: Case): Promise<number | null> {
   const before = failedRules.get(documentCase);
   if (before !== undefined) return before;
@@ -80,7 +80,7 @@ describe('explainAttestation agrees with verifyAttestation', () => {
     }
   });
 
-  test('on what the fuzzer makes of real documents', async () => {
+  test('on real documents that the fuzzer changed', async () => {
     const codes = new Set<number | null>();
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
@@ -104,7 +104,7 @@ describe('the rows', () => {
     return new Map(rules.map((row) => [row.rule, row]));
   };
 
-  test('say what was found', async () => {
+  test('show the values that were found', async () => {
     const rows = await explainRows(OPTIONS.policy);
     expect(rows.get(1)?.found).toBe(`${DOCUMENT.length} bytes`);
     expect(rows.get(15)?.found).toBe('i-06e4b98c6549ff803-enc0196373b195fb723');
@@ -112,7 +112,7 @@ describe('the rows', () => {
     expect(rows.get(37)?.found).toBe('image 1 of 1');
   });
 
-  test('say of which requirements the policy has none', async () => {
+  test('say which requirements the policy does not have', async () => {
     const rows = await explainRows({ images: [WEATHER_IMAGE] });
     for (const rule of [38, 39, 40, 41]) {
       expect(rows.get(rule)).toMatchObject({ state: 'passed', found: 'not asked' });

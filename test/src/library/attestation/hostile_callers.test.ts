@@ -1,10 +1,13 @@
-/** Callers whose values change while a document is verified: it is judged by what they were at the call. */
+/**
+ * Callers whose values change while a document is verified. The verdict is on the values at the time of the
+ * call.
+ */
 import { expect, test } from 'vitest';
 import { verifyAttestation } from '../../../../src/library/attestation/index.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FakeEnclave } from '../client/fake_enclave.ts';
 
-test('a document, a root and a policy that change meanwhile', async () => {
+test('changes to a document, a root and a policy meanwhile have no effect', async () => {
   const enclave = await FakeEnclave.start(new EmulatedNsm());
   const response = await fetch(new URL('/get_attestation', enclave.url));
   enclave.close();
@@ -21,7 +24,7 @@ test('a document, a root and a policy that change meanwhile', async () => {
   expect(document.publicKey).toEqual(enclave.key.publicKey);
 });
 
-test('a document whose class has methods of its own is read as it is', async () => {
+test('a document whose class overrides methods is read by its real bytes', async () => {
   const enclave = await FakeEnclave.start(new EmulatedNsm());
   const response = await fetch(new URL('/get_attestation', enclave.url));
   enclave.close();

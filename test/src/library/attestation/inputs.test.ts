@@ -1,4 +1,4 @@
-/** Inputs from people, namely PCR files and PEM files; and the pinned root. */
+/** Inputs from people, namely PCR files and PEM files, and the pinned root. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
@@ -18,12 +18,12 @@ const ZERO = '0'.repeat(96);
 const [A, B, C] = ['a1', 'b2', 'c3'].map((byte) => byte.repeat(48)) as [string, string, string];
 
 describe('parsePcrs', () => {
-  test('reads what an image build prints', () => {
+  test('reads the output of an image build', () => {
     expect(parsePcrs(`${A} PCR0\n${B} PCR1\n${C} PCR2\n`)).toEqual({ pcr0: A, pcr1: B, pcr2: C });
     expect(parsePcrs(new EmulatedNsm().pcrsFile()).pcr0).toMatch(/^[0-9a-f]{96}$/);
   });
 
-  test('names the registers that a file must have', () => {
+  test('names the missing registers', () => {
     expect(() => parsePcrs(`${A} PCR0\n${B} PCR1`)).toThrow('the PCR file must name PCR0, PCR1 and PCR2');
   });
 

@@ -1,4 +1,4 @@
-/** The result of a trusted document, and the contents of a refusal. */
+/** The result for a trusted document, and the contents of a refusal. */
 import { describe, expect, test } from 'vitest';
 import {
   AWS_NITRO_ROOT_SHA256,
@@ -129,7 +129,7 @@ describe('invalid options are refused before anything is read', () => {
   });
 });
 
-describe('a policy applies, wherever its properties are defined', () => {
+describe('a policy applies, no matter where its properties are defined', () => {
   const nonce = Uint8Array.of(9);
   class Policy {
     readonly images = OPTIONS.policy.images;

@@ -1,6 +1,6 @@
 /**
- * The list of rules against the codes of the library and the cases: that checks name them, the compiler
- * shows.
+ * The list of rules has every code of the library, and each rule has cases. The compiler ensures that the
+ * checks name these rules.
  */
 import { describe, expect, test } from 'vitest';
 import { ATTESTATION_CODES, RULES } from '../../../../src/library/attestation/index.ts';
@@ -15,7 +15,7 @@ describe('the rules', () => {
     expect(RULES.length).toBeGreaterThan(40);
   });
 
-  test('name every code of the library, and no other, but those of readUserData', () => {
+  test('name exactly the codes of the library, except for those of readUserData', () => {
     const codes = Object.keys(ATTESTATION_CODES).filter((code) => !code.startsWith('USER_DATA_'));
     expect(new Set(RULES.flatMap((rule) => rule.codes as readonly string[]))).toEqual(new Set(codes));
   });

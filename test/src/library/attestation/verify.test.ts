@@ -1,4 +1,7 @@
-/** Both verdicts on every case, on both paths of the cryptography; in Node and, as data, in a browser. */
+/**
+ * Both verdicts on every case, on both paths of the cryptography, in Node and, with cases as data, in a
+ * browser.
+ */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type EcdsaInput, verifyEcdsa } from '../../../../src/library/attestation/ecdsa.ts';
 import {
@@ -10,7 +13,7 @@ import { type Case, createPolicy, fromHex, toHex } from './cases/case.ts';
 import { cases } from './cases/index.ts';
 import { realCases } from './cases/real.ts';
 
-/** A page on plain http has random numbers, but no crypto.subtle. */
+/** Crypto of a page on plain http, which has random numbers but no crypto.subtle. */
 const PAGE_ON_HTTP = { getRandomValues: () => {} };
 
 describe('with Web Crypto', () => {
@@ -27,7 +30,7 @@ describe('with Web Crypto', () => {
     test.each(group)('$name: $code, Sui $abort', judge);
   });
 
-  // The paths differ in nothing but `verifyEcdsa`, and most cases have the signatures of the same chain.
+  // The paths differ only in `verifyEcdsa`, and most cases have signatures of the same chain.
   test('each signature of any case has the same verdict as with @noble/curves', async () => {
     for (const documentCase of Object.values(cases).flat())
       if (!judged.has(documentCase)) await judge(documentCase);
@@ -68,7 +71,7 @@ async function expectVerdicts(documentCase: Case): Promise<void> {
   });
 }
 
-/** The code with which the document was refused, or null when it was trusted. */
+/** Returns the code with which the document was refused, or null if it was trusted. */
 async function findCode(verdict: Promise<unknown>): Promise<string | null> {
   try {
     await verdict;
@@ -79,7 +82,7 @@ async function findCode(verdict: Promise<unknown>): Promise<string | null> {
   }
 }
 
-/** Web Crypto that notes each signature once, with its verdict. */
+/** Wraps Web Crypto, and notes each signature once, with its verdict. */
 function notingCrypto() {
   const { subtle } = globalThis.crypto;
   const keys = new Map<CryptoKey, Pick<EcdsaInput, 'curve' | 'publicKey'>>();

@@ -1,18 +1,18 @@
-/** A balancer in front of enclaves on loopback: each request goes to the next of them. */
+/** A balancer in front of enclaves on loopback, which take requests in turn. */
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 export class Balancer {
-  /** The URLs of the enclaves, in turns. */
+  /** URLs of the enclaves. */
   targets: string[];
-  /** The paths that were requested, without their queries. */
+  /** Requested paths, without their queries. */
   readonly paths: string[] = [];
-  /** Changes a hint on its way: undefined takes it out. */
+  /** Changes a hint on its way; undefined removes it. */
   changeHint: (hint: string | undefined) => string | undefined = (hint) => hint;
   /** Chooses the target of a request. */
   route: (path: string) => string = () => this.targets[this.#turn++ % this.targets.length] as string;
-  /** Breaks the connection of a request after it was forwarded. */
+  /** Returns whether to break the connection of a request after forwarding it. */
   breaks: (path: string) => boolean = () => false;
   #turn = 0;
   readonly #server = createServer((request, response) => this.#forward(request, response));

@@ -36,7 +36,7 @@ function createClient(options: Partial<EnclaveClientOptions> = {}): EnclaveClien
   });
 }
 
-/** The properties that tests change, in the answers of both endpoints. */
+/** Properties that tests change in the answers of both endpoints. */
 interface Answer {
   attestation: string;
   signature: string;
@@ -76,7 +76,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     expect(answer.publicKey).toEqual(enclave.key.publicKey);
   });
 
-  test('returns what stands beside the signed answer as unsigned, and has no such property otherwise', async () => {
+  test('returns properties beside the signed answer as unsigned, and otherwise has no such property', async () => {
     expect(await createClient().processData(ASKED, WeatherResponse)).not.toHaveProperty('unsigned');
     lieAbout('/process_data', (answer) => Object.assign(answer, { unsigned: { note: 'by the host' } }));
     const { data, unsigned } = await createClient().processData(ASKED, WeatherResponse);
@@ -111,14 +111,14 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
 });
 
 describe('an endpoint of the application', () => {
-  // As test/fixtures/apps/dice signs them.
+  // These are the types that test/fixtures/apps/dice signs.
   const Roll = signedType(1, bcs.struct('Roll', { sides: u8, value: u8 }));
   const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
 
   async function diceClient(): Promise<EnclaveClient> {
     const server = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
     const policy = { images: [enclave.image] };
-    // Its draws are of the time 5.
+    // Its draws are signed with the time 5.
     return new EnclaveClient(server.url, { policy, roots: enclave.roots, maxAnswerAgeMs: Infinity });
   }
 
@@ -177,7 +177,7 @@ describe('an endpoint of the application', () => {
     );
   });
 
-  test('repeats no more of a hostile answer than some short names', async () => {
+  test('repeats only some short names of a hostile answer', async () => {
     lieAbout('/process_data', (answer) => {
       const entries = Array.from({ length: 1000 }, (_, index) => [`${'x'.repeat(900)}\n${index}`, 'secret']);
       answer.response.data = Object.fromEntries(entries);
@@ -209,7 +209,7 @@ describe('an endpoint of the application', () => {
     '/https://a',
     '/draw#x',
     1,
-  ])('is nowhere else: %j', async (path) => {
+  ])('may not be anywhere else: %j', async (path) => {
     const client = new EnclaveClient('https://host/enclave', { policy: { images: [enclave.image] } });
     const call = client.call(path as string, {}, WeatherResponse);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
@@ -278,7 +278,7 @@ describe('the age of an answer', () => {
 
   test('is unknown, and the answer refused, when the clock returns NaN', async () => {
     let calls = 0;
-    // The attestation and the age of its key come first, and use the same clock.
+    // The attestation and the age of its key come first, and read the same clock.
     const now = () => (++calls > 3 ? Number.NaN : Date.now());
     const client = createClient({ now });
     await client.attest();
@@ -290,7 +290,7 @@ describe('the option "expect"', () => {
   const all = { location: 'San Francisco', temperature: 13n };
 
   test.each([{}, { location: 'San Francisco' }, all, { temperature: 13 }, { temperature: '13' }])(
-    '%o is repeated',
+    'accepts an answer that repeats %o',
     async (expected) => {
       const { data } = await createClient().processData(ASKED, WeatherResponse, { expect: expected });
       expect(data).toEqual(all);
@@ -303,20 +303,20 @@ describe('the option "expect"', () => {
     [{ location: 'san francisco' }, 'location'],
     [{ location: '' }, 'location'],
     [{ location: 'San Francisco', temperature: 14n }, 'temperature'],
-  ])('%o is not', async (expected, member) => {
+  ])('refuses an answer that does not repeat %o', async (expected, member) => {
     const call = createClient().processData(ASKED, WeatherResponse, { expect: expected });
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member });
   });
 
   test('refuses the genuine answer to another request', async () => {
-    let ofOslo: Reply | undefined;
+    let osloAnswer: Reply | undefined;
     const client = createClient();
     enclave.lie = (path, reply) => {
-      if (path === '/process_data') ofOslo = reply;
+      if (path === '/process_data') osloAnswer = reply;
       return reply;
     };
     await client.processData({ location: 'Oslo' }, WeatherResponse, { expect: { location: 'Oslo' } });
-    enclave.lie = (_, reply) => ofOslo ?? reply;
+    enclave.lie = (_, reply) => osloAnswer ?? reply;
     const call = client.processData(ASKED, WeatherResponse, { expect: ASKED });
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
   });
@@ -337,7 +337,7 @@ describe('the option "expect"', () => {
     });
   });
 
-  test('may hold bytes and nested values', async () => {
+  test('may contain bytes and nested values', async () => {
     const Nested = signedType(
       0,
       bcs.struct('Nested', { at: bcs.struct('At', { x: u8, y: bcs.option(u8) }), raw: bcs.byteVector() }),
@@ -467,7 +467,7 @@ describe('the attestation', () => {
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({
       code: 'POLICY_PUBLIC_KEY',
     });
-    // The earlier pin is gone, too.
+    // The earlier pin is dropped too.
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({
       code: 'POLICY_PUBLIC_KEY',
     });
@@ -589,7 +589,7 @@ describe('an answer is refused', () => {
     ['not in JSON', '<html>error</html>', null],
     ['in JSON that is not an object', 'null', null],
     ['under another name', '{"message":"x"}', null],
-  ])('with the message that came with it: %s', async (_, body, serverMessage) => {
+  ])('with the message of the enclave: %s', async (_, body, serverMessage) => {
     enclave.lie = () => ({ status: 500, body });
     await expect(createClient().attest()).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverMessage });
   });
@@ -628,7 +628,7 @@ describe('the network', () => {
     message: expect.stringMatching(message),
   });
 
-  /** A server on loopback that doesn't speak HTTP, or not completely. */
+  /** Starts a server on loopback that doesn't speak HTTP, or not completely. */
   async function listening(answer: (socket: Socket) => void): Promise<string> {
     const server = createServer((socket) => answer(socket.on('error', () => {})));
     await once(server.listen(0, '127.0.0.1'), 'listening');

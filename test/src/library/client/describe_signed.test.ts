@@ -1,4 +1,4 @@
-/** Each byte of a signed message has a meaning: the same as the codec's. */
+/** The description of a signed message gives each byte the meaning that the codec gives it. */
 import { toHex } from '@mysten/bcs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const WEATHER = toSchemaType(WeatherResponse);
 
 type Row = readonly [path: string, value: string];
 
-/** The entries of a value, by its JavaScript form alone. */
+/** Returns the entries of a value, by its JavaScript form alone. */
 function listRows(
   path: string,
   { type, fields }: Pick<SchemaField, 'type' | 'fields'>,
@@ -88,7 +88,7 @@ describe('messages of any type', () => {
     );
   });
 
-  test('have one form: changed bytes are refused, or are what the codec writes', () => {
+  test('have one encoding: changed bytes are refused, or are exactly what the codec writes', () => {
     const change = fc.record({ at: fc.nat(), byte: fc.nat(255) });
     fc.assert(
       fc.property(randomMessages, change, ({ signed, bytes }, { at, byte }) => {

@@ -1,5 +1,5 @@
 /**
- * An enclave on loopback: the emulated NSM attests its key, and the project's own code signs. Tests can make
+ * An enclave on loopback. The emulated NSM attests its key, and the project's own code signs. Tests can make
  * it lie.
  */
 import { createServer, type IncomingMessage } from 'node:http';
@@ -24,10 +24,10 @@ export class FakeEnclave {
   timestampMs = BigInt(Date.now());
   /** Modifies the answer of an endpoint. */
   lie: (path: string, reply: Reply) => Reply | Promise<Reply> = (_, reply) => reply;
-  /** Requested paths, with their queries. */
+  /** Requested paths with their queries. */
   readonly requests: string[] = [];
   readonly #server = createServer(async (request, response) => {
-    // Pages call it from another origin. A real enclave allows the same.
+    // Pages call it from another origin, which a real enclave allows too.
     if (!request.url?.startsWith('/without_cors/')) {
       response
         .setHeader('access-control-allow-origin', '*')
@@ -42,7 +42,7 @@ export class FakeEnclave {
     this.nsm = nsm;
   }
 
-  /** @param nsm may be shared: its certificate authority is slow to generate */
+  /** @param nsm may be shared, since its certificate authority takes long to generate */
   static async start(nsm = new EmulatedNsm()): Promise<FakeEnclave> {
     const enclave = new FakeEnclave(nsm);
     await new Promise<void>((resolve) => {
@@ -68,7 +68,7 @@ export class FakeEnclave {
     this.#server.close();
   }
 
-  /** Simulates a new process, which has another key. */
+  /** Simulates a new process, which has a new key. */
   restart(): void {
     this.key = EphemeralKey.create();
   }

@@ -1,4 +1,4 @@
-/** Several enclaves behind one URL, which a balancer takes in turns. */
+/** Several enclaves behind one URL, to which a balancer forwards requests in turn. */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -49,7 +49,7 @@ const catchError = (call: Promise<unknown>) =>
   );
 
 describe('enclaves behind one URL', () => {
-  test.each([2, 3, 5])('%d of them answer every call, one after the other and at once', async (size) => {
+  test.each([2, 3, 5])('%d of them answer all calls, both successive and simultaneous ones', async (size) => {
     const { balancer, enclaves } = await startFleet(size);
     const client = createClient(balancer);
     const signers = new Set<string>();
@@ -58,7 +58,7 @@ describe('enclaves behind one URL', () => {
     const attestations = balancer.count('/get_attestation');
     const answers = await Promise.all(Array.from({ length: 20 }, (_, call) => draw(client, call)));
     expect(answers.map(({ data }) => data.picked)).toEqual(answers.map((_, call) => BigInt(call)));
-    // Nothing was sent twice, and known keys are not attested again.
+    // No call was sent twice, and known keys were not attested again.
     expect(balancer.count('/draw')).toBe(4 * size + 20);
     expect(balancer.count('/get_attestation')).toBe(attestations);
   });
@@ -97,7 +97,7 @@ describe('enclaves behind one URL', () => {
   });
 });
 
-test('while connections break and an enclave is drained: no idempotent call fails, no other runs twice', async () => {
+test('while connections break and an enclave is drained: no idempotent call fails, no other call runs twice', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'tally-')), 'executed');
   const fd = openSync(file, 'a');
   onTestFinished(() => {
@@ -118,7 +118,7 @@ test('while connections break and an enclave is drained: no idempotent call fail
     const call = client.call('/count', { id }, Counted, { expect: { id }, idempotent });
     return { id, idempotent, error: await catchError(call) };
   });
-  // The balancer leads to it until it is gone.
+  // The balancer forwards calls to the draining enclave until it has ended.
   const draining = drained.close().then(() => {
     balancer.targets = [kept.url];
   });
@@ -137,7 +137,7 @@ test('while connections break and an enclave is drained: no idempotent call fail
 });
 
 describe('the hint', () => {
-  test('names the key that signed, on signed answers alone, and pages may read it', async () => {
+  test('names the key that signed, only on signed answers, and pages may read it', async () => {
     const server = await start();
     const answer = await server.post('/draw', { picked: '1' });
     expect(answer.headers.get('x-enclave-key')).toBe(formatHex(server.publicKey));
@@ -154,7 +154,7 @@ describe('the hint', () => {
     ['of no known key', () => 'ab'.repeat(32)],
     ['no key at all', () => 'x'],
     ['a list', (hint) => `${hint}, ${hint}`],
-  ])('may be %s: the answer is judged all the same', async (_, change) => {
+  ])('may be %s: the answer is judged in the same way', async (_, change) => {
     const { balancer } = await startFleet(2);
     balancer.changeHint = change;
     const client = createClient(balancer);
@@ -172,7 +172,7 @@ describe('the hint', () => {
     expect([firstKey, secondKey]).toContain(formatHex(publicKey));
   });
 
-  test('makes a lying host no better, and costs a bounded number of attestations', async () => {
+  test('does not help a lying host, and causes a bounded number of attestations', async () => {
     const { balancer } = await startFleet(1);
     const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: new EmulatedNsm() });
     const client = createClient(balancer);
@@ -181,7 +181,7 @@ describe('the hint', () => {
     for (const hint of [formatHex(stranger.publicKey), 'ab'.repeat(32), undefined]) {
       const before = balancer.count('/get_attestation');
       balancer.changeHint = () => hint;
-      // It answers with what a stranger signed, and attestations are of the genuine enclave.
+      // The host answers with data that a stranger signed, and shows attestations of the genuine enclave.
       balancer.route = (path) => (path === '/draw' ? stranger.url : genuine);
       await expect(draw(client, 2)).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
       expect(balancer.count('/get_attestation') - before).toBe(4);
@@ -222,25 +222,26 @@ describe('a call that fails', () => {
   test('reports whether it may have been executed', async () => {
     const { balancer, enclaves } = await startFleet(1);
     const client = createClient(balancer);
-    // Nothing was sent: no such option, no enclave, no connection.
+    // Nothing was sent: there is no such option, no enclave, or no connection.
     expect(mayHaveExecuted(await catchError(draw(client, 1, { idempotent: 1 })))).toBe(false);
     expect(mayHaveExecuted(await catchError(draw(createClient({ url: 'http://127.0.0.1:1' }), 1)))).toBe(
       false,
     );
     await draw(client, 1);
-    // The enclave refused it.
+    // The enclave refused the call.
     expect(mayHaveExecuted(await catchError(client.call('/draw', {}, Draw)))).toBe(false);
-    // A gateway's word, an answer to another request, and an answer that no key signed.
+    // These errors are an answer of a gateway, an answer to another request, and an answer that no key
+    // signed.
     balancer.targets = ['http://127.0.0.1:1'];
     const gateway = await catchError(draw(client, 1));
     expect([gateway, mayHaveExecuted(gateway)]).toEqual([expect.objectContaining({ status: 502 }), true]);
     balancer.targets = enclaves.map(({ url }) => url);
     expect(mayHaveExecuted(await catchError(draw(client, 1, { expect: { picked: 2 } })))).toBe(true);
-    // A reason that is not an object can't be told apart.
+    // A reason that is not an object does not tell whether the call was sent.
     expect(mayHaveExecuted('stopped')).toBe(true);
   });
 
-  test('before it connects is reported as such', async () => {
+  test('is reported as not executed if it fails before it connects', async () => {
     const server = await start();
     const client = createClient(server);
     await draw(client, 1);
@@ -253,7 +254,7 @@ describe('a call that fails', () => {
   });
 
   test.each([{ idempotent: 'yes' }, { idempotent: undefined, retries: 3 }, { signal: {} }])(
-    'for its options does so before anything is sent: %o',
+    'because of its options fails before anything is sent: %o',
     async (options) => {
       const client = createClient({ url: 'http://127.0.0.1:1' });
       await expect(draw(client, 1, options)).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
@@ -284,7 +285,7 @@ describe('a signal', () => {
     expect(await stopped).toBe('enough');
   });
 
-  test('ends an attestation for one caller, and not for another who shares it', async () => {
+  test('ends an attestation for one caller, but not for another caller who shares it', async () => {
     const { balancer } = await startFleet(1);
     const client = createClient(balancer);
     const controller = new AbortController();

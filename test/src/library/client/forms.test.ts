@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { listForms } from './forms.ts';
 
-test('a secret is found in hexadecimal and base64, whatever is beside it', () => {
+test('a secret is found in hexadecimal and base64, with any bytes beside it', () => {
   const encoding = fc.constantFrom('latin1', 'hex', 'base64', 'base64url');
   const secret = fc.uint8Array({ minLength: 16, maxLength: 40 });
   const garbage = fc.uint8Array({ maxLength: 10 });

@@ -1,7 +1,7 @@
 /**
- * Lists the forms in which bytes may appear in a record of traffic: as they are, in hexadecimal, and in
- * base64 (RFC 4648, sections 4 and 5) wherever they lie in what is encoded. The ends of base64, which depend
- * on the bytes beside them, are left out.
+ * Lists the forms in which bytes may appear in a record of traffic: unchanged, in hexadecimal, and in base64
+ * (RFC 4648, sections 4 and 5) at any offset within the encoded bytes. The ends of the base64 depend on the
+ * bytes beside them, and are left out.
  */
 export function listForms(secret: string | Uint8Array): Buffer[] {
   const bytes = Buffer.from(secret as string);

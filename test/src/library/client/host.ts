@@ -1,6 +1,6 @@
 /**
- * A host in the parent instance's place: everything passes it in clear TCP, it keeps a record, and tests make
- * it lie.
+ * A host in the parent instance's place. All traffic passes through it over plain TCP. It keeps a record, and
+ * tests make it lie.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ export interface Passing {
   readonly path: string;
   status: number;
   type: string;
-  /** For pages: those of CORS. */
+  /** Headers for pages: those of CORS. */
   headers: Record<string, string>;
   body: Buffer;
 }
@@ -21,9 +21,9 @@ export interface Passing {
 const PASSED_ON = /^(content-type|origin|access-control-.*)$/;
 
 export class Host {
-  /** Everything that went through, both ways: paths, headers, bodies. */
+  /** Everything that passed through, in both directions: paths, headers, bodies. */
   readonly seen: Buffer[] = [];
-  /** The paths that were requested, without their queries. */
+  /** Requested paths, without their queries. */
   readonly paths: string[] = [];
   /** Methods of the requests. */
   readonly methods: string[] = [];
@@ -66,7 +66,7 @@ export class Host {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Whether the text went through it, as it is, in hexadecimal or in base64. */
+  /** Returns whether the text passed through, unchanged, in hexadecimal or in base64. */
   saw(text: string): boolean {
     const record = Buffer.concat(this.seen);
     return listForms(text).some((form) => record.includes(form));

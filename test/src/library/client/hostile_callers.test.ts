@@ -1,4 +1,4 @@
-/** Callers whose values change while the client waits: it goes by what they were at the call. */
+/** Callers whose values change while the client waits. The client uses the values at the time of the call. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { EnclaveClient } from '../../../../src/library/client/index.ts';
@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => enclave.close());
 
-/** Sends the bodies to the enclave, and notes them. */
+/** Returns a fetch that notes the bodies of requests, and sends them to the enclave. */
 function recorded(): { fetch: typeof fetch; bodies: unknown[] } {
   const bodies: unknown[] = [];
   return {
@@ -24,7 +24,7 @@ function recorded(): { fetch: typeof fetch; bodies: unknown[] } {
   };
 }
 
-test('a request that changes after the call is sent, and compared, as it was', async () => {
+test('a request that changes after the call is sent, and compared, unchanged', async () => {
   const { fetch, bodies } = recorded();
   const { image, roots } = enclave;
   const client = new EnclaveClient(enclave.url, { policy: { images: [image] }, roots, fetch });
@@ -36,7 +36,7 @@ test('a request that changes after the call is sent, and compared, as it was', a
   expect(bodies).toEqual([{ payload: { location } }]);
 });
 
-test('a body that JSON can not have is refused before anything is sent', async () => {
+test('a body that JSON can not contain is refused before anything is sent', async () => {
   const { fetch, bodies } = recorded();
   const { image, roots } = enclave;
   const client = new EnclaveClient(enclave.url, { policy: { images: [image] }, roots, fetch });

@@ -1,4 +1,4 @@
-/** `EnclaveClient.forConfig`: what an EnclaveConfig on Sui says, on the loopback node. */
+/** `EnclaveClient.forConfig` follows an EnclaveConfig on Sui. The tests run against the loopback node. */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { bcs } from '@mysten/bcs';
@@ -71,7 +71,7 @@ describe('an answer', () => {
     await expect(rolled).rejects.toMatchObject({ serverCode: 'INVALID_INPUT' });
   });
 
-  test('costs no further reading of the chain while the config is fresh', async () => {
+  test('needs no further read of the chain while the config is fresh', async () => {
     const { server } = await register();
     let now = Date.now();
     const client = await open(server, { now: () => now });
@@ -84,7 +84,7 @@ describe('an answer', () => {
     expect(fixture.node.calls.length).toBeGreaterThan(calls);
   });
 
-  test('of another registered enclave behind the same URL needs no attestation of it', async () => {
+  test('of another registered enclave behind the same URL needs no new attestation', async () => {
     const [first, second] = [await register(), await register()];
     const balancer = await Balancer.start(first.server.url, second.server.url);
     const client = await open(balancer);
@@ -94,7 +94,7 @@ describe('an answer', () => {
     expect(balancer.count('/get_attestation')).toBe(1);
   });
 
-  test('of a registered enclave needs its attestation first, and so the roots of an emulated one', async () => {
+  test('of a registered enclave needs its attestation first, and thus the root of an emulated enclave', async () => {
     const { server } = await register();
     const balancer = await Balancer.start(server.url);
     const client = await EnclaveClient.forConfig(suiClient, configId, balancer.url);
@@ -103,7 +103,7 @@ describe('an answer', () => {
     expect(balancer.count('/draw')).toBe(0);
   });
 
-  test('of an enclave that is not registered is refused, until it is', async () => {
+  test('of an enclave is refused until it is registered', async () => {
     const server = await start();
     const client = await open(server);
     const error = await draw(client).catch((thrown) => thrown);
@@ -119,7 +119,7 @@ describe('an answer', () => {
     expect(await draw(client)).toMatchObject({ enclaveId });
   });
 
-  test('of a key that nobody attested is not believed, whatever the hint', async () => {
+  test('of a key that nobody attested is not believed, even with a hint', async () => {
     const { server } = await register();
     const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
     const balancer = await Balancer.start(server.url);
@@ -135,7 +135,7 @@ describe('the config', () => {
     const { server, enclaveId } = await register();
     await allow('other.pcrs');
     const client = await open(server);
-    // At the node's version of the config, this is no accepted image.
+    // The config at this version of the chain does not accept the image.
     await expect(draw(client)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
     await allow('dev.pcrs');
     await expect(draw(client)).rejects.toMatchObject({ reason: 'unregistered' });
@@ -144,7 +144,7 @@ describe('the config', () => {
     expect(await draw(client)).toMatchObject({ enclaveId: again });
   });
 
-  test('in an overlap is met by the enclaves of both images, until the time that was set', async () => {
+  test('in an overlap accepts the enclaves of both images, until the set time', async () => {
     const { server: old, enclaveId: oldId } = await register();
     const nsm = fixture.createNsm('next');
     writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
@@ -167,7 +167,7 @@ describe('the config', () => {
     const ids = new Set<string>();
     for (let call = 0; call < 4; call++) ids.add((await draw(both)).enclaveId);
     expect(ids).toEqual(new Set([oldId, enclave]));
-    // The command looked at the clock later than this test.
+    // The command read the clock later than this test.
     now += 11 * 60_000;
     await expect(draw(during)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
     balancer.route = () => successor.url;
@@ -223,7 +223,7 @@ describe('the config', () => {
     expect(fixture.node.calls).toHaveLength(calls);
   });
 
-  test('that is not there, or not read in time, is named', async () => {
+  test('is named if it does not exist, or is not read in time', async () => {
     const url = 'http://127.0.0.1:1';
     await expect(EnclaveClient.forConfig(suiClient, '0x6', url)).rejects.toMatchObject({ code: 'SUI_VALUE' });
     const missing = EnclaveClient.forConfig(suiClient, `0x${'d'.repeat(64)}`, url);
@@ -233,7 +233,7 @@ describe('the config', () => {
   });
 });
 
-test('a page that trusts a policy of its own loads nothing of Sui', async () => {
+test('a page that trusts a policy of its own loads no module of Sui', async () => {
   const bundle = await rolldown({
     input: fileURLToPath(new URL('../../../../src/library/client/index.ts', import.meta.url)),
     platform: 'browser',

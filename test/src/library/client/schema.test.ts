@@ -1,4 +1,4 @@
-/** The schema of an application as a stranger's: everything that is not of its form is refused. */
+/** The schema of an application comes from a stranger: a schema of any other form is refused. */
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
@@ -43,7 +43,7 @@ describe('readSchema', () => {
     expect(copy.inputs).not.toBe(SCHEMA.inputs);
   });
 
-  test('accepts every type that an application can sign, as long as it does not nest too deep', () => {
+  test('accepts every type that an application can sign, unless it is nested too deeply', () => {
     fc.assert(
       fc.property(randomMessages, ({ signed }) => {
         const schema = { ...SCHEMA, signs: [toSchemaType(signed)] };
@@ -91,19 +91,19 @@ describe('readSchema', () => {
     ['a width of a String', withField({ name: 'a', type: 'String', width: 8 })],
     ['more than 64 KB', withInput({ description: 'x'.repeat(65_536) })],
     ['more than 64 KB of UTF-8', withInput({ description: '€'.repeat(22_000) })],
-    // inputs, the input, its property, and then lists.
+    // The levels are inputs, the input, its property, and then lists.
     ['a ninth level', withInput({ enum: nest(7) })],
     ['100,000 levels', withInput(JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`))],
   ])('refuses %s', (_, value) => {
     expect(() => readSchema(value)).toThrow(refused);
   });
 
-  test('accepts eight levels, and a name that objects have', () => {
+  test('accepts eight levels, and the name of a property that every object has', () => {
     const schema = withInput(JSON.parse(`{"__proto__": {}, "enum": ${JSON.stringify(nest(6))}}`));
     expect(readSchema(schema)).toEqual(schema);
   });
 
-  test('throws nothing but its error, whatever the JSON', () => {
+  test('throws only its own error, for any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom('signs', 'endpoints', 'inputs'), (value, part) => {
         for (const changedSchema of [value, { ...SCHEMA, [part]: value }, { ...SCHEMA, [part]: [value] }]) {
@@ -118,7 +118,7 @@ describe('readSchema', () => {
     );
   });
 
-  test('puts nothing of the schema into the message', () => {
+  test('puts no text of the schema into the message', () => {
     const hostile = withField({ name: '<script>', type: '<script>' });
     expect(() => readSchema(hostile)).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('script') }),
@@ -136,7 +136,7 @@ describe('fetchSchema', () => {
     return `${origin}/x`;
   }
 
-  test('asks for it below the URL of the enclave', async () => {
+  test('asks for the schema below the URL of the enclave', async () => {
     expect(await fetchSchema(await serve(200, JSON.stringify(SCHEMA)))).toEqual(SCHEMA);
   });
 

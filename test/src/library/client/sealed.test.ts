@@ -1,4 +1,4 @@
-/** Sealed requests through a hostile host: what it learns, and what it can make a client believe. */
+/** Sealed requests through a hostile host: what the host learns, and what it can make a client believe. */
 import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
@@ -78,7 +78,7 @@ describe('getSalt with a policy', () => {
     expect(new Set(host.paths)).toEqual(new Set(['/get_attestation', '/sealed']));
   });
 
-  test('without one, the host sees both', async () => {
+  test('without a policy, the host sees both', async () => {
     const { host, token } = await startAll();
     expect(await getSalt(host.url, token)).toBe(SALT);
     expect([host.saw(token), host.saw(SALT)]).toEqual([true, true]);
@@ -96,7 +96,7 @@ describe('getSalt with a policy', () => {
     expect(host.saw('SALT_TOKEN_EXPIRED')).toBe(false);
   });
 
-  test('contains when to ask again, as a plain answer does', async () => {
+  test('contains the time to ask again, as a plain answer does', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
     const host = await Host.start(server.url);
@@ -146,8 +146,8 @@ const change = fc.oneof(
   fc.uint8Array({ maxLength: 200 }).map((bytes) => () => Buffer.from(bytes)),
 );
 
-describe('a host that changes what passes', () => {
-  test('is noticed: a client gets the salt, or an error, and never another salt', async () => {
+describe('a host that changes the traffic', () => {
+  test('is noticed: a client gets the salt or an error, but never another salt', async () => {
     const { host, token } = await startAll();
     const outcomes = new Set<unknown>();
     const where = fc.constantFrom('request', '/sealed', '/get_attestation');
@@ -188,7 +188,7 @@ describe('a host that changes what passes', () => {
     expect(await ask(firstClient)).toBe('CLIENT_SEALED_ANSWER');
   });
 
-  test('gets nothing that it can read from a repeated request', async () => {
+  test('gets no readable answer by repeating a request', async () => {
     const { host, token } = await startAll();
     let sealed = new Uint8Array();
     host.changeRequest = (_, body) => {
@@ -248,7 +248,7 @@ describe("a host that shows another enclave's attestation", () => {
     return outcome;
   }
 
-  test('of another start, or an earlier one of this, is refused: POLICY_NONCE', async () => {
+  test('of another start, or an earlier attestation of this start, is refused: POLICY_NONCE', async () => {
     const { host } = await startAll();
     const nonce = '00'.repeat(32);
     expect(await catchRefusal(await fetchAttestation(`${host.url}/get_attestation?nonce=${nonce}`))).toBe(
@@ -325,7 +325,7 @@ describe('EnclaveClient with { sealed: true }', () => {
     expect(before.paths.filter((path) => path === '/get_attestation')).toHaveLength(2);
   });
 
-  test('is not led in circles by a host that claims another key', async () => {
+  test('does not attest endlessly if a host claims another key', async () => {
     const host = await startDice();
     const body = Buffer.from('{"error":"x","code":"SEALED_KEY_UNKNOWN"}');
     host.changeAnswer = (answer) => (answer.path === '/sealed' ? { ...answer, status: 422, body } : answer);
@@ -347,7 +347,7 @@ describe('EnclaveClient with { sealed: true }', () => {
       return body;
     };
     for (const note of ['a', 'b'.repeat(100)]) await client.ask(`/search?note=${note}`, undefined);
-    // Version, key and encapsulated key before, the tag after it.
+    // Version, key and encapsulated key come before the ciphertext, and the tag after it.
     expect([...sizes]).toEqual([65 + 256 + 16]);
   });
 
@@ -364,7 +364,7 @@ describe('EnclaveClient with { sealed: true }', () => {
     );
   });
 
-  test('is what "ask" needs', async () => {
+  test('is required for "ask"', async () => {
     const client = new EnclaveClient('https://a.example', TRUST);
     expect(await findCode(client.ask('/rules', undefined))).toBe('CLIENT_OPTION');
   });

@@ -1,4 +1,4 @@
-/** Tests of the modules that a page loads for one hook, and that no other entry loads React. */
+/** A page loads few modules for one hook, and only the hooks' entry loads React. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,9 @@ import { expect, onTestFinished, test } from 'vitest';
 
 const LIBRARY = fileURLToPath(new URL('../../../../src/library/', import.meta.url));
 
-/** Bundles a page, without its packages. The modules of each chunk, and what they import from packages. */
+/**
+ * Bundles a page, without its packages. @returns the modules of each chunk, and their imports from packages
+ */
 async function bundle(code: string) {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-react-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

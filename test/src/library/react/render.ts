@@ -1,5 +1,5 @@
 /**
- * Runs a hook in React, without a browser: its component renders nothing, so React asks little of the page.
+ * Runs a hook in React, without a browser. Its component renders nothing, so React needs little of the page.
  */
 import { act, createElement, StrictMode } from 'react';
 import { onTestFinished, vi } from 'vitest';
@@ -8,12 +8,12 @@ export interface Rendered<Result> {
   /** Results of the hook in each render, the latest last. */
   readonly results: readonly Result[];
   latest(): Result;
-  /** Has the component render again, with another hook if one is given. */
+  /** Renders the component again, with another hook if one is given. */
   again(hook?: () => Result): Promise<void>;
   unmount(): Promise<void>;
 }
 
-// Only what React reads of them.
+// These fakes have only the properties that React reads.
 const LISTENS = { addEventListener() {}, removeEventListener() {} };
 const PAGE = { ...LISTENS, nodeType: 9, activeElement: null };
 const WINDOW = { ...LISTENS, document: PAGE, HTMLIFrameElement: class {} };
@@ -24,7 +24,10 @@ function stubPage(): void {
   vi.stubGlobal('document', PAGE);
 }
 
-/** React completes its work within it. Outside, a hook renders when it likes, as on a page. */
+/**
+ * Does work within which React completes its own. Outside, a hook renders at a time of its choice, as on a
+ * page.
+ */
 export async function complete(work: () => unknown): Promise<void> {
   vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
   try {
@@ -36,7 +39,7 @@ export async function complete(work: () => unknown): Promise<void> {
   }
 }
 
-/** @param strict in StrictMode, which runs each effect twice */
+/** @param strict whether to use StrictMode, which runs each effect twice */
 export async function renderHook<Result>(
   hook: () => Result,
   { strict = false } = {},
@@ -47,7 +50,7 @@ export async function renderHook<Result>(
   const root = createRoot(container as Element);
   const unmount = async () => await complete(() => root.unmount());
   onTestFinished(async () => {
-    // Another hook of the same test may have taken it away.
+    // Another hook of the same test may have removed the page.
     stubPage();
     await unmount();
     vi.unstubAllGlobals();

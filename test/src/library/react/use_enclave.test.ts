@@ -18,7 +18,7 @@ import { Balancer } from '../client/balancer.ts';
 import { FakeEnclave } from '../client/fake_enclave.ts';
 import { complete, renderHook } from './render.ts';
 
-// As test/fixtures/apps/dice signs it.
+// This is the type that test/fixtures/apps/dice signs.
 const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
 const ASKED = { location: 'San Francisco' };
 const nsm = new EmulatedNsm();
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => enclave.close());
 
-/** New objects at each call, as a component makes them at each render. */
+/** Returns new objects at each call, as a component makes new ones at each render. */
 const options = (more: Partial<EnclaveClientOptions> = {}): EnclaveClientOptions => ({
   policy: { images: [enclave.image] },
   roots: enclave.roots,
@@ -37,7 +37,7 @@ const options = (more: Partial<EnclaveClientOptions> = {}): EnclaveClientOptions
 const use = () => useEnclave(enclave.url, options());
 const attestations = () => enclave.requests.filter((path) => path.startsWith('/get_attestation')).length;
 
-/** Lets what happens outside React, such as an answer, reach the component. */
+/** Waits for events outside React, such as an answer, until they reach the component. */
 async function until(check: () => void): Promise<void> {
   await complete(() => vi.waitFor(check));
 }
@@ -48,8 +48,8 @@ async function attested(strict = false) {
   return hook;
 }
 
-/** The client, once it is attested. */
-function requireClient(used: ReturnType<typeof useEnclave>): EnclaveClient {
+/** Returns the client, which exists once it is attested. */
+function clientOf(used: ReturnType<typeof useEnclave>): EnclaveClient {
   if (used.client === undefined) throw new Error(used.status);
   return used.client;
 }
@@ -61,7 +61,7 @@ test('attests, and gives the client, the key and the registers that were accepte
   expect(publicKey).toEqual(enclave.key.publicKey);
   expect(attestation?.image).toEqual(enclave.image);
   expect([error, changed]).toEqual([undefined, undefined]);
-  const { data } = await requireClient(hook.latest()).processData(ASKED, WeatherResponse, { expect: ASKED });
+  const { data } = await clientOf(hook.latest()).processData(ASKED, WeatherResponse, { expect: ASKED });
   expect(data.temperature).toBe(13n);
   expect(attestations()).toBe(1);
 });
@@ -112,12 +112,12 @@ test('a key that another attestation shows is reported until it is acknowledged'
   expect(hook.latest()).toMatchObject({ publicKey: now, changed: undefined });
 });
 
-test('so is the key of an answer, which the client attested by itself', async () => {
+test('the key of an answer, which the client attested by itself, is reported too', async () => {
   const hook = await attested();
   const before = enclave.key.publicKey;
   enclave.restart();
   await complete(async () => {
-    await requireClient(hook.latest()).processData(ASKED, WeatherResponse);
+    await clientOf(hook.latest()).processData(ASKED, WeatherResponse);
   });
   expect(hook.latest().changed).toEqual({ before, now: enclave.key.publicKey });
 });
@@ -145,7 +145,7 @@ test('a failure in between hides no change, and a further key not the one before
   expect(hook.latest().changed).toBeUndefined();
 });
 
-test('a key that was acknowledged is not news when it comes back, as behind a balancer', async () => {
+test('an acknowledged key is not reported when it comes back, as behind a balancer', async () => {
   const hook = await attested();
   const first = enclave.key;
   enclave.restart();
@@ -162,7 +162,7 @@ test('a key that was acknowledged is not news when it comes back, as behind a ba
   expect(hook.latest().changed).toBeUndefined();
 });
 
-test('says why it failed, and attests again when it is asked to', async () => {
+test('reports why it failed, and attests again on retry', async () => {
   enclave.lie = () => ({ status: 503, body: '{}' });
   const hook = await renderHook(use);
   await until(() => expect(hook.latest().status).toBe('failed'));
@@ -171,7 +171,7 @@ test('says why it failed, and attests again when it is asked to', async () => {
   const { retry } = hook.latest();
   await complete(async () => {
     retry();
-    // The second does nothing.
+    // The second call does nothing.
     retry();
   });
   await until(() => expect(hook.latest().status).toBe('attested'));
@@ -185,7 +185,7 @@ test('a mistake in the options is an error of the state', async () => {
   expect(attestations()).toBe(0);
 });
 
-test('the compiler knows the codes of the error; one that is not of the library is its cause', async () => {
+test('the compiler knows the codes of the error; a foreign error becomes its cause', async () => {
   const foreign = new Error('a clock that fails');
   const now = () => {
     throw foreign;
@@ -193,12 +193,12 @@ test('the compiler knows the codes of the error; one that is not of the library 
   const hook = await renderHook(() => useEnclave(enclave.url, options({ now })));
   await until(() => expect(hook.latest().status).toBe('failed'));
   const { error } = hook.latest();
-  // A code that does not exist is refused by the compiler.
+  // The compiler refuses a code that does not exist.
   const isExpected = error?.code === 'CLIENT_FAILED';
   expect([isExpected, error?.cause, String(error).includes('clock')]).toEqual([true, foreign, false]);
 });
 
-test('aborts what is under way when it is unmounted, and retries nothing after that', async () => {
+test('aborts pending requests when it is unmounted, and retries nothing after that', async () => {
   const signals: AbortSignal[] = [];
   const fetch: typeof globalThis.fetch = async (_url, init) => {
     if (init?.signal) signals.push(init.signal);
@@ -215,7 +215,7 @@ test('aborts what is under way when it is unmounted, and retries nothing after t
   expect(signals).toHaveLength(1);
 });
 
-test('with a config, it trusts what the chain does, and reports another registered key behind the URL', async () => {
+test('trusts with a config the enclaves that the chain accepts, and reports another registered key behind the URL', async () => {
   const fixture = await ChainFixture.start();
   onTestFinished(() => fixture.close());
   const capId = fixture.publish();

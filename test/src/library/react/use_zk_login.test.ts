@@ -1,4 +1,7 @@
-/** A page's login, from a click to a session: what the hook shows, and what it leaves in the storage. */
+/**
+ * A page's login, from a click to a session: the states that the hook shows, and the entries that it leaves
+ * in the storage.
+ */
 import type { ServerResponse } from 'node:http';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { createElement } from 'react';
@@ -41,7 +44,7 @@ beforeEach(() => {
   node.faults.clear();
 });
 
-/** The page's address, and its way out. */
+/** Fakes the page's address, and its navigation. */
 function page(href = 'https://wallet.example/') {
   const events = new EventTarget();
   const location = {
@@ -61,7 +64,7 @@ function page(href = 'https://wallet.example/') {
   return { location, events };
 }
 
-/** A login that was begun, and the provider's token for it. */
+/** Begins a login, and makes the provider's token for it. */
 function answered(begun: Begun = begin()) {
   const iat = Math.floor(Date.now() / 1000);
   const jwt = createJwt({ ...begun.claims, iat, exp: iat + 3600 });
@@ -91,11 +94,11 @@ async function until(rendered: Rendered<UsedZkLogin>, step: UsedZkLogin['step'])
 const kept = (storage: SessionStore) =>
   (['login', 'session'] as const).filter((kind) => storage.get(`sui-enclave/zklogin/${kind}`) !== null);
 
-/** The steps in order. */
+/** Returns the steps in order, without repetitions. */
 const listSteps = ({ results }: Rendered<UsedZkLogin>) =>
   results.map(({ step }) => step).filter((step, index, all) => step !== all[index - 1]);
 
-/** Returns the state of an open session of this storage. */
+/** Opens a session in this storage, and returns its rendered hook. */
 async function opened(storage = createMemoryStore()) {
   const begun = answered(begin({ storage }));
   page(begun.back);
@@ -105,20 +108,20 @@ async function opened(storage = createMemoryStore()) {
 }
 
 describe('a page', () => {
-  test('has nobody logged in at first, and shows nothing before it has looked', async () => {
+  test('has no user at first, and shows nothing before it has read the storage', async () => {
     page();
     const login = await use(createMemoryStore());
     await until(login, 'none');
     expect(listSteps(login)).toEqual(['loading', 'none']);
   });
 
-  test('on a server is rendered as one that has not looked yet', () => {
+  test('is rendered on a server as if it had not read the storage yet', () => {
     const Component = () =>
       useZkLogin({ client, ...services(), legacyAddress: false, storage: createMemoryStore() }).step;
     expect(renderToString(createElement(Component))).toBe('loading');
   });
 
-  test('leaves for the provider with a key that is in the storage', async () => {
+  test('goes to the provider with a key that is in the storage', async () => {
     const { location } = page();
     const storage = createMemoryStore();
     const login = await use(storage);
@@ -140,7 +143,7 @@ describe('a page', () => {
     await until(login, 'none');
   });
 
-  test('stays where it is if the node does not tell the epoch, and says why', async () => {
+  test('stays where it is if the node does not return the epoch, and reports why', async () => {
     const { location } = page();
     const login = await use(createMemoryStore());
     await until(login, 'none');
@@ -153,7 +156,7 @@ describe('a page', () => {
 });
 
 describe('an answer', () => {
-  test('leads over token, salt and proof to a session, and leaves the address bar', async () => {
+  test('opens a session by token, salt and proof, and disappears from the address bar', async () => {
     const { storage, back } = answered();
     const { location } = page(back);
     const loginServices = services();
@@ -169,7 +172,7 @@ describe('an answer', () => {
     expect(kept(storage)).toEqual(['session']);
   });
 
-  test('with a code has it exchanged once, though effects run twice', async () => {
+  test('with a code is exchanged once, though effects run twice', async () => {
     const exchanges: ServerResponse[] = [];
     const url = await serve((_, response) => {
       exchanges.push(response);
@@ -183,7 +186,7 @@ describe('an answer', () => {
     expect(exchanges.map(({ writableFinished }) => writableFinished)).toEqual([true]);
   });
 
-  test('of a form_post is given by the page, whose address bar shows what it wants', async () => {
+  test('of a form_post is passed by the page, which controls its own address bar', async () => {
     const { storage, back } = answered();
     const { location } = page(REDIRECT_URI);
     const login = await use(storage, { answer: back.split('#')[1] ?? '', home: '/' });
@@ -212,7 +215,7 @@ describe('an answer', () => {
     expect(login.latest().session?.address).toBe(login.latest().address);
   });
 
-  test('to another login is refused, and the one that was begun remains', async () => {
+  test('to another login is refused, and the begun login remains', async () => {
     const { storage } = answered();
     page(answered().back);
     const login = await use(storage);
@@ -222,7 +225,7 @@ describe('an answer', () => {
 });
 
 describe('a service that fails', () => {
-  test('is asked again by retry, which continues with the same login', async () => {
+  test('is asked again on retry, which continues the same login', async () => {
     const { storage, back } = answered();
     page(back);
     const loginServices = services();
@@ -240,7 +243,7 @@ describe('a service that fails', () => {
     expect([login.latest().address, login.latest().error]).toEqual([address, undefined]);
   });
 
-  test('may be given up', async () => {
+  test('can be abandoned', async () => {
     const { storage, back } = answered();
     page(back);
     const loginServices = services();
@@ -254,7 +257,7 @@ describe('a service that fails', () => {
   });
 });
 
-/** A login whose proof comes when the test wants, and the signal that its prover got. */
+/** Begins a login whose proof comes when the test wants. @returns also the signal that its prover got */
 async function proving() {
   const { storage, jwt, back } = answered();
   page(back);
@@ -285,7 +288,7 @@ describe.each(['cancel', 'logOut'] as const)('%s while the proof is made', (end)
   });
 });
 
-test('a page that unmounts the hook ends its request, and continues when it mounts one again', async () => {
+test('a page that unmounts the hook ends its request, and continues when it mounts the hook again', async () => {
   const { storage, login, signal } = await proving();
   await login.unmount();
   await expect.poll(() => signal?.aborted).toBe(true);
@@ -306,7 +309,7 @@ describe('an open session', () => {
     expect([loginServices.salt, loginServices.prover].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
   });
 
-  test('is gone in the moment of logOut, from page and storage', async () => {
+  test('disappears from page and storage at the moment of logOut', async () => {
     const storage = createMemoryStore();
     const login = await opened(storage);
     const from = login.results.length;
@@ -328,7 +331,7 @@ describe('an open session', () => {
     expect([login.latest().session, login.latest().address]).toEqual([undefined, address]);
   });
 
-  test('that the node can not judge is an error, and retry continues', async () => {
+  test('whose epoch the node can not return is an error, and retry continues', async () => {
     const storage = createMemoryStore();
     await (await opened(storage)).unmount();
     page();

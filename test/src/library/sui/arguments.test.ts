@@ -31,7 +31,7 @@ const reference = (objectId: string) =>
   Inputs.SharedObjectRef({ objectId, initialSharedVersion: 7, mutable: true });
 const digest = '1'.repeat(32);
 
-type Given = Record<string, sui.ObjectInput>;
+type ObjectInputs = Record<string, sui.ObjectInput>;
 type Build = (tx: Transaction, ids: never) => unknown;
 
 /** Each builder, with the objects that it takes in the order of the Move function. */
@@ -164,7 +164,7 @@ async function built(tx: Transaction) {
 describe.each(FORMS)('given %s, offline', (_, form) => {
   test.each(BUILDERS)('%s takes its %s', async (name, objects, build) => {
     const tx = new Transaction();
-    const objectIds: Given = Object.fromEntries(
+    const objectIds: ObjectInputs = Object.fromEntries(
       objects.map((object) => [object, form(tx, createId(object))]),
     );
     build(tx, objectIds as never);

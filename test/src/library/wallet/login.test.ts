@@ -555,7 +555,7 @@ describe('when the page is loaded again', () => {
 
 describe('two providers', () => {
   const TWITCH = { provider: PROVIDERS.twitch, clientId: 'twitch-client' };
-  const ofTwitch = { iss: PROVIDERS.twitch.issuer };
+  const twitchClaims = { iss: PROVIDERS.twitch.issuer };
 
   test('have a wallet, a session and an end each', async () => {
     const both = { providers: [GOOGLE, TWITCH] };
@@ -569,7 +569,7 @@ describe('two providers', () => {
     const second = connect(twitch);
     const urlOfTwitch = await sent();
     expect(urlOfTwitch.origin).toBe('https://id.twitch.tv');
-    await handOver(createRedirect(urlOfTwitch, {}, ofTwitch));
+    await handOver(createRedirect(urlOfTwitch, {}, twitchClaims));
     await handOver(createRedirect(urlOfGoogle));
     await Promise.all([first, second]);
     expect(google.accounts[0]?.address).toBe(ADDRESS);

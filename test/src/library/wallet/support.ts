@@ -94,19 +94,19 @@ export const disconnect = (wallet: RegisteredWallet) => wallet.features['standar
 
 /** The redirect of a provider that logs the user in. @param sent the URL to which the user was sent */
 export function createRedirect(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
-  const of = (name: string) => sent.searchParams.get(name) ?? '';
+  const readParameter = (name: string) => sent.searchParams.get(name) ?? '';
   const iat = Math.floor(Date.now() / 1000);
   const token = createJwt({
     iss: 'https://accounts.google.com',
-    aud: of('client_id'),
+    aud: readParameter('client_id'),
     sub: SUBJECT,
-    nonce: of('nonce'),
+    nonce: readParameter('nonce'),
     iat,
     exp: iat + 3600,
     ...claims,
   });
-  const parameters = new URLSearchParams({ state: of('state'), id_token: token, ...changed });
-  return `${of('redirect_uri')}#${parameters}`;
+  const parameters = new URLSearchParams({ state: readParameter('state'), id_token: token, ...changed });
+  return `${readParameter('redirect_uri')}#${parameters}`;
 }
 
 /** Posts to the channel of a login. @returns whether somebody acknowledged */

@@ -43,7 +43,8 @@ const TYPES = [
 
 test.each(TYPES)('%s has its name in Move, its bytes, and keeps every value', (name, type, plain, values) => {
   expect(type.move).toBe(name);
-  const encode = (of: typeof type | typeof plain, value: unknown) => of.serialize(value as never).toBytes();
+  const encode = (bcsType: typeof type | typeof plain, value: unknown) =>
+    bcsType.serialize(value as never).toBytes();
   fc.assert(
     fc.property(values as fc.Arbitrary<unknown>, (value) => {
       const encoded = encode(type, value);

@@ -11,7 +11,7 @@ import express, { type RequestHandler } from 'express';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ProxyOptions, proverProxy } from '../../../../src/library/zklogin/index.ts';
 
-interface Asked {
+interface ReceivedRequest {
   readonly body: string;
   readonly headers: IncomingHttpHeaders;
 }
@@ -32,7 +32,7 @@ async function setUp(
   answer: (response: ServerResponse) => unknown,
   { parser, ...options }: ProxyOptions & { parser?: RequestHandler | undefined } = {},
 ) {
-  const requests: Asked[] = [];
+  const requests: ReceivedRequest[] = [];
   const service = await listen(
     createServer(async (request, response) => {
       requests.push({ body: await text(request), headers: request.headers });

@@ -12,7 +12,7 @@ import {
 } from '../../../../src/library/zklogin/index.ts';
 import { createJwt, SUBJECT, vector } from './support.ts';
 
-interface Seen {
+interface ReceivedRequest {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Record<string, unknown>;
@@ -20,7 +20,7 @@ interface Seen {
 
 /** A service that returns these answers in turn, and then repeats the last one. */
 async function service(...answers: (unknown | ((response: ServerResponse) => unknown))[]) {
-  const seen: Seen[] = [];
+  const seen: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
     const answer = answers[Math.min(seen.length, answers.length - 1)];
@@ -575,15 +575,18 @@ describe('a service that', () => {
     ['ENOTFOUND', 'dns', 'its host name was not found'],
     ['ECONNREFUSED', 'connection', 'the connection failed'],
     ['CERT_HAS_EXPIRED', 'tls', 'no secure connection could be made (TLS)'],
-  ])('can not be reached (%s) is reported with the reason, without a cause', async (code, reason, why) => {
-    withoutPauses(500, 1000);
-    const cause = Object.assign(new Error(TOKEN), { code });
-    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
-    const error = await getSalt('https://salt.example', TOKEN, { fetch }).catch((error) => error);
-    const message = `the salt service did not answer: ${why}`;
-    expect(error).toMatchObject({ code: 'ZKLOGIN_UNREACHABLE', reason, message });
-    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(TOKEN);
-  });
+  ])(
+    'can not be reached (%s) is reported with the reason, without a cause',
+    async (code, reason, explanation) => {
+      withoutPauses(500, 1000);
+      const cause = Object.assign(new Error(TOKEN), { code });
+      const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
+      const error = await getSalt('https://salt.example', TOKEN, { fetch }).catch((error) => error);
+      const message = `the salt service did not answer: ${explanation}`;
+      expect(error).toMatchObject({ code: 'ZKLOGIN_UNREACHABLE', reason, message });
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(TOKEN);
+    },
+  );
 
   test('fails causes an error without token, salt or credentials', async () => {
     withoutPauses(500, 1000);

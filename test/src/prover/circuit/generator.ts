@@ -21,8 +21,8 @@ export interface Outcome {
   readonly refusedBy: string | null;
 }
 
-export function run(input: CircuitInput, of: Artifacts = artifacts): Outcome {
-  const [program = '', ...args] = locateGenerator(of);
+export function run(input: CircuitInput, circuitArtifacts: Artifacts = artifacts): Outcome {
+  const [program = '', ...args] = locateGenerator(circuitArtifacts);
   const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
   try {
     const [file, out] = [join(folder, 'input.json'), join(folder, 'out.wtns')];

@@ -20,8 +20,8 @@ beforeAll(() => {
   r1cs = readR1cs(artifacts.r1cs);
 });
 
-async function createWitness(...of: Parameters<typeof input>): Promise<bigint[]> {
-  const built = input(...of);
+async function createWitness(...inputArguments: Parameters<typeof input>): Promise<bigint[]> {
+  const built = input(...inputArguments);
   const witness = readWitness(await generateWitness(generator, built.circuit));
   expect(witness[1]).toBe(built.publicInput);
   return witness;

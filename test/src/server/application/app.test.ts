@@ -168,14 +168,14 @@ describe('the query of a GET', () => {
 
 describe('the address of a caller', () => {
   test('is passed to /process_data as to any endpoint', async () => {
-    const Seen = signedType(3, struct('Seen', { address: text }));
+    const Caller = signedType(3, struct('Seen', { address: text }));
     const module = defineApp({
-      signs: [Seen],
+      signs: [Caller],
       create: ({ sign }) => ({
         endpoints: [
           processData({
             payload: v.strictObject({}),
-            handle: async (_, { address = 'unknown' }) => sign(Seen, 1n, { address }),
+            handle: async (_, { address = 'unknown' }) => sign(Caller, 1n, { address }),
           }),
         ],
       }),

@@ -18,12 +18,12 @@ import { startServer } from '../../server/support.ts';
 const manifest: Manifest = { endpoints: [], secrets: [] };
 
 /** Records of the router and its application. */
-interface Seen {
+interface RouterRecord {
   readonly urls: string[];
   app?: express.Express;
 }
 
-function createModule(seen: Seen = { urls: [] }): ApplicationModule {
+function createModule(seen: RouterRecord = { urls: [] }): ApplicationModule {
   const router = Router();
   router.use((request, _response, next) => {
     seen.urls.push(`${request.method} ${request.baseUrl}${request.url}`);
@@ -55,7 +55,7 @@ async function read(response: Response) {
   return { status: response.status, headers: response.headers, body: await response.text() };
 }
 
-const start = (env: Record<string, string> = {}, startManifest = manifest, seen?: Seen) =>
+const start = (env: Record<string, string> = {}, startManifest = manifest, seen?: RouterRecord) =>
   startServer({ module: createModule(seen), manifest: startManifest, env });
 
 describe("an application's routes", () => {
@@ -70,7 +70,7 @@ describe("an application's routes", () => {
   });
 
   test('see nothing outside their prefix, and come after all endpoints', async () => {
-    const seen: Seen = { urls: [] };
+    const seen: RouterRecord = { urls: [] };
     const { get, post } = await start({}, manifest, seen);
     for (const path of ['/', '/quote', '/livez', '/X/text', '/xy', '/y/x', '/%78/text']) await get(path);
     await post('/sealed', {});
@@ -81,7 +81,7 @@ describe("an application's routes", () => {
   });
 
   test("get an Express application of their own: they can't change the server's", async () => {
-    const seen: Seen = { urls: [] };
+    const seen: RouterRecord = { urls: [] };
     const { get } = await start({}, manifest, seen);
     await get('/x/text');
     seen.app?.use((_request, response) => void response.send('mine'));
@@ -243,7 +243,7 @@ describe('with REQUESTS=sealed, the routes', () => {
   });
 
   test('are refused where app.yaml has plain: true', async () => {
-    const seen: Seen = { urls: [] };
+    const seen: RouterRecord = { urls: [] };
     const { get, url } = await start({ REQUESTS: 'sealed' }, { ...manifest, plain: true }, seen);
     const answer = await get('/x/text');
     expect([answer.status, await answer.json()]).toMatchObject([403, { code: 'SEALED_REQUIRED' }]);

@@ -1,6 +1,6 @@
 /**
- * A document and its expected verdicts. Plain JSON, so that the same cases run in Node and, served as data,
- * in a browser, which has no certificate authority to make them.
+ * A document and its expected verdicts. Cases are plain JSON, so that they run in Node and, served as data,
+ * in a browser, which has no certificate authority to make documents.
  */
 import type { AttestationPolicy, Image } from '../../../../../src/library/attestation/index.ts';
 

@@ -1,4 +1,4 @@
-/** The certificate chain: rules 22 to 33. */
+/** Cases of the certificate chain: rules 22 to 33. */
 import { OctetString } from '@peculiar/asn1-schema';
 import { Extension, id_ce_basicConstraints, id_ce_keyUsage } from '@peculiar/asn1-x509';
 import {
@@ -21,12 +21,12 @@ const SECOND = 1000;
 const START = AT - 60 * SECOND;
 const LEAF_END = AT + 3 * 3_600_000;
 
-/** A document under a chain in which `overrides` breaks one level. */
+/** Makes a document under a chain in which `overrides` breaks one level. */
 function under(overrides: Partial<Record<IssuedLevel, Partial<CertificateOptions>>>): Uint8Array {
   return documentWith({}, issueChain(ROOT, new Date(AT), overrides));
 }
 
-/** A document of `CHAIN` with another bundle. */
+/** Makes a document of `CHAIN` with another bundle. */
 function bundled(...identities: (Identity | Uint8Array)[]): Uint8Array {
   return documentWith({
     cabundle: identities.map((identity) =>
@@ -35,7 +35,7 @@ function bundled(...identities: (Identity | Uint8Array)[]): Uint8Array {
   });
 }
 
-/** A CA certificate that `issuer` signed. */
+/** Makes a CA certificate that `issuer` signed. */
 function authorityBelow(issuer: Identity, options: Partial<CertificateOptions> = {}): Identity {
   return createCertificate({
     name: 'sub.development-only.sui-enclave',
@@ -57,7 +57,7 @@ function leafBelow(issuer: Identity, options: Partial<CertificateOptions> = {}):
   });
 }
 
-/** A document whose leaf is signed by an authority that is appended to the bundle of `CHAIN`. */
+/** Makes a document whose leaf is signed by an authority that is appended to the bundle of `CHAIN`. */
 function lengthened(authority: Identity): Uint8Array {
   const leaf = leafBelow(authority);
   return documentWith({ cabundle: [...caBundle(CHAIN), authority.certificate] }, { ...CHAIN, leaf });
@@ -71,7 +71,9 @@ function trailing(der: Uint8Array): Uint8Array {
   return new Uint8Array([...der, 0]);
 }
 
-/** The document of a P-256 leaf: its signature, 64 bytes, padded to the 96 of an ES384 one. */
+/**
+ * Makes the document of a P-256 leaf. Its signature of 64 bytes is padded to the 96 of an ES384 signature.
+ */
 function p256Leaf(): Uint8Array {
   const chain: CertificateChain = { ...CHAIN, leaf: leafBelow(instance, { curve: 'P-256' }) };
   const payload = encodePayload(fields(chain));
@@ -290,14 +292,14 @@ export const chainCases: Case[] = [
 ];
 
 /**
- * Sui's verifier looks for keyUsage and basicConstraints, finds neither where it is there twice, and looks
- * for no other.
+ * Makes cases with duplicate extensions. Sui's verifier looks only for keyUsage and basicConstraints, and
+ * finds neither of them if it is there twice.
  */
 function twice(): Case[] {
   const keyUsage = new Extension({
     extnID: id_ce_keyUsage,
     critical: true,
-    // A bit string with digitalSignature and keyCertSign.
+    // The value is a bit string with digitalSignature and keyCertSign.
     extnValue: new OctetString(Uint8Array.of(3, 2, 2, 0x84).buffer),
   });
   const constraints = (ca: boolean) =>
@@ -326,10 +328,10 @@ function reissuedRoot(): Identity {
   return createRoot(new Date(AT - SECOND), { keyOf: ROOT });
 }
 
-/** One bit of the serial number is changed: it parses, but the signature doesn't match. */
+/** Changes one bit of the serial number: the certificate parses, but the signature doesn't match. */
 function changed(der: Uint8Array): Uint8Array {
   const copy = der.slice();
-  // The serial number ends before the OID of the signature's algorithm, which comes first at this place.
+  // The serial number ends before the OID of the signature's algorithm, whose first occurrence is here.
   const oid = Buffer.from(copy).indexOf(Buffer.from('300a06082a8648ce3d040303', 'hex'));
   copy[oid - 1] = (copy[oid - 1] ?? 0) ^ 1;
   return copy;

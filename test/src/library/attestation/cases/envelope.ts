@@ -1,4 +1,4 @@
-/** The COSE_Sign1 around the payload: rules 1 to 10, 34 and 35. */
+/** Cases of the COSE_Sign1 around the payload: rules 1 to 10, 34 and 35. */
 import { encode } from 'cborg';
 import {
   encodeCose,
@@ -13,7 +13,9 @@ import { CHAIN, documentWith, fields, made, refused } from './made.ts';
 const PAYLOAD = encodePayload(fields());
 const SIGNATURE = signPayload(PAYLOAD, CHAIN.leaf);
 const DOCUMENT = encodeCose({ payload: PAYLOAD, signature: SIGNATURE });
-/** Head of the array; the head of the payload's 2-byte length follows 1 + 5 + 1 bytes later. */
+/**
+ * Offsets of the array's head and of the payload's head, whose 2-byte length follows 1 + 5 + 1 bytes later.
+ */
 const PAYLOAD_HEAD = 7;
 
 /** The order of P-384 (FIPS 186-5, SP 800-186 section 3.2.1.4). */
@@ -26,7 +28,7 @@ function bytes(...parts: (Uint8Array | number[])[]): Uint8Array {
   return new Uint8Array(Buffer.concat(parts.map((part) => Uint8Array.from(part))));
 }
 
-/** The valid signature with one half replaced. */
+/** Returns the valid signature with one half replaced. */
 function signatureWith(part: 'r' | 's', value: Uint8Array): Uint8Array {
   const signature = SIGNATURE.slice();
   signature.set(value, part === 'r' ? 0 : 48);
@@ -38,7 +40,7 @@ function signedUnder(protectedHeader: Uint8Array): Uint8Array {
   return encodeCose({ protectedHeader, payload: PAYLOAD, signature });
 }
 
-/** A payload of exactly `size` bytes: an unknown field fills it. */
+/** Makes a payload of exactly `size` bytes, which an unknown field fills. */
 function createPayload(size: number): Uint8Array {
   const empty = encodePayload({ ...fields(), filler: new Uint8Array(256) } as never);
   return encodePayload({ ...fields(), filler: new Uint8Array(256 + size - empty.length) } as never);

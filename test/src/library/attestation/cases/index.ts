@@ -5,7 +5,7 @@ import { payloadCases } from './payload.ts';
 import { policyCases } from './policy.ts';
 import { realCases } from './real.ts';
 
-/** Every case, by what it is about. */
+/** Every case, by its subject. */
 export const cases: Record<string, Case[]> = {
   'real documents': realCases,
   envelope: envelopeCases,

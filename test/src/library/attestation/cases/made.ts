@@ -50,7 +50,7 @@ export function fields(chain: CertificateChain = CHAIN): DocumentFields {
   };
 }
 
-/** A valid document, except for the fields that `change` modifies. */
+/** Makes a valid document, except for the fields that `change` modifies. */
 export function documentWith(
   change: Partial<Record<keyof DocumentFields, unknown>> & Record<string, unknown>,
   chain: CertificateChain = CHAIN,
@@ -59,12 +59,12 @@ export function documentWith(
   return signDocument(encodePayload({ ...fields(chain), ...change } as DocumentFields, length), chain.leaf);
 }
 
-/** The fields of a document as map entries, to duplicate, leave out or reorder. */
+/** Returns the fields of a document as map entries, to duplicate, leave out or reorder them. */
 export function entries(chain: CertificateChain = CHAIN): (readonly [string, Uint8Array])[] {
   return Object.entries(fields(chain)).map(([key, value]) => [key, encode(value)] as const);
 }
 
-/** A case about a made document. Default: both trust it. */
+/** Makes a case of a made document. By default, both verifiers trust it. */
 export function made(
   name: string,
   document: Uint8Array,
@@ -82,7 +82,7 @@ export function made(
   };
 }
 
-/** A document that must be refused here with `code` and by Sui with `abort`. */
+/** Makes a case of a document that must be refused here with `code` and by Sui with `abort`. */
 export function refused(name: string, document: Uint8Array, code: string, abort: number | null): Case {
   return made(name, document, { code, abort });
 }

@@ -1,4 +1,4 @@
-/** The payload: rules 11 to 20, and variations in real firmware. */
+/** Cases of the payload: rules 11 to 20, and variations in real firmware. */
 import { encode } from 'cborg';
 import {
   encodeMap,
@@ -13,7 +13,7 @@ function signed(payload: Uint8Array): Uint8Array {
   return signDocument(payload, CHAIN.leaf);
 }
 
-/** The valid payload with the encoded value of one field replaced. */
+/** Makes the valid payload with the encoded value of one field replaced. */
 function withEncoded(field: string, value: Uint8Array): Uint8Array {
   return signed(encodeMap(entries().map(([key, old]): MapEntry => [key, key === field ? value : old])));
 }
@@ -26,7 +26,7 @@ function withRegisters(change: readonly (readonly [number, Uint8Array])[]): Uint
   return documentWith({ pcrs: new Map([...registers(), ...change]) });
 }
 
-/** The registers as encoded map entries. */
+/** Returns the registers as encoded map entries. */
 function registerEntries(): MapEntry[] {
   return [...registers()].map(([index, value]) => [index, encode(value)]);
 }
@@ -227,7 +227,9 @@ export const payloadCases: Case[] = [
   ...bignums(),
 ];
 
-/** Cases of bignums: numbers for Sui's reader, tags like any other, and neither. */
+/**
+ * Cases of bignums. Some are numbers for Sui's reader, some are tags like any other, and some are neither.
+ */
 function bignums(): Case[] {
   const ones = (size: number) => new Uint8Array(size).fill(0xff);
   const tagged = (tag: number, content: Uint8Array) => new Uint8Array([0xc0 + tag, ...content]);

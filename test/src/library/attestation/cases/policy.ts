@@ -1,4 +1,4 @@
-/** The policy: rules 36 to 41. */
+/** Cases of the policy: rules 36 to 41. */
 import { type Case, toHex } from './case.ts';
 import { AT, documentWith, IMAGE, made, PUBLIC_KEY, registers } from './made.ts';
 
