@@ -1,4 +1,7 @@
-/** RFC 9180's test vector for the suite, by the functions and algorithms that pages and the server use. */
+/**
+ * RFC 9180's test vector for the suite, computed by the functions and algorithms that pages and the server
+ * use.
+ */
 import type { Key } from 'hpke';
 import { describe, expect, test, vi } from 'vitest';
 import { openWith, type Suite, sealTo, webCryptoSuite } from '../../../../src/library/sealing/hpke.ts';
@@ -9,7 +12,7 @@ const { hpke } = VECTORS;
 const bound = { info: hex(hpke.info), aad: hex(hpke.aad) };
 const sealed = { ...bound, enc: hex(hpke.enc), ciphertext: hex(hpke.ct) };
 
-/** It can be extracted: Node 22 derives the public key of no other. */
+/** The key is extractable: Node 22 derives the public key only of such keys. */
 const webCryptoKey = () => webCryptoSuite().hpke.DeserializePrivateKey(hex(hpke.skRm), true);
 
 const RECIPIENTS: readonly [string, Suite, () => Promise<Key> | Key][] = [
@@ -34,7 +37,7 @@ describe.each(RECIPIENTS)('%s as the recipient', (_, suite, createKey) => {
     );
   });
 
-  // RFC 7748, section 6.1: the shared secret would be zero, whatever the private key.
+  // With these keys, the shared secret would be zero for any private key (RFC 7748, section 6.1).
   test.each(['00', '01', 'ec', 'ed', 'ee'])(
     'refuses an encapsulated key of low order: %s…',
     async (first) => {
@@ -91,7 +94,7 @@ describe('the sender', () => {
 });
 
 describe("the server's HKDF", () => {
-  test("gives what Web Crypto's gives, for every length that HPKE may ask", async () => {
+  test("returns the same as Web Crypto's, for every length that HPKE may request", async () => {
     const key = SealingKey.of(hex(hpke.skRm)).key;
     const { exportSecret } = await openWith(key, sealed, NODE_SUITE);
     const web = await openWith(await webCryptoKey(), sealed, webCryptoSuite());

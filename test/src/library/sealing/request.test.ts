@@ -1,4 +1,4 @@
-/** Sealed requests and their answers, byte for byte: src/library/sealing/README.md. */
+/** Sealed requests and their answers, byte for byte, as src/library/sealing/README.md describes them. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openWith } from '../../../../src/library/sealing/hpke.ts';
@@ -15,7 +15,7 @@ import { findCode, hex, suiteWith, toHex, VECTORS } from './support.ts';
 const KEY = SealingKey.create();
 const CALL: SealedCall = { method: 'POST', path: '/get_salt', body: { token: 'a.b.c' } };
 
-/** Few runs: each costs some key agreements. */
+/** Number of runs, which is small, since each costs some key agreements. */
 const RUNS = { numRuns: 40 };
 
 const anyCall: fc.Arbitrary<SealedCall> = fc
@@ -43,7 +43,7 @@ describe.each(VECTORS.requests)('the vector $method $path', (vector) => {
   const message = hex(vector.message);
   const { status, retry_after: retryAfterSeconds } = answer;
 
-  test('is what a client sends, and its answer is read', async () => {
+  test('is exactly what a client sends, and its answer is read', async () => {
     const suite = suiteWith(hex(vector.ephemeral_private_key), hex(vector.ephemeral_public_key));
     const sealed = await sealRequest(key.publicKey, { method, path, body }, { padding, suite });
     expect(toHex(sealed.message)).toBe(vector.message);
@@ -51,7 +51,7 @@ describe.each(VECTORS.requests)('the vector $method $path', (vector) => {
     expect(opened).toEqual({ status, body: answer.body, retryAfterSeconds });
   });
 
-  test('is what the enclave opens, and how it answers', async () => {
+  test('is opened by the enclave, which answers with the bytes of the vector', async () => {
     const opened = await key.open(message);
     expect(Buffer.from(opened.content).toString()).toBe(content);
     expect(readCall(opened.content)).toEqual({ method, path, body });
@@ -71,7 +71,7 @@ describe.each(VECTORS.requests)('the vector $method $path', (vector) => {
 });
 
 describe('a sealed request', () => {
-  test('brings any call to the enclave, and any answer back', async () => {
+  test('carries any call to the enclave, and any answer back', async () => {
     await fc.assert(
       fc.asyncProperty(
         anyCall,
@@ -99,14 +99,14 @@ describe('a sealed request', () => {
         const place = at % message.length;
         const expected =
           place === 0 ? 'SEALED_MALFORMED' : place < 33 ? 'SEALED_KEY_UNKNOWN' : 'SEALED_ALTERED';
-        // X25519 ignores the highest bit of a public key (RFC 7748, section 5), HPKE does not.
+        // X25519 ignores the highest bit of a public key (RFC 7748, section 5), but HPKE does not.
         expect(await findCode(KEY.open(changedAt(message, at)))).toBe(expected);
       }),
       RUNS,
     );
   });
 
-  test('is refused when it is truncated, longer, or put together from two', async () => {
+  test('is refused when it is truncated, longer, or combined from two', async () => {
     const [firstRequest, secondRequest] = await Promise.all(
       [1, 2].map(() => sealRequest(KEY.publicKey, CALL)),
     );
@@ -122,7 +122,7 @@ describe('a sealed request', () => {
     for (const at of [65, 81, a.length - 16]) {
       expect(await outcome(Buffer.concat([a.subarray(0, at), b.subarray(at)]))).toBe('SEALED_ALTERED');
     }
-    // The blocks of the ciphertext in another order.
+    // The blocks of the ciphertext are in another order.
     const [head, first, second, tail] = [
       a.subarray(0, 65),
       a.subarray(65, 81),
@@ -132,10 +132,10 @@ describe('a sealed request', () => {
     expect(await outcome(Buffer.concat([head, second, first, tail]))).toBe('SEALED_ALTERED');
   });
 
-  test('is unknown to another key', async () => {
+  test('can not be opened with another key', async () => {
     const { message } = await sealRequest(SealingKey.create().publicKey, CALL);
     expect(await findCode(KEY.open(message))).toBe('SEALED_KEY_UNKNOWN');
-    // Even if it claims to be for this one.
+    // It is refused even if it claims to be for this key.
     message.set(KEY.publicKey, 1);
     expect(await findCode(KEY.open(message))).toBe('SEALED_ALTERED');
   });
@@ -159,7 +159,7 @@ describe('its answer', () => {
     expect(await findCode(openAnswer(Buffer.concat([answer, answer])))).toBe('SEALED_ALTERED');
   });
 
-  test('is not that to another request, even to the same call', async () => {
+  test('does not answer another request, even of the same call', async () => {
     const [mine, yours] = await Promise.all([1, 2].map(() => sealRequest(KEY.publicKey, CALL)));
     const answer = await answerTo((yours as SealedRequest).message, '{"salt":"1"}');
     expect(await findCode((mine as SealedRequest).openAnswer(answer))).toBe('SEALED_ALTERED');

@@ -1,4 +1,4 @@
-/** Sealed secrets and their receipts, byte for byte: src/library/sealing/README.md. */
+/** Sealed secrets and their receipts, byte for byte, as src/library/sealing/README.md describes them. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ const STATE: EnclaveState = {
 };
 const VALUES = { API_KEY: 'hunter2', OTHER: 'ü' };
 
-/** Few runs: each costs some key agreements. */
+/** Number of runs, which is small, since each costs some key agreements. */
 const RUNS = { numRuns: 30 };
 
 const anyValues = fc.dictionary(fc.stringMatching(/^[A-Z][A-Z0-9_]{0,20}$/), fc.string({ unit: 'binary' }), {
@@ -55,7 +55,7 @@ const open = async (json: string, state = STATE, key = KEY) =>
   (await key.openSecrets(decodeSealedSecrets(JSON.parse(json)), state)).content;
 
 describe('sealed secrets', () => {
-  test('bring any values to the enclave, and their receipt back', async () => {
+  test('carry any values to the enclave, and their receipt back', async () => {
     await fc.assert(
       fc.asyncProperty(anyValues, fc.boolean(), async (values, isSigned) => {
         const provisioner = isSigned ? newProvisioner() : undefined;
@@ -78,7 +78,7 @@ describe('sealed secrets', () => {
     );
   });
 
-  test('open for no other state: version, registers, signing key', async () => {
+  test('open in no other state: version, registers, signing key', async () => {
     const { json } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const [a, b, c] = STATE.registers;
     const otherStates: EnclaveState[] = [
@@ -113,7 +113,7 @@ describe('sealed secrets', () => {
     );
   });
 
-  test('are refused when they are truncated, longer, re-ordered or put together from two', async () => {
+  test('are refused when they are truncated, longer, re-ordered or combined from two', async () => {
     const [a, b] = await Promise.all(
       [1, 2].map(async () => {
         const { json } = await sealSecrets(VALUES, KEY.publicKey, STATE);
@@ -138,12 +138,12 @@ describe('sealed secrets', () => {
     const sealing = (size: number) => sealSecrets({ A: 'x'.repeat(size) }, KEY.publicKey, STATE);
     expect(await findCode(sealing(48_000))).toBe('SEALED_TOO_LARGE');
     const { json } = await sealing(47_800);
-    // With a signature, it still fits into a hand-off, which has a line break at its end.
+    // With a signature, the message still fits into a hand-off, which has a line break at its end.
     expect(json.length + 250).toBeLessThan(64 * 1024);
     expect((await open(json)).length).toBeGreaterThan(47_800);
   });
 
-  test('have a receipt for these values alone', async () => {
+  test('have a receipt only for these values', async () => {
     const { json, openAnswer, isReceipt } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const { receiptKey } = await KEY.openSecrets(decodeSealedSecrets(JSON.parse(json)), STATE);
     const right = receiptFor(VALUES, receiptKey);
@@ -159,14 +159,14 @@ describe('sealed secrets', () => {
       null,
     ];
     for (const body of wrong) expect(isReceipt(body)).toBe(false);
-    // Of another run, even with the same values.
+    // The other message is of another run, with the same values.
     const otherMessage = await sealSecrets(VALUES, KEY.publicKey, STATE);
     expect(otherMessage.isReceipt(right)).toBe(false);
     expect(await findCode(otherMessage.openAnswer(await answerTo(json, right)))).toBe('SEALED_ALTERED');
     expect((await openAnswer(await answerTo(json, right))).body).toEqual(right);
   });
 
-  test('have answers of their own kind: not those to requests', async () => {
+  test('have answers of their own kind, which do not answer requests', async () => {
     const { json, openAnswer } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const sealed = decodeSealedSecrets(JSON.parse(json));
     const bound = { info: secretsInfo(STATE), aad: new Uint8Array(), ...sealed };
@@ -245,7 +245,7 @@ describe('the form of a message', () => {
     expect(await outcome({ sealed: { ...RIGHT, ciphertext: `${ciphertext}AAAA` } })).toBe('SEALED_TOO_LARGE');
   });
 
-  test('is decoded, or refused with a code, whatever it is', async () => {
+  test('is decoded, or refused with a code, for any bytes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.jsonValue(), fc.record({ sealed: fc.jsonValue() })), async (json) => {
         expect(await outcome(json)).toBe('SEALED_MALFORMED');
@@ -275,7 +275,7 @@ describe.each(VECTORS.secrets)('the vector of $application', (vector) => {
   };
   const sealed = decodeSealedSecrets(JSON.parse(vector.message));
 
-  test('is what a provisioner sends', async () => {
+  test('is exactly what a provisioner sends', async () => {
     const suite = suiteWith(hex(vector.ephemeral_private_key), hex(vector.ephemeral_public_key));
     const provisioner = vector.provisioner_public_key && {
       publicKey: hex(vector.provisioner_public_key),
@@ -294,7 +294,7 @@ describe.each(VECTORS.secrets)('the vector of $application', (vector) => {
     expect(made.isReceipt(answer.body)).toBe(true);
   });
 
-  test('is what the enclave opens, and how it answers', async () => {
+  test('is opened by the enclave, which answers with the bytes of the vector', async () => {
     expect(toHex(secretsInfo(state))).toBe(vector.info);
     expect(toHex(provisionedBytes(sealed, state))).toBe(vector.signed);
     const opened = await key.openSecrets(sealed, state);

@@ -1,4 +1,4 @@
-/** Sealing with a known ephemeral key, so that vectors can be compared byte by byte. */
+/** Seals with a known ephemeral key, so that vectors can be compared byte by byte. */
 import { readFileSync } from 'node:fs';
 import { AEAD_AES_256_GCM, KDF_HKDF_SHA256, KEM_DHKEM_X25519_HKDF_SHA256 } from 'hpke';
 import { createSuite, type Suite } from '../../../../src/library/sealing/hpke.ts';
@@ -56,7 +56,7 @@ interface Vectors {
   })[];
 }
 
-/** Bytes are in hexadecimal. */
+/** A test vector, whose bytes are in hexadecimal. */
 export const VECTORS: Vectors = JSON.parse(
   readFileSync(new URL('../../../vectors/sealing.json', import.meta.url), 'utf8'),
 );
@@ -64,7 +64,7 @@ export const VECTORS: Vectors = JSON.parse(
 export const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'));
 export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-/** Web Crypto's algorithms, as pages use them, with this ephemeral key instead of a random one. */
+/** Algorithms of Web Crypto, as pages use them, with this ephemeral key instead of a random one. */
 export function suiteWith(ephemeralKey: Uint8Array, ephemeralPublicKey: Uint8Array): Suite {
   const kem = KEM_DHKEM_X25519_HKDF_SHA256();
   const GenerateKeyPair = async () => ({

@@ -1,4 +1,4 @@
-/** The `user_data` of attestation documents: src/library/sealing/README.md. */
+/** The `user_data` of attestation documents, as src/library/sealing/README.md describes it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readUserData } from '../../../../src/library/attestation/index.ts';
@@ -25,7 +25,7 @@ const anyUserData = fc.record({
 
 describe('the structure', () => {
   test.each(VECTORS.user_data)(
-    'is that of the vector for $application',
+    'is the one in the vector for $application',
     ({ sealing_key, bytes, ...description }) => {
       const userData = { sealingKey: hex(sealing_key), ...description };
       expect(toHex(encodeUserData(userData))).toBe(bytes);
@@ -33,7 +33,7 @@ describe('the structure', () => {
     },
   );
 
-  test('fits into a document, and comes back as it was', () => {
+  test('fits into a document, and comes back unchanged', () => {
     fc.assert(
       fc.property(anyUserData, (userData) => {
         const bytes = encodeUserData(userData);
@@ -43,7 +43,7 @@ describe('the structure', () => {
     );
   });
 
-  test('has one encoding: whatever is decoded is encoded to the same bytes', () => {
+  test('has one encoding: any decoded value is encoded to the same bytes', () => {
     const changed = fc
       .record({ at: fc.nat(whole.length), drop: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) })
       .map(({ at, drop, put }) => Buffer.concat([whole.subarray(0, at), put, whole.subarray(at + drop)]));
@@ -106,7 +106,7 @@ describe('readUserData', () => {
   test.each([
     ['USER_DATA_MISSING', null],
     ['USER_DATA_FORMAT', Uint8Array.of(1, 2, 3)],
-  ])('says %s', (code, userData) => {
+  ])('throws %s', (code, userData) => {
     expect(() => readUserData({ userData })).toThrow(expect.objectContaining({ code }));
   });
 });

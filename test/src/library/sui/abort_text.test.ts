@@ -1,13 +1,13 @@
 /**
- * Texts of nodes of Sui 1.63 in place of a structured failure, when they build a transaction without a gas
- * budget.
+ * Texts that nodes of Sui 1.63 return in place of a structured failure, when they build a transaction without
+ * a gas budget.
  */
 import { SimulationError } from '@mysten/sui/client';
 import { describe, expect, test } from 'vitest';
 import { toExecutionError, toSuiError } from '../../../../src/library/sui/index.ts';
 
 const ADDRESS = 'a5'.repeat(32);
-/** With the code 11, as a node reported it. */
+/** Text for an abort with the code 11, as a node returned it. */
 const NUMBER = '13838156101093425173';
 
 interface Parts {
@@ -75,7 +75,7 @@ describe('an abort in the text of a refusal', () => {
       `enclave::${0x800bn << 48n}`,
     ],
     ['with a plain number that looks like a code', { number: '11' }, 'enclave::11'],
-  ])('is named %s', (_, parts, abort) => {
+  ])('is named: %s', (_, parts, abort) => {
     expect(createError(refusal(parts))).toMatchObject({ code: 'SUI_MOVE_ABORT', abort });
   });
 

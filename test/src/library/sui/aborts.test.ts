@@ -27,7 +27,7 @@ describe('the explanations of aborts', () => {
     expect(new Set(codes).size).toBe(codes.length);
   });
 
-  test('are found by the code where the node gives one, whatever the number is', () => {
+  test('are found by the code if the node gives one, for any number', () => {
     const { explanation } = explainAbort({ module: 'enclave', name: 'ERetired', number: '1' });
     for (const abort of [{ code: 13 }, { code: 13, name: 'ERetired' }]) {
       expect(explainAbort({ module: 'enclave', ...abort, number: '2' })).toEqual({
@@ -37,14 +37,14 @@ describe('the explanations of aborts', () => {
     }
   });
 
-  test('are found by the code in the number, where a client gives no more', () => {
+  test('are found by the code in the number, if a client gives no more', () => {
     const number = String(0xc00dn << 48n);
     expect(explainAbort({ module: 'enclave', number }).abort).toBe('enclave::ERetired');
     expect(explainAbort({ module: 'dice', number }).abort).toBe('dice::13');
     expect(explainAbort({ module: 'enclave', number: 'not a number' }).abort).toBe('enclave::not a number');
   });
 
-  test('are not given for an error that only shares a number, or a code, with one of them', () => {
+  test('are not given for an error that only has the same number, or the same code', () => {
     expect(explainAbort({ module: 'enclave', number: '13' })).toEqual({
       abort: 'enclave::13',
       explanation: 'a check of the contract failed',

@@ -1,6 +1,6 @@
 /**
- * Objects for the builders in every form that `@mysten/sui` has: built offline, so that each form must be
- * complete.
+ * Objects for the builders in every form that `@mysten/sui` has. Transactions are built offline, so that each
+ * form must be complete.
  */
 import { Inputs, Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { describe, expect, test } from 'vitest';
@@ -34,7 +34,7 @@ const digest = '1'.repeat(32);
 type ObjectInputs = Record<string, sui.ObjectInput>;
 type Build = (tx: Transaction, ids: never) => unknown;
 
-/** Each builder, with the objects that it takes in the order of the Move function. */
+/** Each builder, with its objects in the order of the Move function. */
 const BUILDERS: readonly [string, readonly string[], Build][] = [
   [
     'create_enclave_config',
@@ -206,7 +206,7 @@ test('an owned capability is given with its version and digest', async () => {
   expect(inputs[1]?.Object?.ImmOrOwnedObject).toEqual({ objectId: createId('cap'), version: '3', digest });
 });
 
-describe('is not an object, and refused before anything is added:', () => {
+describe('is not an object, and is refused before anything is added:', () => {
   test.each<[string, (tx: Transaction) => unknown]>([
     ['a short id', () => '0x6'],
     ['an id without 0x', () => 'a'.repeat(64)],

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
-/** Every module of the project and every package that a module imports, according to the sources. */
+/** Returns every module of the project and every package that a module imports, according to the sources. */
 function reached(entry: URL, modules = new Set<string>(), packages = new Set<string>()) {
   if (modules.has(entry.href)) return { modules, packages };
   modules.add(entry.href);
@@ -29,7 +29,7 @@ test('sui-enclave/sui imports nothing that a browser lacks', () => {
   ]);
 });
 
-test('it bundles for a browser: its dependencies need nothing of Node either', async () => {
+test('sui-enclave/sui bundles for a browser: its dependencies need no module of Node either', async () => {
   const warnings: string[] = [];
   const bundle = await rolldown({
     input: fileURLToPath(new URL('../../../../src/library/sui/index.ts', import.meta.url)),
@@ -42,7 +42,7 @@ test('it bundles for a browser: its dependencies need nothing of Node either', a
   expect(warnings).toEqual([]);
 });
 
-test('a bundle has only what is imported: a reader brings neither builders nor the extension', async () => {
+test('a bundle contains only the imported parts: with a reader, neither builders nor the extension', async () => {
   const entry = fileURLToPath(new URL('../../../../src/library/sui/index.ts', import.meta.url));
   const createBundle = async (name: string) => {
     const bundle = await rolldown({

@@ -1,5 +1,5 @@
 /**
- * The events of a config's life, read from the loopback node page by page. Their bytes:
+ * Events in the life of a config, read from the loopback node page by page. Their bytes are tested in
  * test/move/layout.test.ts.
  */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -23,7 +23,7 @@ let client: SuiGrpcClient;
 let capId: string;
 let configId: string;
 let enclaveId: string;
-/** The names of all events, in the order of their transactions. */
+/** Names of all events, in the order of their transactions. */
 const NAMES = ['EnclaveConfigCreated', 'EnclaveRegistered', 'PcrsUpdated', 'EnclaveDestroyed'];
 const OTHERS = Array.from({ length: 6 }, () => 'PcrsUpdated');
 
@@ -55,7 +55,7 @@ test('iterateEvents yields the life of a config', async () => {
   expect(events.map(({ name }) => name)).toEqual([...NAMES, ...OTHERS]);
 });
 
-/** Of that config. */
+/** The events are those of that config. */
 describe('readEvents', () => {
   test('reads the events of one name, each with its place on the ledger', async () => {
     const page = await sui.readEvents(client, { ...contract, name: 'EnclaveRegistered' });
@@ -73,7 +73,7 @@ describe('readEvents', () => {
         },
       ],
       cursor: expect.any(String),
-      // The node looks at a part of its ledger only.
+      // The node looks only at a part of its ledger.
       hasNextPage: true,
     });
     expect(registered).toEqual({
@@ -86,7 +86,7 @@ describe('readEvents', () => {
     expectTypeOf(page.events[0]?.data.registeredBy).toEqualTypeOf<string | undefined>();
   });
 
-  test('continues from a cursor: every event once, whatever the pages are', async () => {
+  test('continues from a cursor: every event once, with pages of any size', async () => {
     const names: string[] = [];
     let cursor: string | null = null;
     let pages = 0;
@@ -99,7 +99,7 @@ describe('readEvents', () => {
     }
     expect(names).toEqual([...NAMES, ...OTHERS]);
     expect(pages).toBe(5);
-    // Nothing is new: the cursor stays where a later event follows.
+    // There is no new event. The cursor stays at a place after which a later event follows.
     expect(await sui.readEvents(client, { ...contract, cursor })).toEqual({
       events: [],
       cursor,
@@ -112,7 +112,7 @@ describe('readEvents', () => {
     ]);
   });
 
-  test('starts from the newest, if asked to', async () => {
+  test('starts from the newest event on request', async () => {
     const query = { ...contract, order: 'descending', limit: 1 } as const;
     const [newest] = (await sui.readEvents(client, query)).events;
     expect(newest).toMatchObject({ name: 'PcrsUpdated', data: { configVersion: BigInt(OTHERS.length + 1) } });
@@ -122,7 +122,7 @@ describe('readEvents', () => {
     );
   });
 
-  test('has none of another application or package, and no cursor before the first event', async () => {
+  test('returns no events of another application or package, and no cursor before the first event', async () => {
     const otherContract = { ...contract, application: `${PACKAGE}::dice::DICE` };
     expect(await all(sui.iterateEvents(client, otherContract))).toEqual([]);
     const enclavePackage = `0x${'c'.repeat(64)}`;
@@ -146,7 +146,7 @@ describe('readEvents', () => {
     expect(fixture.node.calls).toEqual([]);
   });
 
-  test('reports that a node does not offer it', async () => {
+  test('reports that a node does not offer events', async () => {
     fixture.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: 'no such method' });
     await expect(sui.readEvents(client, contract)).rejects.toMatchObject({
       code: 'SUI_NODE_REFUSED',
@@ -174,7 +174,7 @@ describe('a node that answers', () => {
     return { core: { getObject, listEvents: async () => ({ ...page, ...answer }) } } as unknown as Client;
   };
 
-  test('without checkpoints, as JSON-RPC does, is read all the same', async () => {
+  test('without checkpoints, as JSON-RPC does, is read nevertheless', async () => {
     const { events } = await sui.readEvents(answering({}), contract);
     expect(events).toMatchObject([{ name: 'ConfigRetired', checkpoint: null }]);
   });
@@ -231,7 +231,7 @@ public fun migrate(config_id: ID) {
     });
   });
 
-  test('has each event by the version that introduced it, which its latest version finds', async () => {
+  test('lists each event under the version that introduced it, which is found by the latest version', async () => {
     const application = `${firstLineage.packageId}::enclave::APP`;
     const read = async (enclavePackage: string, name: 'ConfigRetired' | 'ConfigMigrated') =>
       await all(sui.iterateEvents(client, { enclavePackage, application, name }));
@@ -249,7 +249,7 @@ public fun migrate(config_id: ID) {
     ]);
   });
 
-  test('loses none in silence: the query must name the events, or a version that has them', async () => {
+  test('loses no event silently: the query must name the events, or a version that has them', async () => {
     await expect(
       sui.readEvents(client, { enclavePackage: firstLineage.packageId, name: 'ConfigMigrated' }),
     ).rejects.toMatchObject({
@@ -264,7 +264,7 @@ public fun migrate(config_id: ID) {
     });
   });
 
-  test('is asked for once, and its events page by page', async () => {
+  test('is read once, and its events page by page', async () => {
     const query = { enclavePackage: two.packageId, name: 'ConfigRetired' } as const;
     const ownClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
     fixture.node.calls.length = 0;
@@ -273,7 +273,7 @@ public fun migrate(config_id: ID) {
   });
 });
 
-test('the end of an overlap is in the event of its registers, or in one of its own', async () => {
+test('the end of an overlap is in the event of its registers, or in an event of its own', async () => {
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
   const begun = await fixture.done('update_pcrs', ...ofConfig(configId), ...pcrs, '--overlap', '5');
   const overlapUntilMs = BigInt(Date.parse(String(begun['overlapUntil'])));

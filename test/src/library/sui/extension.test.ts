@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test('$extend(suiEnclave()) gives the readers with that client', async () => {
+test('$extend(suiEnclave()) adds the readers, bound to that client', async () => {
   const { suiEnclave } = node.$extend(sui.suiEnclave());
   const config = await suiEnclave.readConfig(configId);
   expectTypeOf(config).toEqualTypeOf<sui.EnclaveConfig>();
@@ -38,7 +38,7 @@ test('$extend(suiEnclave()) gives the readers with that client', async () => {
   await expect(suiEnclave.readConfig(configId, aborted)).rejects.toThrow('enough');
 });
 
-test('it gives every builder as a call that a transaction adds', async () => {
+test('the extension has every builder as a call that a transaction adds', async () => {
   const { suiEnclave } = node.$extend(sui.suiEnclave());
   const { call } = suiEnclave;
   const builders = Object.keys(call);
@@ -61,7 +61,7 @@ test('it gives every builder as a call that a transaction adds', async () => {
   expect(() => added.add(call.updateName({ ...admin, capId: '0x6', name: 'other' }))).toThrow('0x and 64');
 });
 
-test('it may have another name, beside other extensions', async () => {
+test('the extension may have another name, beside other extensions', async () => {
   const otherExtension = { name: 'other', register: () => ({ hello: 'world' }) } as const;
   const client = node.$extend(sui.suiEnclave({ name: 'enclaves' }), otherExtension);
   expect(client.other.hello).toBe('world');

@@ -16,7 +16,7 @@ import {
 
 const ID = `0x${'1'.repeat(64)}`;
 
-/** A server that is not a Sui node. Returns its URL. */
+/** Starts a server that is not a Sui node. @returns its URL */
 async function startServer(answer: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_, response) => answer(response));
   await new Promise<void>((resolve) => {
@@ -40,7 +40,7 @@ function building(client: SuiGraphQLClient): Promise<unknown> {
   return tx.build({ client });
 }
 
-/** A GraphQL answer of errors alone. */
+/** Returns a GraphQL answer that has only errors. */
 function errors(...messages: string[]) {
   return (response: ServerResponse) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -133,7 +133,7 @@ describe('a GraphQL node', () => {
     expect(error).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('answers without the requested data', async () => {
+  test('answers a read without the requested data', async () => {
     const client = await createGraphql((response) => response.end('{"data":{}}'));
     await expect(readConfig(client, ID)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
@@ -162,7 +162,7 @@ describe('toSuiError', () => {
     expect(toSuiError(error)).toBe(error);
   });
 
-  test('rethrows an error that is not about a node', () => {
+  test('rethrows an error that does not concern a node', () => {
     const bug = new TypeError('undefined is not a function');
     expect(() => toSuiError(bug)).toThrow(bug);
     expect(() => toSuiError('text')).toThrow('text');
@@ -187,7 +187,7 @@ describe('toSendError', () => {
     },
   );
 
-  test.each(['ABORTED', 'RESOURCE_EXHAUSTED'])('believes no text that comes with %s', (code) => {
+  test.each(['ABORTED', 'RESOURCE_EXHAUSTED'])('does not trust a text that comes with %s', (code) => {
     const message = 'Transaction needs to be rebuilt because object is not available for consumption';
     const error = Object.assign(new Error(message), { code, methodName: 'ExecuteTransaction' });
     expect(toSuiError(error).code).toBe('SUI_OBJECT_CHANGED');
@@ -215,7 +215,7 @@ describe('toExecutionError', () => {
     });
   });
 
-  test('names an abort by its code, whatever the number is, and by its name where there is no code', () => {
+  test('names an abort by its code, for any number, and by its name if there is no code', () => {
     const location = { package: ID, module: 'enclave', functionName: 'assert_signed' };
     const createAbort = (cleverError: object) =>
       toExecutionError({

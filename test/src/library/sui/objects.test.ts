@@ -77,7 +77,7 @@ describe('readConfig', () => {
     await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('refuses an invalid time, of which a Date would fail wherever it is printed', async () => {
+  test('refuses an invalid time, whose Date would throw when it is printed', async () => {
     const { id: enclaveId } = await register();
     const untilMs = 8_640_000_000_000_001n;
     fixture.node.lie = (object) => {
@@ -97,17 +97,17 @@ describe('readConfig', () => {
     expect(status.json()).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('refuses another object than the one asked for', async () => {
+  test('refuses an object that was not requested', async () => {
     fixture.node.lie = (object) => ({ ...object, id: NOWHERE });
     await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 });
 
 describe('enclaves', () => {
-  test('have the id that config, version and key determine, computed here and by the node', async () => {
+  test('have the id that config, version and key determine, both as computed here and by the node', async () => {
     const { id, publicKey } = await register();
     const config = await sui.readConfig(client, configId);
-    // sui::derived_object hashes the parent's address, then the length as a u64.
+    // sui::derived_object hashes the parent's address, then the key's length as a u64, then the key.
     const key = Buffer.concat([Buffer.alloc(8), Buffer.of(32), publicKey]);
     const length = Buffer.alloc(8);
     length.writeUInt8(key.length);
@@ -153,7 +153,7 @@ describe('enclaves', () => {
     expect(await findByKey(new Uint8Array(32))).toMatchObject({ state: 'free' });
   });
 
-  test('of the version before are found and not stale in an overlap, and not after it', async () => {
+  test('of the previous version are found and not stale in an overlap, and are stale after it', async () => {
     const old = await register();
     const { url } = await startServer({ nsm: fixture.nsm });
     const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem'), '--again'];
@@ -266,7 +266,7 @@ describe('a signal', () => {
     const reason = new Error('the page was left');
     controller.abort(reason);
     expect(await calls).toEqual(asks.map(() => ({ status: 'rejected', reason })));
-    // Once aborted, none asks at all.
+    // After the signal was aborted, no call asks the node at all.
     const late = await Promise.allSettled(asks.map((ask) => ask({ signal: controller.signal })));
     expect(late).toEqual(asks.map(() => ({ status: 'rejected', reason })));
     expect(fixture.node.calls).toHaveLength(callCount + asks.length);

@@ -1,4 +1,4 @@
-/** The tables of packages, from which the ids in types come. */
+/** Tables of packages, from which the ids in types come. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
@@ -48,7 +48,7 @@ test('each type has the id of the version that introduced it', async () => {
   expect([linkage.get(FRAMEWORK), modules.length]).toEqual([FRAMEWORK, 1]);
 });
 
-test('a version has only the types that were there by then', async () => {
+test('a version has only the types that existed by then', async () => {
   await expect(readTypeOrigin(client, id(1), 'app::Later')).rejects.toMatchObject({
     code: 'SUI_OBJECT_TYPE',
     objectId: id(1),
@@ -56,7 +56,7 @@ test('a version has only the types that were there by then', async () => {
   });
 });
 
-test('what is not a package is refused, and so is what is not a name', async () => {
+test('an object that is not a package is refused, and a text that is not a name', async () => {
   const [coin] = fixture.node.ledger.coins(fixture.address);
   await expect(readPackage(client, coin?.object.id ?? '')).rejects.toMatchObject({ code: 'SUI_OBJECT_TYPE' });
   await expect(readPackage(client, `0x${'d'.repeat(64)}`)).rejects.toMatchObject({
@@ -73,7 +73,7 @@ test('what is not a package is refused, and so is what is not a name', async () 
   }
 });
 
-test('a node that answers with something else is not believed', async () => {
+test('a node that answers with another object is not believed', async () => {
   const { object } = await client.core.getObject({ objectId: id(1), include: { objectBcs: true } });
   const { objectBcs } = object;
   if (objectBcs === undefined) throw new Error('the node gave no object');
@@ -86,7 +86,7 @@ test('a node that answers with something else is not believed', async () => {
   ]) {
     const answer = { object: { ...object, objectBcs: content } };
     const lying = { core: { getObject: async () => answer } } as unknown as SuiGrpcClient;
-    // The last is a whole package, but another one.
+    // The last answer is a whole package, but another one.
     await expect(readPackage(lying, id(2))).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   }
 });

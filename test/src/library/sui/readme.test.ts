@@ -1,6 +1,6 @@
 /**
- * The snippets of src/library/sui/README.md for contracts, events and the extension, run as they stand
- * against a loopback node.
+ * Runs the snippets of src/library/sui/README.md for contracts, events and the extension, unchanged, against
+ * a loopback node.
  */
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 /**
- * Runs the snippet that follows a heading, with the values of the application around it; returns one of its
+ * Runs the snippet that follows a heading, with the values of the application around it. Returns one of its
  * values.
  */
 async function run(heading: string, bindings: object, result: string): Promise<unknown> {
@@ -57,13 +57,13 @@ async function run(heading: string, bindings: object, result: string): Promise<u
   return await new Function(...Object.keys(scope), `return (${body})()`)(...Object.values(scope));
 }
 
-test('an answer is submitted to the contract of the page as it takes it, and as the enclave signed it', async () => {
+test('an answer is submitted to the contract of the page in the form that the contract takes and the enclave signed', async () => {
   const { once } = JSON.parse(read('test/vectors/bcs.json'));
   const [{ public_key: publicKey, signature }] = once.keys;
   const { nonce, recipient, points, timestamp_ms: timestampMs } = once;
   const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
   const data = { nonce: bytes(nonce), recipient: `0x${recipient}`, points: BigInt(points) };
-  // In place of an enclave: the answer of the vectors, as the client returns it.
+  // The answer of the vectors stands in for an enclave's, in the form that the client returns.
   const answer = { data, intent: 3, timestampMs, signature: bytes(signature), publicKey: bytes(publicKey) };
   const call = async () => answer;
   const suiClient = new grpc.SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });

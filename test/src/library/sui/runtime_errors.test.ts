@@ -1,6 +1,6 @@
 /**
- * An instruction without a result has one code on every way to it, and an abort with 0, which looks alike,
- * another.
+ * An instruction without a result has the same code on every way to the error. An abort with 0, which looks
+ * alike, has another code.
  */
 import { parseTransactionEffectsBcs, type SuiClientTypes } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -35,7 +35,7 @@ beforeEach(() => {
   node.executor.isOld = false;
 });
 
-/** Fails, whatever it is called with here. */
+/** Builds a transaction that fails with any values that it has here. */
 function failing(name: string, budget?: number): Transaction {
   const tx = new Transaction();
   tx.setSender(world.address);
@@ -48,7 +48,7 @@ function failing(name: string, budget?: number): Transaction {
   return tx;
 }
 
-/** Signed bytes that no node has simulated. */
+/** Signs bytes that no node has simulated. */
 async function signed(name: string) {
   const tx = failing(name, 100_000_000);
   tx.setGasPrice(1000);
@@ -69,7 +69,7 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
 const built = (name: string, budget?: number) =>
   thrownBy(buildTransaction(world.client, failing(name, budget)));
 
-/** As a wallet tells a page, which reads the effects. */
+/** Returns the error as a wallet reports it to a page, which reads the effects. */
 async function toldByWallet(name: string): Promise<unknown> {
   const { FailedTransaction: failed } = await resultOfSending(world.client, {
     ...(await signed(name)),
@@ -79,7 +79,7 @@ async function toldByWallet(name: string): Promise<unknown> {
   return toExecutionError(status.error as SuiClientTypes.ExecutionError);
 }
 
-/** As a GraphQL service says it. */
+/** Returns the error in the form of a GraphQL service. */
 function toldByGraphql(name: string): unknown {
   const location = `${packageId.slice(2)}::probe::${name} (function index 3) at offset 2`;
   const message = `Error in 1st command, Move Primitive Runtime Error. Location: ${location}. Arithmetic error, stack overflow, max value depth, etc.`;
@@ -119,14 +119,14 @@ describe.each([
     expect(error).toBeInstanceOf(MoveRuntimeError);
     expect(error).toMatchObject({
       code: 'SUI_MOVE_RUNTIME',
-      // Of the effects in BCS, the client passes the name of the failure on, and not its place.
+      // Of effects in BCS, the client passes on the name of the failure, but not its place.
       location: way === toldByWallet ? 'an unknown place' : `${packageId}::probe::${name}`,
       message: expect.stringContaining('overflow'),
     });
   });
 });
 
-test.each(WAYS)('an abort with 0 stays one: %s', async (_, way) => {
+test.each(WAYS)('an abort with 0 stays an abort: %s', async (_, way) => {
   expect(await way('zero')).toMatchObject({
     code: 'SUI_MOVE_ABORT',
     abort: 'probe::0',
@@ -134,7 +134,7 @@ test.each(WAYS)('an abort with 0 stays one: %s', async (_, way) => {
   });
 });
 
-test('a place that is not given, or is not of Move, is not made up', () => {
+test('a place is not invented if it is missing, or is not a place in Move', () => {
   for (const message of [
     'MovePrimitiveRuntimeError(MoveLocationOpt(None)) in command 0',
     'MovePrimitiveRuntimeError(null)',
@@ -148,7 +148,7 @@ test('a place that is not given, or is not of Move, is not made up', () => {
   }
 });
 
-test('words of a contract or a node that only contain its name are another failure', () => {
+test('a text of a contract or a node that merely contains the name of the failure is another failure', () => {
   for (const message of ['an error like MovePrimitiveRuntimeError(null)', 'MovePrimitiveRuntimeErrors']) {
     expect(toExecutionError({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({
       code: 'SUI_EXECUTION',
@@ -156,7 +156,7 @@ test('words of a contract or a node that only contain its name are another failu
   }
 });
 
-test('a node that does not answer a second time leaves what it said first', async () => {
+test('the error of the first answer stays if the node does not answer a second time', async () => {
   const silent = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
   silent.core.simulateTransaction = () => Promise.reject(new Error('the connection failed'));
   expect(await thrownBy(buildTransaction(silent, failing('zero')))).toMatchObject({ code: 'SUI_MOVE_ABORT' });

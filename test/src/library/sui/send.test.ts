@@ -1,4 +1,4 @@
-/** Tests of the waits of `sendTransaction`, against a node whose reads lag behind execution. */
+/** Waits of `sendTransaction`, against a node whose reads lag behind execution. */
 import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
@@ -44,7 +44,7 @@ async function send(tx: Transaction, options: Options = {}) {
   return await sendTransaction(client, { ...(await signed(tx)), ...options });
 }
 
-/** Makes a config. Returns its id. */
+/** Makes a config. @returns its id */
 async function create(options: Options = {}): Promise<string> {
   const tx = new Transaction();
   createEnclaveConfig(tx, {
@@ -70,14 +70,14 @@ describe('a node whose reads lag behind', () => {
     expect(status.success).toBe(true);
   });
 
-  test('fails what is built at once, where the caller does not wait', async () => {
+  test('makes a transaction fail that is built at once, if the caller does not wait', async () => {
     fixture.node.lagMs = 60_000;
     const config = await create({ waitMs: 0 });
     await expect(readConfig(client, config)).rejects.toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
     await expect(send(new Transaction())).rejects.toMatchObject({ code: 'SUI_OBJECT_CHANGED' });
   });
 
-  test('ends the wait after waitMs, with the digest of what was executed', async () => {
+  test('ends the wait after waitMs, with the digest of the executed transaction', async () => {
     fixture.node.lagMs = 60_000;
     const error = await send(new Transaction(), { waitMs: 30 }).catch((thrown) => thrown);
     const [digest = '?'] = fixture.node.ledger.executed.slice(-1);
@@ -106,7 +106,7 @@ describe('a node whose reads lag behind', () => {
     });
   });
 
-  test('is asked for the bytes that were sent, even if the caller changes its own meanwhile', async () => {
+  test('is asked about the bytes that were sent, even if the caller changes its own meanwhile', async () => {
     const request = await signed(new Transaction());
     const digest = TransactionDataBuilder.getDigestFromBytes(request.transaction);
     fixture.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
@@ -134,7 +134,7 @@ describe('a node whose reads lag behind', () => {
     });
   });
 
-  test('reports a failed transaction as failed, and shows it before: it has changed the gas coin', async () => {
+  test('reports a failed transaction as failed, after the node shows it, since it has changed the gas coin', async () => {
     const failing = async (options: Options = {}) => {
       const bytes = await signed(new Transaction());
       fixture.node.executor.gasNeeded = 1_000_000_000n;
@@ -152,7 +152,7 @@ describe('a node whose reads lag behind', () => {
 });
 
 test.each(['the user left', null, 42])(
-  'keeps the digest when a signal ends the send with %o, which a GraphQL client throws as it is',
+  'keeps the digest when a signal ends the send with %o, which a GraphQL client throws unchanged',
   async (reason) => {
     const controller = new AbortController();
     const fetch: typeof globalThis.fetch = async (_, init) => {
@@ -186,7 +186,7 @@ test.each<[string, object]>([
   expect(executed()).toBe(before);
 });
 
-test('mayHaveExecuted knows the errors of transactions that were executed, or may have been', () => {
+test('mayHaveExecuted recognises the errors of transactions that were executed, or may have been', () => {
   expect(mayHaveExecuted(new NotVisibleError('digest', 'after 1 ms'))).toBe(true);
   expect(mayHaveExecuted(new UnknownOutcomeError('digest', 'no answer'))).toBe(true);
   expect(
@@ -194,9 +194,9 @@ test('mayHaveExecuted knows the errors of transactions that were executed, or ma
   ).toBe(false);
 });
 
-describe('a transaction that names an object that is not there', () => {
+describe('a transaction that names a missing object', () => {
   const MISSING = { objectId: `0x${'7'.repeat(64)}`, version: '3', digest: DIGEST };
-  /** Bytes that no node has resolved. @param reference what it transfers */
+  /** Signs bytes that no node has resolved. @param reference the object that they transfer */
   async function unseen(reference: typeof MISSING, payment?: (typeof MISSING)[]) {
     const tx = new Transaction();
     tx.setSender(fixture.address);
@@ -226,7 +226,7 @@ describe('a transaction that names an object that is not there', () => {
     expect(sends()).toBe(0);
   });
 
-  test('is not sent either where it was deleted, or put into another object, since it was built', async () => {
+  test('is not sent either if the object was deleted, or put into another object, after the build', async () => {
     const reference = await capability();
     const bytes = await unseen(reference);
     fixture.node.ledger.objects.delete(reference.objectId);
@@ -237,7 +237,7 @@ describe('a transaction that names an object that is not there', () => {
     expect(sends()).toBe(0);
   });
 
-  test('is not sent where the coin that pays is not there', async () => {
+  test('is not sent if the coin that pays is missing', async () => {
     const bytes = await unseen(await capability(), [MISSING]);
     await expect(sendTransaction(client, { ...bytes, lookUpMs: 0 })).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
@@ -258,7 +258,7 @@ describe('a transaction that names an object that is not there', () => {
     expect((await sending).status.success).toBe(true);
   });
 
-  test('is looked up, and not refused, where it was its own execution that ended the object', async () => {
+  test('is looked up, and not refused, if its own execution ended the object', async () => {
     const reference = await capability();
     const bytes = await unseen(reference);
     const first = await sendTransaction(client, bytes);
@@ -267,7 +267,7 @@ describe('a transaction that names an object that is not there', () => {
     expect(sends()).toBe(1);
   });
 
-  test('is sent where the node does not answer whether the objects are there', async () => {
+  test('is sent if the node does not answer whether the objects exist', async () => {
     const bytes = await unseen(await capability());
     fixture.node.faults.set('BatchGetObjects', { status: 'UNAVAILABLE', message: 'later' });
     expect((await sendTransaction(client, bytes)).status.success).toBe(true);
@@ -279,7 +279,7 @@ describe('a transaction that names an object that is not there', () => {
     expect(namedObjects(transaction)).not.toContain(MISSING.objectId);
   });
 
-  test('ends the wait for it with the signal, and with the digest', async () => {
+  test('ends the wait for the object with the signal, and with the digest', async () => {
     const controller = new AbortController();
     const bytes = await unseen(MISSING);
     const sending = sendTransaction(client, { ...bytes, signal: controller.signal }).catch((error) => error);

@@ -1,6 +1,6 @@
 /**
- * The arguments for any contract, compared with the signed bytes: together they are the payload, field by
- * field.
+ * Arguments for any contract, compared with the signed bytes. Together, the arguments are the payload, field
+ * by field.
  */
 import { bcs } from '@mysten/bcs';
 import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
@@ -25,13 +25,13 @@ const data = {
 };
 const answer = { data, intent: 3, timestampMs: 1_795_157_100_000n, signature: SIGNATURE };
 
-/** The bytes of an argument that is a pure value. */
+/** Returns the bytes of an argument that is a pure value. */
 function pure(tx: Transaction, argument: TransactionArgument): Uint8Array {
   const { Input: index } = argument as { Input: number };
   return fromBase64(tx.getData().inputs[index]?.Pure?.bytes ?? '');
 }
 
-/** The fields' bytes, in their order. */
+/** Returns the fields' bytes, in their order. */
 function readBytes(tx: Transaction, fields: object): Uint8Array[] {
   return Object.values(fields).flatMap((field) =>
     'Input' in field ? [pure(tx, field as TransactionArgument)] : readBytes(tx, field),
@@ -59,7 +59,7 @@ describe('signedArguments', () => {
     tx.setGasPayment([{ objectId: RECIPIENT, version: '1', digest: '1'.repeat(32) }]);
     tx.setGasPrice(1000);
     tx.setGasBudget(10_000_000);
-    // Without a client: nothing is left for a node to resolve.
+    // Without a client, nothing can be left for a node to resolve.
     const built = Transaction.from(await tx.build());
     const [call] = built.getData().commands;
     expect(call?.MoveCall).toMatchObject({ module: 'rewards', function: 'award' });
@@ -88,7 +88,7 @@ describe('signedArguments', () => {
     expect(() => signedArguments(new Transaction(), otherAnswer, Award)).toThrow('"nonce"');
   });
 
-  test('splits a struct within, as a function takes it: by its fields', () => {
+  test('splits a nested struct into its fields, as a function takes it', () => {
     const inner = bcs.struct('Inner', { recipient: bcs.bytes(32), points: u64 });
     const Once = signedType(3, bcs.struct('Once', { nonce: bcs.byteVector(), payload: inner, last: u8 }));
     const tx = new Transaction();
@@ -102,7 +102,7 @@ describe('signedArguments', () => {
     expect(pure(tx, fields.last)).toEqual(new Uint8Array([9]));
   });
 
-  test('passes options, vectors, enums and transformed types whole, whatever they contain', () => {
+  test('passes options, vectors, enums and transformed types as a whole, with any content', () => {
     const point = bcs.struct('Point', { x: u64, y: u64 });
     const Color = bcs.enum('Color', { Red: null, Rgb: bcs.struct('Rgb', { r: u8, g: u8, b: u8 }) });
     const swapped = point.transform({
@@ -134,7 +134,7 @@ describe('signedArguments', () => {
     expect(readBytes(tx, made)).toEqual(whole);
   });
 
-  test('all fields together are the bytes that were signed', () => {
+  test('all fields together are the signed bytes', () => {
     const pair = bcs.struct('Pair', { left: text, right: bcs.option(u64) });
     const Any = signedType(0, bcs.struct('Any', { a: bcs.byteVector(), b: pair, c: bcs.vector(u8), d: u64 }));
     const value = fc.record({

@@ -52,7 +52,7 @@ function onChainType(type: string): OnChainType {
   return type === 'String' ? STRING : datatype(`${PACKAGE}::app::${type}`);
 }
 
-/** The struct that Move has for a signed type. */
+/** Returns the struct that Move has for a signed type. */
 function published({ name, fields }: SchemaStruct): OnChainStruct {
   return {
     name,
@@ -76,7 +76,7 @@ const WEATHER = toSchemaType(WeatherResponse);
 const [location, temperature] = published(WEATHER).fields;
 if (location === undefined || temperature === undefined) throw new Error('no fields');
 
-test('what gRPC gives is accepted as it is', () => {
+test('the structs that gRPC returns are accepted unchanged', () => {
   const descriptor: GrpcTypes.DatatypeDescriptor = {
     name: 'WeatherResponse',
     abilities: [],
@@ -95,7 +95,7 @@ test('what gRPC gives is accepted as it is', () => {
   expect(structDifference(WEATHER, descriptor)).toBeUndefined();
 });
 
-test('a struct of the same fields is equal, whatever its types', () => {
+test('a struct with the same fields is equal, with any types', () => {
   fc.assert(
     fc.property(randomMessages, ({ signed }) => {
       const type = toSchemaType(signed);
@@ -108,7 +108,7 @@ test('a struct of the same fields is equal, whatever its types', () => {
   );
 });
 
-test('with any change to a field, at any depth, it differs', () => {
+test('a struct with any change to a field, at any depth, differs', () => {
   const changes = fc.record({
     which: fc.nat(),
     kind: fc.constantFrom('name', 'type', 'missing', 'more', 'order'),
@@ -158,7 +158,7 @@ function change(struct: OnChainStruct, which: number, kind: string): OnChainStru
   }
 }
 
-describe('says what differs', () => {
+describe('names the difference:', () => {
   const weather = published(WEATHER);
   test.each<[string, OnChainStruct, string]>([
     [
@@ -207,7 +207,7 @@ test('an ID is an address to BCS', () => {
   expect(structDifference(type, struct)).toBeUndefined();
 });
 
-test('a hostile answer of a node ends, and its texts do not get through', () => {
+test('a hostile answer of a node ends, and its texts are not repeated', () => {
   const endless: { type: number; typeParameterInstantiation: OnChainType[] } = {
     type: Type.VECTOR,
     typeParameterInstantiation: [],

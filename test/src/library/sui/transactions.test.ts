@@ -42,7 +42,8 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 /**
- * The calls of a transaction; each argument as the id of its object, its bytes or the call that returns it.
+ * Returns the calls of a transaction. Each argument is the id of its object, its bytes, or the call that
+ * returns it.
  */
 async function buildCalls(build: (tx: Transaction) => void) {
   const tx = new Transaction();
@@ -254,7 +255,7 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
-  test('beginRotation, finishRotation: neither goes without the other', async () => {
+  test('beginRotation, finishRotation: each needs the other', async () => {
     const attestation = await fetchAttestation();
     const admin = { ...common, configId, capId };
     const calls = await buildCalls((tx) => {
@@ -277,7 +278,7 @@ describe('the builders for move/enclave', () => {
     await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
   });
 
-  test('beginOverlap, endOverlap: two versions are accepted until the time given, or at once no longer', async () => {
+  test('beginOverlap, endOverlap: two versions are accepted until the given time, or end at once', async () => {
     const admin = { ...common, configId: await fixture.config(capId), capId };
     const read = () => sui.readConfig(client, admin.configId);
     const { image: before } = await read();
@@ -332,7 +333,7 @@ describe('the builders for move/enclave', () => {
     expect(await read()).toMatchObject({ image: before, configVersion: 3n, overlap: null });
   });
 
-  test('a source comes with the registers, and goes with the next ones that have none', async () => {
+  test('a source is set with the registers, and removed with the next registers that have none', async () => {
     const text = (value: string) => bcs.string().serialize(value).toBytes();
     const digest = (hex: string) => byteVector.serialize(Buffer.from(hex, 'hex')).toBytes();
     const fields = [

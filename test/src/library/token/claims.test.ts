@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { isProvable } from '../../../../src/library/token/claims.ts';
 
 test.each([
-  // 165 characters of the circuit without `"iss":`, two quotes and a comma.
+  // The circuit has 165 characters for it, of which `"iss":`, two quotes and a comma take some.
   ['issuer', 156],
-  // 145 characters of the circuit without two quotes.
+  // The circuit has 145 characters for it, of which two quotes take some.
   ['clientId', 143],
 ] as const)('the %s that a proof can contain has at most %i characters', (name, most) => {
   expect(isProvable[name]('a'.repeat(most))).toBe(true);

@@ -1,5 +1,5 @@
 /**
- * Tests of the modules that a page loads with the entries of the wallet, later chunks included, and that
+ * Modules that a page loads with the entries of the wallet, including later chunks, and that the bundles of
  * other entries don't grow.
  */
 import { fileURLToPath } from 'node:url';
@@ -35,7 +35,7 @@ test('the redirect page loads a kilobyte: neither the wallet nor zkLogin', async
   expect(size).toBeLessThan(1500);
 });
 
-test('the wallet adds 20 KB to zkLogin, needs nothing of Node, and no program of the standard', async () => {
+test('the wallet adds 20 KB to zkLogin, and needs neither a module of Node nor the program of the standard', async () => {
   const [wallet, zklogin] = [await createBundle('wallet/index.ts'), await createBundle('zklogin/index.ts')];
   expect(wallet.foreign).toEqual([]);
   expect(wallet.size - zklogin.size).toBeLessThan(20_000);

@@ -1,4 +1,4 @@
-/** Tests of when the next question is asked, by a clock of the test. */
+/** The time at which the next question is asked, on the test's own clock. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { oneAtATime } from '../../../../src/library/wallet/confirm.ts';
@@ -12,7 +12,7 @@ const question = (wallet: string): ConfirmRequest => ({
   message: new Uint8Array(),
 });
 
-/** Questions that the test answers, and pauses that it ends. */
+/** Sets up questions that the test answers, and pauses that it ends. */
 function setUp() {
   const questions: string[] = [];
   const answers: ((answer: boolean) => void)[] = [];
@@ -52,7 +52,7 @@ test.each([true, false])('after the answer %s, the next question waits half a se
   expect((await outcomes).map((outcome) => outcome.status)).toEqual([status, status, status]);
 });
 
-test('a question that comes while nobody waits is held back too', async () => {
+test('a question that comes when no other waits is held back too', async () => {
   const { confirmed, asked: questions, answer, endPause } = setUp();
   const first = confirmed(question('a'));
   await turn();
@@ -67,7 +67,7 @@ test('a question that comes while nobody waits is held back too', async () => {
   await second;
 });
 
-test('a question that was given up before it was asked delays nobody', async () => {
+test('a question that was cancelled before it was asked delays no other', async () => {
   const { confirmed, asked: questions, pauses, answer } = setUp();
   const left = confirmed(question('a'), AbortSignal.abort(new Error('left')));
   await expect(left).rejects.toThrow('left');

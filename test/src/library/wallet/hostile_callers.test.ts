@@ -1,6 +1,5 @@
 /**
- * Callers whose values answer differently each time that they are read: what is signed is what the user was
- * shown.
+ * Callers whose values differ each time that they are read. The wallet signs exactly what it showed the user.
  */
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
@@ -20,7 +19,7 @@ function inTurns<Value>(...values: Value[]): () => Value {
   return () => (values.length > 1 ? values.shift() : values[0]) as Value;
 }
 
-/** Holds the hostile message. Its first copy is itself, and those after it are of the honest message. */
+/** Contains the hostile message. Its first copy is itself; later copies are of the honest message. */
 class TwoFaced extends Uint8Array {
   readonly #copy: () => Uint8Array = inTurns<Uint8Array>(this as never, Uint8Array.from(HONEST));
   override slice(): never {
@@ -37,7 +36,7 @@ class TwoFaced extends Uint8Array {
   }
 }
 
-/** The messages as they were shown, copied by a means that no class can override. */
+/** Returns the messages that were shown, copied in a way that no class can override. */
 function shownBy(requests: readonly ConfirmRequest[]): string[] {
   return requests.map((request) =>
     toBase64(new Uint8Array(request.kind === 'message' ? request.message : request.bytes)),
@@ -121,7 +120,7 @@ describe('a message', () => {
 describe('an account, chain or wallet', () => {
   const otherAddress = `0x${'2'.repeat(64)}`;
 
-  /** The account of the wallet when it is compared, and another when it is shown. */
+  /** Returns the wallet's account when it is compared, and another account when it is shown. */
   function changing(account: WalletAccount): WalletAccount {
     const address = inTurns(account.address, otherAddress);
     return Object.create(account, { address: { get: address } });
@@ -135,7 +134,7 @@ describe('an account, chain or wallet', () => {
     expect(requests.map(({ address }) => address)).toEqual(Array(3).fill(account.address));
   });
 
-  test('is read once: an input that answers with another account is refused, or shown as it is', async () => {
+  test('is read once: an input that returns another account is refused, or shown unchanged', async () => {
     const { account, sign, asked: requests } = await connected();
     const stranger = { ...account, publicKey: account.publicKey, address: otherAddress };
     const input = { transaction: something(), chain: CHAIN } as const;

@@ -1,4 +1,4 @@
-/** From the click to the account: windows, redirects, and pages that would interfere. */
+/** From the click to the account: windows, redirects, and pages that interfere. */
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import {
@@ -49,7 +49,7 @@ async function sent(): Promise<URL> {
   });
 }
 
-/** A wallet whose user has logged in. */
+/** Registers a wallet whose user has logged in. */
 async function loggedIn(options: Given = {}) {
   const registered = register(options);
   const connected = connect(registered.wallet);
@@ -103,7 +103,7 @@ describe('a login in a window', () => {
     expect(page.current.left).toEqual([]);
   });
 
-  test('that a second one supersedes rejects, and its answer has no effect', async () => {
+  test('rejects when a second login supersedes it, and its answer has no effect', async () => {
     const { wallet } = register();
     const first = connect(wallet);
     first.catch(() => {});
@@ -132,7 +132,7 @@ describe('a login in a window', () => {
     expect(keys()).toEqual([]);
   });
 
-  test('rejects when the node does not say the epoch, and closes the window', async () => {
+  test('rejects when the node does not return the epoch, and closes the window', async () => {
     const node = new FakeNode();
     node.isDown = true;
     const { wallet } = register({ client: node.client });
@@ -185,7 +185,7 @@ describe('a login window that looks closed', () => {
     page.current.latest.closed = true;
     page.current.document.focused = false;
     await pass(9 * 60_000);
-    // A glance at this page is not enough.
+    // A short focus of this page is not enough.
     page.current.document.focused = true;
     await pass(1000);
     page.current.document.focused = false;
@@ -297,7 +297,7 @@ describe('a login whose window the browser blocks', () => {
   const POINTER = 'sui-enclave/wallet/redirect';
   const ANSWER = 'sui-enclave/wallet/answer';
 
-  /** Leaves for the provider; the page is gone then. @returns the URL of the provider */
+  /** Goes to the provider, which ends the page. @returns the URL of the provider */
   async function leave(): Promise<URL> {
     page.current.blocksWindows = true;
     const { wallet } = register();
@@ -305,7 +305,7 @@ describe('a login whose window the browser blocks', () => {
     return await vi.waitFor(() => new URL(page.current.left[0] ?? ''));
   }
 
-  /** The page as it is loaded again: only the session storage is the same. */
+  /** Loads the page again, with the same session storage, but nothing else of the earlier page. */
   function load(options: Given = {}) {
     const { stored } = page.current;
     page.current = new (Object.getPrototypeOf(page.current).constructor)();
@@ -335,7 +335,7 @@ describe('a login whose window the browser blocks', () => {
     expect(everythingStored()).not.toMatch(/eyJ\w+\.eyJ/);
   });
 
-  test('is waited for by a silent connect too', async () => {
+  test('makes a silent connect wait too', async () => {
     bringBack(createRedirect(await leave()));
     expect(await connectSilently(load().wallet)).toEqual([ADDRESS]);
   });
@@ -358,7 +358,7 @@ describe('a login whose window the browser blocks', () => {
     expect(page.current.stored.has(ANSWER)).toBe(true);
   });
 
-  test('is refused in the place of an answer that nobody asked for', async () => {
+  test('is refused in place of an unsolicited answer', async () => {
     const url = await leave();
     page.current.stored.clear();
     const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
@@ -387,7 +387,7 @@ describe('a login whose window the browser blocks', () => {
     expect(keys()).toEqual([]);
   });
 
-  test('rejects with a storage that the page loses', async () => {
+  test('rejects if the page loses its storage', async () => {
     page.current.blocksWindows = true;
     const { wallet } = register({ storage: createMemoryStore() });
     const blocked = await connect(wallet).catch((error) => error);
@@ -397,7 +397,7 @@ describe('a login whose window the browser blocks', () => {
 });
 
 describe('salt and proof', () => {
-  test('are asked with a signal that a later connect ends', async () => {
+  test('are requested with a signal that a later connect ends', async () => {
     let signal: AbortSignal | undefined;
     let answers = false;
     const { wallet } = register({
@@ -415,7 +415,7 @@ describe('salt and proof', () => {
     const second = connect(wallet);
     expect(signal?.aborted).toBe(true);
     await expect(first).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
-    // The first one's token is used: no second window.
+    // The first login's token is used, so no second window opens.
     expect((await second).accounts).toHaveLength(1);
     expect(page.current.opened).toHaveLength(1);
   });
@@ -439,7 +439,7 @@ describe('salt and proof', () => {
     return { ...registered, attempts, node };
   }
 
-  test('that could not be had are asked for again by the next connect, without a new login', async () => {
+  test('that a service did not return are requested again by the next connect, without a new login', async () => {
     const { wallet, attempts } = await failing(new TypeError('fetch failed'));
     attempts.fails = false;
     expect((await connect(wallet)).accounts).toHaveLength(1);
@@ -452,7 +452,7 @@ describe('salt and proof', () => {
     expect(keys()).toEqual([]);
   });
 
-  test('of a login that has become too old are not asked for: a new login begins', async () => {
+  test('of a login that has become too old are not requested: a new login begins', async () => {
     const { wallet, attempts, node } = await failing(new TypeError('fetch failed'));
     attempts.fails = false;
     node.epoch = 103;
@@ -462,7 +462,7 @@ describe('salt and proof', () => {
     await connected;
   });
 
-  test('of a token that has expired are not asked for: a new login begins within the click', async () => {
+  test('of a token that has expired are not requested: a new login begins within the click', async () => {
     const { wallet, attempts } = await failing(new TypeError('fetch failed'));
     attempts.fails = false;
     const later = Date.now() + 3_700_000;
@@ -488,7 +488,7 @@ describe('salt and proof', () => {
     expect(keys()).toHaveLength(left);
   });
 
-  test('of another token end the login', async () => {
+  test('for another token end the login', async () => {
     const { wallet } = register({ prover: async () => POINTS });
     const connected = connect(wallet);
     connected.catch(() => {});
@@ -520,7 +520,7 @@ describe('when the page is loaded again', () => {
     expect(page.current.opened).toHaveLength(1);
   });
 
-  test('an expired one gives none, and connect logs in', async () => {
+  test('an expired session gives no account, and connect logs in', async () => {
     const node = new FakeNode();
     const { unregister } = await loggedIn({ client: node.client });
     unregister();
@@ -541,7 +541,7 @@ describe('when the page is loaded again', () => {
     expect(await connectSilently(register({ client: node.client }).wallet)).toEqual([ADDRESS]);
   });
 
-  test('what is not a session of this library is not an account, and connect says so once', async () => {
+  test('a stored text that is not a session gives no account, and connect reports that once', async () => {
     const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
     page.current.stored.set(`${id}/sui-enclave/zklogin/session`, '{');
     const { wallet } = register();
@@ -557,13 +557,13 @@ describe('two providers', () => {
   const TWITCH = { provider: PROVIDERS.twitch, clientId: 'twitch-client' };
   const twitchClaims = { iss: PROVIDERS.twitch.issuer };
 
-  test('have a wallet, a session and an end each', async () => {
+  test('each have a wallet and a session, which end separately', async () => {
     const both = { providers: [GOOGLE, TWITCH] };
     const { wallets, unregister } = register(both);
     const [google, twitch] = wallets;
     if (!google || !twitch) throw new Error('a wallet is missing');
     expect(wallets.map(({ name }) => name)).toEqual(['Google (this app only)', 'Twitch (this app only)']);
-    // Both at once: one login doesn't disturb the other.
+    // Both logins run at once, and neither disturbs the other.
     const first = connect(google);
     const urlOfGoogle = await sent();
     const second = connect(twitch);

@@ -6,11 +6,11 @@ import { beforeEach, vi } from 'vitest';
 
 export const ORIGIN = 'https://dapp.example';
 
-/** A login window as the page that opened it sees it. */
+/** A login window, as seen by the page that opened it. */
 export class OpenedWindow {
   closed = false;
   opener: unknown = 'the page';
-  /** URLs to which it was sent, and whether it could still reach the page that opened it. */
+  /** URLs to which it was sent, and its opener at that time. */
   readonly sentTo: { readonly url: URL; readonly opener: unknown }[] = [];
   readonly location = {
     replace: (url: string) => {
@@ -25,7 +25,7 @@ export class OpenedWindow {
 class FakeDocument extends EventTarget {
   visibilityState = 'visible';
   focused = true;
-  /** Text of the page, if any. */
+  /** Text of the page, empty at first. */
   text = '';
   readonly body = {
     replaceChildren: (line: { textContent: string }) => {
@@ -46,7 +46,7 @@ export class FakePage {
   readonly document = new FakeDocument();
   /** URLs to which the page went, in order. */
   readonly left: string[] = [];
-  /** URLs in the address bar, the last at the end. */
+  /** URLs in the address bar, the latest last. */
   readonly addresses = [`${ORIGIN}/app?tab=1#part`];
   readonly window = Object.assign(new EventTarget(), {
     open: () => this.#open(),
@@ -112,7 +112,7 @@ export class FakePage {
   }
 }
 
-/** A page for each test of the file. */
+/** Gives each test of the file a page of its own. */
 export function usePage(): { current: FakePage } {
   const page = { current: new FakePage() };
   beforeEach(({ onTestFinished }) => {

@@ -1,4 +1,4 @@
-/** Tests of the page at redirectUri with the provider's answer. */
+/** The page at redirectUri, which receives the provider's answer. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { channelName } from '../../../../src/library/wallet/handover.ts';
 import { answerLogin } from '../../../../src/library/wallet/redirect.ts';
@@ -11,13 +11,13 @@ const ANSWER = 'sui-enclave/wallet/answer';
 
 afterEach(() => void vi.useRealTimers());
 
-/** The provider sends the user to the page. */
+/** Opens the page as a provider does that sends the user there. */
 function arrive(back = `/back#state=${STATE}&id_token=secret`): string {
   page.current.addresses.push(`${ORIGIN}${back}`);
   return `${ORIGIN}${back}`;
 }
 
-/** The page that began the login. @returns what arrived there */
+/** Listens like the page that began the login. @returns the received messages */
 function waiting(reply: unknown = { kind: 'taken' }) {
   const arrived: unknown[] = [];
   const channel = new BroadcastChannel(channelName(STATE));
@@ -91,7 +91,7 @@ describe('in a window of its own', () => {
     void done;
   });
 
-  test('lets the page say it in its own way', async () => {
+  test('lets the page show this in its own way', async () => {
     const said: string[] = [];
     arrive('/back');
     await answerLogin(undefined, (text) => said.push(text));
@@ -112,7 +112,7 @@ test.each(['/back', '/back#id_token=x', `/back?state=1#state=${STATE}`, `/back#s
   },
 );
 
-describe('in the tab of the page that began', () => {
+describe('in the tab of the page that began the login', () => {
   test('keeps the answer for its wallet, and goes back', async () => {
     pointTo();
     const answer = arrive();

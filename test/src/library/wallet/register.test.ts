@@ -1,4 +1,4 @@
-/** Tests of the registration of wallets in a dapp's list, and of refused options. */
+/** The registration of wallets in a dapp's list, and refused options. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { getWallets, isWalletWithRequiredFeatureSet } from '@mysten/wallet-standard';
 import { describe, expect, test, vi } from 'vitest';
@@ -11,7 +11,7 @@ import { connect, FakeNode, type Given, GOOGLE, register, registerAs } from './s
 const page = usePage();
 
 describe('the Wallet Standard', () => {
-  /** A list as each copy of the standard's package keeps one. */
+  /** Keeps a list of wallets, as each copy of the standard's package does. */
   function listIn(window: EventTarget) {
     const list = new Set<unknown>();
     const api = {
@@ -29,7 +29,7 @@ describe('the Wallet Standard', () => {
     return list;
   }
 
-  test('lists the wallets in every list, whether it was there before or comes later', () => {
+  test('adds the wallets to every list, both earlier and later ones', () => {
     const before = listIn(page.current.window);
     const { wallets, unregister } = register({
       providers: [GOOGLE, { provider: PROVIDERS.twitch, clientId: 'x' }],
@@ -47,16 +47,16 @@ describe('the Wallet Standard', () => {
     const second = register({ providers: [GOOGLE] });
     const third = register({ providers: [{ ...GOOGLE, clientId: 'another' }] });
     expect([...list]).toEqual([first.wallets[1], second.wallet, third.wallet]);
-    // Replaced already: what has taken its place stays.
+    // The first wallet is already replaced. Its successor stays.
     first.unregister();
     expect([...list]).toEqual([second.wallet, third.wallet]);
     second.unregister();
     expect([...list]).toEqual([third.wallet]);
   });
 
-  test('lists them in its own package, and finds every feature that it requires', () => {
+  test('lists the wallets in its own package, and finds every feature that it requires', () => {
     const { wallets, unregister } = register();
-    // The package's first call listens on this page's window.
+    // The package's first call adds a listener to this page's window.
     const registeredWallets = getWallets().get();
     if (registeredWallets.length > 0) expect(registeredWallets).toEqual(wallets);
     for (const wallet of wallets) expect(isWalletWithRequiredFeatureSet(wallet)).toBe(true);
@@ -64,7 +64,7 @@ describe('the Wallet Standard', () => {
   });
 });
 
-test('a wallet says whose it is, that its address is for this app only, and for which chain', () => {
+test('a wallet names its provider and its chain, and says that its address is for this app only', () => {
   const icon = 'data:image/png;base64,AAAA';
   const { wallets } = register({
     providers: [GOOGLE, { provider: PROVIDERS.twitch, clientId: 'x', name: 'Games', icon }],
@@ -79,13 +79,13 @@ test('a wallet says whose it is, that its address is for this app only, and for 
   expect(wallets[1]?.icon).toBe(icon);
 });
 
-test('an option is read once: what was checked is what is used', async () => {
+test('an option is read once, and the checked value is used', async () => {
   const redirectUris = [`${ORIGIN}/back`, 'https://attacker.example/back'];
   const clientIds = [CLIENT_ID, 'another'];
   const changing = (values: string[]) => ({ get: () => values.shift(), enumerable: true });
   const item = Object.defineProperty({ ...GOOGLE }, 'clientId', changing(clientIds));
   const registerOptions = Object.defineProperty({ providers: [item] }, 'redirectUri', changing(redirectUris));
-  // Not spread: a spread would read it here.
+  // A spread would read the getter here, so the prototype is set instead.
   const { wallet } = registerAs((options) => Object.setPrototypeOf(registerOptions, options));
   connect(wallet).catch(() => {});
   const { url } = await vi.waitFor(() => page.current.latest.sentTo[0] ?? Promise.reject(new Error('blank')));
@@ -139,14 +139,14 @@ describe('registerZkLoginWallet refuses', () => {
     );
   });
 
-  test('to be called in a frame of another page', () => {
+  test('a call in a frame of another page', () => {
     page.current.window.top = {};
     expect(() => register()).toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: expect.stringMatching(/frame/) }),
     );
   });
 
-  test('to be called without options, or outside of a page', () => {
+  test('a call without options, or outside of a page', () => {
     expect(() => registerZkLoginWallet(undefined as never)).toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_OPTION' }),
     );
@@ -154,7 +154,7 @@ describe('registerZkLoginWallet refuses', () => {
     expect(() => registerZkLoginWallet({} as never)).toThrow(/in a page/);
   });
 
-  test('none of these', () => {
+  test('none of the valid options', () => {
     const devnetOnly = { client: on('devnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] };
     for (const registerOptions of [devnetOnly, { sponsor: new Ed25519Keypair() }, { validEpochs: 30 }]) {
       expect(() => register(registerOptions)).not.toThrow();

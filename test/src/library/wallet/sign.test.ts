@@ -1,4 +1,4 @@
-/** Signatures of a connected wallet, against a node that checks all of them but the proof. */
+/** Signatures of a connected wallet, against a node that checks everything in them except the proof. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { parseTransactionEffectsBcs } from '@mysten/sui/client';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
@@ -71,7 +71,7 @@ describe('signTransaction', () => {
     expect(bytes).toBe(built);
   });
 
-  test('is not fooled by a confirm that changes what it was given', async () => {
+  test('is not fooled by a confirm that changes its arguments', async () => {
     const { account, sign } = await connected({
       confirm: async (request: ConfirmRequest) => {
         if (request.kind === 'transaction') request.bytes.fill(0);
@@ -82,7 +82,7 @@ describe('signTransaction', () => {
     expect(Transaction.from(bytes).getData().sender).toBe(account.address);
   });
 
-  test('refuses another account, chain or sender, and what is not a transaction, before it asks', async () => {
+  test('refuses another account, chain or sender, and a value that is not a transaction, before it asks', async () => {
     const { account, sign, asked: requests } = await connected();
     const transaction = something();
     const otherAccount: WalletAccount = {
@@ -110,7 +110,7 @@ describe('signTransaction', () => {
     await expect(sign({ transaction, account, chain: CHAIN })).resolves.toBeDefined();
   });
 
-  test('passes on what the dapp throws while it makes the transaction', async () => {
+  test('passes on an error that the dapp throws while it makes the transaction', async () => {
     const { account, sign } = await connected();
     const error = new Error('of the dapp');
     const transaction = { toJSON: () => Promise.reject(error) };
@@ -125,7 +125,7 @@ describe('signAndExecuteTransaction', () => {
     expect(node.ledger.executed).toContain(result.digest);
     expect(requests).toMatchObject([{ kind: 'transaction', bytes: fromBase64(result.bytes) }]);
     expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(result.bytes))).toBe(result.digest);
-    // As dapp-kit reads them.
+    // dapp-kit reads the effects in this way.
     const effects = parseTransactionEffectsBcs(fromBase64(result.effects));
     expect(effects).toMatchObject({ transactionDigest: result.digest, status: { success: true } });
     const [created] = effects.changedObjects.filter(({ idOperation }) => idOperation === 'Created');
@@ -134,7 +134,7 @@ describe('signAndExecuteTransaction', () => {
     await node.verify(fromBase64(result.bytes), result.signature, account.address);
   });
 
-  test('shows what a sponsor has completed, and lets it pay', async () => {
+  test('shows the transaction that a sponsor has completed, and lets the sponsor pay', async () => {
     const { account, execute, asked: requests } = await connected({ sponsor: SPONSOR });
     const { digest, signature } = await execute({ transaction: nothing(), account, chain: CHAIN });
     expect(node.ledger.executed).toContain(digest);
@@ -176,7 +176,7 @@ describe('signAndExecuteTransaction', () => {
 });
 
 describe('signPersonalMessage', () => {
-  test('signs exactly the message that the user was shown, whatever the caller does to its bytes', async () => {
+  test('signs exactly the message that the user was shown, even if the caller changes its bytes', async () => {
     const message = new TextEncoder().encode('hello');
     const {
       account,
@@ -200,7 +200,7 @@ describe('signPersonalMessage', () => {
     await node.verify(hello, signature, account.address, 'PersonalMessage');
   });
 
-  test('refuses what is not a message', async () => {
+  test('refuses a value that is not a message', async () => {
     const { account, signMessage } = await connected();
     await expect(signMessage({ message: 'hello' as never, account })).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
@@ -227,7 +227,7 @@ describe('confirm', () => {
     await expect(signed).rejects.toMatchObject({ code: 'ZKLOGIN_NOT_CONFIRMED' });
   });
 
-  /** Dialogs that the test answers. */
+  /** Makes dialogs that the test answers. */
   function dialogs() {
     const open: ((answer: boolean) => void)[] = [];
     const confirm = () => new Promise<boolean>((resolve) => open.push(resolve));
@@ -235,9 +235,9 @@ describe('confirm', () => {
     return { open, confirm, shown };
   }
 
-  test('is called for one signature at a time, in their order, and not by the click that answered the last', async () => {
+  test('is called for one signature at a time, in their order, and not by the click that answered the last question', async () => {
     const { open, confirm, shown } = dialogs();
-    // Its answers are there in the same turn.
+    // This node's answers arrive in the same turn.
     const { account, signMessage } = await connected({ confirm, client: new FakeNode().client });
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -285,7 +285,7 @@ describe('confirm', () => {
 });
 
 describe('a signal that is aborted', () => {
-  test('ends the call before anything is asked', async () => {
+  test('ends the call before the user is asked', async () => {
     const { account, sign, execute, asked: requests } = await connected();
     const toJSON = vi.fn(something().toJSON);
     const signal = AbortSignal.abort(new Error('left'));
@@ -298,7 +298,7 @@ describe('a signal that is aborted', () => {
 });
 
 describe('a session that has expired', () => {
-  test('rejects every signature without a question, and takes the account away', async () => {
+  test('refuses every signature without a question, and removes the account', async () => {
     const { account, wallet, sign, execute, signMessage, asked: requests, changes } = await connected();
     node.epoch = 103n;
     const expired = { code: 'ZKLOGIN_EXPIRED' };

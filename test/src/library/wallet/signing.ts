@@ -1,4 +1,4 @@
-/** Connected wallets whose signatures a node checks, all but the proof. */
+/** Connected wallets, whose signatures a node checks except for the proof. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -16,7 +16,7 @@ export let node: LoopbackNode;
 export let client: SuiGrpcClient;
 export let page: ReturnType<typeof usePage>;
 
-/** A node and pages for the tests of the file. */
+/** Gives each test of the file a node and a page. */
 export function useSigning(): void {
   page = usePage();
   beforeAll(async () => {
@@ -35,7 +35,7 @@ export function useSigning(): void {
   });
 }
 
-/** A connected wallet, whose address has SUI. */
+/** Connects a wallet, whose address has SUI. */
 export async function connected(options: Given = {}) {
   const registered = register({ client, ...options });
   const { wallet } = registered;
@@ -57,7 +57,7 @@ export async function connected(options: Given = {}) {
   };
 }
 
-/** As dapp-kit gives it. */
+/** Wraps a transaction as dapp-kit does. */
 export const asInput = (transaction: Transaction) => ({ toJSON: async () => await transaction.toJSON() });
 export const something = (sender?: string) => {
   const transaction = new Transaction();

@@ -1,4 +1,4 @@
-/** Wallets, with services that answer at once, and a provider's answers. */
+/** Wallets with services that answer at once, and answers of a provider. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { onTestFinished } from 'vitest';
 import { channelName } from '../../../../src/library/wallet/handover.ts';
@@ -16,11 +16,11 @@ export const [{ partialInputs: POINTS }] = vector('proofs');
 export const GOOGLE = { provider: PROVIDERS.google, clientId: CLIENT_ID };
 export const SALT = '129390038577185583942388216820280642146';
 
-/** A node that knows the epoch only. */
+/** A node that knows only the epoch. */
 export class FakeNode {
   readonly network = 'localnet';
   epoch = 100;
-  /** Number of times it was asked. */
+  /** Number of requests for the epoch. */
   asked = 0;
   isDown = false;
   readonly core = {
@@ -36,7 +36,7 @@ export class FakeNode {
   }
 }
 
-/** A proof of another statement, with header and issuer of this token. */
+/** Makes a proof of another statement, with header and issuer of this token. */
 export async function createProof({ jwt }: ProofRequest): Promise<Proof> {
   const [headerBase64 = '', payload = ''] = jwt.split('.');
   const [claim = ''] = /"iss":"[^"]*"[,}]/.exec(Buffer.from(payload, 'base64url').toString()) ?? [];
@@ -48,9 +48,9 @@ export type Given = Partial<Omit<RegisterOptions, 'client'>> & { readonly client
 export interface Registered {
   readonly wallet: RegisteredWallet;
   readonly wallets: readonly RegisteredWallet[];
-  /** Questions to the user. */
+  /** Questions that the wallet asked the user. */
   readonly asked: ConfirmRequest[];
-  /** The addresses after each change. */
+  /** Addresses after each change. */
   readonly changes: string[][];
   unregister(): void;
 }
@@ -59,7 +59,7 @@ export function register(overrides: Given = {}): Registered {
   return registerAs((options) => ({ ...options, ...overrides }) as RegisterOptions);
 }
 
-/** @param change returns the options to register with */
+/** @param change returns the options of the registration */
 export function registerAs(change: (options: RegisterOptions) => RegisterOptions): Registered {
   const requests: ConfirmRequest[] = [];
   const changes: string[][] = [];
@@ -92,7 +92,7 @@ export const connectSilently = async (wallet: RegisteredWallet) => {
 };
 export const disconnect = (wallet: RegisteredWallet) => wallet.features['standard:disconnect'].disconnect();
 
-/** The redirect of a provider that logs the user in. @param sent the URL to which the user was sent */
+/** Makes the redirect of a provider that logs the user in. @param sent the URL to which the user was sent */
 export function createRedirect(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
   const readParameter = (name: string) => sent.searchParams.get(name) ?? '';
   const iat = Math.floor(Date.now() / 1000);
@@ -109,7 +109,7 @@ export function createRedirect(sent: URL, changed: Record<string, string> = {}, 
   return `${readParameter('redirect_uri')}#${parameters}`;
 }
 
-/** Posts to the channel of a login. @returns whether somebody acknowledged */
+/** Posts to the channel of a login. @returns whether a page acknowledged the message */
 export async function post(state: string, message: unknown, { within = 100 } = {}): Promise<boolean> {
   const channel = new BroadcastChannel(channelName(state));
   try {
@@ -127,7 +127,7 @@ export async function post(state: string, message: unknown, { within = 100 } = {
   }
 }
 
-/** Posts what the redirect page posts. @returns whether somebody acknowledged */
+/** Posts the message of the redirect page. @returns whether a page acknowledged it */
 export async function handOver(answer: string): Promise<boolean> {
   const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state') ?? '';
   return await post(state, { kind: 'answer', answer }, { within: 2000 });

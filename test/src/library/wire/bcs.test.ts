@@ -9,7 +9,7 @@ const wellFormed = fc.string({ unit: 'binary' });
 const anyU64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 
 describe('IntentMessage<WeatherResponse>', () => {
-  test('has the bytes of the vector that the tests of the Move contract use', () => {
+  test('has the bytes of the vector in the tests of the Move contract', () => {
     const bytes = WeatherResponse.message.serialize({
       intent: 0,
       timestamp_ms: 1744038900000n,

@@ -19,7 +19,7 @@ const bigBelow = (bits: number) => fc.bigInt({ min: 0n, max: 2n ** BigInt(bits) 
 const aString = fc.string({ unit: 'binary' });
 const anAddress = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((value) => `0x${toHex(value)}`);
 
-/** The name in Move, the type, the library's type with the same bytes, and values. */
+/** Types: the name in Move, the type, the type of @mysten/bcs with the same bytes, and values. */
 const TYPES = [
   ['bool', bool, bcs.bool(), fc.boolean()],
   ['u8', u8, bcs.u8(), fc.nat(2 ** 8 - 1)],
@@ -108,7 +108,7 @@ describe('a type of another library', () => {
     expect(() => vector(undefined as never)).toThrow(TypeError);
   });
 
-  test('nor is an Option of an Option possible, whose two values would be the same null', () => {
+  test('an Option of an Option is not possible, since null would stand for two of its values', () => {
     expect(() => option(option(u8))).toThrow(/^Option<Option<u8>> has two values/);
     expect(option(vector(option(u8))).move).toBe('Option<vector<Option<u8>>>');
   });

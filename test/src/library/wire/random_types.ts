@@ -1,4 +1,4 @@
-/** Signed types at random, each with values of it. */
+/** Random signed types, each with values. */
 import fc from 'fast-check';
 import type { MoveType } from '../../../../src/library/wire/bcs.ts';
 import { text, u8, u64 } from '../../../../src/library/wire/bcs.ts';
@@ -61,7 +61,7 @@ function createType(depth: number): fc.Arbitrary<Typed> {
   );
 }
 
-/** With names that are all different, as those of one Move module are. */
+/** Gives the types names that are all different, as in a Move module. */
 let structs = 0;
 
 function createStruct(
@@ -82,11 +82,11 @@ export interface RandomMessage {
   readonly signed: SignedType<unknown, unknown> & { readonly payload: Struct<Record<string, MoveType>> };
   readonly timestampMs: bigint;
   readonly payload: unknown;
-  /** The value in BCS. */
+  /** Encodes a value in BCS. */
   readonly bytes: Uint8Array;
 }
 
-/** A signed type, a value of it, and the bytes that are signed. */
+/** Generates a signed type, a value of it, and the bytes that are signed. */
 export const randomMessages: fc.Arbitrary<RandomMessage> = createStruct(3).chain(({ type, values }) =>
   fc
     .record({ intent: whole(8), timestampMs: unsigned(64), payload: values })

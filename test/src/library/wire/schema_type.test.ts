@@ -39,7 +39,7 @@ test('a width is the number of bytes of every value', () => {
     fc.property(randomMessages, ({ signed, bytes: message }) => {
       const { fields } = toSchemaType(signed);
       const width = widthOf(signed.payload.name, fields);
-      // The intent and the time have nine bytes.
+      // The intent and the time take nine bytes.
       if (width !== undefined) expect(message.length).toBe(9 + width);
     }),
   );

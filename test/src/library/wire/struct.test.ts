@@ -30,7 +30,7 @@ describe('a struct', () => {
     expect(Chart.fields[4]?.type.fields?.map(({ name }) => name)).toEqual(['low', 'high']);
   });
 
-  test('knows them for good', () => {
+  test('keeps them unchanged', () => {
     const fields = { a: u8 };
     const One = struct('One', fields);
     Object.assign(fields, { b: u8 });
@@ -93,7 +93,7 @@ describe('a struct is refused at its definition', () => {
     },
   );
 
-  // Numbers and __proto__ would change the order of the bytes, or vanish.
+  // Fields with numbers for names, or __proto__, would change the order of the bytes, or vanish.
   test.each(['', 'Cents', '1', '_cents', '__proto__', 'in cents', 'cents;', 'c'.repeat(129)])(
     'with a field of the name %j',
     (name) => {
@@ -103,11 +103,11 @@ describe('a struct is refused at its definition', () => {
     },
   );
 
-  test('without a field: in Move it would have one byte', () => {
+  test('without a field: in Move, such a struct has one byte', () => {
     expect(() => struct('Empty', {})).toThrow(/^Empty needs a field/);
   });
 
-  test('with a type that does not say what it is in Move, by the compiler too', () => {
+  test('with a type that does not name its type in Move, by the compiler too', () => {
     const message = /^Price\.cents must be of a type such as u64/;
     // @ts-expect-error a type of the library
     expect(() => struct('Price', { cents: bcs.u64() })).toThrow(message);

@@ -106,7 +106,7 @@ describe('only the session storage holds the key', () => {
     currentEpoch: 1,
   };
 
-  test('refuses local storage and any other that may be persistent, before a key is generated', () => {
+  test('refuses local storage, and any other persistent storage, before a key is generated', () => {
     const storage = new LocalStorage();
     for (const refused of [storage, { ...createMemoryStore(), persistent: true }, {}]) {
       expect(() => beginLogin({ ...options, storage: refused as never })).toThrow(
@@ -120,7 +120,7 @@ describe('only the session storage holds the key', () => {
     expect(() => beginLogin(options)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
   });
 
-  test('reports that a browser blocks the storage, or has none', () => {
+  test('reports that a browser blocks the storage, or does not have it', () => {
     const get = vi.fn<() => unknown>(() => {
       throw new DOMException('The operation is insecure.', 'SecurityError');
     });

@@ -1,4 +1,4 @@
-/** `sui-enclave/zklogin` is for pages: neither it nor its dependencies need anything of Node. */
+/** `sui-enclave/zklogin` is for pages: neither the entry nor its dependencies need a module of Node. */
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 const named = (name: string) => chunks.find(({ fileName }) => fileName === name);
 
-/** The modules that a page loads with a chunk. */
+/** Returns the modules that a page loads with a chunk. */
 function loadedWith(chunk: OutputChunk | undefined, seen = new Set<OutputChunk>()): string[] {
   if (chunk === undefined || seen.has(chunk)) return [];
   seen.add(chunk);
@@ -44,7 +44,7 @@ test('it bundles for a browser', () => {
   }
 });
 
-test('the client is in a chunk of its own, which a page loads for a sealed request only', () => {
+test('the client is in a chunk of its own, which a page loads only for a sealed request', () => {
   const isOfClient = (id: string) => /\/library\/(attestation|client|sealing)\//.test(id);
   const entry = chunks.find(({ isEntry }) => isEntry);
   expect(loadedWith(entry).some((id) => id.endsWith('/src/library/zklogin/services.ts'))).toBe(true);
@@ -53,7 +53,7 @@ test('the client is in a chunk of its own, which a page loads for a sealed reque
   expect(later.some((id) => id.endsWith('/src/library/client/client.ts'))).toBe(true);
 });
 
-test('a chunk that could not be loaded is named, and loaded by the next call', async () => {
+test('a chunk that could not be loaded is reported, and the next call loads it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-chunks-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');

@@ -1,4 +1,4 @@
-/** Answers of the provider, valid and invalid. */
+/** Valid and invalid answers of the provider. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -44,7 +44,7 @@ describe('the answer', () => {
   });
 
   test.each(['#', '?'] as const)(
-    'is read from %s alone, as in location.hash and location.search',
+    'is read from location.hash and location.search, in the part after %s',
     async (separator) => {
       const begun = begin();
       const id_token = createJwt(begun.claims);
@@ -117,7 +117,7 @@ describe('the answer', () => {
     await complete(begun);
   });
 
-  test('that refuses has the provider’s reason', async () => {
+  test('gives the provider’s reason if it is a refusal', async () => {
     const begun = begin();
     const refused = completeLogin(begun.back({ error: 'access_denied' }), { storage: begun.storage, now });
     await expect(refused).rejects.toMatchObject({
@@ -157,7 +157,7 @@ describe('the answer', () => {
     await expect(completeLogin(back(begun), { storage: begun.storage, now })).rejects.toThrow(failure(code));
   });
 
-  test('that names its issuer (RFC 9207) is accepted', async () => {
+  test('is accepted if it names its issuer (RFC 9207)', async () => {
     const begun = begin();
     const back = begun.back({ id_token: createJwt(begun.claims), iss: 'https://accounts.google.com' });
     await completeLogin(back, { storage: begun.storage, now });
@@ -262,7 +262,7 @@ describe('the token', () => {
 });
 
 describe('a code', () => {
-  /** A token URL on loopback. */
+  /** Starts a token URL on loopback. */
   type Answer = [status: number, body: unknown];
   async function tokenUrl(answer: (form: URLSearchParams) => Answer | Promise<Answer>) {
     const forms: URLSearchParams[] = [];
@@ -282,7 +282,7 @@ describe('a code', () => {
     return { forms, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token` };
   }
 
-  /** Globals that only a page has. */
+  /** Sets the globals that only a page has. */
   function becomePage(): void {
     Object.assign(globalThis, { document: {} });
     onTestFinished(() => {
@@ -453,7 +453,7 @@ describe('a login that is complete', () => {
     expect(() => login.token).toThrow(/another login was begun in the meantime/);
   });
 
-  test('can not exist without a session storage', async () => {
+  test('requires a session storage', async () => {
     const message = expect.stringMatching(/^no login is under way: .*give beginLogin a storage/);
     const none = { code: 'ZKLOGIN_NO_LOGIN', message };
     for (const back of [`${REDIRECT_URI}?code=c&state=s`, REDIRECT_URI, '']) {
@@ -463,7 +463,7 @@ describe('a login that is complete', () => {
     expect(() => resumeLogin()).toThrow(expect.objectContaining(none));
   });
 
-  test('does not exist before, nor when the storage holds something else', () => {
+  test('does not exist before that, nor if the storage contains another text', () => {
     const { storage } = begin();
     expect(() => resumeLogin({ storage })).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     storage.set('sui-enclave/zklogin/login', '{hunter2');

@@ -1,4 +1,4 @@
-/** Callers and sponsors whose values answer differently each time that they are read. */
+/** Callers and sponsors whose values differ each time that they are read. */
 import { Signer } from '@mysten/sui/cryptography';
 import type { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -11,7 +11,7 @@ import { address, open, setUp, spending, sponsored, transaction } from './open_s
 const STRANGER = `0x${'2'.repeat(64)}`;
 
 describe('bytes to sign', () => {
-  test('that change meanwhile are signed, and returned, as they were passed', async () => {
+  test('that change meanwhile are signed and returned in their original form', async () => {
     const { session } = open();
     const [bytes, hostile] = [await transaction(), await transaction(STRANGER)];
     const before = toBase64(bytes);
@@ -20,7 +20,7 @@ describe('bytes to sign', () => {
     expect((await signed).bytes).toBe(before);
   });
 
-  test('whose class shows another buffer have their sender checked', async () => {
+  test('whose class shows another buffer still have their real sender checked', async () => {
     const { session } = open();
     const honest = await transaction();
     class TwoFaced extends Uint8Array {
@@ -32,7 +32,7 @@ describe('bytes to sign', () => {
     await expect(session.signTransaction(hostile)).rejects.toMatchObject({ code: 'ZKLOGIN_SENDER' });
   });
 
-  test('of a message that changes meanwhile are returned as they were signed', async () => {
+  test('of a message that changes meanwhile are returned in the form that was signed', async () => {
     const { client, session } = await setUp(8n);
     const message = new TextEncoder().encode('hello');
     const signed = session.signPersonalMessage(message);
@@ -55,7 +55,7 @@ describe('bytes to sign', () => {
 });
 
 describe('a transaction', () => {
-  test('whose class builds bytes that lie is signed as it was approved', async () => {
+  test('whose class builds other bytes each time is signed in the approved form', async () => {
     const { client, session } = await setUp(8n);
     class Lying extends Transaction {
       override async build(options?: Parameters<Transaction['build']>[0]) {
@@ -73,7 +73,7 @@ describe('a transaction', () => {
     expect(digest).toBe(await Transaction.from(approved[0] ?? '').getDigest());
   });
 
-  test('that is changed while it is being approved is executed as it was approved', async () => {
+  test('that is changed during the approval is executed in the approved form', async () => {
     const { node, client, session } = await setUp(8n);
     const tx = new Transaction();
     const approve = async () => void tx.transferObjects([tx.gas], STRANGER);
@@ -83,7 +83,7 @@ describe('a transaction', () => {
 });
 
 describe('a sponsor', () => {
-  test('can not change what its answer is compared with', async () => {
+  test('can not change the transaction that its answer is compared with', async () => {
     const { node, client, session } = await sponsored();
     const hostile = await spending();
     const tx = Transaction.from(hostile);
@@ -92,7 +92,7 @@ describe('a sponsor', () => {
       kind.set(otherKind);
       return { transaction: hostile, signature: 'x' };
     };
-    // A kind of the same length as the hostile one.
+    // The honest kind has the same length as the hostile one.
     const honest = new Transaction();
     honest.transferObjects([honest.gas], address);
     await expect(session.execute(honest, client, { sponsor })).rejects.toMatchObject({
@@ -101,7 +101,7 @@ describe('a sponsor', () => {
     expect(node.calls).not.toContain('ExecuteTransaction');
   });
 
-  test('whose answer changes after it was checked gets the checked bytes signed', async () => {
+  test('gets the checked bytes signed even if it changes its answer after the check', async () => {
     const { node, client, session, service } = await sponsored();
     const hostile = await spending();
     const sponsor = async (request: SponsorRequest): Promise<SponsoredTransaction> => {
@@ -109,7 +109,7 @@ describe('a sponsor', () => {
       let reads = 0;
       return {
         signature,
-        // Its type, its form and its copy are each read.
+        // The wallet reads the answer's type, its form and its copy.
         get transaction() {
           reads += 1;
           return reads < 3 ? honest : hostile;
@@ -123,7 +123,7 @@ describe('a sponsor', () => {
     expect(node.calls).toContain('ExecuteTransaction');
   });
 
-  /** A signer that does something else in between. */
+  /** A signer whose address changes, and that clears the bytes after it has signed them. */
   class Hostile extends Signer {
     readonly #key: Ed25519Keypair;
     readonly #addresses: string[];
@@ -151,7 +151,7 @@ describe('a sponsor', () => {
     }
   }
 
-  test('with a key can not have the session pay by another address in the second place', async () => {
+  test('with a key can not make the session pay by returning its address the second time', async () => {
     const { node, client, session, sponsor } = await sponsored();
     node.ledger.give(address, 1_000_000_000n);
     const before = node.ledger.coins(address).map(({ balance }) => balance);

@@ -54,7 +54,7 @@ describe('a claim must occur in the payload once', () => {
   const check = (payload: string) => () => checkToken(createJwt(payload), expected, NOW);
   const refusal = (claim: string) => expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim });
 
-  test('and is accepted even if values equal its name', () => {
+  test('and is accepted even if the values of other claims equal its name', () => {
     expect(check(text)).not.toThrow();
     expect(check(text.replace('{', '{"x":["sub","iss"],"y":"sub","z":"\\"sub\\"",'))).not.toThrow();
   });
@@ -71,7 +71,7 @@ describe('a claim must occur in the payload once', () => {
     }
   });
 
-  test('and is not read from within another claim when it has an escape itself', () => {
+  test('and is not read from within another claim if it contains an escape itself', () => {
     const nested = `${text.replace('"sub":"s"', '"sub":"\\u0073"').slice(0, -1)},"in":{"sub":"s"}}`;
     expect(JSON.parse(nested).sub).toBe('s');
     expect(check(nested)).toThrow(refusal('sub'));
@@ -152,11 +152,11 @@ describe('the issuer', () => {
     );
   });
 
-  test('may have 165 characters as written: each escape counts', () => {
+  test('may have 165 characters as written: each character of an escape counts', () => {
     const long = (characters: number) => `https://id.example/${'p'.repeat(characters - 19)}`;
     const claim = (value: string) => `"iss":"${value}"`;
     const slashes = (value: string) => value.replaceAll('/', String.raw`\/`);
-    // Eight characters are name, colon and quotes, one ends the claim.
+    // Name, colon and quotes take eight characters, and the claim's end takes one.
     for (const [characters, write] of [
       [156, (value: string) => value],
       [153, slashes],

@@ -19,7 +19,7 @@ test('a number survives a round trip in either encoding and in bytes', () => {
         const bytes = Buffer.from(base64, 'base64');
         expect(bytes).toHaveLength(size);
         expect(readNumber('x', writeNumber(number, 'decimal', size), size)).toBe(number);
-        // Only digits means decimal, which base64 of 33 bytes can be by chance.
+        // A text of digits only is decimal, and base64 of 33 bytes may have only digits by chance.
         if (/[^0-9]/.test(base64)) expect(readNumber('x', base64, size)).toBe(number);
         expect(readNumber('x', number, size)).toBe(number);
         expect(readNumber('x', bytes, size)).toBe(number);
@@ -61,15 +61,18 @@ test.each([
   ['ed25519', new Ed25519Keypair(), 33],
   ['secp256k1', new Secp256k1Keypair(), 34],
   ['secp256r1', new Secp256r1Keypair(), 34],
-])("what the SDK's getExtendedEphemeralPublicKey gives for %s is taken", (_scheme, keypair, size) => {
-  const key = keypair.getPublicKey();
-  const number = BigInt(`0x${Buffer.from(key.toSuiBytes()).toString('hex')}`);
-  const text = getExtendedEphemeralPublicKey(key);
-  expect(Buffer.from(text, 'base64')).toHaveLength(size);
-  for (const value of [text, String(number), number, key.toSuiBytes()]) {
-    expect(readNumber('key', value, ...EXTENDED_KEY_SIZES)).toBe(number);
-  }
-});
+])(
+  "the key that the SDK's getExtendedEphemeralPublicKey returns for %s is accepted",
+  (_scheme, keypair, size) => {
+    const key = keypair.getPublicKey();
+    const number = BigInt(`0x${Buffer.from(key.toSuiBytes()).toString('hex')}`);
+    const text = getExtendedEphemeralPublicKey(key);
+    expect(Buffer.from(text, 'base64')).toHaveLength(size);
+    for (const value of [text, String(number), number, key.toSuiBytes()]) {
+      expect(readNumber('key', value, ...EXTENDED_KEY_SIZES)).toBe(number);
+    }
+  },
+);
 
 describe('an invalid number is refused:', () => {
   test.each([

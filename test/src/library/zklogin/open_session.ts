@@ -1,4 +1,4 @@
-/** An open session by the vectors of a real Google login, a node, and a sponsor. */
+/** An open session from the vectors of a real Google login, with a node and a sponsor. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -25,7 +25,10 @@ export const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHe
 export const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
 export const legacyAddress = false;
 
-/** A login with the vector's key, complete except for salt and proof. The payload begins like Google's. */
+/**
+ * Begins a login with the vector's key, complete except for salt and proof. The token's payload begins like
+ * Google's.
+ */
 export function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }): {
   storage: SessionStore;
   jwt: string;
@@ -52,7 +55,7 @@ export function open(currentEpoch = () => 8): { storage: SessionStore; session: 
   return { storage, session: login.open({ salt, proof, legacyAddress, currentEpoch }) };
 }
 
-/** Bytes of a transaction that does nothing. */
+/** Builds the bytes of a transaction that does nothing. */
 export async function transaction(sender = address, tx = new Transaction()): Promise<Uint8Array> {
   tx.setSender(sender);
   tx.setGasPrice(1000);
@@ -63,7 +66,7 @@ export async function transaction(sender = address, tx = new Transaction()): Pro
   return await tx.build();
 }
 
-/** Bytes of one that transfers the gas coin, as a sponsor might slip in. */
+/** Builds the bytes of a transaction that transfers the gas coin, as a hostile sponsor might do. */
 export async function spending(): Promise<Uint8Array> {
   const tx = new Transaction();
   tx.transferObjects([tx.gas], `0x${'9'.repeat(64)}`);
@@ -88,7 +91,7 @@ export async function setUp(
   };
 }
 
-/** A session whose address has no SUI, and a sponsor who has. */
+/** Opens a session whose address has no SUI, with a sponsor who has some. */
 export async function sponsored() {
   const setting = await setUp(8n);
   const { node, client } = setting;
@@ -99,7 +102,7 @@ export async function sponsored() {
     signer === address
       ? await verifyZkLogin.call(node, data, signature, signer, scope)
       : await chooseVerifier(scope)(data, signature, { address: signer });
-  /** A service that pays for any transaction. */
+  /** A sponsor's service that pays for any transaction. */
   const service = vi.fn(async ({ kind, sender }: SponsorRequest): Promise<SponsoredTransaction> => {
     const tx = Transaction.fromKind(kind);
     tx.setSender(sender);

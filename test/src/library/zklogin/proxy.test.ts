@@ -27,7 +27,7 @@ async function listen(server: ReturnType<typeof createServer>): Promise<string> 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A dapp's back end whose /prove leads to a service that answers like this. */
+/** Starts a dapp's back end, whose /prove forwards to a service that answers in this way. */
 async function setUp(
   answer: (response: ServerResponse) => unknown,
   { parser, ...options }: ProxyOptions & { parser?: RequestHandler | undefined } = {},
@@ -66,7 +66,7 @@ describe('the proxy', () => {
     ['express.json()', express.json()],
     ['express.text()', express.text({ type: 'application/json' })],
     ['express.raw()', express.raw({ type: 'application/json' })],
-  ])('sends the request on and hands back the answer, after %s', async (_name, parser) => {
+  ])('forwards the request and returns the answer, after %s', async (_name, parser) => {
     const { asked: requests, post } = await setUp(json(200, '{"proofPoints":1}'), { parser });
     const { status, headers, text } = await post(REQUEST);
     expect([status, text]).toEqual([200, '{"proofPoints":1}']);
@@ -75,7 +75,7 @@ describe('the proxy', () => {
     expect(requests.map(({ body }) => body)).toEqual([REQUEST]);
   });
 
-  test('adds the headers of the back end, and passes on none of the page', async () => {
+  test('adds the headers of the back end, and forwards none of the page', async () => {
     const { asked: requests, post } = await setUp(json(200, '{}'), {
       headers: { authorization: 'Bearer mine' },
     });
@@ -92,7 +92,7 @@ describe('the proxy', () => {
     expect(requests[0]?.headers).not.toHaveProperty('x-forwarded-for');
   });
 
-  test('hands back errors with their status, and Retry-After', async () => {
+  test('returns errors with their status, and Retry-After', async () => {
     const busy = '{"error":"busy","code":"PROVER_BUSY"}';
     const { post } = await setUp(json(503, busy, { 'retry-after': '7', 'set-cookie': 'a=b' }));
     const { status, headers, text } = await post(REQUEST);
@@ -130,7 +130,7 @@ describe('the proxy', () => {
     ['no JSON', '{"jwt":', {}, 400],
     ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}, 400],
     ['more than 16 KiB', JSON.stringify('x'.repeat(17_000)), {}, 413],
-  ])('refuses %s, and asks nothing', async (_, body, headers, status) => {
+  ])('refuses %s, and forwards nothing', async (_, body, headers, status) => {
     const { asked: requests, post } = await setUp(json(200, '{}'));
     const refused = await post(body, headers);
     expect([refused.status, JSON.parse(refused.text).code]).toEqual([status, 'ZKLOGIN_OPTION']);
@@ -158,7 +158,7 @@ describe('the proxy', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  test('continues after a caller who leaves in the middle', async () => {
+  test('continues after a caller left in the middle of a request', async () => {
     const { url, post } = await setUp(json(200, '{}'));
     const half = httpRequest(url, {
       method: 'POST',

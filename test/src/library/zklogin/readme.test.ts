@@ -14,7 +14,7 @@ test('the README lists every code', () => {
   expect(listed.map(([, code]) => code).sort()).toEqual(codes.sort());
 });
 
-test('what it imports is exported', () => {
+test('the imports of the README are exported', () => {
   for (const snippet of snippets) {
     const [, names = ''] = /import \{([^}]+)\} from 'sui-enclave\/zklogin'/.exec(snippet) ?? [];
     const values = names.split(',').map((name) => name.trim());
@@ -24,11 +24,11 @@ test('what it imports is exported', () => {
   }
 });
 
-test('it names every function and class that a page needs', () => {
+test('the README names every function and class that a page needs', () => {
   const functions = Object.entries(zklogin).filter(
     ([name, value]) => typeof value === 'function' && !/Error$/.test(name),
   );
-  // A login doesn't need these.
+  // A login doesn't need these names.
   const undocumented = ['createBrowserStore', 'decodeJwtPayload', 'Login', 'ZkLoginSession'];
   for (const [name] of functions.filter(([name]) => !undocumented.includes(name)))
     expect(readme).toContain(name);
@@ -36,14 +36,14 @@ test('it names every function and class that a page needs', () => {
 
 describe("the README's page", () => {
   const [mine = '', page = ''] = snippets;
-  /** Ignores line breaks, which the formatter changes. */
+  /** Normalises line breaks, which the formatter changes. */
   const words = (code: string) =>
     code
       .replace(/,\s*\}/g, ' }')
       .replace(/\s+/g, ' ')
       .trim();
 
-  test('is the one that make test-wallet walks through', () => {
+  test('is the page that make test-wallet walks through', () => {
     const walked = read('test/e2e/wallet/readme/wallet.ts')
       .replace(/^\/\*\*.*?\*\/\n/s, '')
       .replace(/'[./]*\/library\/zklogin\/index\.ts'/, "'sui-enclave/zklogin'")

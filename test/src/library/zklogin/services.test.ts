@@ -1,4 +1,4 @@
-/** Tests the clients of the salt service and the proving service against servers on loopback. */
+/** The clients of the salt service and of the proving service, against servers on loopback. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -18,7 +18,7 @@ interface ReceivedRequest {
   readonly body: Record<string, unknown>;
 }
 
-/** A service that returns these answers in turn, and then repeats the last one. */
+/** Starts a service that returns these answers in turn, and then repeats the last one. */
 async function service(...answers: (unknown | ((response: ServerResponse) => unknown))[]) {
   const seen: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
@@ -42,7 +42,10 @@ async function service(...answers: (unknown | ((response: ServerResponse) => unk
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
 }
 
-/** Ends pauses of these milliseconds at once, until the test ends. @returns those that were made */
+/**
+ * Ends pauses of these lengths, in milliseconds, at once until the test ends. @returns the pauses that were
+ * made
+ */
 function withoutPauses(...lengths: number[]): number[] {
   const made: number[] = [];
   const { setTimeout } = globalThis;
@@ -66,7 +69,7 @@ const breakOff = (response: ServerResponse) => {
   setTimeout(() => response.destroy(), 100);
 };
 
-/** A fetch that answers without a network. */
+/** Fakes a fetch that answers without a network. */
 function recorder(answer: unknown = {}) {
   const requestedUrls: string[] = [];
   const fetch = async (url: string | URL | Request) => {
@@ -263,7 +266,7 @@ describe('getProof', () => {
     expect(seen[3]?.body).toEqual(seen[2]?.body);
   });
 
-  test("Sui's example with a key without its flag is sent as the number that it is", async () => {
+  test("Sui's example, a key without its flag, is sent as the number in it", async () => {
     const { url, seen } = await service(PROOF);
     const example = {
       ...REQUEST,
@@ -278,7 +281,7 @@ describe('getProof', () => {
       jwtRandomness: number(example.jwtRandomness),
       salt: number(example.salt),
     });
-    // With all bytes, the flag comes first.
+    // In a key with all bytes, the flag comes first.
     await getProof(url, example, { encoding: 'base64' });
     expect(Buffer.from(String(seen[1]?.body['extendedEphemeralPublicKey']), 'base64')).toEqual(
       Buffer.concat([Buffer.alloc(1), Buffer.from(example.extendedEphemeralPublicKey, 'base64')]),
@@ -405,7 +408,7 @@ test('the headers of the caller are sent, except the content type', async () => 
 });
 
 describe('a service that', () => {
-  test('is busy or breaks the connection is called three times in all', async () => {
+  test('is busy or breaks the connection is called three times in total', async () => {
     const pauses = withoutPauses(500, 1000);
     const { url, seen } = await service(status(503), reset, PROOF);
     expect(await getProof(url, REQUEST)).toEqual(PROOF);
@@ -446,7 +449,7 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('is not waited for, nor called again, after the signal is aborted', async () => {
+  test('still works when the signal is aborted is neither waited for nor called again', async () => {
     const reason = new Error('the user left');
     for (const answer of [hang, status(503)]) {
       const { url, seen } = await service(answer);
@@ -484,7 +487,7 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('has timed out by its code, whatever its sentence: the error names no seconds', async () => {
+  test('has timed out by its code, with any sentence: the error names no seconds', async () => {
     const body = JSON.stringify({ error: 'too slow', code: 'PROVER_BACKEND_TIMEOUT' });
     const { url } = await service((response: ServerResponse) => response.writeHead(504).end(body));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
@@ -500,7 +503,7 @@ describe('a service that', () => {
     await expect(getProof(url, REQUEST)).rejects.toMatchObject(refusal);
   });
 
-  test('has timed out after a second: the error has the singular, as that of the proving service', async () => {
+  test('has timed out after a second: the error has the singular, as the error of the proving service does', async () => {
     const error = 'the call to the proving component took longer than 1 second: raise PROVER_TIMEOUT';
     const slow = JSON.stringify({ error, code: 'PROVER_BACKEND_TIMEOUT' });
     const { url } = await service((response: ServerResponse) => response.writeHead(504).end(slow));

@@ -1,4 +1,7 @@
-/** From a proof to signatures. Key, proof, salt and address come from a real Google login (Sui's vectors). */
+/**
+ * A login from its proof to signatures. Key, proof, salt and address come from a real Google login (Sui's
+ * vectors).
+ */
 import { inspect } from 'node:util';
 import { parseSerializedSignature, Signer } from '@mysten/sui/cryptography';
 import { Transaction } from '@mysten/sui/transactions';
@@ -98,7 +101,7 @@ describe('a login', () => {
   test('refuses a proof with another claim of the token as its issuer', () => {
     const { login, storage } = vectorLogin({ iss, aud, sub });
     const payload = JSON.stringify({ iss, aud, sub });
-    // Starts at a group of three bytes, so that the substring is the claim with its surroundings.
+    // The substring starts at a group of three bytes, so that it is the claim with its surroundings.
     const from = payload.indexOf('"aud"') - (payload.indexOf('"aud"') % 3);
     const value = base64url(payload.slice(from, from + 30));
     const shown = { ...proof, issBase64Details: { value, indexMod4: 0 } };
@@ -107,7 +110,7 @@ describe('a login', () => {
     expect(kept(storage, 'session')).toBeNull();
   });
 
-  test('can not detect a proof for another salt, key or nonce: the network does', () => {
+  test('can not detect a proof for another salt, key or nonce, which only the network can', () => {
     const { login } = vectorLogin({ iss, aud, sub, nonce: 'of another key' });
     const session = login.open({ salt: '1', proof, legacyAddress, currentEpoch: () => 8 });
     expect(session.address).not.toBe(address);
@@ -116,7 +119,7 @@ describe('a login', () => {
   describe('whose token has escapes in its issuer', () => {
     const written = String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`;
     const issuer = 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi';
-    /** In AWS Cognito's order. */
+    /** A payload with the claims in AWS Cognito's order. */
     const payload = `{"at_hash":"x","sub":"${sub}",${written},"cognito:username":"u","aud":"${aud}","token_use":"id"}`;
     const openWith = (payload: string, claim: string) => {
       const { jwt, login, storage } = vectorLogin(payload);
@@ -314,7 +317,7 @@ describe('as a Signer', () => {
     expect(verified.toSuiAddress()).toBe(address);
     const otherMessage = new TextEncoder().encode('I own that address');
     expect(await isValidPersonalMessageSignature(otherMessage, signature, { client, address })).toBe(false);
-    // A signature of a message is none of a transaction, nor the other way round.
+    // A signature of a message is not valid for a transaction, nor the other way round.
     expect(await isValidTransactionSignature(message, signature, { client })).toBe(false);
     const tx = await transaction();
     const signed = await session.signTransaction(tx);
@@ -346,7 +349,7 @@ describe('as a Signer', () => {
     ).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
   });
 
-  test('executes a transaction for code that knows Signers only', async () => {
+  test('executes a transaction for code that knows only Signers', async () => {
     const { node, client, session } = await setUp(8n);
     const signer: Signer = session;
     const { Transaction: executed } = await signer.signAndExecuteTransaction({
@@ -386,7 +389,7 @@ describe('a sponsor', () => {
     expect(node.ledger.executed.filter((sent) => sent === digest)).toHaveLength(1);
   });
 
-  test('can not change what it has completed while it is being approved', async () => {
+  test('can not change the completed transaction during the approval', async () => {
     const { client, session, service } = await sponsored();
     const sponsorKinds: Uint8Array[] = [];
     const sponsor = async (request: SponsorRequest) => {
@@ -426,7 +429,7 @@ describe('a sponsor', () => {
     expect(node.calls).not.toContain('ExecuteTransaction');
   });
 
-  test('that refuses: the error contains its own message', async () => {
+  test('that refuses gives an error with its own message', async () => {
     const { client, session } = await sponsored();
     const sponsor = async () => {
       throw new RangeError('no budget left today');
@@ -475,12 +478,12 @@ describe('a transaction', () => {
     }
   });
 
-  describe('that the node shows later than it executes', () => {
+  describe('that the node shows later than it executes it', () => {
     test('is shown before execute returns: the next one can be built', async () => {
       const { node, client, session } = await setUp(8n);
       node.lagMs = 100;
       for (let i = 0; i < 2; i++) await session.execute(new Transaction(), client);
-      // Besides the one that sent SUI to the address.
+      // The first transaction sent SUI to the address.
       expect(node.ledger.executed).toHaveLength(3);
     });
 
@@ -541,7 +544,7 @@ describe('a transaction', () => {
   });
 
   describe('whose answer is lost', () => {
-    /** Besides the one that sent SUI to the address. */
+    /** Returns the executed transactions, without the first, which sent SUI to the address. */
     const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
     const soon = { lookUpMs: 50 };
 
@@ -583,7 +586,7 @@ describe('a transaction', () => {
       expect(executed(node)).toHaveLength(1);
     });
 
-    test('and that never arrived is executed when it is sent again', async () => {
+    test('because the request was lost is executed when it is sent again', async () => {
       const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
       node.faults.set('ExecuteTransaction', 'reset');

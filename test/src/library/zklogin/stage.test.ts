@@ -1,4 +1,4 @@
-/** The stage that a page sees at each load. */
+/** The stage of a login that a page sees at each load. */
 import { describe, expect, test } from 'vitest';
 import {
   cancelLogin,
@@ -21,14 +21,14 @@ describe('the stage of a login is', () => {
     expect(stageAt(HOME)).toBe('none');
   });
 
-  test('none while the user is away, or back without an answer', () => {
+  test('none while the user is at the provider, or back without an answer', () => {
     const { storage } = begin();
     for (const url of [HOME, REDIRECT_URI, `${REDIRECT_URI}?tab=2#top`, '', new URL(HOME)]) {
       expect(stageAt(url, storage)).toBe('none');
     }
   });
 
-  test('answered, for every form of answer, a refusal and one at another URL included', () => {
+  test('answered, for every form of answer, including a refusal and an answer at another URL', () => {
     const begun = begin();
     const { hash } = new URL(answer(begun));
     for (const back of [

@@ -1,6 +1,6 @@
 /**
- * Tokens and logins for tests. The tokens' signatures are invalid: the salt service and the proof check
- * those, not wallets.
+ * Tokens and logins for tests. The tokens' signatures are invalid: wallets do not check them, but the salt
+ * service and the proof do.
  */
 import { readFileSync } from 'node:fs';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
@@ -24,7 +24,7 @@ export const NOW = 1_700_000_000_000;
 export const base64url = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
-/** A JWT of these claims, in this order; a header or payload that is a string is used unchanged. */
+/** Makes a JWT of these claims, in this order. A header or payload that is a string is used unchanged. */
 export function createJwt(
   payload: unknown,
   header: unknown = { alg: 'RS256', kid: 'k', typ: 'JWT' },
@@ -33,8 +33,8 @@ export function createJwt(
 }
 
 /**
- * The part of a proof that shows the issuer: the base64 characters that hold this piece of the payload, from
- * the name's opening quote through the `,` or `}` that ends the claim.
+ * Returns the part of a proof that shows the issuer: the base64 characters that hold this piece of the
+ * payload, from the name's opening quote through the `,` or `}` that ends the claim.
  */
 export function issuerDetails(jwt: string, claim: string): { value: string; indexMod4: number } {
   const [, payload = ''] = jwt.split('.');
@@ -45,8 +45,8 @@ export function issuerDetails(jwt: string, claim: string): { value: string; inde
 }
 
 /**
- * Parses it like validators (fastcrypto-zkp): the bytes between its outer bits, without the last one, as
- * JSON.
+ * Parses this part as validators do (fastcrypto-zkp): the bytes between its outer bits, without the last one,
+ * as JSON.
  */
 export function validatorsIssuer({ value, indexMod4 }: { value: string; indexMod4: number }): unknown {
   const bits = [...Buffer.from(value)].map((character) => {
@@ -68,9 +68,9 @@ export interface Begun {
   readonly url: URL;
   readonly state: string;
   readonly nonce: string;
-  /** The claims of a valid token. */
+  /** Claims of a valid token. */
   readonly claims: Record<string, unknown>;
-  /** The URL to which the user comes back. */
+  /** Returns the URL with which the user comes back. */
   back(parameters: Record<string, string>, separator?: '#' | '?'): string;
 }
 
@@ -81,7 +81,7 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
     clientId: CLIENT_ID,
     redirectUri: REDIRECT_URI,
     currentEpoch: 100,
-    // The only network that accepts every provider.
+    // devnet is the only network that accepts every provider.
     network: 'devnet' as const,
   };
   const url = new URL(beginLogin({ ...all, storage, ...options }));
@@ -101,7 +101,7 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
   return { storage, url, state, nonce, claims, back };
 }
 
-/** The stored login or session. */
+/** Reads the stored login or session. */
 export function kept(storage: SessionStore, kind: 'login' | 'session' = 'login') {
   return JSON.parse(storage.get(`sui-enclave/zklogin/${kind}`) ?? 'null');
 }

@@ -1,4 +1,4 @@
-/** Sui's published vectors, with this library and with the primitives on which it is built. */
+/** Sui's published vectors, computed by this library and by the primitives on which it is built. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { fromBase64, fromHex } from '@mysten/sui/utils';
 import {
@@ -64,7 +64,7 @@ describe('the address', () => {
 
   test('differs in its legacy form only if the seed begins with a zero byte', () => {
     const differs: boolean[] = [];
-    // Of one salt in 256 on average; of these, 21, 22 and 51.
+    // One salt in 256 gives such a seed on average. Among these salts, 21, 22 and 51 do.
     for (let salt = 15n; salt < 55n; salt++) {
       const seed = genAddressSeed(salt, 'sub', keyClaimValue, aud);
       const [legacy, current] = [true, false].map((legacyAddress) =>
@@ -85,7 +85,7 @@ describe('the address', () => {
       /salt must be an integer/,
     );
     expect(() => deriveAddress({ ...inputs, issuer: iss, salt: '-1' })).toThrow(/salt must be an integer/);
-    // The names of the claims in a token.
+    // These are the names of the claims in a token.
     const { subject: sub, audience, ...otherInputs } = inputs;
     for (const wrong of [undefined, {}, { ...otherInputs, iss, sub, aud }, { ...inputs, issuer: 5 }]) {
       expect(() => deriveAddress(wrong as never)).toThrow(

@@ -13,9 +13,7 @@ import { CHAIN, documentWith, fields, made, refused } from './made.ts';
 const PAYLOAD = encodePayload(fields());
 const SIGNATURE = signPayload(PAYLOAD, CHAIN.leaf);
 const DOCUMENT = encodeCose({ payload: PAYLOAD, signature: SIGNATURE });
-/**
- * Offsets of the array's head and of the payload's head, whose 2-byte length follows 1 + 5 + 1 bytes later.
- */
+/** Offset of the payload's head, after the array's head and the two headers: 1 + 5 + 1 bytes. */
 const PAYLOAD_HEAD = 7;
 
 /** The order of P-384 (FIPS 186-5, SP 800-186 section 3.2.1.4). */
