@@ -291,11 +291,11 @@ describe('the test image', () => {
 test.each([
   ['exit', 'the server ended with status 7'],
   ['abort', 'the server was ended by signal 6'],
-])('the enclave ends when its server does (%s), and says why on the log port', async (how, reason) => {
+])('the enclave ends when its server does (%s), and says why on the log port', async (ending, reason) => {
   const { machine: secondMachine, reports } = await boot();
   try {
     await secondMachine.handOver(JSON.stringify({ API_KEY: DEV_API_KEY }));
-    await secondMachine.request('/end', { how });
+    await secondMachine.request('/end', { how: ending });
     await secondMachine.ended();
     const lines = reports.map((line) => JSON.parse(line));
     expect(lines.filter(({ event }) => event === 'end')).toEqual([{ event: 'end', reason }]);

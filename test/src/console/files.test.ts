@@ -33,9 +33,9 @@ describe('a dropped file', () => {
     [register(0), /PCR0, PCR1 and PCR2/],
     [`${'0'.repeat(96)} PCR0\n${register(1)}${register(2)}`, /zero/],
     ['-----BEGIN CERTIFICATE-----\n***\n-----END CERTIFICATE-----', /no certificate/],
-  ])('such as %j is refused, and nothing is compared with it', (text, why) => {
+  ])('such as %j is refused, and nothing is compared with it', (text, reason) => {
     const file = recognizeFile('a', utf8(text));
-    expect(file.kind === 'refused' && file.why).toMatch(why);
+    expect(file.kind === 'refused' && file.why).toMatch(reason);
   });
 });
 

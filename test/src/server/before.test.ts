@@ -1,4 +1,4 @@
-/** `defineApp({ before })`: handlers of Express before the endpoints of an application. */
+/** `defineApp({ before })`: handlers of Express that run before the endpoints of an application. */
 import { execFileSync } from 'node:child_process';
 import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -65,7 +65,7 @@ async function seal(server: TestServer, text: string) {
   return { send, openAnswer: async (answer: Response) => openAnswer(await answer.bytes()) };
 }
 
-test('handlers run in order, before the endpoints, /sealed, GET / and the router, and see where they lead', async () => {
+test('handlers run in order, before the endpoints, /sealed, GET / and the router, and see the path of each', async () => {
   const seen: string[] = [];
   const server = await start([
     (request, response, next) => {
@@ -100,7 +100,7 @@ test('handlers run in order, before the endpoints, /sealed, GET / and the router
   ]);
 });
 
-test("handlers do not run before the server's own endpoints, nor for a preflight, nor where nothing is", async () => {
+test("handlers do not run before the server's own endpoints, nor for a preflight or an unknown path", async () => {
   const server = await start([
     () => {
       throw new Error('hunter2');
@@ -116,7 +116,7 @@ test("handlers do not run before the server's own endpoints, nor for a preflight
   expect((await server.get('/quote')).status).toBe(500);
 });
 
-test('handlers run without the secrets, which endpoints wait for', async () => {
+test('handlers run without the secrets that endpoints wait for', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'before-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'pipe');
@@ -134,7 +134,7 @@ test('handlers run without the secrets, which endpoints wait for', async () => {
 });
 
 describe('a handler', () => {
-  test('may answer, or refuse, in the words of its error', async () => {
+  test('may answer, or refuse with the text of its error', async () => {
     const server = await start([
       (request, response, next) => {
         if (request.path === '/') response.status(429).json({ error: 'too many', code: 'LIMIT' });
@@ -160,7 +160,7 @@ describe('a handler', () => {
     expect((await server.get('/throw')).status).toBe(500);
   });
 
-  test('that reads the body has its endpoint answer an error at once, and its router see what it has read', async () => {
+  test('that reads the body makes an endpoint answer an error at once, and lets the router see the read body', async () => {
     const server = await start([express.json()]);
     const { send } = await seal(server, 'a');
     const read = await server.post('/echo', { text: 'a' });
@@ -169,7 +169,7 @@ describe('a handler', () => {
       { error: expect.any(String), code: 'BODY_TAKEN' },
     ]);
     expect((await server.post('/x/y', { text: 'a' })).status).toBe(200);
-    // A parser of another media type leaves the body.
+    // A parser of another media type does not read the body.
     expect((await send()).status).toBe(200);
     expect((await server.get('/quote')).status).toBe(200);
   });
@@ -188,7 +188,7 @@ describe('a handler', () => {
         next();
       },
     ],
-  ])('that %s has it answer so, too', async (_name, handler) => {
+  ])('that %s makes the endpoint answer that error, too', async (_name, handler) => {
     const server = await start([handler]);
     const answer = await server.post('/echo', { text: 'a' });
     expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'BODY_TAKEN' }]);
@@ -246,7 +246,7 @@ describe('a handler', () => {
     await expect.poll(async () => (await server.get('/quote')).status).toBe(200);
   });
 
-  test('is not reached by a body that is slow, too large or compressed', async () => {
+  test('does not run for a body that is slow, too large or compressed', async () => {
     const calls: number[] = [];
     const server = await start([(_request, _response, next) => next(void calls.push(1))], {
       MAX_CONCURRENT_REQUESTS: '1',
@@ -264,7 +264,7 @@ describe('a handler', () => {
     expect((await server.get('/quote')).status).toBe(200);
   });
 
-  test('sees nothing of a sealed request but its outside', async () => {
+  test('sees only the sealed form of a sealed request', async () => {
     const seen: unknown[] = [];
     const record =
       (owner: object, name: string, method: (...values: unknown[]) => unknown) =>
@@ -304,12 +304,12 @@ describe('a handler', () => {
     expect(answer).toMatchObject({ status: 200, body: { text: 'hunter2' }, requestId: id });
     expect(seen).toContain('end');
     expect(JSON.stringify(seen)).not.toContain('hunter2');
-    // It would have seen a plain one.
+    // The handler does see a plain request.
     await server.post('/echo', { text: 'hunter2' });
     expect(JSON.stringify(seen)).toContain('hunter2');
   });
 
-  test('runs before what REQUESTS=sealed refuses', async () => {
+  test('runs before REQUESTS=sealed refuses a request', async () => {
     const server = await start(
       [(_request, response, next) => next(void response.set('x-first', '1'))],
       { REQUESTS: 'sealed' },
@@ -323,7 +323,7 @@ describe('a handler', () => {
 });
 
 test.each([[[{}]], [() => {}], [['helmet']]])(
-  'what is not a list of handlers stops the start: %j',
+  'a value that is not a list of handlers stops the start: %j',
   async (before) => {
     await expect(start(before as unknown as RequestHandler[])).rejects.toMatchObject({
       code: 'CONFIG',
@@ -332,7 +332,7 @@ test.each([[[{}]], [() => {}], [['helmet']]])(
   },
 );
 
-test('without handlers, each endpoint is what it was', () => {
+test('without handlers, each endpoint behaves as before', () => {
   const handler: RequestHandler = () => {};
   expect(createGuard(express(), [], {} as HandlerParts)(handler)).toBe(handler);
 });

@@ -1,6 +1,6 @@
 /**
- * The table of Express' habits in src/apps/README.md, row by row: as `make dev` loads an application, and
- * bundled as in an image.
+ * The table of Express' habits in src/apps/README.md, row by row, with an application loaded as by `make
+ * dev`, and with one bundled as in an image.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -55,7 +55,7 @@ async function start(args: readonly string[]): Promise<Started> {
   throw new Error(`the server has ended: ${printed}`);
 }
 
-/** As `make dev`: Node runs the application's TypeScript. */
+/** Starts the server as `make dev` does: Node runs the application's TypeScript. */
 function startFromSource(): Promise<Started> {
   const source = `
     import { loadFolder } from ${JSON.stringify(join(ROOT, 'src/server/application/load_application.ts'))};
@@ -65,7 +65,7 @@ function startFromSource(): Promise<Started> {
   return start(['--input-type=module', '--eval', source]);
 }
 
-/** As in an image, but for the folder of its files. */
+/** Starts the server as in an image, except that its files are in another folder. */
 async function startBundle(): Promise<Started> {
   await bundle(ROOT, '0.0.0', APP, folder);
   writeFileSync(join(folder, 'app.json'), formatManifest(manifestIn(join(ROOT, APP))));

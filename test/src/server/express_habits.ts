@@ -1,13 +1,10 @@
-/**
- * Habits of users of Express, each as the rows of src/apps/README.md have it, tried on a server of
- * `fixtures/apps/habits`.
- */
+/** Habits of users of Express, as rows of src/apps/README.md, tried on a server of `fixtures/apps/habits`. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'vitest';
 
 export interface Habit {
-  /** As in the table. */
+  /** Name of the row in the table. */
   readonly name: string;
   attempt(ask: Ask, url: string): Promise<void>;
 }
@@ -27,7 +24,7 @@ const call = (word: string, headers: Record<string, string> = {}): RequestInit =
   headers: { 'content-type': 'application/json', ...headers },
 });
 
-/** The answer's status and JSON. */
+/** Returns the answer's status and JSON. */
 async function statusAndJson(answer: Promise<Response>): Promise<[status: number, json: unknown]> {
   const { status, ...received } = await readJson(answer);
   return [status, received.json];

@@ -1,6 +1,6 @@
 /**
- * Tests of the modules that authors import: the compiler refuses what they may get wrong. `npm run types`
- * checks these tests too.
+ * The modules that authors import. The compiler refuses typical mistakes of authors; `npm run types` checks
+ * these tests too.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -51,7 +51,7 @@ describe('a handler has the type of input that its schema describes', () => {
     });
   });
 
-  test('and nothing to read without a schema', async () => {
+  test('and has no input without a schema', async () => {
     const { accept } = endpoint({
       method: 'GET',
       path: '/c',
@@ -63,14 +63,14 @@ describe('a handler has the type of input that its schema describes', () => {
     expect(await accept({ pair: 'x' })(CALLER)).toEqual({ input: undefined });
   });
 
-  test('so that a handler of something else does not compile', () => {
-    const ofNumber = async (input: { pair: number }) => ({ ...input });
+  test('so that a handler of another type does not compile', () => {
+    const handleNumber = async (input: { pair: number }) => ({ ...input });
     // @ts-expect-error the schema has a string
-    endpoint({ method: 'POST', path: '/a', body: Pair, handle: ofNumber });
+    endpoint({ method: 'POST', path: '/a', body: Pair, handle: handleNumber });
     // @ts-expect-error the schema has a string
-    endpoint({ method: 'GET', path: '/a', query: Pair, handle: ofNumber });
+    endpoint({ method: 'GET', path: '/a', query: Pair, handle: handleNumber });
     // @ts-expect-error there is no schema
-    endpoint({ method: 'GET', path: '/a', handle: ofNumber });
+    endpoint({ method: 'GET', path: '/a', handle: handleNumber });
     // @ts-expect-error the schema has no such property
     endpoint({ method: 'POST', path: '/a', body: Pair, handle: async ({ cents }) => ({ cents }) });
     // @ts-expect-error an answer is an object

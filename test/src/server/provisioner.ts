@@ -1,4 +1,4 @@
-/** A provisioner, and an enclave that waits for its secrets: for the tests of sealed secrets. */
+/** A provisioner, and an enclave that waits for its secrets, for the tests of sealed secrets. */
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
 export interface TestProvisioner extends ProvisionerKey {
   readonly privateKey: KeyObject;
-  /** As app.yaml names it. */
+  /** Its public key, as in app.yaml. */
   readonly hex: string;
 }
 
@@ -30,7 +30,7 @@ export function newProvisioner(): TestProvisioner {
   };
 }
 
-/** The secrets of the vault, and a set that its own check refuses. */
+/** The secrets of the vault. The second set is refused by the vault's own check. */
 export const VALUES = { VAULT_KEY: 'hunter2-hunter2-hunter2', OTHER: 'ü' };
 export const REFUSED = { VAULT_KEY: 'wrong-wrong-wrong', OTHER: 'ü' };
 
@@ -53,7 +53,7 @@ const module: ApplicationModule = {
 
 export const nsm = new EmulatedNsm();
 
-/** It waits for its secrets, sealed only. */
+/** Starts the vault, which waits for its secrets and accepts only sealed ones. */
 export async function startVault(
   options: Partial<Parameters<typeof startServer>[0]> & { provisioners?: readonly string[] } = {},
 ): Promise<TestServer> {
@@ -70,7 +70,7 @@ export async function startVault(
   });
 }
 
-/** Reads the state that a server attests, without verification. */
+/** Reads the attested state of a server, without verification. */
 export async function readState(
   server: Pick<TestServer, 'get'>,
 ): Promise<{ sealingKey: Uint8Array; state: EnclaveState }> {
@@ -88,7 +88,7 @@ export async function readState(
   };
 }
 
-/** A pipe for SECRETS_FD, as init gives it to the server. */
+/** Makes a pipe for SECRETS_FD, as init gives it to the server. */
 export function makePipe(): { fd: number; write(line: string): void; isOpen(): boolean } {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-pipe-'));
   const path = join(folder, 'pipe');
@@ -100,7 +100,7 @@ export function makePipe(): { fd: number; write(line: string): void; isOpen(): b
     write: (line) => writeSync(fd, `${line}\n`),
     isOpen: () => {
       try {
-        // ENXIO without a reader (fifo(7)).
+        // Without a reader, this throws ENXIO (fifo(7)).
         closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK));
         return true;
       } catch {

@@ -98,7 +98,7 @@ describe('POST /process_data', () => {
 });
 
 describe('without its secrets', () => {
-  /** A pipe that nothing is ever written to. */
+  /** Makes a pipe that nobody writes to. */
   const unready = () => {
     const fifo = join(mkdtempSync(join(tmpdir(), 'sui-enclave-')), 'secrets');
     execFileSync('mkfifo', [fifo]);
@@ -271,7 +271,7 @@ describe('the NSM at boot', () => {
   });
 });
 
-test('boot() takes the seed of the signing key as an option; the key to seal to is new all the same', async () => {
+test('boot() takes the seed of the signing key as an option; the sealing key is new nevertheless', async () => {
   const signingSeed = Uint8Array.from({ length: 32 }, (_, at) => at);
   const start = async () => {
     const { publicKey, get } = await startServer({ nsm: new EmulatedNsm(), signingSeed });
@@ -590,7 +590,8 @@ test('an unknown expectation is ignored', async () => {
 });
 
 test('a silent connection is closed after twice the request time-out and the keep-alive time-out', async () => {
-  // A hundred times as fast: before anybody is told that the request did not come.
+  // The time-outs are a hundred times as short, so the connection closes before a caller is told that the
+  // request did not come.
   const spy = vi.spyOn(Server.prototype, 'setTimeout').mockImplementation(function (
     this: Server,
     ms?: unknown,

@@ -1,4 +1,4 @@
-/** Shared by several tests of the server. */
+/** Servers for the tests of several modules. */
 export { changeDeadline } from '../../../src/testing/change_deadline.ts';
 export { APPS, startServer, startWeather, type TestServer } from '../../../src/testing/start_server.ts';
 

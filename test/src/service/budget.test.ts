@@ -4,7 +4,7 @@ import { createBudget } from '../../../src/service/budget.ts';
 import { createUpstream } from '../../../src/service/upstream.ts';
 import { host } from './hosts.ts';
 
-test('a client sends no request beyond its budget, and spends it on no request that is refused', async () => {
+test('a client sends no request beyond its budget, and refused requests do not count', async () => {
   let requestCount = 0;
   const { origin } = await host((_request, response) => {
     requestCount++;
@@ -15,7 +15,7 @@ test('a client sends no request beyond its budget, and spends it on no request t
   await expect(client.get('/', { signal: AbortSignal.abort() })).rejects.toThrow();
   await client.get('/');
   await client.get('/');
-  // Neither can an interceptor be removed that would count, nor does one avoid it.
+  // The count is not an interceptor: removing or adding interceptors does not avoid it.
   client.interceptors.request.clear();
   client.interceptors.request.use((config) => ({ ...config, url: '/other' }));
   await expect(client.get('/')).rejects.toMatchObject({

@@ -24,7 +24,7 @@ describe('an application reads a variable', () => {
 
   test('that is not set, with its default', () => {
     expect(string({}, 'A')).toBeUndefined();
-    // The default means something that no caller can set.
+    // The default has a meaning that no caller can set.
     expect(integer({}, 'A', { from: 1, to: 7, default: 0 })).toBe(0);
     expect([boolean({}, 'A', true), boolean({}, 'A', false)]).toEqual([true, false]);
   });
@@ -41,7 +41,7 @@ describe('an application reads a variable', () => {
     ['integer', undefined, 'A must be an integer from 1 to 7'],
     ['integer', '8', 'A must be an integer from 1 to 7'],
     ['boolean', '1', 'A must be true or false'],
-  ] as const)('and is told why it is no %s: %o', (type, text, message) => {
+  ] as const)('and gets the reason why it is not of the type %s: %o', (type, text, message) => {
     expect(read(text)[type]).toThrow(expect.objectContaining({ code: 'CONFIG', message }));
   });
 });
@@ -59,7 +59,7 @@ describe('the log level', () => {
     [{ RUST_LOG: 'warn,hyper=trace' }, 'warn'],
     [{ RUST_LOG: 'sui_enclave=trace' }, 'trace'],
     [{ RUST_LOG: 'tower_http::trace=debug' }, 'info'],
-    // As a shell may have them for other programs.
+    // A shell may have these variables for other programs.
     [{ RUST_LOG: 'warn,' }, 'warn'],
     [{ RUST_LOG: 'sui-node=off,debug' }, 'debug'],
     [{ RUST_LOG: 'hyper[span]=debug,warn' }, 'warn'],
@@ -68,7 +68,7 @@ describe('the log level', () => {
     [{ RUST_LOG: 'nautilus_server' }, 'trace'],
     [{ RUST_LOG: 'nautilus_server::app=debug,warn' }, 'debug'],
     [{ RUST_LOG: 'nautilus_server=' }, 'trace'],
-    // Directives that mean nothing to this server.
+    // These directives mean nothing to this server.
     [{ RUST_LOG: '' }, 'info'],
     [{ RUST_LOG: ' ' }, 'info'],
     [{ RUST_LOG: ',' }, 'info'],
@@ -86,7 +86,7 @@ describe('the log level', () => {
     expect(readLogLevel(env)).toBe(level);
   });
 
-  test('is always a level, whatever RUST_LOG contains', () => {
+  test('is always a level, with any content of RUST_LOG', () => {
     const words = ['info', 'debug', 'off', 'loud', '', 'hyper', 'nautilus_server', '=', ',', '/', '::', '['];
     const anything = fc.oneof(
       fc.string(),

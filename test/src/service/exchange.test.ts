@@ -1,7 +1,4 @@
-/**
- * Tests of requests to an upstream, as its client sends them: bounded, without proxies, only to hosts of
- * app.yaml.
- */
+/** Requests to an upstream, as its client sends them: bounded, without proxies, only to hosts of app.yaml. */
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
@@ -25,7 +22,7 @@ import { echo, host, listen, RAW, rawHost } from './hosts.ts';
 const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };
 
 describe('a request', () => {
-  test('contains what the application specifies, and nothing that a library adds', async () => {
+  test('contains only what the application specifies, without additions of a library', async () => {
     const { client, origin } = await echo();
     const requestConfig = { params: { 'a#b': "ä&' +:/" }, headers: { 'X-Key': 'k' } };
     const { status, data } = await client.get("/v1/x%20y?q=O'Brien&z", requestConfig);
@@ -90,7 +87,7 @@ describe('a request', () => {
 
 describe('an exchange fails', () => {
   test.each(['100 Continue', '103 Early Hints'])(
-    'at the seventeenth interim answer, which hosts could send without end: %s',
+    'at the seventeenth interim answer, since hosts could send them without end: %s',
     async (status) => {
       const interim = `HTTP/1.1 ${status}\r\n\r\n`;
       const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}';
@@ -187,7 +184,7 @@ const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\
 
 describe('a connection', () => {
   test.each(['GET', 'HEAD'] as const)(
-    'that the host closes when it is used again costs no %s request',
+    'that the host closes when it is used again makes no %s request fail',
     async (method) => {
       const { client, connections } = await rawHost((socket, nth) => {
         if (nth === 1) socket.write(method === 'HEAD' ? ok('a').slice(0, -1) : ok('a'));
@@ -198,7 +195,7 @@ describe('a connection', () => {
     },
   );
 
-  test('that the host closes fails what is not idempotent, and what has been answered in part', async () => {
+  test('that the host closes makes a request fail that is not idempotent, or was partly answered', async () => {
     const post = await rawHost((socket, nth) => (nth === 1 ? socket.write(ok('a')) : socket.end()));
     await post.client.post('/', {}, RAW);
     await expect(post.client.post('/', {}, RAW)).rejects.toMatchObject({ reason: 'unreachable' });
@@ -217,7 +214,7 @@ describe('a connection', () => {
   });
 
   test.each([0, 20])(
-    'on which the host says more than its answer, %i ms later, answers no other request with it',
+    'on which the host sends more than its answer, %i ms later, never uses that for another request',
     async (ms) => {
       const more = [ok('EVIL'), 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 200 OK\r\n\r\n', '\r\n', 'x'];
       let requestCount = 0;
@@ -233,7 +230,7 @@ describe('a connection', () => {
         );
         expect([`${requestCount}`, 'broken']).toContain(said);
         await new Promise((resolve) => setTimeout(resolve, 3 * ms));
-        // On a busy machine both timers are due at once: what the host says then has still to be read.
+        // On a busy machine both timers are due at once, and the bytes from the host are still unread then.
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
@@ -356,7 +353,7 @@ describe('over TLS', () => {
     }
   });
 
-  /** Asks both hosts from a process of its own, and then as Node itself would. */
+  /** Asks both hosts from a process of its own, first with the client and then with Node's fetch. */
   const CHILD = `
     import { get } from 'node:http';
     import { text } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-/** Many callers at once, over raw sockets. */
+/** Many simultaneous callers, over raw sockets. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -10,7 +10,10 @@ export interface Flood {
   leave(): void;
 }
 
-/** As many connections as `requests`, each of which sends one of them and stays open until the test ends. */
+/**
+ * Opens a connection for each of the `requests`, sends the request, and keeps the connection open until the
+ * test ends.
+ */
 export async function flood(url: string, requests: readonly string[]): Promise<Flood> {
   const port = Number(new URL(url).port);
   const sockets: Socket[] = [];
@@ -24,7 +27,8 @@ export async function flood(url: string, requests: readonly string[]): Promise<F
     socket.on('error', () => {});
     socket.once('data', (chunk) => received.set(socket, chunk.toString('latin1')));
     sockets.push(socket);
-    // Not more at once than the system's queue of new connections takes, nor than a small server has slots.
+    // The connections are opened in groups, which neither exceed the system's queue of new connections nor
+    // the slots of a small server.
     if (at % 16 === 15) await once(socket, 'connect');
   }
   return {

@@ -1,6 +1,5 @@
 /**
- * Tests that an application gets JSON of its schema, or an error of its own which reveals nothing of the
- * request.
+ * An application gets JSON of its schema, or an error of its own class, which reveals nothing of the request.
  */
 import { inspect } from 'node:util';
 import * as v from 'valibot';
@@ -20,13 +19,13 @@ const Cents = v.pipe(
   v.transform(({ cents }) => BigInt(cents)),
 );
 const KEY = 'hunter2';
-/** As an application would ask, with a key wherever one may be. */
+/** Options as an application would pass them, with a key wherever one is possible. */
 const requestConfig = { errors, params: { key: KEY }, headers: { authorization: `Bearer ${KEY}` } };
 
 type Client = Parameters<typeof getJson>[0];
 const ask = (client: Client) => getJson(client, `/v1/${KEY}`, Cents, requestConfig);
 
-test('an answer is what the schema makes of it', async () => {
+test('returns the output of the schema for an answer', async () => {
   const { client } = await host((_request, response) => response.end('{"cents": 5, "more": true}'));
   expect(await ask(client)).toBe(5n);
 });
@@ -43,7 +42,7 @@ test('the request has the path, the parameters and the headers', async () => {
   expect(headers).toMatchObject({ accept: 'application/json', 'x-key': KEY });
 });
 
-describe("without such an answer the application's own error is thrown", () => {
+describe("without a valid answer, the application's own error is thrown", () => {
   const answering = async (status: number, body: string) =>
     (await host((_request, response) => response.writeHead(status).end(body))).client;
   const bounds = { timeoutMs: 300, maxSize: 2000 };
@@ -90,7 +89,7 @@ describe("without such an answer the application's own error is thrown", () => {
     const error = await ask(await make()).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(PriceError);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
-    // What failed is its cause; neither the request nor the answer is in it.
+    // The cause is the failure, which contains neither the request nor the answer.
     expect(error).toMatchObject({ cause: { name: 'AxiosError', reason: expect.any(String) } });
     for (const text of [
       inspect(error, { depth: 10, showHidden: true }),
@@ -102,7 +101,7 @@ describe("without such an answer the application's own error is thrown", () => {
   });
 });
 
-describe('what the host is not to blame for is thrown as it is', () => {
+describe('a failure that the host has not caused is thrown unchanged', () => {
   test('a budget that is used up', async () => {
     const budget = createBudget({ UPSTREAM_CALLS_PER_MINUTE: '1' });
     const { client, connections } = await host((_request, response) => response.end('{"cents": 5}'), {

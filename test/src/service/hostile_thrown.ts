@@ -1,5 +1,6 @@
 /**
- * Values that foreign code may throw to harm their reader. Each has `hunter2` where it must not be printed.
+ * Values that foreign code may throw to harm the code that reads them. Each contains `hunter2` where it must
+ * not be printed.
  */
 import { ApplicationMistake } from '../../../src/library/errors.ts';
 import { ServerError } from '../../../src/service/errors.ts';
@@ -21,7 +22,7 @@ function fail(): never {
   throw new Error('hunter2');
 }
 
-/** An error all of whose properties throw when they are read. */
+/** An error whose properties all throw when they are read. */
 function withGetters<T extends object>(error: T): T {
   for (const name of [...PROPERTIES, 'toJSON', Symbol.toPrimitive, Symbol.toStringTag]) {
     Object.defineProperty(error, name, { get: fail, configurable: true });
@@ -29,7 +30,7 @@ function withGetters<T extends object>(error: T): T {
   return error;
 }
 
-/** All its traps throw. */
+/** Handler of a proxy whose traps all throw. */
 function proxy(target: object): object {
   return new Proxy(target, new Proxy({}, { get: () => fail }));
 }

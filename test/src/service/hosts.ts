@@ -6,12 +6,12 @@ import { listen } from '../library/loopback.ts';
 
 const BOUNDS: UpstreamBounds = { timeoutMs: 5000, maxSize: 2000 };
 
-/** An answer as it was received. */
+/** Options with which a client returns an answer unchanged. */
 export const RAW = { validateStatus: null, responseType: 'arraybuffer' } as const;
 
 export { listen };
 
-/** A host that answers like this. */
+/** Starts a host that answers in this way. */
 export async function host(answer: RequestListener, bounds: UpstreamBounds = BOUNDS) {
   let connections = 0;
   const server = createServer(answer).on('connection', () => connections++);
@@ -26,7 +26,7 @@ export interface Echo {
   readonly body: string;
 }
 
-/** A host that answers with the request. */
+/** Starts a host that answers with the request. */
 export async function echo(bounds?: UpstreamBounds) {
   return await host(async (request, response) => {
     let body = '';
@@ -36,7 +36,7 @@ export async function echo(bounds?: UpstreamBounds) {
   }, bounds);
 }
 
-/** A host of raw TCP, which answers the nth data of a connection like this. */
+/** Starts a host of raw TCP that answers in this way to the nth data of a connection. */
 export async function rawHost(
   answer: (socket: Socket, nth: number) => void,
   bounds: UpstreamBounds = BOUNDS,

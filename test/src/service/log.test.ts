@@ -14,7 +14,7 @@ function print(object: object): string {
   return printed;
 }
 
-/** The log of a server whose application needs HUNTING_PERMIT and logs these properties. */
+/** Starts the log of a server whose application needs HUNTING_PERMIT, and logs these properties. */
 async function linesOfServer(properties: object): Promise<unknown[]> {
   let printed = '';
   const env = { APP: 'hunter', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', HUNTING_PERMIT: 'hunter2' };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { LogOutput } from '../../../src/service/log_output.ts';
 
-/** It has /dev/full, which no byte can be written to. */
+/** Whether this is Linux, which has /dev/full, to which no byte can be written. */
 const isLinux = process.platform === 'linux';
 const MAX_WAITING_BYTES = 4 * 1024 ** 2;
 const LOG = new URL('../../../src/service/log.ts', import.meta.url).href;
@@ -16,7 +16,7 @@ function open(path: string, flags: number): number {
   return fd;
 }
 
-/** A pipe that nobody reads but the test. */
+/** Makes a pipe that only the test reads. */
 function unreadPipe(): number {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -31,14 +31,14 @@ function readAll(fd: number): string {
   try {
     for (;;) text += buffer.toString('latin1', 0, readSync(fd, buffer));
   } catch {
-    // EAGAIN: it is empty.
+    // The pipe is empty (EAGAIN).
     return text;
   }
 }
 
 const formatLine = (number: number) => `${String(number).padStart(1023, '.')}\n`;
 
-test('a log that nobody reads keeps at most 4 MiB of lines; once it is read again, it reports how many are lost', async () => {
+test('a log that nobody reads keeps at most 4 MiB of lines; once it is read again, it reports how many lines are lost', async () => {
   const pipe = unreadPipe();
   const lost: number[] = [];
   const output = new LogOutput(pipe, (lines) => lost.push(lines));
@@ -60,7 +60,7 @@ test('a log that nobody reads keeps at most 4 MiB of lines; once it is read agai
 });
 
 test.runIf(isLinux)(
-  'a log that can not be written costs one attempt for what has come meanwhile, and no error',
+  'a log that can not be written is tried once for all lines that came meanwhile, without an error',
   async () => {
     const lost: number[] = [];
     const output = new LogOutput(open('/dev/full', constants.O_WRONLY), (lines) => lost.push(lines));

@@ -34,7 +34,7 @@ Max locked memory         8388608              8388608              bytes
     expect(read(limits('1048576', '1048576'))).toBe(1_048_576);
   });
 
-  test('is none where the system sets none, or does not report one', () => {
+  test('does not exist if the system sets none, or does not report it', () => {
     expect(read(limits('unlimited', 'unlimited'))).toBe(Number.POSITIVE_INFINITY);
     expect(openFilesLimit('/nonexistent/limits')).toBe(Number.POSITIVE_INFINITY);
   });
@@ -67,7 +67,7 @@ Max locked memory         8388608              8388608              bytes
   });
 });
 
-/** Runs Node as a process that may open so many files; it ends with the test. */
+/** Runs Node as a process that may open this number of files. It ends with the test. */
 function startWithin(openFiles: number, args: readonly string[], env: Record<string, string> = {}) {
   const command = [`ulimit -n ${openFiles} && exec "$@"`, 'sh', process.execPath, ...args];
   const child = spawn('sh', ['-c', ...command], {
@@ -83,7 +83,7 @@ function startWithin(openFiles: number, args: readonly string[], env: Record<str
 const halfBody = (path: string) =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\r\n{"payload"`;
 
-/** `asks` is answered at once, `takes` after a body. */
+/** Servers with two paths: `asks` is answered at once, and `takes` after a body. */
 const SERVERS = {
   'the enclave server': {
     entry: 'server/main.ts',
@@ -104,27 +104,30 @@ const SERVERS = {
 };
 
 describe.runIf(process.platform === 'linux')('a server that may open 256 files', () => {
-  test.each(Object.entries(SERVERS))('%s: 400 half bodies shut nobody out', async (_what, server) => {
-    const { printed } = startWithin(256, [join(SRC, server.entry), ...server.args], server.env);
-    await expect.poll(printed, { timeout: 20_000 }).toMatch(/"url":"/);
-    const [, url = ''] = /"url":"([^"]+)"/.exec(printed()) ?? [];
-    const sockets = Array.from({ length: 400 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-    });
-    for (const socket of sockets) {
-      socket.on('error', () => {});
-      socket.write(halfBody(server.takes));
-    }
-    await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => {})));
-    for (let times = 0; times < 5; times += 1) {
-      const answer = await fetch(url + server.asks, { headers: { connection: 'close' } });
-      expect(answer.status).toBe(200);
-      await answer.text();
-    }
-    const warning = `"level":"warn".*MAX_CONNECTIONS is lowered from ${server.configured} to \\d+: RLIMIT_NOFILE .* 256 `;
-    expect(printed()).toMatch(new RegExp(warning));
-  });
+  test.each(Object.entries(SERVERS))(
+    '%s: 400 half bodies keep no other caller out',
+    async (_what, server) => {
+      const { printed } = startWithin(256, [join(SRC, server.entry), ...server.args], server.env);
+      await expect.poll(printed, { timeout: 20_000 }).toMatch(/"url":"/);
+      const [, url = ''] = /"url":"([^"]+)"/.exec(printed()) ?? [];
+      const sockets = Array.from({ length: 400 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
+      onTestFinished(() => {
+        for (const socket of sockets) socket.destroy();
+      });
+      for (const socket of sockets) {
+        socket.on('error', () => {});
+        socket.write(halfBody(server.takes));
+      }
+      await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => {})));
+      for (let times = 0; times < 5; times += 1) {
+        const answer = await fetch(url + server.asks, { headers: { connection: 'close' } });
+        expect(answer.status).toBe(200);
+        await answer.text();
+      }
+      const warning = `"level":"warn".*MAX_CONNECTIONS is lowered from ${server.configured} to \\d+: RLIMIT_NOFILE .* 256 `;
+      expect(printed()).toMatch(new RegExp(warning));
+    },
+  );
 });
 
 test.runIf(process.platform === 'linux')(

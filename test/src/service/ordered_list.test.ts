@@ -46,7 +46,7 @@ test('keeps the order of a Set in which each element is deleted before it is add
   );
 });
 
-test('lets go of what leaves it: no element refers to another one or to the list', () => {
+test('keeps no reference to removed elements, which refer neither to another one nor to the list', () => {
   const list = new OrderedList<Element>();
   const elements = Array.from({ length: 5 }, (_, name) => new Element(name));
   for (const element of elements) list.add(element);
@@ -57,7 +57,7 @@ test('lets go of what leaves it: no element refers to another one or to the list
   expect([...list].map(({ name }) => name)).toEqual([1, 3]);
 });
 
-test('may change while its elements are visited: those present at the beginning are', () => {
+test('may change while its elements are visited: those that were there at the beginning are visited', () => {
   const list = new OrderedList<Element>();
   const elements = Array.from({ length: 4 }, (_, name) => new Element(name));
   for (const element of elements) list.add(element);

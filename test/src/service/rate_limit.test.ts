@@ -64,7 +64,7 @@ describe('a rate limit', () => {
     );
   });
 
-  test('allows one request after each share of a minute, whatever the rounding of sums', () => {
+  test('allows one request after each share of a minute, with any rounding of sums', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1000 }),

@@ -31,7 +31,7 @@ test('replaces the content, and leaves nothing beside the file', () => {
   }
 });
 
-test('gives the file its mode, whatever the umask', () => {
+test('gives the file its mode, with any umask', () => {
   const before = process.umask(0o077);
   try {
     replaceFile(file, 'x', 0o644);
@@ -43,7 +43,7 @@ test('gives the file its mode, whatever the umask', () => {
   }
 });
 
-test('replaces a link, and does not write where it points to', () => {
+test('replaces a link, and does not write to its target', () => {
   const victim = join(dir, 'victim');
   writeFileSync(victim, 'kept');
   symlinkSync(victim, file);
@@ -58,7 +58,7 @@ test('replaces a FIFO without opening it', () => {
   expect(lstatSync(file).isFile()).toBe(true);
 });
 
-test('writes to another path each time, which a file of any name in the folder does not stop', () => {
+test('writes to another path each time, so that no other file in the folder can prevent it', () => {
   const paths = [0, 1].map(() => {
     let path = '';
     replaceBy(file, (fresh) => {
@@ -74,7 +74,7 @@ test('writes to another path each time, which a file of any name in the folder d
   expect(readFileSync(file, 'utf8')).toBe('new');
 });
 
-test('leaves the old file, and nothing else, where the new one can not be written or put in its place', () => {
+test('leaves the old file, and nothing else, if the new one can not be written or put in its place', () => {
   writeFileSync(file, 'old');
   const fail = () =>
     replaceBy(file, (fresh) => {

@@ -1,4 +1,4 @@
-/** Tables of settings: what is read, and what a refusal says. */
+/** Tables of settings: reading their values, and the messages for invalid ones. */
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import {
@@ -27,7 +27,7 @@ const TABLE = {
 const NEEDED = { NAME: 'a', ANY: 'b' };
 
 describe('readSettings', () => {
-  test('has the default of what is not set', () => {
+  test('has the default of a setting that is not set', () => {
     expect(readSettings(TABLE, NEEDED)).toEqual({
       COUNT: 5,
       WORD: 'small',

@@ -33,7 +33,7 @@ describe('the description of a thrown value', () => {
     expect(JSON.stringify(printed['stack'])).toMatch(/thrown\.test\.ts/);
   });
 
-  test('prints class and code of causes, without their messages and places', () => {
+  test('prints class and code of causes, without their messages and locations', () => {
     const system = Object.assign(new Error('getaddrinfo ENOTFOUND hunter2'), { code: 'ENOTFOUND' });
     const cause = new Error('hunter2', { cause: system });
     expect(describeError(new ServerError('OVERLOADED', 'busy', { cause }))).toEqual({
@@ -93,7 +93,7 @@ describe('the description of a thrown value', () => {
     expect([true, false]).toContain(isInstance(thrown, Error));
   });
 
-  test('says how much of a message is left out', () => {
+  test('says how many characters of a message are left out', () => {
     expect(messageOf(new Error('x'.repeat(8192)))).toBe('x'.repeat(8192));
     expect(messageOf(new Error('x'.repeat(8193)))).toBe(`${'x'.repeat(8192)}… (8193 characters)`);
   });

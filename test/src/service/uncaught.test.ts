@@ -1,5 +1,6 @@
 /**
- * Nothing that is thrown outside of a request ends a running process, and one that starts ends in one line.
+ * No error that is thrown outside of a request ends a running process. A process that is starting ends with
+ * one line.
  */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
@@ -7,7 +8,7 @@ import { HOSTILE_THROWN } from './hostile_thrown.ts';
 
 const url = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
 
-/** @param body uses `isRunning`, `log` and `HOSTILE_THROWN` */
+/** Runs a process. @param body its code, which uses `isRunning`, `log` and `HOSTILE_THROWN` */
 function run(body: string) {
   const source = `
     import { HOSTILE_THROWN } from ${url('./hostile_thrown.ts')};
@@ -25,7 +26,7 @@ function run(body: string) {
   return { status, stdout, stderr, lines: stdout.trim().split('\n') };
 }
 
-test('a running process logs a line for each, whatever the one who is told of it does', () => {
+test('a running process logs a line for each error, even if its listener for errors fails', () => {
   const { status, stderr, lines } = run(`
     const all = HOSTILE_THROWN.map(([, make]) => make());
     isRunning(log, () => { throw all[0]; });
@@ -40,12 +41,12 @@ test('a running process logs a line for each, whatever the one who is told of it
   expect(countLogged('outside of any request: the server continues')).toBe(2 * HOSTILE_THROWN.length);
   expect(countLogged('could not be reported')).toBe(2 * HOSTILE_THROWN.length);
   expect(logged).toContain('alive');
-  // A line for each, and none longer than what a reader takes.
+  // Each error has a line, and no line is longer than a reader accepts.
   for (const line of lines) expect(line.length).toBeLessThan(10_000);
 });
 
-test('a process that starts ends with 1, a line and a code', () => {
-  // A process each, so only some of them: those of which nothing can be read.
+test('a process that is starting ends with exit code 1, a line and a code', () => {
+  // Each value takes a process of its own, so only values from which nothing can be read are tried.
   for (const thrownName of [
     'an error whose getters throw',
     'one of this project',

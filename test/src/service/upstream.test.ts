@@ -1,4 +1,4 @@
-/** The client of an upstream: axios, with bounds beneath that no option lifts. */
+/** The client of an upstream: axios, with bounds below it that no option lifts. */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type AxiosInstance, type AxiosRequestConfig, isCancel } from 'axios';
@@ -109,7 +109,7 @@ describe('a client', () => {
     expect(connections()).toBe(1);
   });
 
-  test('is only for a host of app.yaml', () => {
+  test('is made only for a host of app.yaml', () => {
     const upstream = createUpstreams({ endpoints: ['prices.example'] });
     upstream('prices.example');
     for (const otherHost of ['evil.example', 'PRICES.example', 'prices.example:8443', '__proto__', '']) {
@@ -167,7 +167,7 @@ describe('the signal of a request', () => {
     await closed.promise;
   });
 
-  test('that is aborted before sends nothing; aborted later, it changes nothing', async () => {
+  test('keeps the request from being sent if it is already aborted, and has no effect after the answer', async () => {
     const { client, connections } = await echo();
     await expect(client.get('/', { signal: AbortSignal.abort() })).rejects.toSatisfy(isCancel);
     expect(connections()).toBe(0);
@@ -206,7 +206,7 @@ describe('an answer', () => {
     expect(data).toEqual(Buffer.from(body));
   });
 
-  test('may be asked for as text, which must be UTF-8', async () => {
+  test('can be requested as text, which must be UTF-8', async () => {
     const text = (client: AxiosInstance) => client.get('/', { responseType: 'text' });
     expect((await text(await answering(200, '{"ä":1}'))).data).toBe('{"ä":1}');
     expect((await text(await answering(200, ''))).data).toBe('');
@@ -232,12 +232,12 @@ describe('an answer', () => {
     expect((await failure(client.get('/', { responseType: 'text' }))).response?.data).toBe('<html>');
   });
 
-  test('is one that validateStatus accepts', async () => {
+  test('succeeds if validateStatus accepts its status', async () => {
     const client = await answering(404, '{"a":1}');
-    const only: AxiosRequestConfig = { validateStatus: (status) => status === 404 };
-    expect(await client.get('/', only)).toMatchObject({ status: 404, data: { a: 1 } });
+    const accepting404: AxiosRequestConfig = { validateStatus: (status) => status === 404 };
+    expect(await client.get('/', accepting404)).toMatchObject({ status: 404, data: { a: 1 } });
     expect(await client.get('/', { validateStatus: null })).toMatchObject({ status: 404 });
-    // In axios it would accept any status.
+    // axios would accept any status here.
     expect(await failure(client.get('/', { validateStatus: undefined } as object))).toMatchObject({
       status: 404,
     });

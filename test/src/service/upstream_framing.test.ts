@@ -1,5 +1,5 @@
 /**
- * Tests that a strict host parses on a kept connection the requests that were sent: no body becomes the next
+ * A strict host parses on a kept connection exactly the requests that were sent: no body becomes the next
  * request.
  */
 import { createServer, type Socket } from 'node:net';
@@ -20,10 +20,10 @@ interface ParsedRequest {
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /**
- * Reads one request by RFC 9112 alone: a body is there only with a Content-Length, whatever the method.
+ * Reads one request by RFC 9112 alone: with any method, there is a body only with a Content-Length.
  *
  * @returns undefined if more bytes are needed
- * @throws if it is not a request of HTTP/1.1, is chunked, or has a header that decides about framing twice
+ * @throws if it is not a request of HTTP/1.1, is chunked, or repeats a header that decides about framing
  */
 function parseRequest(bytes: Buffer): { request: ParsedRequest; length: number } | undefined {
   const headLength = bytes.indexOf('\r\n\r\n');
@@ -46,7 +46,7 @@ function parseRequest(bytes: Buffer): { request: ParsedRequest; length: number }
   return { request: { method, target, headers, body: bytes.subarray(start, length) }, length };
 }
 
-/** A host that answers each request with its number, and keeps its connections. */
+/** Starts a host that answers each request with its number, and keeps its connections. */
 async function strictHost(bounds?: UpstreamBounds) {
   const requests: ParsedRequest[] = [];
   const faults: unknown[] = [];
@@ -75,7 +75,7 @@ async function strictHost(bounds?: UpstreamBounds) {
   return { client, requests, faults, connections: () => connections };
 }
 
-/** Parsed by a host that was told no length. */
+/** Body that a host would parse as a request if it got no length. */
 const SMUGGLED = 'POST /smuggled HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n';
 
 interface Call {
@@ -114,7 +114,7 @@ const call: fc.Arbitrary<Call> = fc
     headers: { ...Object.fromEntries(more), ...headers },
   }));
 
-/** Without white space around, which is not part of a header's value. */
+/** Removes surrounding white space, which is not part of a header's value. */
 const trimBlanks = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '');
 
 function toBytes(data: unknown): Buffer {
@@ -130,7 +130,7 @@ test('over any methods, bodies and headers, in turn and at once', async () => {
   const { client, requests, faults, connections } = await strictHost();
   let calls = 0;
 
-  /** Makes a call, which has exactly one answer: its own. */
+  /** Makes a call, to which only its own answer may come. */
   const make = async (call: Call) => {
     calls += 1;
     const id = String(calls);
@@ -164,7 +164,7 @@ test('over any methods, bodies and headers, in turn and at once', async () => {
     }),
     { numRuns: 150 },
   );
-  // Of each call at once, used again and again.
+  // Each simultaneous call has a connection, which is used again and again.
   expect(connections()).toBeLessThanOrEqual(8);
 });
 
@@ -194,7 +194,7 @@ describe('data', () => {
     expect(connections()).toBe(1);
   });
 
-  test('of bytes is what its memory contains at the call, whatever the object claims or becomes', async () => {
+  test('of bytes is the content of its memory at the time of the call, no matter what the object claims or becomes', async () => {
     const buffer = new ArrayBuffer(8, { maxByteLength: 8 });
     const { client, requests } = await strictHost({ budget: () => buffer.resize(0) });
     const lying = Object.defineProperties(new TextEncoder().encode('12345678'), {

@@ -1,6 +1,6 @@
 /**
- * Tests of calls as users of axios write them: each works as its documentation says, or is refused by an
- * error that says why.
+ * Calls as users of axios write them. Each works as axios' documentation says, or is refused by an error that
+ * says why.
  */
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -12,7 +12,7 @@ import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts'
 import { createUpstream, type UpstreamClient } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 
-/** Returns what the host received, in short. */
+/** Returns the received request, in short. */
 const sent = async (exchange: Promise<{ data: Echo }>) => {
   const { method, url, body } = (await exchange).data;
   return `${method} ${url} ${body}`.trim();
@@ -475,7 +475,7 @@ const REFUSED: readonly (readonly [
   ],
 ];
 
-/** Rows of the table in the page: the result by habit. */
+/** Rows of the table in the page: the outcome of each habit. */
 const ROWS: ReadonlyMap<string, string> = new Map(
   readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8')
     .split('\n| habit of axios | here |\n| --- | --- |\n')[1]
@@ -526,14 +526,14 @@ describe('a failure', () => {
     expect(error.request).toBeUndefined();
   });
 
-  test('without an answer has the code of Node, or that of axios', async () => {
+  test('without an answer has the code of Node, or the code of axios', async () => {
     const nobody = createUpstream('http://127.0.0.1:1')();
     await expect(nobody.get('/')).rejects.toMatchObject({ code: 'ECONNREFUSED', reason: 'unreachable' });
     const { client } = await host(() => {}, { timeoutMs: 100 });
     await expect(client.get('/')).rejects.toMatchObject({ code: 'ECONNABORTED', reason: 'timeout' });
   });
 
-  test('is tried again by axios-retry, with its body, by the adapter of upstream()', async () => {
+  test('is retried by axios-retry, with its body, by the adapter of upstream()', async () => {
     const bodies: string[] = [];
     const { client } = await host(async (request, response) => {
       bodies.push(`${request.headers['content-type']} ${await text(request)}`);
@@ -548,7 +548,7 @@ describe('a failure', () => {
   });
 });
 
-test('the compiler knows the options that are refused', async () => {
+test('the compiler knows the refused options', async () => {
   const { client } = await echo();
   // @ts-expect-error refused
   await expect(client.get('/', { proxy: { host: 'a', port: 1 } })).rejects.toBeInstanceOf(ConfigError);

@@ -1,6 +1,6 @@
 /**
- * Nothing that a client of an upstream throws or returns carries a part of its request, no matter who prints
- * it.
+ * No value that a client of an upstream throws or returns contains a part of its request, no matter who
+ * prints it.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ import { host, listen } from './hosts.ts';
 
 const KEY = 'hunter2-0123456789abcdef';
 
-/** A request whose every part has the key. */
+/** A request with the key in every part. */
 const PARTS: AxiosRequestConfig & { headers: Record<string, string> } = {
   method: 'POST',
   url: `/${KEY}/v1?key=${KEY}`,
@@ -33,7 +33,7 @@ const PARTS: AxiosRequestConfig & { headers: Record<string, string> } = {
 };
 const AUTH = { username: KEY, password: KEY };
 
-/** All that any reader could get out of a value, without asking for a property by its name. */
+/** Returns all that a reader could get out of a value without asking for a property by its name. */
 function everythingIn(value: object): string {
   const whole = { depth: Number.POSITIVE_INFINITY, maxArrayLength: null, maxStringLength: null };
   const texts = [true, false].flatMap((showHidden) =>
@@ -49,7 +49,7 @@ function everythingIn(value: object): string {
     try {
       texts.push(inspect(read(value), whole));
     } catch {
-      // A cycle, or a function: it can't be read in this way.
+      // A cycle or a function can't be read in this way.
     }
   }
   if (value instanceof Error) {
@@ -72,7 +72,10 @@ function printedByLog(value: object | undefined = {}): string {
   return printed;
 }
 
-/** As text, and as bytes in the forms in which inspect and JSON print them. */
+/**
+ * Expects that the key occurs neither as text nor as bytes, in the forms in which inspect and JSON print
+ * them.
+ */
 function expectNoKey(value: object): void {
   const bytes = [...Buffer.from(KEY.slice(0, 7))];
   const hex = bytes.map((byte) => byte.toString(16));
@@ -90,9 +93,9 @@ const thrownBy = (exchange: Promise<unknown>): Promise<Error> =>
   );
 
 const bounds = { timeoutMs: 200, maxSize: 1000 };
-/** For hosts that fail in another way, which takes a busy machine long. */
+/** Time limit for hosts that fail in another way, since a busy machine takes long. */
 const patient = { ...bounds, timeoutMs: 15_000 };
-/** Repeats the key in every part of an answer but its data. */
+/** Headers that repeat the key in every part of an answer except its data. */
 const TELLTALE = { location: `/${KEY}`, 'set-cookie': `key=${KEY}`, 'x-key': KEY };
 
 type Start = () => Promise<AxiosInstance>;
@@ -146,7 +149,7 @@ const failures: [string, Start, string | undefined][] = [
   ['the host redirects', answering(302, KEY), 'status'],
 ];
 
-describe('what is thrown carries nothing of the request:', () => {
+describe('a thrown error contains nothing of the request:', () => {
   test.each(failures)('%s', async (_what, start, reason) => {
     const client = await start();
     client.defaults.headers.common['x-default'] = KEY;
@@ -164,7 +167,7 @@ describe('what is thrown carries nothing of the request:', () => {
     expect(errors[0]).toMatchObject({ reason });
     expect(isUpstreamError(errors[0])).toBe(true);
     expect(errors[0]).not.toHaveProperty('request');
-    // All options are there for code that asks for them, also to send the request again.
+    // Code that asks for the options gets all of them, for example to send the request again.
     const { config } = errors[0] as UpstreamError;
     expect([config?.url, config?.params, config?.auth]).toEqual([PARTS.url, PARTS.params, AUTH]);
     expect(JSON.stringify(config)).toBe('{}');
@@ -248,7 +251,7 @@ describe('what is thrown carries nothing of the request:', () => {
   });
 });
 
-test('what is thrown and caught by nobody is printed without the key', async () => {
+test('an uncaught error is printed without the key', async () => {
   const { origin } = await host((_, response) => response.writeHead(401, TELLTALE).end(KEY));
   const module = new URL('../../../src/service/upstream.ts', import.meta.url);
   const options = JSON.stringify({ ...PARTS, auth: AUTH });
@@ -267,7 +270,7 @@ test('what is thrown and caught by nobody is printed without the key', async () 
   expect(printed).not.toContain(KEY);
 });
 
-describe('what is returned', () => {
+describe('a returned answer', () => {
   test('prints, serialises and copies its status, nothing else', async () => {
     const client = await answering(200, '{"cents":123}')();
     const answer = await client({ ...PARTS, auth: AUTH });
@@ -275,7 +278,7 @@ describe('what is returned', () => {
     const printed = { status: 200, statusText: 'OK', duration: expect.any(Number) };
     expect(JSON.parse(JSON.stringify(answer))).toEqual(printed);
     expect({ ...answer }).toEqual(printed);
-    // The rest is there for code that asks for it.
+    // Code that asks for the other properties gets them.
     expect(answer.data).toEqual({ cents: 123 });
     expect(answer.headers['location']).toBe(TELLTALE.location);
     expect(answer.config.url).toBe(PARTS.url);

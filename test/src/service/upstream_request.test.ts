@@ -1,6 +1,6 @@
 /**
- * Attacks on what a request to an upstream may say: by its options, the defaults of its client and its
- * interceptors, which may come from code or data that the application's author has not written.
+ * Attacks on the content of a request to an upstream, by its options, the defaults of its client and its
+ * interceptors. These may come from code or data that the application's author has not written.
  */
 import { createServer } from 'node:http';
 import { inspect } from 'node:util';
@@ -10,7 +10,7 @@ import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts'
 import { createUpstream } from '../../../src/service/upstream.ts';
 import { type Echo, echo, listen } from './hosts.ts';
 
-/** The host of a client, and another, which must never be asked. */
+/** Starts the host of a client, and another host, which must never be asked. */
 async function setUp() {
   const ours = await echo({ timeoutMs: 5000 });
   let evil = 0;
@@ -22,7 +22,7 @@ async function setUp() {
 
 type Config = AxiosRequestConfig & Record<string, unknown>;
 
-/** The ways by which options get into a request. */
+/** Ways by which options get into a request. */
 const WAYS: [string, (client: AxiosInstance, options: Config) => Promise<unknown>][] = [
   ['its own', (client, options) => client.get('/', options)],
   ['those of a call of the client', (client, options) => client({ url: '/', ...options })],
@@ -50,7 +50,7 @@ const WAYS: [string, (client: AxiosInstance, options: Config) => Promise<unknown
   ],
 ];
 
-/** Refused as a mistake, by each way, and neither host has seen anything of it. */
+/** Expects that the options are refused as a mistake, by each way, and that neither host gets a request. */
 async function expectRefused(
   options: (evil: string, port: number) => Config,
   {
@@ -66,7 +66,7 @@ async function expectRefused(
   expect([connections(), evil()]).toEqual([0, 0]);
 }
 
-describe('an option that leads elsewhere, or lifts a bound, is refused:', () => {
+describe('an option that redirects a request, or lifts a bound, is refused:', () => {
   const elsewhere: [string, (evil: string, port: number) => Config][] = [
     ['the adapter fetch', () => ({ adapter: 'fetch' })],
     ['a list of adapters', () => ({ adapter: ['xhr', 'http', 'fetch'] })],
@@ -100,7 +100,7 @@ describe('an option that leads elsewhere, or lifts a bound, is refused:', () => 
     );
   });
 
-  test('unless it asks for what is the case anyway', async () => {
+  test('unless it asks for what applies anyway', async () => {
     const { client } = await echo();
     const options = {
       proxy: false,
@@ -113,7 +113,7 @@ describe('an option that leads elsewhere, or lifts a bound, is refused:', () => 
   });
 });
 
-describe('an option with a value of no sense is refused:', () => {
+describe('an option with a senseless value is refused:', () => {
   const values: [string, () => Config][] = [
     ['responseType blob', () => ({ responseType: 'blob' })],
     ['something that is not an AbortSignal', () => ({ signal: { aborted: false } })],
@@ -155,7 +155,7 @@ describe('a url that is not a path of the host is refused:', () => {
     expect(connections()).toBe(0);
   });
 
-  test('every other one arrives as it is, at this host', async () => {
+  test('every other url arrives unchanged, at this host', async () => {
     const { client, origin } = await echo();
     const urls = [
       '/',
@@ -228,7 +228,7 @@ describe('a header', () => {
     }
   });
 
-  test('is sent once, whatever its case, or not at all if it is null', async () => {
+  test('is sent once, in any case of its letters, or not at all if it is null', async () => {
     const { client } = await echo();
     client.defaults.headers.common['x-a'] = '1';
     client.defaults.headers.common['x-b'] = '1';
@@ -314,7 +314,7 @@ describe('data', () => {
     },
   );
 
-  test('that JSON or a form can not hold is refused, without a part of it in the message', async () => {
+  test('that JSON or a form can not contain is refused, without a part of it in the message', async () => {
     const circular: Record<string, unknown> = {};
     circular['hunter2'] = { a: circular };
     const deep = JSON.parse(`${'{"hunter2":'.repeat(200)}1${'}'.repeat(200)}`);
@@ -336,7 +336,7 @@ describe('data', () => {
     expect([seen.length, connections()]).toEqual([4, 0]);
   });
 
-  test('of a view is that of the view alone, not of the memory around it', async () => {
+  test('of a view is only the content of the view, not of the memory around it', async () => {
     const { client } = await echo();
     const memory = new TextEncoder().encode('hunter2 public hunter2').buffer;
     for (const view of [
@@ -352,7 +352,7 @@ describe('data', () => {
 describe('an interceptor', () => {
   const evilAdapter = async () => expect.fail('was called');
 
-  test('that replaces the adapter, throws and forgives itself does not skip the check', async () => {
+  test('that replaces the adapter, throws and catches its own error does not skip the check', async () => {
     const { client, connections, evil } = await setUp();
     const replace = (config: Config) => {
       config.adapter = evilAdapter;
@@ -365,7 +365,7 @@ describe('an interceptor', () => {
     expect([connections(), evil()]).toEqual([0, 0]);
   });
 
-  test('can neither be put after the check, nor remove it', async () => {
+  test('can neither be added after the check, nor remove it', async () => {
     const { client, connections } = await setUp();
     const { interceptors } = client;
     const runWhen = (config: Config) => {

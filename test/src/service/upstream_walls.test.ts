@@ -1,6 +1,6 @@
 /**
- * Attacks on the walls below axios: its own adapters, bodies without bounds, and what may not reach the
- * application.
+ * Attacks on the walls below axios: its own adapters, bodies without bounds, and answers that may not reach
+ * the application.
  */
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
@@ -32,7 +32,7 @@ describe('JSON is strict:', () => {
   });
 });
 
-describe('a body that is read first is bounded', () => {
+describe('a body that is read before it is sent is bounded', () => {
   async function* endless() {
     for (;;) yield Buffer.alloc(65_536);
   }
@@ -91,7 +91,7 @@ describe('nothing displaces the adapter:', () => {
     expect(connections()).toBe(0);
   });
 
-  test('a synchronous interceptor throws, and forgives itself', async () => {
+  test('a synchronous interceptor throws, and catches its own error', async () => {
     const { client, connections } = await echo();
     const replace = (config: object) => {
       Object.assign(config, { adapter: 'fetch' });
@@ -232,7 +232,7 @@ describe('__proto__ pollutes nothing', () => {
 });
 
 describe('an answer', () => {
-  test('that is a gzip bomb is never decoded, and is bounded as it was sent', async () => {
+  test('that is a gzip bomb is never decoded, and its encoded size is bounded', async () => {
     const bomb = gzipSync(Buffer.alloc(2 ** 22));
     const headers = { 'content-encoding': 'gzip' };
     const { client } = await host((_request, response) => response.writeHead(200, headers).end(bomb), {

@@ -1,6 +1,6 @@
 /**
- * Tests of the bytes that usual calls send: recorded before axios built the requests itself, and the same
- * since.
+ * The bytes that usual calls send. They were recorded before axios built the requests itself, and have stayed
+ * the same.
  */
 import { createServer } from 'node:net';
 import type { AxiosInstance } from 'axios';
@@ -13,8 +13,8 @@ const DEFAULTS = 'accept: */*|accept-encoding: identity|user-agent: sui-enclave'
 type Call = (client: AxiosInstance) => Promise<unknown>;
 
 /**
- * The request that a call sends, as text, with the lines of its head joined by `|`, without `Host` and
- * `Connection`.
+ * Returns the request that a call sends, as text, with the lines of its head joined by `|`, without `Host`
+ * and `Connection`.
  */
 async function record(call: Call): Promise<string> {
   const recorded = Promise.withResolvers<string>();

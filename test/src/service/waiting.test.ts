@@ -1,4 +1,4 @@
-/** A request that waits for another's call holds no slot, so that it can't keep others out. */
+/** A request that waits for the call of another holds no slot, so that it can't keep others out. */
 import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,25 +25,25 @@ import { type Flood, flood, getRequest, postRequest } from './flood.ts';
 const OVERLOADED = { code: 'OVERLOADED', status: 503, retryAfterSeconds: 1 };
 
 describe('the room', () => {
-  test('has its places for all calls together, and half of them for one; further ones are refused at once', async () => {
+  test('has places for all calls together, and half of them for one call; further callers are refused at once', async () => {
     const room = new WaitingRoom(8);
     const first = Promise.withResolvers<string>();
     const second = Promise.withResolvers<string>();
-    const ofFirst = Array.from({ length: 4 }, () => room.waitFor(first.promise));
+    const firstWaits = Array.from({ length: 4 }, () => room.waitFor(first.promise));
     await expect(room.waitFor(first.promise)).rejects.toMatchObject(OVERLOADED);
-    const ofSecond = Array.from({ length: 4 }, () => room.waitFor(second.promise));
+    const secondWaits = Array.from({ length: 4 }, () => room.waitFor(second.promise));
     await expect(room.waitFor(Promise.resolve('third'))).rejects.toMatchObject(OVERLOADED);
     expect(room.size).toBe(8);
     first.resolve('done');
-    expect(await Promise.all(ofFirst)).toEqual(Array(4).fill('done'));
+    expect(await Promise.all(firstWaits)).toEqual(Array(4).fill('done'));
     expect(room.size).toBe(4);
     expect(await room.waitFor(Promise.resolve('third'))).toBe('third');
     second.reject(new Error('failed'));
-    for (const waiting of ofSecond) await expect(waiting).rejects.toThrow('failed');
+    for (const waiting of secondWaits) await expect(waiting).rejects.toThrow('failed');
     expect(room.size).toBe(0);
   });
 
-  test('is left by a caller that has gone, although the call continues', async () => {
+  test('frees the place of a caller who has left, although the call continues', async () => {
     const room = new WaitingRoom(2);
     const call = Promise.withResolvers<string>();
     const caller = new AbortController();
@@ -58,7 +58,7 @@ describe('the room', () => {
     expect(room.size).toBe(0);
   });
 
-  test('keeps nothing of those who have left, not even in the call', async () => {
+  test('keeps no reference to callers who have left, not even in the call', async () => {
     const room = new WaitingRoom(4);
     const call = Promise.withResolvers<string>();
     const then = vi.spyOn(call.promise, 'then');
@@ -78,20 +78,20 @@ describe('the room', () => {
     call.resolve('done');
     expect(await Promise.all(stays)).toEqual(['done', 'done']);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
-    // Those who come when it is settled wait for nothing.
+    // Callers who come when the call is settled do not wait.
     expect(await room.waitFor(call.promise, [signal])).toBe('done');
     const failed = Promise.reject(new Error('failed'));
     await expect(room.waitFor(failed, [signal])).rejects.toThrow('failed');
     await expect(room.waitFor(failed, [signal])).rejects.toThrow('failed');
   });
 
-  test('is not entered where no request is at work', async () => {
+  test('is not entered outside of a request', async () => {
     expect(await waitForShared(Promise.resolve(1))).toBe(1);
     await expect(waitForShared(new Promise(() => {}), AbortSignal.abort('left'))).rejects.toBe('left');
   });
 });
 
-/** A size of server, and of an attack, whose callers would take all slots if those who wait held any. */
+/** Sizes of a server and of an attack. The callers would take all slots if waiting callers held a slot. */
 interface Size {
   readonly connections: number;
   readonly slots: number;
@@ -109,7 +109,7 @@ const SMALL_ENV = {
   MAX_CONCURRENT_REQUESTS: String(SMALL.slots),
 };
 
-/** 20 honest calls, one after the other, are answered while the attackers' shared call still hangs. */
+/** Expects that 20 successive honest calls are answered while the attackers' shared call still hangs. */
 async function expectAnswered(attack: Flood, honest: () => Promise<number>, size = SMALL): Promise<void> {
   // The caller who began the call has a slot.
   await expect.poll(() => attack.answered(503), { timeout: 60_000 }).toBe(size.callers - 1 - size.waiting);
@@ -118,7 +118,7 @@ async function expectAnswered(attack: Flood, honest: () => Promise<number>, size
   expect(statuses).toEqual(Array(20).fill(200));
 }
 
-/** A service whose callers all wait for the same call, which the test ends. */
+/** Starts a service whose callers all wait for the same call, which the test ends. */
 async function startHung() {
   const call = Promise.withResolvers<string>();
   const then = vi.spyOn(call.promise, 'then');
@@ -155,7 +155,7 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
     const { url, reactions, inFlight, release, printed } = await startHung();
     for (let wave = 0; wave < 4; wave += 1) {
       const leavers = await flood(url, Array(SMALL.waiting + 1).fill(getRequest(path)));
-      // Half of the places, which are a quarter of the connections.
+      // These are half of the places, which are a quarter of the connections.
       await expect.poll(() => inFlight.waiting).toBe(SMALL.waiting);
       await expect.poll(() => leavers.answered(503)).toBe(1);
       leavers.leave();
@@ -169,7 +169,7 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
     expect(printed().split('request failed')).toHaveLength(1 + 4);
   });
 
-  test('at /health_check too, and those whose deadline has passed', async () => {
+  test('leave their places at /health_check too, also when their deadline has passed', async () => {
     changeDeadline(5000, 120_000);
     const upstream = await hanging();
     const server = await startServer({
@@ -187,7 +187,10 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
 });
 
 describe('a call that others wait for', () => {
-  /** Begins a call that waits for another one itself, and leaves; another caller waits for it. */
+  /**
+   * Begins a call that itself waits for another call, and whose caller leaves, while another caller waits for
+   * it.
+   */
   async function leaveBehind(start: <T>(begin: () => T) => T) {
     const inner = Promise.withResolvers<string>();
     const leaving = new AbortController();
@@ -211,7 +214,7 @@ describe('a call that others wait for', () => {
     expect(await leaveBehind(startShared)).toBe('outer inner');
   });
 
-  test('and was begun without saying so tells them to try again', async () => {
+  test('tells them to try again if it was not begun as a shared call', async () => {
     expect(await leaveBehind((begin) => begin())).toMatchObject(OVERLOADED);
   });
 
@@ -236,7 +239,7 @@ function forgedToken(iss = MICROSOFT): string {
   return `${part({ alg: 'RS256', kid: 'x' })}.${part({ iss, aud: CLIENT_ID, sub: '1', tid })}.AAAA`;
 }
 
-/** A server whose every answer waits until the test releases it. */
+/** Starts a server whose answers all wait until the test releases them. */
 async function hanging(): Promise<{ origin: string; asked(): number; release(): void }> {
   const gate = Promise.withResolvers<void>();
   let requestCount = 0;
@@ -255,7 +258,7 @@ async function hanging(): Promise<{ origin: string; asked(): number; release(): 
 }
 
 describe('callers of one slow upstream keep no other caller out:', { timeout: 120_000 }, () => {
-  // Otherwise a busy machine might not finish within the upstream's deadline.
+  // With the usual deadline of the upstream, a busy machine might not finish in time.
   beforeEach(() => changeDeadline(5000, 120_000));
 
   test('a new place of the weather', async () => {
@@ -314,7 +317,7 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
     });
     expect((await ask()).status).toBe(200);
     issuer.answer = () => {};
-    // With a salt each: for the same one, they would also wait for each other's proof.
+    // Each token has a salt of its own: with the same salt, callers would also wait for each other's proof.
     const forged = Array.from({ length: SMALL.callers }, (_, salt) =>
       postRequest('/v1', requestFor(forgedToken(OWN), { salt: String(salt) })),
     );

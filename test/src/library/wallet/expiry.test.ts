@@ -92,18 +92,18 @@ test('a listener that throws stops neither the wallet nor other listeners', asyn
       uncaught.push(error);
     }
   });
-  const heard: number[] = [];
+  const accountCounts: number[] = [];
   const { on } = wallet.features['standard:events'];
   on('change', () => {
     throw new Error('of the dapp');
   });
-  const off = on('change', ({ accounts }) => heard.push(accounts?.length ?? -1));
+  const off = on('change', ({ accounts }) => accountCounts.push(accounts?.length ?? -1));
   node.epoch = 103;
   await pass(1);
   queue.mockRestore();
-  expect(heard).toEqual([0]);
+  expect(accountCounts).toEqual([0]);
   expect(uncaught).toEqual([expect.objectContaining({ message: 'of the dapp' })]);
   off();
   await disconnect(wallet);
-  expect(heard).toEqual([0]);
+  expect(accountCounts).toEqual([0]);
 });

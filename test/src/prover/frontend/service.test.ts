@@ -189,9 +189,9 @@ describe('limits', () => {
     const { status, body, headers } = await post(requestFor('no token'));
     expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'PROVER_BUSY', '2']);
     // One that only waits for the proof of another needs no place.
-    const same = post(requestFor(jwt, { salt: '1' }));
+    const sharingCall = post(requestFor(jwt, { salt: '1' }));
     release();
-    for (const each of await Promise.all([...waiting, same])) expect(each.status).toBe(200);
+    for (const each of await Promise.all([...waiting, sharingCall])) expect(each.status).toBe(200);
     expect((await post(requestFor('no token'))).status).toBe(400);
     expect((await ask()).status).toBe(200);
   });

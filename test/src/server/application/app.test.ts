@@ -74,7 +74,7 @@ describe('an invalid application does not start', () => {
     await expect(start(() => ({ endpoints }))).rejects.toThrow(/process_data is defined twice/);
   });
 
-  // The compiler refuses them, but Node strips types without checking them.
+  // The compiler refuses them, but Node strips types without checking.
   test.each<[string, RegExp, () => Endpoint]>([
     // @ts-expect-error
     ['a body of a GET', /have a body/, () => endpoint({ method: 'GET', path: '/', body: schema, handle })],
@@ -152,7 +152,7 @@ describe('the query of a GET', () => {
     expect(error).toContain(message);
   });
 
-  test('is checked to its last parameter', async () => {
+  test('is checked up to its last parameter', async () => {
     const { get } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
     const notes = 'note=&'.repeat(2000);
     const { note } = await (await get(`/search?${notes}`)).json();
@@ -205,12 +205,12 @@ describe('the address of a caller', () => {
     return (await (await server.get('/seen', { headers })).json()).address;
   }
 
-  test('is unknown without trusted proxies, whatever the headers', async () => {
+  test('is unknown without trusted proxies, with any headers', async () => {
     expect(await seenBy(0)).toBeUndefined();
     expect(await seenBy(0, '192.0.2.1')).toBeUndefined();
   });
 
-  test('is what the outermost trusted proxy saw, not what the caller sent', async () => {
+  test('is the one that the outermost trusted proxy saw, not the one that the caller sent', async () => {
     expect(await seenBy(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
     expect(await seenBy(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
   });

@@ -97,7 +97,7 @@ describe('app.yaml', () => {
     );
   });
 
-  /** RFC 8032, section 7.1, TEST 1 and TEST 2. */
+  /** Keys of RFC 8032, section 7.1, TEST 1 and TEST 2. */
   const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
   const KEY_2 = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c';
   const provisioned = (list: string) => `endpoints: []\nsecrets: [A]\nprovisioners: ${list}`;
@@ -113,7 +113,7 @@ describe('app.yaml', () => {
     ['in base64', Buffer.from(KEY, 'hex').toString('base64')],
     ['that is a number', '1'.repeat(64)],
     ['that is not a point', `02${'00'.repeat(31)}`],
-    // Anybody can sign for these.
+    // Anyone can sign for these keys.
     ['of order 1', `"01${'00'.repeat(31)}"`],
     ['of order 2', `ec${'ff'.repeat(30)}7f`],
     ['of order 4', `"${'00'.repeat(32)}"`],
@@ -125,7 +125,7 @@ describe('app.yaml', () => {
     );
   });
 
-  test('names a folder of files once, and 16 at most', () => {
+  test('names a folder of files once, and at most 16 folders', () => {
     const withFolders = (count: number) =>
       `endpoints: []\nsecrets: []\nfiles: [${Array.from({ length: count }, (_, index) => `folder${index}`)}]\n`;
     expect(parseManifest(withFolders(16)).files).toHaveLength(16);
@@ -133,7 +133,7 @@ describe('app.yaml', () => {
     expect(() => parseManifest('endpoints: []\nsecrets: []\nfiles: [a, a]\n')).toThrow(/^app\.yaml, files: /);
   });
 
-  test('names a provisioner once, and 16 at most', () => {
+  test('names a provisioner once, and at most 16 provisioners', () => {
     expect(() => parseManifest(provisioned(`[${KEY}, ${KEY}]`))).toThrow(/^app\.yaml, provisioners: /);
     const points = Array.from({ length: 17 }, () => newProvisioner().hex);
     expect(
@@ -189,12 +189,12 @@ files: [public, views/en]
     ['the least', 'endpoints: []\nsecrets: []'],
     ['everything', full],
     ['empty lists', 'endpoints: []\nsecrets: []\nprovisioners: []\nevents: {}\nfiles: []'],
-  ])('says what app.yaml says, of %s', (_what, yaml) => {
+  ])('has the content of app.yaml: %s', (_what, yaml) => {
     const manifest = parseManifest(yaml);
     expect(parseManifestJson(formatManifest(manifest))).toEqual(manifest);
   });
 
-  test('has the properties in a fixed order, and those of events as they are', () => {
+  test('has its properties in a fixed order, and those of events in their own order', () => {
     const json = `{"name":"dice","endpoints":["a.example",{"host":"b.example","ca":${JSON.stringify(ca)}}],"secrets":["A","B"],"provisioners":["${KEY}"],"plain":true,"events":{"zero":["b","a"],"constructor":[]},"files":["public","views/en"]}\n`;
     expect(formatManifest(parseManifest(full))).toBe(json);
     const reordered = 'secrets: [A]\nplain: true\nendpoints: []\nname: dice\n# a comment\n';
@@ -203,7 +203,7 @@ files: [public, views/en]
     );
   });
 
-  test('is read again where aliases make it larger than app.yaml may be', () => {
+  test('is read again even if aliases make it larger than app.yaml may be', () => {
     const note = `# ${'x'.repeat(50_000)}`;
     const first = `\n  - host: a.example\n    ca: &ca |\n${`${note}\n${ca}`.trimEnd().replace(/^/gm, '      ')}`;
     const endpointLines = Array.from({ length: 63 }, (_, at) => `\n  - {host: b${at}.example, ca: *ca}`);

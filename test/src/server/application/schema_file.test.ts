@@ -1,4 +1,4 @@
-/** `GET /schema`: the file of the application as it is, within its bounds. */
+/** `GET /schema` serves the application's file unchanged, within its bounds. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ describe('GET /schema', () => {
     expect((await server.post('/schema', {})).status).toBe(405);
   });
 
-  test('is what the client reads', async () => {
+  test('is accepted by the client', async () => {
     const { url } = await startServer();
     expect((await fetchSchema(url)).signs.map(({ name }) => name)).toEqual([
       'WeatherResponse',

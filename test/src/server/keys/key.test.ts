@@ -35,7 +35,7 @@ describe('EphemeralKey', () => {
     expect(random.every((byte) => byte === 7)).toBe(true);
   });
 
-  test('is the key of RFC 8032, section 7.1, test 2, by its seed, which it leaves to the caller', () => {
+  test('is the key of RFC 8032, section 7.1, test 2, for its seed, which the caller wipes', () => {
     const seed = Buffer.from('4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb', 'hex');
     const seedCopy = Uint8Array.from(seed);
     const key = EphemeralKey.of(seedCopy);

@@ -44,7 +44,7 @@ describe('Signer', () => {
     expect(sign()).toBe(sign());
   });
 
-  test('sends values beside what is signed, once, and leaves signature, key and the answer itself as they are', () => {
+  test('sends values beside the signed data, once, without changing signature, key or the answer itself', () => {
     const answer = new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1n, {
       location: 'Oslo',
       temperature: 3n,

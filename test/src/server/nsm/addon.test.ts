@@ -13,7 +13,7 @@ test.runIf(addonRunsHere)('the addon is built, so that no test below is skipped 
   expect(existsSync(addonPath), 'run `make build/nsm.node`').toBe(true);
 });
 
-// The addon needs Linux and the headers of the pinned Node, which is only there for x64.
+// The addon needs Linux, and the headers of the pinned Node, which exists only for x64.
 describe.skipIf(!addonRunsHere)('the native addon', () => {
   test('passes the recorded requests and answers through unchanged', async () => {
     const complete = exchanges.filter((e) => e.requestComplete && e.answerComplete);
@@ -56,7 +56,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     expect(hex(answer)).toBe(hex(bytes));
   });
 
-  test('gets at most its buffer size if the driver has more', async () => {
+  test('gets at most as many bytes as its buffer has, even if the driver has more', async () => {
     const { child } = start(() => filled(0x5000));
     const answer = await child.run(({ addon }) => new addon.Device('/dev/nsm').transact(new Uint8Array(1)));
     expect(answer).toHaveLength(0x3000);
@@ -162,7 +162,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     expect(driver.requests).toEqual([]);
   });
 
-  test('sends the part of a buffer that a view covers, as of the call', async () => {
+  test('sends the part of a buffer that a view covers, with its bytes at the time of the call', async () => {
     const { driver, child } = start();
     await child.run(async ({ addon }) => {
       const device = new addon.Device('/dev/nsm');

@@ -25,7 +25,7 @@ const operations = {
 
 const protocolError = expect.objectContaining({ code: 'NSM_PROTOCOL' });
 
-/** A well-formed answer for each operation. */
+/** Well-formed answers, one for each operation. */
 const goodAnswers: Record<keyof typeof operations, unknown> = {
   Attestation: { Attestation: { document: filled(5) } },
   GetRandom: { GetRandom: { random: filled(256) } },
@@ -112,7 +112,7 @@ describe('answers', () => {
     for (const recorded of exchanges.filter(({ answer }) => answer.startsWith('a16b417474657374'))) {
       const whole = new Uint8Array(recorded.answerLength);
       whole.set(unhex(recorded.answer));
-      // Everything before the document: map, "Attestation", map, "document", and the length in three bytes.
+      // Before the document come map, "Attestation", map, "document", and the length in three bytes.
       expect(attestation.decode(whole)).toHaveLength(recorded.answerLength - 26);
     }
   });

@@ -1,5 +1,5 @@
 /**
- * Runs inside the child process of `driver.ts`: evaluates the functions that the test sends, with the scope
+ * Runs inside the child process of `driver.ts`. Evaluates the functions that the test sends, with the scope
  * below.
  */
 import { createRequire } from 'node:module';
@@ -19,7 +19,7 @@ function makeDevice(addonPath: string) {
 }
 
 const scope = {
-  /** The real addon, compiled. */
+  /** The compiled addon itself, not a fake. */
   addon: createRequire(import.meta.url)(addonPath) as {
     Device: new (
       ...path: unknown[]

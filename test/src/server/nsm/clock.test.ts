@@ -53,15 +53,20 @@ describe('the clock', () => {
   test.each([
     ['ptp0', "the clock differed from the hypervisor's by -5001 ms"],
     ['nsm', "the clock differed from the NSM's by -5001 ms"],
-  ])('that was over 5 s off %s is a warning of /readyz, until it is right', async (source, warning) => {
-    writeFileSync(path, `{"source":"${source}","difference_ms":-5001}\n`);
-    const { url } = await startServer({ nsm: new EmulatedNsm(), env: { CLOCK_STATE: path } });
-    const ready = async () => (await fetch(`${url}/readyz`)).json();
-    expect(await ready()).toEqual({ ready: true, warnings: [warning] });
-    writeFileSync(path, `{"source":"${source}","difference_ms":3}\n`);
-    expect(await ready()).toEqual({ ready: true });
-    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({ clock: { source, difference_ms: 3 } });
-  });
+  ])(
+    'that was wrong by over 5 s (%s) causes a warning of /readyz, until it is right',
+    async (source, warning) => {
+      writeFileSync(path, `{"source":"${source}","difference_ms":-5001}\n`);
+      const { url } = await startServer({ nsm: new EmulatedNsm(), env: { CLOCK_STATE: path } });
+      const ready = async () => (await fetch(`${url}/readyz`)).json();
+      expect(await ready()).toEqual({ ready: true, warnings: [warning] });
+      writeFileSync(path, `{"source":"${source}","difference_ms":3}\n`);
+      expect(await ready()).toEqual({ ready: true });
+      expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({
+        clock: { source, difference_ms: 3 },
+      });
+    },
+  );
 });
 
 describe('the NSM confirms the clock', () => {
@@ -74,7 +79,7 @@ describe('the NSM confirms the clock', () => {
   test.each([
     [at - 5000, at, at],
     [at + 5000, at, at],
-    // It was made at some time between the question and the answer.
+    // The NSM made the document at some time between the question and the answer.
     [at + 2000, at, at + 4000],
     [at + 9000, at, at + 4000],
   ])('with the time %i, requested at %i and answered at %i', (document, requestedAt, answered) => {
@@ -89,7 +94,7 @@ describe('the NSM confirms the clock', () => {
     [at + 5001, at, at, -5001],
     [at + 9001, at, at + 4000, -5001],
   ])(
-    'and doubts it with the time %i, asked for at %i and answered at %i',
+    'and doubts it with the time %i, requested at %i and answered at %i',
     (document, requestedAt, answered, by) => {
       const { clock } = clocks();
       clock.compare(at, at, at);

@@ -10,7 +10,7 @@ import { start } from './start.ts';
 const { EACCES, EIO, EMSGSIZE, ENODEV, ENXIO, ETIMEDOUT } = constants.errno;
 const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Answers that the test gives one by one while the child waits. */
+/** Gives answers one by one, when the test says so, while the child waits. */
 function heldAnswers() {
   const waiting: ((reply: Uint8Array | Reply) => void)[] = [];
   return {
@@ -64,7 +64,7 @@ describe('without an NSM', () => {
     await expect(device.transact(filled(1))).rejects.toMatchObject({ code: 'NSM_CLOSED' });
   });
 
-  // The rest needs the addon: Linux, and the pinned Node for x64 that it is built with.
+  // The other tests need the addon: Linux, and the pinned Node for x64 that it is built with.
   test.skipIf(!addonRunsHere)('a missing device node is reported as a missing driver', async () => {
     const { child } = start();
     const error = await child
@@ -139,7 +139,7 @@ describe.skipIf(!addonRunsHere)('with a driver that behaves', () => {
     expect(hex(results.extended)).toMatch(/^30e84b2d7eeffe6d90a475797b/);
     expect(results.lock).toBeUndefined();
     expect(results.locks).toBeUndefined();
-    // This driver puts what it was asked for into the document.
+    // This driver puts the fields of the request into the document.
     expect(decode(results.document)).toEqual({
       Attestation: { public_key: filled(1024, 3), nonce: filled(512, 2), user_data: filled(512, 1) },
     });
@@ -162,7 +162,7 @@ describe.skipIf(!addonRunsHere)('with a driver that behaves', () => {
     expect(driver.opens).toHaveLength(1);
   });
 
-  test('a request is sent as of the call, even if the array changes later', async () => {
+  test('a request is sent with the bytes at the time of the call, even if the array changes later', async () => {
     const { driver, child } = start();
     await child.run(async ({ device }) => {
       const first = device.transact(Uint8Array.of(1));

@@ -28,7 +28,7 @@ function slowNsm(ms: number) {
     if (state.failing) throw new NsmIo('ioctl', 'EIO');
     state.made += 1;
     state.onMade();
-    // Unsigned, since a signature would cost more than the time that a test gives it.
+    // The document is not signed, since a signature would take longer than the test allows for a document.
     const { public_key, nonce, user_data } = decode(message).Attestation;
     const payload = encode({ timestamp: Date.now(), public_key, nonce, user_data });
     return encode({ Attestation: { document: encode([new Uint8Array(), {}, payload, new Uint8Array()]) } });
@@ -73,7 +73,7 @@ describe('a document without a nonce', () => {
     expect(await code(documents.shared())).toBe('made');
   });
 
-  test('takes precedence over those with a nonce, as do those of the server itself', async () => {
+  test('takes precedence over documents with a nonce, as do documents for the server itself', async () => {
     const { documents } = createDocuments(5);
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
@@ -125,7 +125,7 @@ describe('a document with a nonce', () => {
   test('is refused if it would take over 8 seconds, with the time to retry after', async () => {
     const { state, documents, pass } = createDocuments(0);
     state.onMade = () => void pass(200);
-    // The moving average follows what documents take.
+    // The moving average follows the time that documents take.
     for (let times = 0; times < 20; times += 1) await documents.urgent(createNonce(times));
     const left = new AbortController();
     const outcomes = Array.from({ length: 60 }, (_, number) =>
@@ -189,7 +189,7 @@ describe('GET /get_attestation', () => {
     });
 
   test('serves each of 40 connections that never pause at most twice before an honest verifier', async () => {
-    // Documents are counted, not seconds: a busy machine serves everyone later, but nobody more often.
+    // The test counts documents, not seconds: a busy machine serves everyone later, but nobody more often.
     const { transport, state } = slowNsm(1);
     const { url } = await startServer({ nsm: transport, env: { LOG_LEVEL: 'error' } });
     const attackers = new Agent({ keepAlive: true, maxSockets: 40 });
@@ -209,7 +209,8 @@ describe('GET /get_attestation', () => {
     for (let times = 0; times < 5; times += 1) {
       const before = state.made;
       expect(await ask(url, honest, `c0ffee0${times}`)).toMatchObject({ status: 200 });
-      // Once from the queue that it joined, and once while its request was on its way to the queue.
+      // Each connection is served at most once from the queue that it joined, and once while its request was
+      // on its way to the queue.
       expect(state.made - before).toBeLessThanOrEqual(2 * 40);
     }
   });

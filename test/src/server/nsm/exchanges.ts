@@ -1,13 +1,15 @@
-/** The exchanges recorded in `test/vectors/nsm-shapes.txt`, and what else the tests write messages with. */
+/**
+ * The exchanges recorded in `test/vectors/nsm-shapes.txt`, and other parts from which tests build messages.
+ */
 import { readFileSync } from 'node:fs';
 
 export interface Exchange {
-  /** Hexadecimal; only its beginning where `requestComplete` is false. */
+  /** The request in hexadecimal; only its beginning if `requestComplete` is false. */
   request: string;
   requestComplete: boolean;
   answer: string;
   answerComplete: boolean;
-  /** Length of the whole answer in bytes. */
+  /** Length of the whole answer, in bytes. */
   answerLength: number;
 }
 
@@ -28,7 +30,7 @@ export const unhex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(t
 export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const filled = (length: number, value = 7): Uint8Array => new Uint8Array(length).fill(value);
 
-/** The fields of a well-formed answer to DescribeNSM. */
+/** Fields of a well-formed answer to DescribeNSM. */
 export const description = {
   version_major: 1,
   version_minor: 2,

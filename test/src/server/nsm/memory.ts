@@ -1,10 +1,10 @@
 /**
  * Memory check of the native addon: `node test/src/server/nsm/memory.ts`, with the pinned Node.
  *
- * Builds the addon with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, runs it in Node
- * through good and bad exchanges, and fails on every invalid access and on every leak whose stack touches the
- * addon. (Node leaks a few bytes of its own, which are left out.) Addons with a planted mistake go the same
- * way first and must fail, so that a sanitizer that sees nothing is noticed.
+ * Builds the addon with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, and runs it in Node
+ * through good and bad exchanges. Fails on every invalid access and on every leak whose stack touches the
+ * addon; leaks of a few bytes in Node itself are left out. Addons with a planted mistake run first in the
+ * same way and must fail, so that a blind sanitizer is noticed.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,13 +18,13 @@ const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'nsm-memory-'));
 const source = readFileSync(join(root, 'src/server/nsm/addon.cc'), 'utf8');
 
-/** Number of repetitions; as many worker threads end with a call in flight, and finally the process. */
+/** Number of repetitions. In each, a worker thread ends with a call in flight; finally the process does. */
 const rounds = 13;
 
-/** AddressSanitizer's exit code if it reports an error. */
+/** AddressSanitizer's exit code for a reported error. */
 const REPORTED = 99;
 
-/** Mistakes: a place in addon.cc, what to write there, and what must be found. */
+/** Planted mistakes: a text in addon.cc, its replacement, and the report that must follow. */
 const planted = [
   ['response_length_ > response_.size()', 'false', /heap-buffer-overflow/],
   ['call.release();', 'call.reset();', /heap-use-after-free/],
@@ -55,14 +55,14 @@ function build(name: string, text: string): string {
 }
 
 const sizes = [0, 1, 75, 278, 4096, 0x2fff, 0x3000, 0x3001, 0x8000];
-/** The driver's replies, in turn. */
+/** The driver's replies, which it gives in turn. */
 const replies: Reply[] = [
   ...sizes.map((size) => ({ bytes: new Uint8Array(size).fill(7) })),
   ...[0x3001, 0xffff_fffe].map((reportedLength) => ({ bytes: new Uint8Array(8), reportedLength })),
   ...[constants.errno.EIO, constants.errno.EMSGSIZE, 512].map((errno) => ({ errno })),
 ];
 
-/** Runs everything that the addon does in one process. Returns the sanitizers' report, or an empty string. */
+/** Runs everything that the addon does in one process. @returns the sanitizers' report, or an empty string */
 async function report(addon: string): Promise<string> {
   let requests = 0;
   const driver = new Driver(async () => {
@@ -93,7 +93,7 @@ async function report(addon: string): Promise<string> {
       setTimeout(() => process.exit(0));
     });
   } catch (error) {
-    // If the process ended too early, its report gives the reason.
+    // If the process ended too early, its report says why.
     if (error instanceof ChildError) {
       child.process.kill('SIGKILL');
       throw error;
@@ -107,7 +107,7 @@ async function report(addon: string): Promise<string> {
   return [...unexpectedEnd, ...findings(child.errors)].join('\n\n');
 }
 
-/** The parts of the sanitizers' output that concern the addon. */
+/** Returns the parts of the sanitizers' output that concern the addon. */
 function findings(output: string): string[] {
   const isLeak = (part: string) => /^(Ind|D)irect leak/.test(part);
   const firstReport = output
@@ -116,14 +116,14 @@ function findings(output: string): string[] {
     .map((part) => part.trim())
     .filter((part) => part !== '' && !/detected memory leaks|^SUMMARY/.test(part))
     .filter((part) => !isLeak(part) || part.includes(directory) || part.includes('node-addon-api'));
-  // Node-API frees a promise's handle by settling it only, which an environment that has ended cannot do any
-  // more.
+  // Node-API frees a promise's handle only when it is settled, which an environment that has ended can no
+  // longer do.
   const promises = firstReport.filter((part) => isLeak(part) && / #1 .* in napi_create_promise /.test(part));
   const unsettled = promises.reduce((sum, part) => sum + Number(/ in (\d+) object/.exec(part)?.[1]), 0);
   return unsettled <= rounds + 1 ? firstReport.filter((part) => !promises.includes(part)) : firstReport;
 }
 
-/** Runs in the child. */
+/** This function runs in the child. */
 async function exercise({
   addon,
   addonPath,
@@ -162,7 +162,7 @@ async function exercise({
   await Promise.allSettled(Array.from({ length: 100 }, (_, n) => queued.transact(new Uint8Array(n + 1))));
   queued.close();
 
-  // Devices that are closed, forgotten, or whose thread ends while their call is in flight.
+  // These devices are closed, or forgotten, or their thread ends while their call is in flight.
   for (let round = 0; round < rounds; round += 1) {
     const closed = new addon.Device('/dev/nsm');
     const answer = closed.transact(new Uint8Array(3));

@@ -10,7 +10,7 @@ const attestRequest = {
   userData: Uint8Array.of(9, 8, 7, 6, 5, 4),
 };
 
-/** An NSM whose driver returns the late answer to another request. */
+/** Creates an NSM whose driver returns the late answer to another request. */
 async function late(otherRequest: typeof attestRequest): Promise<Nsm> {
   const document = await new EmulatedNsm().transact(attestation.encode(otherRequest));
   return new Nsm({ transact: async () => document, close() {} });

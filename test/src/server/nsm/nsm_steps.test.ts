@@ -1,4 +1,4 @@
-/** The steps of the start that ask the NSM. */
+/** The steps of the server's start that ask the NSM. */
 import { encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Clock, CONFIRM_EVERY_MS } from '../../../../src/server/nsm/clock.ts';
@@ -9,7 +9,7 @@ import { keepClockConfirmed, readNsmRegisters, readRandom } from '../../../../sr
 import { createLog } from '../../../../src/service/log.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 
-/** An NSM that fails, whatever it is asked for. */
+/** Creates an NSM that fails at every request. */
 const failing = (error: Error) => new Nsm({ transact: () => Promise.reject(error), close() {} });
 const MISSING = unavailable('there is no /dev/nsm');
 const BROKEN = new NsmIo('ioctl', 'EIO');
@@ -29,12 +29,12 @@ describe('the random bytes', () => {
     expect((await readRandom(new Nsm(new EmulatedNsm()), true))?.length).toBe(256);
   });
 
-  test('are left out where there is no NSM, unless one is required', async () => {
+  test('are left out if there is no NSM, unless one is required', async () => {
     expect(await readRandom(failing(MISSING), false)).toBeUndefined();
     await expect(readRandom(failing(MISSING), true)).rejects.toBe(MISSING);
   });
 
-  test('stop the start where an NSM is there and fails, required or not', async () => {
+  test('stop the start if an NSM is there and fails, required or not', async () => {
     for (const required of [true, false]) {
       await expect(readRandom(failing(BROKEN), required)).rejects.toBe(BROKEN);
     }
@@ -45,7 +45,7 @@ describe('the clock', () => {
   const createDocuments = (nsm: Nsm) =>
     new Documents(nsm, { publicKey: new Uint8Array(32), userData: new Uint8Array() });
 
-  test('is confirmed at once, and then every minute until it is ended', async () => {
+  test('is confirmed at once, and then every minute until the confirmations are ended', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const nsm = new Nsm(new EmulatedNsm());
@@ -66,7 +66,7 @@ describe('the clock', () => {
     expect(new Set(nonces).size).toBe(2);
   });
 
-  test('that a required NSM does not confirm stops the start; otherwise it is logged, and nothing is confirmed', async () => {
+  test('stops the start if a required NSM does not confirm it; otherwise the failure is logged, and the clock stays unconfirmed', async () => {
     const clock = new Clock(undefined);
     const { log, printed } = recorded();
     await expect(keepClockConfirmed(clock, createDocuments(failing(BROKEN)), log, true)).rejects.toBe(BROKEN);
@@ -84,7 +84,7 @@ describe('the registers', () => {
     expect(registers?.map(({ length }) => length)).toEqual([48, 48, 48]);
   });
 
-  test('that are not of SHA-384 are an error; without a requirement, they are left out', async () => {
+  test('cause an error if they are not of SHA-384; without a requirement, they are left out', async () => {
     const short = encode({ DescribePCR: { lock: true, data: new Uint8Array(32) } });
     const nsm = new Nsm({ transact: async () => short, close() {} });
     await expect(readNsmRegisters(nsm, true)).rejects.toThrow(NsmError);

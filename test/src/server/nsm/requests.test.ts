@@ -125,7 +125,7 @@ describe('requests', () => {
     const secret = ascii('secret'.repeat(200));
     const refused = () => attestation.encode({ publicKey: null, nonce: null, userData: secret });
     expect(refused).toThrow(inputError);
-    // 115 is the byte of "s".
+    // 115 is the code of "s".
     expect(refused).not.toThrow(/secret|115/);
   });
 });

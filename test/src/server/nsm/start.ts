@@ -13,8 +13,8 @@ afterAll(() => {
 });
 
 /**
- * A driver of the test's own, and a process that uses it, with a device that was never opened. The tests of a
- * file share the process until one of them ends it.
+ * Starts a driver for the test, and a process that uses it, with a device that was never opened. The tests of
+ * a file share the process until one of them ends it.
  */
 export function start(answer: Answer = () => new Uint8Array(1)): { driver: Driver; child: Child } {
   directory ??= mkdtempSync(join(tmpdir(), 'nsm-'));

@@ -1,5 +1,5 @@
 /**
- * Tests of the events of a production enclave: fixed fields, and of a sealed request nothing but that it
+ * Events of a production enclave. They have fixed fields, and of a sealed request they say only that it
  * arrived.
  */
 import { execFileSync } from 'node:child_process';
@@ -70,9 +70,9 @@ async function start(env: Record<string, string> = { EVENTS: 'true' }): Promise<
 
 type Line = Record<string, unknown> & { event: string };
 
-/** The events so far, without those of the start. */
+/** Returns the events so far, without those of the start. */
 async function readEvents(server: TestServer): Promise<Line[]> {
-  // The end of a request is noted once its connection has taken the answer.
+  // The server notes the end of a request once its connection has taken the answer.
   await new Promise((done) => setTimeout(done, 50));
   const lines = server
     .printed()
@@ -102,7 +102,7 @@ describe('by default', () => {
     expect(await readEvents(server)).toEqual([]);
   });
 
-  test('an application that sends one which it has not declared fails nevertheless', async () => {
+  test('an application that sends an undeclared event fails nevertheless', async () => {
     const server = await start({});
     for (const path of ['/mistake', '/gap', '/endless']) expect((await server.get(path)).status).toBe(500);
     expect(server.printed()).toContain('other is not among the events of app.yaml');
@@ -111,7 +111,7 @@ describe('by default', () => {
 });
 
 describe('with EVENTS', () => {
-  test('the start says that it listens, and that the NSM confirms the clock', async () => {
+  test('the start reports that it listens, and that the NSM confirms the clock', async () => {
     const printed = (await start()).printed();
     expect(printed).toMatch(/"event":"listening","time_ms":\d{13},"ms":\d+,"msg":"event"/);
     expect(printed).toMatch(
@@ -119,7 +119,7 @@ describe('with EVENTS', () => {
     );
   });
 
-  test('a plain request that is refused leaves its id, status, code and duration, and none that succeeds', async () => {
+  test('a refused plain request leaves its id, status, code and duration, and a successful one leaves nothing', async () => {
     const server = await start();
     await server.get('/');
     const refused = await server.get('/nowhere?secret=1');
@@ -135,7 +135,7 @@ describe('with EVENTS', () => {
     ]);
   });
 
-  test('a sealed request leaves its id alone, whatever becomes of it, and its sealed answer has that id', async () => {
+  test('a sealed request leaves only its id, with any outcome, and its sealed answer has that id', async () => {
     const server = await start();
     const ids: unknown[] = [];
     for (const [path, status] of [
@@ -153,13 +153,13 @@ describe('with EVENTS', () => {
     expect(await readEvents(server)).toEqual(sealed);
   });
 
-  test('a sealed request that is refused in clear leaves the same', async () => {
+  test('a sealed request that is refused in clear also leaves only its id', async () => {
     const server = await start();
     await server.post('/sealed', 'x', { headers: { 'content-type': SEALED_TYPE } });
     expect((await readEvents(server)).map(({ event }) => event)).toEqual(['sealed']);
   });
 
-  test("an application's have the names and fields of app.yaml, and the id of their request", async () => {
+  test('the events of an application have the names and fields of app.yaml, and the id of their request', async () => {
     const server = await start();
     const request_id = (await server.get('/draw')).headers.get('x-request-id');
     const time_ms = expect.any(Number);
@@ -227,7 +227,7 @@ describe('the bounds', () => {
     return { sink: { write, close: () => {} }, lines };
   }
 
-  test('what finds no room is counted, and reported before the next event', () => {
+  test('events without room are counted, and their number is reported before the next event', () => {
     let hasRoom = false;
     const { sink, lines } = recording(() => hasRoom);
     const events = new Events(sink);
@@ -240,7 +240,7 @@ describe('the bounds', () => {
     expect(events.dropped).toBe(5);
   });
 
-  test('a flood of requests is dropped beyond 1200 a minute, and does not displace what is rare', () => {
+  test('a flood of requests is dropped beyond 1200 a minute, and does not displace rare events', () => {
     const { sink, lines } = recording(() => true);
     const events = new Events(sink);
     for (let sent = 0; sent < 5000; sent += 1) events.emit('sealed', SEALED);
@@ -248,7 +248,7 @@ describe('the bounds', () => {
     expect(lines.length).toBeLessThan(1300);
     events.emit('uncaught', { class: 'Error', place: 'unknown' });
     expect(lines.at(-1)).toMatchObject({ event: 'uncaught' });
-    // On a busy machine the budget grows meanwhile, so that there are several reports.
+    // On a busy machine the budget grows meanwhile, which causes several reports.
     const lost = lines.filter(({ event }) => event === 'lost').map(({ events }) => Number(events));
     expect(events.dropped).toBe(lost.reduce((sum, count) => sum + count));
   });
@@ -270,7 +270,7 @@ describe('the bounds', () => {
     expect(readSync(reader, bytes)).toBeGreaterThan(0);
     await expect.poll(() => sink.write(line)).toBe(true);
     closeSync(reader);
-    // Nobody can read any more: that must not end the process.
+    // The pipe has no reader any more, which must not end the process.
     await expect.poll(() => sink.write(line)).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import { EndpointHealth } from '../../../../src/server/reports/health.ts';
 import { createUpstream } from '../../../../src/service/upstream.ts';
 import { upstreamError } from '../../../../src/service/upstream_answer.ts';
 
-/** A server that answers everything with these bytes. */
+/** Starts a server that answers everything with these bytes. */
 async function answering(bytes: string): Promise<string> {
   const server: Server = createServer((socket) => {
     socket.on('error', () => {});
@@ -30,7 +30,7 @@ test.each([
 });
 
 describe('a round of probes', () => {
-  /** The host of an endpoint whose answers the test gives, and a clock that it sets. */
+  /** Makes an endpoint whose host answers when the test says so, and a clock that the test sets. */
   function start() {
     const probes: PromiseWithResolvers<void>[] = [];
     const clock = { now: 1000 };
@@ -48,7 +48,7 @@ describe('a round of probes', () => {
   const UNREACHABLE = { 'x.example': false };
   const GONE = upstreamError('unreachable', {} as never);
 
-  test('is begun by a call, never by time, and serves all callers at once', async () => {
+  test('is begun by a call, never by a timer, and serves all simultaneous callers', async () => {
     const { health, probes } = start();
     expect(probes).toHaveLength(0);
     const callers = [health.status(), health.status()];

@@ -1,4 +1,4 @@
-/** Tests of the metrics of an enclave, and above all of what they hide about sealed requests. */
+/** Metrics of an enclave, and above all, what they hide about sealed requests. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -13,7 +13,7 @@ import { startServer, startWeather, type TestServer } from '../support.ts';
 const nsm = new EmulatedNsm();
 const METRICS = { METRICS_PORT: '0' };
 
-/** Snapshots are then taken by `nextSnapshot` alone. */
+/** Stops the timer, so that only `nextSnapshot` takes snapshots. */
 function holdSnapshots() {
   vi.useFakeTimers({ toFake: ['setInterval'] });
   onTestFinished(() => {
@@ -30,7 +30,7 @@ async function scrape(server: TestServer): Promise<string> {
 }
 
 async function nextSnapshot(server: TestServer): Promise<string> {
-  // The end of a request is noted once its connection has taken the answer.
+  // The server notes the end of a request once its connection has taken the answer.
   await new Promise((done) => setTimeout(done, 50));
   vi.advanceTimersByTime(SNAPSHOT_MS);
   return await scrape(server);
@@ -44,7 +44,7 @@ const figure = (text: string, series: string) =>
       ?.split(' ')[1],
   );
 
-/** Without the time, the number of sealed requests, and what the process uses. */
+/** Removes the time, the number of sealed requests, and the resources of the process. */
 function withoutProcess(text: string): string {
   const varies = /^(process_|sui_enclave_(snapshot_seconds|sealed_requests_total|event_loop_delay_seconds) )/;
   return text
@@ -76,7 +76,7 @@ test('nothing listens unless the setting says so', async () => {
 });
 
 describe('the figures', () => {
-  test('count what plain requests do and cause', async () => {
+  test('count plain requests and their effects', async () => {
     holdSnapshots();
     const { server, ask } = await startWeather({ env: METRICS, nsm });
     expect((await ask('Oslo')).status).toBe(200);
@@ -92,13 +92,13 @@ describe('the figures', () => {
     expect(figure(text, 'sui_enclave_clock_confirmed')).toBe(1);
   });
 
-  test('of sealed requests are their number: signed, cached or refused, nothing else changes', async () => {
+  test('contain only the number of sealed requests: signed, cached or refused, they change nothing else', async () => {
     holdSnapshots();
     const { server, weather } = await startWeather({ env: METRICS, nsm });
     const ask = await sealedCaller(server);
     const calls: [SealedCall, status: number, asked: number][] = [
       [weatherAt('Oslo'), 200, 1],
-      // From the cache.
+      // The answer comes from the cache.
       [weatherAt('Oslo'), 200, 1],
       [weatherAt(7), 400, 1],
       [{ method: 'GET', path: '/nowhere' }, 404, 1],
@@ -112,7 +112,7 @@ describe('the figures', () => {
     }
   });
 
-  test('of a sealed request that is refused in clear are the same', async () => {
+  test('contain only the number of sealed requests that are refused in clear, too', async () => {
     holdSnapshots();
     const server = await startServer({ env: METRICS, nsm });
     const before = await nextSnapshot(server);
@@ -148,7 +148,7 @@ describe('the figures', () => {
     expect(sealed).toHaveLength(10);
   });
 
-  test('do not contain what a sealed request leaves behind: a timer that signs, an error that nobody catches', async () => {
+  test('do not contain later effects of a sealed request: a timer that signs, an error that nobody catches', async () => {
     holdSnapshots();
     const Mark = signedType(1, struct('Mark', { value: u8 }));
     let server: TestServer | undefined;

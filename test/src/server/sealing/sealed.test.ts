@@ -1,4 +1,4 @@
-/** `POST /sealed`: the same answers as to plain requests, readable by the caller alone. */
+/** `POST /sealed` gives the same answers as plain requests get, readable only by the caller. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeAttestation } from '../../../../src/library/attestation/index.ts';
@@ -14,7 +14,7 @@ async function startDice(env: Record<string, string> = {}): Promise<TestServer> 
   return await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env }, nsm });
 }
 
-/** The key that a server attests. */
+/** Returns the sealing key that a server attests. */
 async function fetchSealingKey(server: TestServer): Promise<Uint8Array> {
   const { attestation } = (await (await server.get('/get_attestation')).json()) as { attestation: string };
   const { userData } = decodeAttestation(Uint8Array.from(Buffer.from(attestation, 'hex')));
@@ -68,11 +68,11 @@ describe('a sealed request is answered like a plain one', () => {
     expect(sealed.status).toBe(plain.status);
     const { code: sealedCode, ...sealedRest } = sealed.body as { code?: string };
     expect(sealedCode).toBe(code);
-    // Messages about the endpoint itself name what it supports in their own way.
+    // Messages about the endpoint itself name the supported methods and paths in their own way.
     if (plain.status === 200 || code === 'INVALID_INPUT') expect(sealedRest).toEqual(answerBody);
   });
 
-  test('whatever its body is', async () => {
+  test('with any body', async () => {
     const server = await startDice();
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.jsonValue(), fc.record({ picked: fc.string() })), async (body) => {
@@ -104,8 +104,8 @@ describe('a sealed request is answered like a plain one', () => {
   });
 });
 
-describe('what others see', () => {
-  test('is one path, one media type and status 200, whatever the answer', async () => {
+describe('the visible part', () => {
+  test('is one path, one media type and status 200, for any answer', async () => {
     const server = await startDice({ MAX_CONCURRENT_REQUESTS: '1' });
     const calls: SealedCall[] = [
       { method: 'GET', path: '/rules' },
@@ -137,22 +137,22 @@ describe('what others see', () => {
       ['POST', '/sealed', 200],
     ]);
     expect(server.printed()).not.toContain('rules');
-    // Nor does it say how a sealed request ended.
+    // The log does not say either how a sealed request ended.
     expect(server.printed()).not.toContain('NOT_FOUND');
   });
 
-  test('is a multiple of SEALED_PADDING_BYTES and what frames it', async () => {
+  test('is a multiple of SEALED_PADDING_BYTES plus its frame', async () => {
     const server = await startDice({ SEALED_PADDING_BYTES: '512' });
     const sizes = new Set<number>();
     for (const path of ['/rules', '/nowhere', '/search?note=aaaaaaaaaaaaaaaaaaaaaaaaaaaa']) {
       const { response } = await ask(server, { method: 'GET', path });
       sizes.add(Number(response.headers.get('content-length')));
     }
-    // Version and nonce before, the tag after it.
+    // Version and nonce come before the ciphertext, and the tag after it.
     expect([...sizes]).toEqual([33 + 512 + 16]);
   });
 
-  test('is not an answer to another: each answers its own request, however they are mixed', async () => {
+  test('belongs to one request: no answer is accepted for another one, however they are mixed', async () => {
     const server = await startDice();
     const key = await fetchSealingKey(server);
     const calls = await Promise.all(
@@ -182,7 +182,7 @@ describe('a request is refused in clear', () => {
     expect(await refusal(await post(after, message))).toEqual({ status: 422, code: 'SEALED_KEY_UNKNOWN' });
   });
 
-  test('when it is truncated, changed, too long, or something else', async () => {
+  test('when it is truncated, changed, too long, or not sealed', async () => {
     const server = await startDice({ BODY_LIMIT_BYTES: '1024' });
     const key = await fetchSealingKey(server);
     const { message } = await sealRequest(key, { method: 'GET', path: '/rules' });
@@ -242,7 +242,7 @@ describe('REQUESTS=sealed', () => {
     expect([sealed.status, sealed.body]).toMatchObject([400, { code: 'INVALID_INPUT' }]);
   });
 
-  test("leaves the server's own endpoints open, and none of them takes sealed requests", async () => {
+  test("leaves the server's own endpoints open, which take no sealed requests", async () => {
     const server = await startServer({ env: { REQUESTS: 'sealed' }, nsm });
     for (const path of ['/', '/livez', '/readyz', '/boot', '/get_attestation']) {
       expect([path, (await server.get(path)).status]).toEqual([path, 200]);

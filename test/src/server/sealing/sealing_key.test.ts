@@ -49,7 +49,7 @@ describe('SealingKey', () => {
   });
 });
 
-test('a seed is fresh, whatever the NSM gives', () => {
+test('a seed is fresh, with any bytes from the NSM', () => {
   const random = new Uint8Array(32).fill(1);
   expect(bootSeed('a', random)).toHaveLength(32);
   expect(toHex(bootSeed('a', random))).not.toBe(toHex(bootSeed('a', random)));

@@ -36,7 +36,7 @@ const unsigned = async (server: TestServer, values: Record<string, string> = VAL
   return await sealSecrets(values, sealingKey, state);
 };
 
-/** The answer in clear: what anybody on the way reads, and may have written. */
+/** Returns an answer in clear, which anyone on the way can read and write. */
 async function plainAnswer(response: Response): Promise<[number, string]> {
   expect(response.headers.get('content-type')).toMatch(/^application\/json/);
   return [response.status, ((await response.json()) as { code: string }).code];
@@ -65,12 +65,12 @@ describe('POST /secrets', () => {
     expect(server.printed()).not.toMatch(/hunter2/);
   });
 
-  test("refuses a stranger's perfect set, which closes nothing", async () => {
+  test("refuses a stranger's otherwise valid set, and still accepts others", async () => {
     const server = await startVault({ provisioners });
     const refusals = [
       [await seal(server, VALUES, stranger), 'SECRETS_PROVISIONER'],
       [await unsigned(server), 'SECRETS_PROVISIONER'],
-      // In the name of a provisioner.
+      // This message claims the name of a provisioner.
       [await seal(server, VALUES, { publicKey: me.publicKey, sign: stranger.sign }), 'SECRETS_SIGNATURE'],
     ] as const;
     for (const [{ json }, code] of refusals) {
@@ -116,14 +116,14 @@ describe('POST /secrets', () => {
     expect(await plainAnswer(await first.post('/secrets', json))).toEqual([409, 'SECRETS_FINAL']);
     const next = await startVault({ provisioners });
     expect(await plainAnswer(await next.post('/secrets', json))).toEqual([422, 'SEALED_KEY_UNKNOWN']);
-    // The host writes the new key into it.
+    // The host writes the key of the next start into the message.
     const sealed = { ...decodeSealedSecrets(JSON.parse(json)), key: (await readState(next)).sealingKey };
     const forged = encodeSealedSecrets(sealed);
     expect(await plainAnswer(await next.post('/secrets', forged))).toEqual([403, 'SECRETS_SIGNATURE']);
     expect(await isReady(next)).toBe(false);
   });
 
-  test('refuses what is sealed to its key for another state', async () => {
+  test('refuses a message that is sealed to its key for another state', async () => {
     const server = await startVault({ provisioners });
     const { sealingKey, state } = await readState(server);
     const [pcr0, pcr1] = state.registers;
@@ -135,7 +135,7 @@ describe('POST /secrets', () => {
     for (const otherState of otherStates) {
       const { json } = await sealSecrets(VALUES, sealingKey, otherState, { provisioner: me });
       expect(await plainAnswer(await server.post('/secrets', json))).toEqual([403, 'SECRETS_SIGNATURE']);
-      // A provisioner who signs the right state for it: then HPKE refuses it.
+      // If a provisioner signs the right state for it, HPKE still refuses it.
       const sealed = decodeSealedSecrets(JSON.parse(json));
       const signature = await me.sign(provisionedBytes(sealed, state));
       const signed = encodeSealedSecrets({ ...sealed, signed: { provisioner: me.publicKey, signature } });
@@ -143,7 +143,7 @@ describe('POST /secrets', () => {
     }
   });
 
-  test('refuses what is malformed, too long or plain', async () => {
+  test('refuses a malformed, too long or plain message', async () => {
     const server = await startVault({ provisioners, env: { BODY_LIMIT_BYTES: '100000' } });
     const { json } = await seal(server);
     const { sealed } = JSON.parse(json);
@@ -205,7 +205,7 @@ describe('POST /secrets', () => {
     expect(answers.filter((body) => (body as { code?: string }).code === 'SECRETS_FINAL')).toHaveLength(1);
   });
 
-  test('is closed where app.yaml names no provisioners', async () => {
+  test('is closed if app.yaml names no provisioners', async () => {
     const server = await startServer();
     expect(await plainAnswer(await server.post('/secrets', {}))).toEqual([403, 'SECRETS_NO_PROVISIONERS']);
   });
@@ -237,7 +237,7 @@ describe('the hand-off', () => {
     return { pipe, server, refused };
   }
 
-  test('takes plain and sealed sets, signed or not, where app.yaml names no provisioners', async () => {
+  test('takes plain and sealed sets, signed or not, if app.yaml names no provisioners', async () => {
     for (const make of [() => ({ json: JSON.stringify(VALUES) }), unsigned, seal]) {
       const { pipe, server } = await start(undefined);
       pipe.write((await make(server)).json);
@@ -246,7 +246,7 @@ describe('the hand-off', () => {
     }
   });
 
-  test('refuses a plain set with SECRETS=sealed, and an altered one; a right one may follow', async () => {
+  test('refuses a plain set with SECRETS=sealed, and an altered set; a valid one may follow', async () => {
     const { pipe, server, refused } = await start(undefined, 'sealed');
     pipe.write(JSON.stringify(VALUES));
     await refused().toMatch(/^SECRETS=sealed is set: only sealed secrets are accepted/);
@@ -256,7 +256,7 @@ describe('the hand-off', () => {
     await refused().toMatch(/sealed in another way, or was changed/);
     pipe.write((await unsigned(server, REFUSED)).json);
     await refused().toMatch(/another fingerprint/);
-    // A wrong signature is refused even where none is required.
+    // A wrong signature is refused even if none is required.
     pipe.write((await seal(server, VALUES, { publicKey: me.publicKey, sign: stranger.sign })).json);
     await refused().toMatch(/signature does not match/);
     expect(await isReady(server)).toBe(false);
@@ -265,7 +265,7 @@ describe('the hand-off', () => {
     expect(server.printed()).not.toMatch(/hunter2|wrong-wrong/);
   });
 
-  test('takes signed sets only where app.yaml names provisioners', async () => {
+  test('takes only signed sets if app.yaml names provisioners', async () => {
     const { pipe, server, refused } = await start(provisioners);
     pipe.write(JSON.stringify(VALUES));
     await refused().toMatch(/^app.yaml names provisioners: only sealed secrets are accepted/);

@@ -1,4 +1,4 @@
-/** Each of the four sources of secrets, and none beside the one that is meant. */
+/** Each of the four sources of secrets is used alone. */
 import { describe, expect, test } from 'vitest';
 import { type SecretSources, startSecrets } from '../../../../src/server/secrets/secret_sources.ts';
 
@@ -20,12 +20,12 @@ describe('secrets come', () => {
     expect(() => start()).toThrow(CONFIG('API_KEY must be set'));
   });
 
-  test('from the hand-off, later; what the environment has does not count', () => {
+  test('from the hand-off, later; the environment does not count', () => {
     const secrets = start({ config: { secrets: 'any', secretsFd: 3 }, env: { API_KEY: 'hunter2' } });
     expect(secrets.missing()).toEqual(['API_KEY']);
   });
 
-  test("from boot's options, in development; a hand-off comes before them", () => {
+  test("from boot's options, in development; a hand-off takes precedence", () => {
     expect(start({ secrets: { API_KEY: 'given' } }).get('API_KEY')).toBe('given');
     const later = start({ config: { secrets: 'any', secretsFd: 3 }, secrets: { API_KEY: 'given' } });
     expect(later.missing()).toEqual(['API_KEY']);
@@ -40,17 +40,17 @@ describe('secrets come', () => {
 });
 
 describe('the start stops', () => {
-  test.each([['API_KEY'], ['API_KEY_FILE']])('with SECRETS=sealed, where the environment has %s', (name) => {
+  test.each([['API_KEY'], ['API_KEY_FILE']])('with SECRETS=sealed, if the environment has %s', (name) => {
     expect(() => start({ config: { ...sealed, secretsFd: 3 }, env: { [name]: 'hunter2' } })).toThrow(
       CONFIG(`${name} must not be set`),
     );
   });
 
-  test('with SECRETS=sealed, where no sealed secrets could arrive', () => {
+  test('with SECRETS=sealed, if no sealed secrets can arrive', () => {
     expect(() => start({ config: sealed })).toThrow(CONFIG('needs a source of secrets'));
   });
 
-  test('where a secret is in the environment that must not be there, whatever the source', () => {
+  test('if a secret is in the environment that must not be there, with any source', () => {
     const module = { secretsNotInEnvironment: ['API_KEY'] };
     for (const config of [{ secrets: 'any', secretsFd: 3 } as const, sealed]) {
       expect(() => start({ config, module, env: { API_KEY: 'hunter2' } })).toThrow(

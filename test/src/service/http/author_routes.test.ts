@@ -1,4 +1,4 @@
-/** An application's own routes: an Express router with middleware of npm, within the server's limits. */
+/** An application's own routes: an Express router with npm middleware, within the server's limits. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
@@ -91,7 +91,7 @@ describe("an application's routes", () => {
     expect((await get('/nowhere')).status).toBe(404);
   });
 
-  test.each([['/nowhere'], ['/pass'], ['']])('do not answer %j: 404, as elsewhere', async (path) => {
+  test.each([['/nowhere'], ['/pass'], ['']])('do not answer %j: it is 404, as elsewhere', async (path) => {
     const { get } = await start();
     const answer = await get(`/x${path}`);
     expect([answer.status, await answer.json()]).toEqual([
@@ -165,7 +165,7 @@ describe("an application's routes", () => {
     expect(performance.now() - started).toBeLessThan(1900);
   });
 
-  test('that throw are answered without what they threw; after the headers, the connection is closed', async () => {
+  test('that throw are answered without the thrown value; after the headers, the connection is closed', async () => {
     const { get, printed } = await start();
     const answer = await get('/x/throw');
     expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'INTERNAL' }]);
@@ -201,7 +201,7 @@ describe("an application's routes", () => {
       expect([path, answer, headers.get('x-enclave-key')]).toEqual([path, { status, body }, key]);
       expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     }
-    // It may have been signed while the clock was confirmed.
+    // It may have been signed while the clock was still confirmed.
     const unconfirmed = await startSigned({ CLOCK_REQUIRED: 'true', NSM_DEVICE: '/none' });
     expect((await unconfirmed.get('/x/json')).status).toBe(503);
     expect((await unconfirmed.get('/x/plain')).status).toBe(200);
@@ -235,14 +235,14 @@ describe("an application's routes", () => {
 });
 
 describe('with REQUESTS=sealed, the routes', () => {
-  test('stop the start: nothing would reach them', async () => {
+  test('stop the start, since no request would reach them', async () => {
     await expect(start({ REQUESTS: 'sealed' })).rejects.toMatchObject({
       code: 'CONFIG',
       message: expect.stringContaining('set plain: true in app.yaml'),
     });
   });
 
-  test('are refused where app.yaml has plain: true', async () => {
+  test('are refused if app.yaml has plain: true', async () => {
     const seen: RouterRecord = { urls: [] };
     const { get, url } = await start({ REQUESTS: 'sealed' }, { ...manifest, plain: true }, seen);
     const answer = await get('/x/text');

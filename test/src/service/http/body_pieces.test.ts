@@ -1,4 +1,4 @@
-/** A body in many pieces ends its connection at the same bound everywhere, also where nobody reads it. */
+/** A body in many pieces ends its connection at the same bound everywhere, even if nobody reads the body. */
 import { once } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -10,18 +10,18 @@ import { Connections } from '../../../../src/service/http/connections.ts';
 import { serveMetrics } from '../../../../src/service/http/metrics_listener.ts';
 import { startServer } from '../../server/support.ts';
 
-/** 256, one more for every 16 bytes, and the one that is too many. */
+/** Number of pieces that ends a connection: 256, one more for every 16 bytes, and one more than allowed. */
 const MOST = 256 + 17 + 1;
-/** More than two reads of Node. */
+/** Body that takes Node more than two reads. */
 const PIECES = '1\r\nx\r\n'.repeat(25_000);
 
 /** Number of pieces of bodies that Node's parsers have handed over. */
 let handedOver = 0;
 
-/** Parsers that already count: Node uses a parser again. */
+/** Parsers that already count. Node reuses parsers. */
 const counting = new WeakSet<object>();
 
-/** Counts the calls of the function of Node's parser that each piece costs. */
+/** Counts the calls of a function in Node's parser, which is called for each piece. */
 function countPieces({ parser }: Socket & { parser?: Record<string, (piece: Buffer) => void> }): void {
   if (parser && counting.has(parser)) return;
   const name = Object.keys(parser ?? {}).find((name) => parser?.[name]?.name === 'parserOnBody');
@@ -70,7 +70,7 @@ function dial(url: string, bytes: string): Socket {
   return socket;
 }
 
-/** Also after a reset, which `once` would throw. */
+/** Waits until the connection is closed. A reset counts too, at which `once` would throw. */
 async function closed(socket: Socket): Promise<void> {
   if (!socket.closed) await new Promise<void>((resolve) => socket.once('close', () => resolve()));
 }
@@ -121,12 +121,12 @@ test.each([20, 60])('%i connections of such bodies keep no honest caller out', a
   for (let turn = 0; turn < 5; turn += 1) expect((await get('/quote')).status).toBe(200);
   await ended;
   expect(handedOver).toBeLessThanOrEqual(count * MOST);
-  // The parsers that were stopped serve others, whose bodies are read.
+  // The stopped parsers are reused for others, whose bodies are read.
   const answers = await Promise.all(Array.from({ length: count }, () => post('/x/json', 'x'.repeat(5000))));
   expect(await Promise.all(answers.map((answer) => answer.json()))).toEqual(Array(count).fill(5000));
 });
 
-test('a parser that was stopped by a request serves one behind it, and those of other connections', async () => {
+test('a parser that a request has stopped serves the request behind it, and requests of other connections', async () => {
   const { url, post } = await start();
   const whole = `${'1\r\nx\r\n'.repeat(1000)}0\r\n\r\n`;
   const behind = [
@@ -156,8 +156,8 @@ test('pieces of 16 bytes are not excess', async () => {
   expect(await answer.json()).toBe(32_000);
 });
 
-describe('a body to which no endpoint gives a meaning', () => {
-  test('has the limit of size of others, by its Content-Length', async () => {
+describe('a body that no endpoint reads', () => {
+  test('has the same limit of size as others, by its Content-Length', async () => {
     const { url } = await start({ BODY_LIMIT_BYTES: '1024' });
     const ask = async (bytes: number) => {
       const socket = dial(url, `GET / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`);
@@ -168,7 +168,7 @@ describe('a body to which no endpoint gives a meaning', () => {
     expect(await ask(1024)).toMatch(/^HTTP\/1\.1 200 .*Pong!$/s);
   });
 
-  test('and by its chunks', async () => {
+  test('has the same limit by its chunks', async () => {
     const { url } = await start({ BODY_LIMIT_BYTES: '1024' });
     const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
     const socket = dial(url, head('GET /hang') + chunk);

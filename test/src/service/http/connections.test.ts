@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { closed } from '../../../closed.ts';
 import { FIXTURE_APPS, sleep, startServer } from '../../server/support.ts';
 
-/** The minimum of the setting. */
+/** Minimum of the setting for connections. */
 const MAX = 16;
 
 const dice = (env: Record<string, string> = {}) =>
@@ -16,7 +16,7 @@ interface Client {
   received: string;
 }
 
-/** An open connection that has sent these bytes. */
+/** Opens a connection and sends these bytes. */
 async function open(url: string, bytes = ''): Promise<Client> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   onTestFinished(() => void socket.destroy());
@@ -27,7 +27,7 @@ async function open(url: string, bytes = ''): Promise<Client> {
   });
   await once(socket, 'connect');
   if (bytes !== '') socket.write(bytes);
-  // In the order of these calls at the server too.
+  // The pause makes the server see the connections in the order of these calls.
   await sleep(5);
   return client;
 }
@@ -55,7 +55,7 @@ describe('at the connection limit, a new connection replaces', () => {
     const { url } = await dice();
     const served = await openAll(url, MAX, get('/rules'));
     await expect.poll(() => served.every(({ received }) => received.endsWith('}}'))).toBe(true);
-    // The first of them is now the one that was idle last.
+    // The first connection is now the one that became idle last.
     served[0]?.socket.write(get('/rules'));
     await sleep(50);
     const late = await openAll(url, 2, get('/rules'));
@@ -92,7 +92,7 @@ describe('at the connection limit, a new connection replaces', () => {
     const { url } = await dice({ MAX_CONCURRENT_REQUESTS: String(MAX) });
     const answered = await openAll(url, MAX - 3, get('/slow'));
     const slow = [await open(url, HALF_BODY), await open(url, HALF_HEAD)];
-    // The latest request of this one is not whole, but one before it is being answered.
+    // The latest request of this connection is incomplete, but an earlier one is being answered.
     const pipelined = await open(url, get('/slow') + HALF_BODY);
     const late = [await open(url, get('/slow')), await open(url, get('/slow'))];
     await closes(slow[1] as Client);
@@ -105,7 +105,10 @@ describe('at the connection limit, a new connection replaces', () => {
 });
 
 describe('of thousands of requests in one read', () => {
-  /** The requests that Node makes objects of: thousands of a few connections would fill a small heap. */
+  /**
+   * Counts the requests of which Node makes objects: thousands from a few connections would fill a small
+   * heap.
+   */
   function countRequests(): () => number {
     let count = 0;
     const onRequest = () => {
@@ -123,7 +126,7 @@ describe('of thousands of requests in one read', () => {
     expect(count()).toBe(8);
   });
 
-  test('only one of a connection does while more wait than connections are allowed', async () => {
+  test('only one of a connection uses memory while more requests wait than connections are allowed', async () => {
     const { url } = await dice();
     const busy = await openAll(url, 2, get('/slow').repeat(8));
     const count = countRequests();
@@ -164,7 +167,7 @@ describe('a connection is closed', () => {
   });
 });
 
-// Twice as many as are allowed.
+// The number of connections is twice the allowed one.
 test('1,000 connections with half a body do not block an honest caller', async () => {
   const { url, post } = await dice({ MAX_CONNECTIONS: '512', LOG_LEVEL: 'info' });
   const port = Number(new URL(url).port);
@@ -187,7 +190,7 @@ test('1,000 connections with half a body do not block an honest caller', async (
   expect(statuses).toEqual(statuses.map(() => 200));
 });
 
-test('a connection that nothing came from does not hold up the end; one whose request has begun is answered', async () => {
+test('a connection that sent nothing does not delay the end; a request that has begun is answered', async () => {
   const { url, close } = await dice();
   const unused = await open(url);
   const begun = await open(url, HALF_BODY);

@@ -1,6 +1,5 @@
 /**
- * Checks how connections with malformed HTTP end (in_flight.test.ts checks the answers), and what a bug
- * answers.
+ * How connections with malformed HTTP end (in_flight.test.ts tests the answers), and how a bug is answered.
  */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -14,7 +13,7 @@ import { createLog } from '../../../../src/service/log.ts';
 import { startServer } from '../../server/support.ts';
 import { HOSTILE_THROWN } from '../hostile_thrown.ts';
 
-/** A connection that records what is written to it. */
+/** Makes a connection that records what is written to it. */
 function connection() {
   const seen = { written: '', errors: [] as Error[] };
   const socket = new Duplex({
@@ -56,8 +55,7 @@ test('a connection after its last answer is destroyed', async () => {
 });
 
 /**
- * Values that a handler may throw by mistake, and that a router or a proxy could take for a signal or an
- * answer.
+ * Values that a handler may throw by mistake. A router or a proxy could take them for a signal or an answer.
  */
 const THROWN = [
   undefined,
@@ -77,7 +75,7 @@ const THROWN = [
   }),
 ];
 
-test('whatever a handler throws or rejects with is 500, in the same words', async () => {
+test('any value that a handler throws or rejects with is 500, with the same text', async () => {
   const endpoints = THROWN.flatMap((thrown, number) => [
     endpoint({
       method: 'GET',

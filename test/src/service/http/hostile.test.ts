@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 
-/** Must not be printed, wherever it occurs in a request. */
+/** Secret that must not be printed, at any place in a request. */
 const MARK = 'hunter2';
 
 const token = fc.constantFrom(
@@ -97,7 +97,7 @@ function exchange(port: number, bytes: Buffer): Promise<string> {
   });
 }
 
-/** Whether everything received is a valid answer: no 500, and each error is JSON with a code. */
+/** Returns whether all received bytes are valid answers: none is 500, and each error is JSON with a code. */
 function isAnswered(received: string): boolean {
   if (received === '') return true;
   const [head = '', ...bodyParts] = received

@@ -6,10 +6,10 @@ import { FIXTURE_APPS, sleep, startServer, startWeather } from '../../server/sup
 const dice = (env: Record<string, string> = {}, options: { requestTimeoutMs?: number } = {}) =>
   startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env }, ...options });
 
-/** Node's own deadlines have no clock that a test could set. */
+/** Short deadline for Node's own timers, which have no clock that a test could set. */
 const SOON = { requestTimeoutMs: 300 };
 
-/** Stops the clock of the deadlines of requests; returns what lets them pass. */
+/** Stops the clock of the deadlines of requests. @returns a function that lets the deadlines pass */
 function stopDeadlines(): () => void {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -50,7 +50,7 @@ describe('concurrency', () => {
 
   test('counts the work for a disconnected caller until it is done', async () => {
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
-    // Late enough for a busy machine to have begun the work, which takes 700 ms.
+    // The abort is late enough for a busy machine to have begun the work, which takes 700 ms.
     await expect(get('/slow', { signal: AbortSignal.timeout(300) })).rejects.toThrow();
     expect((await get('/rules')).status).toBe(503);
     await expect.poll(async () => (await get('/rules')).status, { timeout: 3000 }).toBe(200);
@@ -82,7 +82,7 @@ describe('concurrency', () => {
     const { get, url, printed } = await dice();
     const before = printed().length;
     expect(await raw(url, ask('/slow') + ask('/rules').repeat(8), 3000)).toBe('');
-    // Thousands in one read leave no more behind than the first eight.
+    // Thousands of requests in one read leave no more behind than the first eight.
     expect(await raw(url, ask('/rules').repeat(2000), 3000)).not.toMatch(/(200.*){9}/s);
     expect((await get('/rules')).status).toBe(200);
     expect(printed().slice(before).split('"msg":"request"').length - 1).toBeLessThan(20);
@@ -201,7 +201,7 @@ describe('the log', () => {
       .filter(({ msg }) => msg === 'request')
       .map(({ level, route, status, code }) => ({ level, route, status, ...(code && { code }) }));
 
-  test('has a line for each request, and that of a refusal names its code', async () => {
+  test('has a line for each request, which names the code of a refusal', async () => {
     const { get, post, printed } = await dice();
     await get('/rules');
     await get('/nothing?code=hunter2');
@@ -219,7 +219,7 @@ describe('the log', () => {
       ]);
   });
 
-  test('has a line for what never becomes a request, without a word of the caller', async () => {
+  test('has a line for bytes that never become a request, without repeating any', async () => {
     const { url, printed } = await dice();
     await raw(url, 'hunter2\r\n\r\n');
     await raw(url, `GET /rules HTTP/1.1\r\nHost: x\r\nCookie: ${'hunter2'.repeat(4000)}\r\n\r\n`);
@@ -334,7 +334,7 @@ describe('shutting down', () => {
     expect(await inFlight).toBe('ended');
   });
 
-  test('closes a connection then, too, on which CONNECT follows a request', async () => {
+  test('also closes a connection on which CONNECT follows a request', async () => {
     const { url, close } = await dice({ SHUTDOWN_GRACE_MS: '200' });
     const received = raw(url, `${ask('/hang')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
     await sleep(100);

@@ -11,7 +11,7 @@ function bodies(limitBytes = 64 * KIB, timeoutMs = 30_000): JsonBodies {
   return made;
 }
 
-/** A request whose body the test sends. */
+/** Makes a request whose body the test sends. */
 function open(headers: Record<string, string> = {}): PassThrough & IncomingMessage {
   const request = new PassThrough({ highWaterMark: 64 * KIB });
   return Object.assign(request, {
@@ -50,7 +50,7 @@ describe('a JSON body', () => {
     }
   });
 
-  test('uses at most twice its size in memory, however small its pieces are', async () => {
+  test('uses at most twice its size in memory, even in the smallest pieces', async () => {
     const reader = bodies();
     const request = open();
     void outcome(reader.read(request));

@@ -1,4 +1,4 @@
-/** Whatever a connection has sent when it closes, it leaves nothing behind. */
+/** A connection leaves nothing behind when it closes, no matter what it has sent. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -12,14 +12,14 @@ import { sendJson } from '../../../../src/service/http/respond.ts';
 import { createLog } from '../../../../src/service/log.ts';
 import { sleep } from '../../server/support.ts';
 
-/** LEAK_CONNECTIONS=100000 tries as many. */
+/** Number of connections to try; LEAK_CONNECTIONS sets it, for example to 100000. */
 const CONNECTIONS = Number(process.env['LEAK_CONNECTIONS'] ?? 1000);
 const AT_ONCE = 25;
 
 interface Tested {
   readonly port: number;
   readonly requests: IncomingMessage[];
-  /** Counts what the server holds: entries, bytes of bodies, requests without an answer, connections. */
+  /** Counts what the server keeps: entries, bytes of bodies, requests without an answer, connections. */
   held(): number[];
 }
 
@@ -84,7 +84,7 @@ const JSON_HEAD = 'Content-Type: application/json\r\n';
 const echo = (body: string, head = JSON_HEAD) =>
   `POST /echo HTTP/1.1\r\nHost: x\r\n${head}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-/** Whole requests of a client. */
+/** Complete requests of a client. */
 const PIECES = {
   'a GET': ask('/0'),
   'a slow GET': ask('/20'),
@@ -147,7 +147,7 @@ test('connections that were cut anywhere, in any of these ways, leave nothing be
     { numRuns: CONNECTIONS / AT_ONCE },
   );
   await expect.poll(held, { timeout: 4000 }).toEqual(NOTHING);
-  // It still takes eight requests at once.
+  // The server still takes eight requests at once.
   let received = '';
   const socket = await send(port, ask('/20').repeat(8));
   socket.on('data', (chunk) => {
@@ -170,6 +170,6 @@ test('2,400 requests in one write become nine objects', async () => {
   const { port } = await start();
   const socket = await send(port, ask('/20').repeat(2400));
   await new Promise((resolve) => socket.on('close', resolve));
-  // Once for each object, and once for whether the last is an upgrade.
+  // The function is called once for each object, and once to find out whether the last is an upgrade.
   expect(isFull.mock.calls.length).toBeLessThanOrEqual(10);
 });

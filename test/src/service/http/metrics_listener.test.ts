@@ -44,7 +44,7 @@ test('answers GET /metrics, and nothing else', async () => {
   expect(await requestStatus('/metrics', { method: 'POST', body: 'x'.repeat(100_000) })).toBe(405);
 });
 
-test('listens on loopback alone, and says which setting to change', async () => {
+test('listens only on loopback, and names the setting to change', async () => {
   const { url } = await start();
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
   const port = Number(new URL(url).port);
@@ -54,7 +54,7 @@ test('listens on loopback alone, and says which setting to change', async () => 
   });
 });
 
-test('closes a connection after its answer, and one with a second request in advance', async () => {
+test('closes a connection after its answer, even if it has sent a second request in advance', async () => {
   const { url } = await start({ maxAgeMs: 60_000 });
   const socket = dial(url);
   const request = 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -85,13 +85,13 @@ test('closes a connection that sends bytes for ever', async () => {
   socket.write('GET /metrics HTTP/1.1\r\n');
   const sending = setInterval(() => socket.write('A: b\r\n'), 20);
   onTestFinished(() => clearInterval(sending));
-  // By a reset, if bytes were still on the way.
+  // The connection is reset if bytes were still on the way.
   socket.on('error', () => {}).resume();
   await closed(socket);
 });
 
-test('holds 16 connections in a flood, and answers nevertheless', async () => {
-  // Far more than the test takes: none ends by its age.
+test('keeps 16 connections in a flood, and answers nevertheless', async () => {
+  // The age limit is far longer than the test, so that no connection ends by its age.
   const { url } = await start({ maxAgeMs: 60_000 });
   const sockets = Array.from({ length: 300 }, () => dial(url));
   await expect
@@ -100,7 +100,7 @@ test('holds 16 connections in a flood, and answers nevertheless', async () => {
   expect((await fetch(url)).status).toBe(200);
 });
 
-test('answers while connections that ask nothing hold all places', async () => {
+test('answers while silent connections take all places', async () => {
   const { url } = await start({ maxAgeMs: 60_000 });
   const sockets = Array.from({ length: 40 }, () => dial(url));
   await expect.poll(() => sockets.filter((socket) => socket.closed).length).toBe(40 - 16);

@@ -1,6 +1,5 @@
 /**
- * Bodies in an application's own router, as Express' parsers and streams read them, within the server's
- * limits.
+ * Bodies in an application's own router, which Express' parsers and streams read within the server's limits.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -27,7 +26,7 @@ async function start(
   return { ...(await startServer({ module, manifest: { endpoints: [], secrets: [] }, env })), told };
 }
 
-/** A connection that records what it receives. */
+/** Opens a connection that records the received bytes. */
 function open({ url }: TestServer): { socket: Socket; received(): string } {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
@@ -86,7 +85,7 @@ describe('a body can be read', () => {
     await expect.poll(received).toMatch(/\{"body":\{"a":1\},"trailers":\{"t":"u"\}\}$/);
   });
 
-  test('by the proxy of a proving service, behind a parser or not', async () => {
+  test('by the proxy of a proving service, with or without a parser before it', async () => {
     const proxy = proverProxy('https://prover.example/v1', {
       fetch: async (_url, init) => new Response(JSON.stringify({ sent: init?.body })),
     });
@@ -196,11 +195,11 @@ describe('a hostile body', () => {
     await expect.poll(received).toMatch(/^HTTP\/1\.1 413 .*"code":"BODY_TOO_LARGE"/s);
   });
 
-  test('that is longer than it announces is cut there', async () => {
+  test('that is longer than it announces is cut at the announced length', async () => {
     const server = await start(upload);
     const { socket, received } = open(server);
     socket.write(`${request('POST /x/json', '{}')}"more"}`);
-    // Or by a reset, since more was sent than read.
+    // The connection may also be reset, since more was sent than read.
     await once(socket, 'end').catch(() => {});
     expect(received()).toMatch(/^HTTP\/1\.1 200 (?!.*HTTP).*\{"body":\{\}\}$/s);
   });
@@ -216,7 +215,7 @@ describe('a hostile body', () => {
     },
   );
 
-  test('of 10,000 parts is read, within the limit of size that allows it', async () => {
+  test('of 10,000 parts is read if it is within the limit of size', async () => {
     const part = (name: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n1\r\n`;
     const parts = Array.from({ length: 10_000 }, (_, number) => part(`n${number}`)).join('');
     const type = { headers: { 'content-type': 'multipart/form-data; boundary=b' } };
@@ -246,7 +245,7 @@ describe('a hostile body', () => {
     expect((await server.get('/x/query?a=1')).status).toBe(200);
   });
 
-  test('that is slow holds no place, whatever the method', async () => {
+  test('that is slow takes no place, with any method', async () => {
     const server = await start(upload, { MAX_CONCURRENT_REQUESTS: '1' });
     for (const method of ['POST', 'GET', 'HEAD']) {
       const { socket } = open(server);

@@ -1,7 +1,7 @@
 /**
- * Requests to a server with endpoints and routes of an application, and the whole answers, as they were
- * recorded: a change of the framework around Express changes none of them by accident. `npm test -- recorded
- * -u` records them again.
+ * Requests to a server with endpoints and routes of an application, and their whole recorded answers, so that
+ * no change of the framework around Express changes an answer by accident. `npm test -- recorded -u` records
+ * them again.
  */
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -63,7 +63,7 @@ const sized = (line: string, body: string, head = '') =>
 const PREFLIGHT = 'Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n';
 const WORD = '{"payload":{"word":"a"}}';
 
-/** Requests, each on a connection of its own, on which the client sends nothing more. */
+/** Requests. Each has a connection of its own, on which the client sends nothing more. */
 const REQUESTS: Readonly<Record<string, string>> = {
   'GET /': ask('GET /'),
   'HEAD /': ask('HEAD /'),
@@ -144,7 +144,8 @@ const REQUESTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Everything that the server sends until it has answered `count` requests, without what differs each time.
+ * Sends these bytes, and then a last request that closes the connection. Returns everything that the server
+ * sends, without the parts that differ each time.
  */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').on('error', () => {});
@@ -152,7 +153,7 @@ async function exchange(port: number, bytes: string): Promise<string> {
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     received += chunk;
   });
-  // Not `end`: a server may treat a client that has closed its side in another way.
+  // `end` would close the client's side, which a server may treat in another way.
   socket.write(bytes);
   const last = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
   socket.write(last);

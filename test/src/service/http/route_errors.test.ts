@@ -1,6 +1,6 @@
 /**
- * Tests of which errors of an application's own routes are the caller's fault, and what the caller and the
- * log see of them.
+ * Errors of an application's own routes: which of them are the caller's fault, and what caller and log see of
+ * them.
  */
 import { AxiosHeaders } from 'axios';
 import express, { Router } from 'express';
@@ -71,7 +71,7 @@ describe("is the caller's fault: an error", () => {
     expect(printed()).toMatch(new RegExp(`"level":"info".*"status":${status},"code":"${code}"`));
   });
 
-  test('of a body parser, which the caller reads', async () => {
+  test('of a body parser, whose message the caller gets', async () => {
     const { post, printed } = await start(undefined);
     const malformed = await post('/x/json', '{"a":x}');
     expect([malformed.status, await malformed.json()]).toMatchObject([400, { code: 'INVALID_INPUT' }]);
@@ -83,24 +83,24 @@ describe("is the caller's fault: an error", () => {
     expect(printed()).not.toContain('request failed');
   });
 
-  test('whose message is long, of which the caller gets the beginning', () => {
+  test('with a long message, of which the caller gets the beginning', () => {
     const { message } = asRefusal(createError(400, 'x'.repeat(1_000_000)), (text) => text) as Error;
     expect(message.length).toBeLessThan(10_000);
   });
 });
 
-describe('stays INTERNAL, with nothing of its message: an error', () => {
+describe('is INTERNAL, and its message is hidden: an error', () => {
   const upstream = () =>
     like('hunter2', { isAxiosError: true, config: {}, status: 404, response: {}, request: {} });
-  const ofUpstream = () => upstreamError('status', { headers: new AxiosHeaders() }, { status: 404 });
+  const createUpstreamError = () => upstreamError('status', { headers: new AxiosHeaders() }, { status: 404 });
   test.each<[string, unknown]>([
     ['of the server', createError(500, 'hunter2')],
     ['of the server, which is exposed', createError(503, 'hunter2', { expose: true })],
     ['of an upstream', upstream()],
     ['of an upstream, with the shape', Object.assign(upstream(), refusal)],
     ['that http-errors has made of that of an upstream', createError(404, upstream())],
-    ['of upstream()', ofUpstream()],
-    ['that http-errors has made of that of upstream()', createError(404, ofUpstream())],
+    ['of upstream()', createUpstreamError()],
+    ['that http-errors has made of that of upstream()', createError(404, createUpstreamError())],
     ['with a cause', createError(404, 'hunter2', { cause: upstream() })],
     ['with a response', like('hunter2', { ...refusal, response: undefined })],
     ['with a request', like('hunter2', { ...refusal, request: undefined })],

@@ -1,4 +1,4 @@
-/** Preflights of browsers for an application's own routes. */
+/** Browsers' preflights for an application's own routes. */
 import express, { Router } from 'express';
 import { describe, expect, test } from 'vitest';
 import { methodsAt } from '../../../../src/service/http/route_methods.ts';
@@ -85,7 +85,7 @@ describe('a preflight', () => {
     ]);
   });
 
-  test("with cors: 'own' is the router's, below its prefix only", async () => {
+  test("with cors: 'own' reaches the router, but only below its prefix", async () => {
     const { url, get } = await start('own', '*');
     const ask = (path: string) =>
       fetch(url + path, { method: 'OPTIONS', headers: { origin: ORIGIN, ...preflight } });
@@ -100,7 +100,7 @@ describe('a preflight', () => {
     }
   });
 
-  test('of another word than own stops the start', async () => {
+  test('stops the start with cors of another value than own', async () => {
     const routes = { prefix: '/x', router: Router(), cors: 'any' as 'own' };
     const module = { signs: [], create: () => ({ routes }) };
     const started = startServer({ module, manifest: { endpoints: [], secrets: [] } });

@@ -27,17 +27,17 @@ describe('a request target (RFC 9112, section 3.2)', () => {
       'ftp://h/',
     ],
     ...['http:/livez', 'http:livez', 'http://h:65536/', 'http://a b/', 'http://é/', 'javascript:x'],
-  ])('%j is not one', (target) => {
+  ])('%j is not a request target', (target) => {
     expect(originForm('GET', target)).toBeNull();
   });
 
-  test('* is one of OPTIONS alone', () => {
+  test('* is a target of OPTIONS alone', () => {
     expect(originForm('OPTIONS', '*')).toBe('*');
     expect(originForm('POST', '*')).toBeNull();
     expect(originForm(undefined, '*')).toBeNull();
   });
 
-  test('becomes nothing but printable ASCII that starts with a slash, and throws for none', () => {
+  test('becomes printable ASCII that starts with a slash, or is refused, without an exception', () => {
     const pieces = fc.constantFrom(
       'http://',
       'HTTPS://',

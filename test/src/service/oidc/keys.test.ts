@@ -1,4 +1,4 @@
-/** The issuer's keys: fetched rarely, and cached through outages. */
+/** The issuer's keys are fetched rarely, and stay cached through outages. */
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import type { JWK } from 'jose';
@@ -68,7 +68,7 @@ describe('keys', () => {
       clock.now += 100;
       await expect(keys.with(`unknown-${i}`)).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
     }
-    // 100 seconds, and at most one question in 30.
+    // The loop takes 100 seconds, and the issuer is asked at most once in 30.
     expect(issuer.asked).toBe(1 + 3);
     await keys.with('key-1');
     expect(issuer.asked).toBe(1 + 3);
@@ -179,7 +179,7 @@ describe('an issuer that', () => {
       clock.now += 5000;
       await keys.with('key-1');
       expect(issuer.asked).toBe(2);
-      // It is well again: what it does not have is unknown, not an outage.
+      // The issuer works again: a key that it does not have is unknown now, which is not an outage.
       await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
     },
   );
@@ -200,24 +200,24 @@ describe('an issuer that', () => {
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     issuer.answer = (response) => response.write('{"keys":');
-    const took = async (work: Promise<unknown>) => {
+    const measureMs = async (work: Promise<unknown>) => {
       const started = performance.now();
       await work;
       return performance.now() - started;
     };
     clock.now += 10 * MINUTE;
-    const first = await took(keys.with('key-1'));
+    const first = await measureMs(keys.with('key-1'));
     expect(first).toBeGreaterThan(290);
     expect(first).toBeLessThan(4000);
     clock.now += 5000;
-    expect(await took(keys.with('key-1'))).toBeLessThan(290);
-    // It is asked all the same.
+    expect(await measureMs(keys.with('key-1'))).toBeLessThan(290);
+    // The issuer is asked nevertheless.
     await expect.poll(() => issuer.asked).toBe(3);
     await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'ISSUER_TIMEOUT' });
   });
 });
 
-test('clients share keys exactly where the URL of the keys is the same', () => {
+test('clients share keys exactly if the URL of the keys is the same', () => {
   const clients = ['https://a.example/jwks?v=1', 'https://b.example/jwks', 'https://a.example/jwks?v=1'].map(
     (url) => ({ jwksUrl: new URL(url) }),
   );

@@ -1,6 +1,6 @@
 /**
- * Tests of verification as its callers use it; the attacks on tokens are in the tests of the salt service and
- * the prover.
+ * Verification as its callers use it. The attacks on tokens are in the tests of the salt service and of the
+ * prover.
  */
 import { describe, expect, test } from 'vitest';
 import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
@@ -31,13 +31,13 @@ test('returns the client, the claims and the canonical key', async () => {
   expect(key).toEqual({ kty: 'RSA', n: issuer.keys[0]?.n, e: 'AQAB' });
 });
 
-test('names an issuer that has two spellings by one', async () => {
+test('names an issuer that has two spellings by one of them', async () => {
   const { issuer, verifier } = await setUp();
   const verified = await verifier.verify(await issuer.token({ iss: 'accounts.google.com' }));
   expect([verified.issuer, verified.payload.iss]).toEqual([GOOGLE, 'accounts.google.com']);
 });
 
-test('a client without an id is every client of its issuer, no matter which party presents the token', async () => {
+test('a client without an id stands for every client of its issuer, no matter which party presents the token', async () => {
   const { issuer, verifier } = await setUp({});
   await verifier.verify(await issuer.token({ aud: 'anyone', azp: 'anybody' }));
   await expect(verifier.verify(await issuer.token({ iss: 'https://id.example' }))).rejects.toMatchObject({
@@ -92,7 +92,7 @@ test('only the verification of a signature is subject to the limit', async () =>
   expect(verified).toBe(1);
 });
 
-test('readToken does not throw anything but an OidcError, whatever the text', () => {
+test('readToken throws only an OidcError, for any text', () => {
   for (const text of [
     '',
     '.',
