@@ -1,4 +1,4 @@
-/** Runs the engine's client against misbehaving workers; test/src/prover/circuit tests the real one. */
+/** The engine's client against misbehaving workers. test/src/prover/circuit tests the real engine. */
 import { closeSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ test('kills a worker that does not answer in time', async () => {
   const worker = new EngineWorker(fakeWorker(''));
   await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
   await worker.ended;
-  // It stays unusable, with the reason.
+  // The worker stays unusable, and later calls give the same reason.
   await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
 });
 
@@ -105,7 +105,7 @@ describe('one worker', () => {
     expect((await worker.prove(WITNESS, 10_000)).publicInputs).toEqual(['31415']);
   });
 
-  test('is killed by what it sends unasked', async () => {
+  test('is killed if it sends anything unasked', async () => {
     const worker = start(`${LOADS.replace('return', '')} write(frame(130, 2, '{}'));`);
     await worker.load('/keys/k.zkey', 10_000).catch(() => {});
     await worker.ended;
@@ -114,7 +114,7 @@ describe('one worker', () => {
     );
   });
 
-  test('inherits an open key, whatever is at its path by then', async () => {
+  test('inherits an open key, no matter which file is at its path by then', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'k.zkey');

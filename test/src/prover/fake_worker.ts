@@ -1,12 +1,10 @@
-/**
- * Fakes of the proving engine: real processes that speak its framed protocol, and misbehave as a test asks.
- */
+/** Fakes of the proving engine: real processes that speak its framed protocol, and misbehave on request. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A proof of the right shape, which is valid for nothing. */
+/** A proof of the right form, which is valid for no public input. */
 export const PROOF = {
   pi_a: ['77700000001', '77700000002', '1'],
   pi_b: [
@@ -31,7 +29,10 @@ export const STATUS = { state: 'idle', path: 'avx512ifma', progress: 0 };
 
 /** JavaScript of a worker that loads any key. */
 export const LOADS = `if (type === 1) return answer(${JSON.stringify(LOADED)});`;
-/** JavaScript of a worker that proves any witness, for the public input that stands in it after `wtns`. */
+/**
+ * JavaScript of a worker that proves any witness, for the public input that the witness contains after
+ * `wtns`.
+ */
 export const PROVES = `if (type === 2) {
   const [publicInput] = /[0-9]+/.exec(String(body.subarray(4, 84)));
   return answer({ proof: ${JSON.stringify(PROOF)}, public: [publicInput], seconds: 0.1 });
@@ -43,9 +44,9 @@ if (type === 4) return write(frame(255, id, JSON.stringify({ code: 'PROVER_CANCE
 /**
  * Writes a worker's program, which is removed after the test.
  *
- * @param onFrame JavaScript that handles a request other than for the status. It has `type`, `id`, `body`,
- *   `folder` (the program's, which outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id,
- *   text)`, `write(bytes)` and `status`
+ * @param onFrame JavaScript that handles every request except the one for the status. It has `type`, `id`,
+ * `body`, `folder` (the program's, which outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id,
+ * text)`, `write(bytes)` and `status`
  * @returns its path
  */
 export function fakeWorker(onFrame: string): string {

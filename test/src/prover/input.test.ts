@@ -140,7 +140,7 @@ describe('a token is accepted', () => {
     expect(told(built, 'ev').text).toContain(keyClaimName === 'email' ? '"email_verified":' : '"nonce":');
   });
 
-  test('at each limit of the profile', () => {
+  test('at every limit of the profile', () => {
     const name = 'n'.repeat(30);
     expect(() => build(requestWith({ [name]: 'v'.repeat(90) }, { keyClaimName: name }))).not.toThrow();
     expect(() => build(requestWith({ iss: `https://${'i'.repeat(148)}` }))).not.toThrow();
@@ -220,7 +220,7 @@ describe('a token is refused, with the reason but without its claims,', () => {
     );
     const [{ request, key }] = GIVEN as [(typeof GIVEN)[0]];
     expect(() => build(request, key, 'small')).toThrow(code('PROVER_PROFILE'));
-    // Which the full size takes, as the message says.
+    // The full size accepts it, as the message says.
     expect(() => build(request, key, 'small')).toThrow(/sui-v1 \(small\) accepts 512: .*SIZE=full/);
   });
 
@@ -269,7 +269,7 @@ describe('a request is refused with', () => {
     expect(() => build(requestWith({}, changes))).toThrow(code('PROVER_REQUEST'));
   });
 
-  test("a key without its flag is the number that it is, as in Sui's example", () => {
+  test("a key without its flag counts as a number, as in Sui's example", () => {
     const key = 'ucbuFjDvPnERRKZI2wa7sihPcnTPvuU//O5QPMGkkgA=';
     const [randomness, salt] = ['S76Qi8c/SZlmmotnFMr13Q==', 'urgFnwIxJ++Ooswtf0Nn1w=='];
     const numbers = readNumbers(
@@ -286,7 +286,7 @@ describe('a request is refused with', () => {
     ['34 bytes with flag 0', Buffer.concat([Buffer.of(0), Buffer.alloc(33, 7)])],
     ['34 bytes with flag 3', Buffer.concat([Buffer.of(3), Buffer.alloc(33, 7)])],
     ['31 bytes', Buffer.alloc(31, 7)],
-  ])('no key has %s', (_what, bytes) => {
+  ])('refuses a key of %s', (_what, bytes) => {
     const request = requestWith({}, { extendedEphemeralPublicKey: bytes.toString('base64') });
     expect(() => readNumbers(request)).toThrow(
       /33 bytes with flag 0 .*32 bytes without it.* 34 bytes with flag 1 or 2/,

@@ -30,7 +30,7 @@ describe('the properties of a payload', () => {
     expect(properties('{"__proto__":{"sub":1}}').has('sub')).toBe(false);
   });
 
-  test('are what JSON.parse reads, whatever white space and escapes there are', () => {
+  test('are the ones that JSON.parse reads, with any white space and escapes', () => {
     const spaced = (value: unknown, space: string) => JSON.stringify(value, null, space);
     fc.assert(
       fc.property(

@@ -1,4 +1,4 @@
-/** Requests for proofs of the given real tokens, and of tokens signed with our own RSA-2048 key. */
+/** Requests for proofs: of the given real tokens, and of tokens signed with our own RSA-2048 key. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -55,7 +55,7 @@ export const OUR_MODULUS = Buffer.from(OUR_KEY.n as string, 'base64url');
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url');
 
-/** @param payload the exact JSON of the token's payload */
+/** Signs a token. @param payload the exact JSON of its payload */
 export function signToken(
   payload: string,
   header: object = { alg: 'RS256', kid: 'ours', typ: 'JWT' },
@@ -73,7 +73,7 @@ export const CLAIMS = {
   exp: 1_715_873_562,
 };
 
-/** A request for a token with these claims besides the usual ones. */
+/** Makes a request for a token with these claims besides the usual ones. */
 export function requestWith(claims: object, changes: Partial<ProofRequest> = {}): ProofRequest {
   return requestFor(signToken(JSON.stringify({ ...CLAIMS, ...claims })), changes);
 }

@@ -66,7 +66,7 @@ describe('a token is refused', () => {
 describe('a request', () => {
   const request = { ...requestFor('a.b.c'), extendedEphemeralPublicKey: String(EPHEMERAL_KEY) };
 
-  test('is read as it is', () => {
+  test('is read unchanged', () => {
     expect(readProofRequest(request)).toEqual(request);
     expect(readProofRequest({ ...request, maxEpoch: '10' })).toEqual({ ...request, maxEpoch: '10' });
   });

@@ -36,14 +36,14 @@ describe('a published proof', () => {
     );
   });
 
-  test('is refused for an input beyond the order, which would be another representation of the same one', () => {
+  test('is refused for an input beyond the order, which would be a second representation of the same number', () => {
     expect(() => verifyProof(main, google.proof, [google.publicInput + ORDER])).toThrow(MALFORMED);
     expect(() => verifyProof(main, google.proof, [google.publicInput - ORDER])).toThrow(MALFORMED);
     expect(() => verifyProof(main, google.proof, [])).toThrow(MALFORMED);
     expect(() => verifyProof(main, google.proof, [google.publicInput, 0n])).toThrow(MALFORMED);
   });
 
-  test('is valid only with its three points in their places', () => {
+  test('is valid only with its three points in the right order', () => {
     const { a, b, c } = google.proof;
     expect(verifyProof(main, { a: c, b, c: a }, [google.publicInput])).toBe(false);
     const negated = [a[0], String(FIELD - BigInt(a[1])), '1'];

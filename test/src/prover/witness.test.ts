@@ -1,9 +1,9 @@
-/** Runs fake witness generators; test/src/prover/circuit runs the real ones. */
+/** Fakes of witness generators. test/src/prover/circuit runs the real ones. */
 import { expect, test } from 'vitest';
 import { generateWitness, WitnessRefusal } from '../../../src/prover/witness.ts';
 
 const INPUT = { salt: '5', signature: ['1', '2'] };
-/** A generator whose input is "$1" and whose output is "$2". */
+/** Makes a generator whose input is "$1" and whose output is "$2". */
 const generator = (script: string) => ['/bin/sh', '-c', script, 'sh'];
 const run = (script: string, timeoutMs = 10_000) => generateWitness(generator(script), INPUT, { timeoutMs });
 const refusal = (message: RegExp) =>
@@ -34,7 +34,7 @@ test.each<[string, string, RegExp]>([
   ['that writes something else', 'cat "$1" > "$2"', /wrote no witness/],
   ['that crashes', 'kill -SEGV $$', /crashed: exit code 139/],
   ['that is killed', 'kill -KILL $$', /crashed: exit code 137/],
-])('a generator %s failed: it did not refuse the input', async (_, script, message) => {
+])('a generator %s has failed, which is not a refusal of the input', async (_, script, message) => {
   const failed = run(script);
   await expect(failed).rejects.toThrow(refusal(message));
   await expect(failed).rejects.not.toThrow(WitnessRefusal);
@@ -73,7 +73,7 @@ test('reports a generator that does not exist or is not executable', async () =>
 
 test('kills a generator that does not finish, with its child processes', async () => {
   const start = performance.now();
-  // The promise settles only once no process has the pipe open.
+  // The promise settles only when no process has the pipe open.
   await expect(run('sleep 60 & sleep 60', 200)).rejects.toThrow(refusal(/within 200 ms/));
   expect(performance.now() - start).toBeLessThan(30_000);
 });

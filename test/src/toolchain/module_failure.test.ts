@@ -1,4 +1,6 @@
-/** Tests that an application that can't be loaded names file, line and column, and shows the lines there. */
+/**
+ * An error for an application that can't be loaded names file, line and column, and shows the lines there.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +44,7 @@ test.each([
   expect(describeModuleFailure(error, writeModule('').folder)).toBeUndefined();
 });
 
-test('a file that is gone leaves the position', () => {
+test('an error in a missing file still has its position', () => {
   const stack = 'Error: no\n    at file:///nowhere/app.ts:7:3';
   expect(describeModuleFailure(withStack(new Error('no'), stack), '/nowhere')).toBe(
     '/nowhere/app.ts:7:3: Error: no\n',

@@ -11,7 +11,7 @@ import { cloneAt, findProject, repositoryAt } from '../../../src/toolchain/proje
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const YAML = 'endpoints: []\nsecrets: []\n';
 
-/** A folder with these files. */
+/** Makes a folder with these files. */
 function folderWith(files: Readonly<Record<string, string>>): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'project-')));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -43,7 +43,7 @@ describe('the name of an application', () => {
 });
 
 describe('a clone', () => {
-  test('is where this program is, whatever the current folder', () => {
+  test('is the one that contains this program, with any current folder', () => {
     const project = findProject(folderWith({ 'app.yaml': YAML, 'package.json': '{}' }));
     expect([project.root, project.isClone]).toEqual([resolve(ROOT), true]);
     expect(project.application('weather')).toEqual({

@@ -57,7 +57,7 @@ const post = (url: string, { circuit }: Input, signal: AbortSignal | null = null
     body: JSON.stringify(circuit),
   });
 
-/** Whether the answer is a proof of this very input. */
+/** Returns whether the answer is a proof of this very input. */
 async function proves({ publicInput }: Input, response: Response): Promise<boolean> {
   expect(response.status, await response.clone().text()).toBe(200);
   const { pi_a, pi_b, pi_c, protocol, curve } = (await response.json()) as Answer;
@@ -74,7 +74,7 @@ describe('the service', () => {
     inputs = Array.from({ length: 200 }, (_, salt) => createInput(salt));
   });
 
-  test('kill -9 of the engine in the middle of a proof costs that proof alone', async () => {
+  test('kill -9 of the engine in the middle of a proof makes only that proof fail', async () => {
     const { url, enginePid } = await start();
     const [first, second, third] = inputs as [Input, Input, Input];
     const killed = post(url, first);
@@ -93,7 +93,7 @@ describe('the service', () => {
     expect(enginePid()).not.toBe(pid);
   });
 
-  test('12 callers who leave, each at another moment, cost no load of the key, and the next one gets a proof', async () => {
+  test('12 callers who leave at different moments do not make the engine load its key again, and the next caller gets a proof', async () => {
     const { url, enginePid } = await start();
     const pid = enginePid();
     for (const [index, input] of inputs.slice(0, 12).entries()) {
@@ -122,11 +122,12 @@ describe('the service', () => {
     expect((await worker.prove(witness, 60_000)).publicInputs).toEqual([publicInput]);
   });
 
-  test('of 200 requests at once, those of the queue get their own proofs, and the others Retry-After', async () => {
+  test('of 200 simultaneous requests, those in the queue get their own proofs, and the others Retry-After', async () => {
     const { url } = await start({ QUEUE: '4' });
     const answers = await Promise.all(inputs.map((input) => post(url, input)));
     const proved = inputs.filter((_, index) => answers[index]?.status === 200);
-    // The first five are admitted at once; more, if a place became free while the others were still arriving.
+    // The first five are admitted at once; more are admitted if a place became free while others were still
+    // arriving.
     expect(proved.length).toBeGreaterThanOrEqual(5);
     expect(proved.length).toBeLessThan(20);
     for (const [index, input] of inputs.entries()) {
@@ -162,9 +163,9 @@ describe('the service', () => {
   });
 });
 
-test('npm run prover:backend writes no file: it proves where not a single byte can be written', async () => {
+test('npm run prover:backend writes no file: it proves even if not a single byte can be written', async () => {
   const input = createInput(5);
-  // No process that the shell starts can write to a file (RLIMIT_FSIZE): as on a full disk.
+  // No process that the shell starts can write to a file (RLIMIT_FSIZE), as on a full disk.
   const script = '! { printf x > "$PROBE"; } 2>/dev/null || exit 9; exec "$0" "$1"';
   const command = [
     '-c',
@@ -194,20 +195,20 @@ test('npm run prover:backend writes no file: it proves where not a single byte c
 });
 
 describe('the real generators', () => {
-  test.each(['C++', 'WebAssembly'])('in %s are known by their files', async (kind) => {
+  test.each(['C++', 'WebAssembly'])('in %s are recognised by their files', async (kind) => {
     const folder = kind === 'C++' ? NATIVE : WASM;
     if (folder === undefined) return;
     const { size, canMake } = await findGenerator(folder);
     expect(size).toBe('small');
-    // The number of wires is in the key's header, after the two moduli and their sizes.
+    // The key's header contains the number of wires after the two moduli and their sizes.
     const wires = countWires(artifacts.zkey);
     expect([wires - 1, wires, wires + 1].map(canMake)).toEqual([false, true, false]);
   });
 });
 
 /**
- * In snarkjs' format: 12 bytes of head, the protocol's section of 16 bytes, and the header's of which 12 are
- * its head.
+ * Reads the number of wires in snarkjs' format: after 12 bytes of head come the protocol's section of 16
+ * bytes, and the header's section, whose own head has 12.
  */
 function countWires(zkey: string): number {
   const header = Buffer.alloc(256);
@@ -222,7 +223,7 @@ describe('a real key is refused', () => {
   const refusal = (message: string | RegExp) =>
     expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
 
-  test('if it is unknown, with its hash', async () => {
+  test('if it is unknown, and the error has its hash', async () => {
     const key = join(TESTDATA, 'snarkjs.zkey');
     const [hash] = execFileSync('b2sum', [key], { encoding: 'utf8' }).split(' ');
     await expect(start({ ZKEY: key })).rejects.toThrow(refusal(/public inputs|ZKEY_BLAKE2B=/));
@@ -240,7 +241,7 @@ describe('a real key is refused', () => {
     await expect(start({ ZKEY: key })).rejects.toThrow(refusal(/can't be loaded: .*PROVER_BAD_KEY/));
   });
 
-  test('if it belongs to another circuit than the generator', async () => {
+  test('if it belongs to a circuit other than that of the generator', async () => {
     await expect(start({ ZKEY: join(TESTDATA, 'tiny.zkey') })).rejects.toThrow(
       refusal(/public inputs|belong to different circuits/),
     );

@@ -1,4 +1,4 @@
-/** The backend over HTTP, with fakes of the engine and the witness generator, both processes of their own. */
+/** The backend over HTTP, with fakes of the engine and the witness generator, each a process of its own. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { createInput, fakeGenerator, keyFile, recordedLog, WITNESS_SCRIPT } from
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
 const WORKER = LOADS + PROVES;
-/** A worker that proves when the file `go` is in its folder, and not before. */
+/** A worker that proves once the file `go` is in its folder, and not earlier. */
 const WAITS = `${LOADS}
   const poll = setInterval(() => {
     if (!fs.existsSync(folder + '/go')) return;
@@ -100,7 +100,7 @@ describe('POST /input', () => {
     }
   });
 
-  test('an input that does not satisfy the circuit is the caller’s fault, and costs nothing else', async () => {
+  test('an input that does not satisfy the circuit is the caller’s fault, and has no other effect', async () => {
     const generator = fakeGenerator(`case "$input" in *'"salt":"6"'*) exit 1;; esac ${WITNESS_SCRIPT}`);
     const { post } = await start({ generator });
     const text = expect.stringMatching(/^the input does not satisfy the circuit: check/);
@@ -138,7 +138,7 @@ describe('POST /input', () => {
     expect((await post(circuit)).status).toBe(200);
   });
 
-  test('an engine that crashes costs one request', async () => {
+  test('an engine that crashes makes one request fail', async () => {
     const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) process.exit(1); ${PROVES}`;
     const { post, go, enginePid } = await start({ worker });
     const pid = enginePid();
@@ -149,7 +149,7 @@ describe('POST /input', () => {
     expect(enginePid()).not.toBe(pid);
   });
 
-  test('an engine that hangs is found within beats: its request gets a code of its own', async () => {
+  test('an engine that hangs is found within a few heartbeats: its request gets a code of its own', async () => {
     const worker = `${LOADS} if (fs.existsSync(folder + '/go')) { ${PROVES} }`;
     const { post, healthz, go, enginePid } = await start({ worker, beatMs: 300 });
     const proofAnswer = readAnswer(post(circuit));
@@ -186,7 +186,7 @@ describe('POST /input', () => {
   });
 });
 
-test('figures: none by default; with METRICS_PORT, outcomes, durations, restarts and the engine', async () => {
+test('serves no figures by default; with METRICS_PORT, outcomes, durations, restarts and the engine', async () => {
   expect((await start()).metricsUrl).toBeUndefined();
   const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) process.exit(1); ${PROVES}`;
   const { post, go, metricsUrl } = await start({ worker, env: { METRICS_PORT: '0' } });
@@ -215,11 +215,11 @@ test('figures: none by default; with METRICS_PORT, outcomes, durations, restarts
 });
 
 describe('the queue', () => {
-  /** Until so many requests wait. */
+  /** Waits until this number of requests wait. */
   const waits = (healthz: () => Promise<object>, queue: number) =>
     expect.poll(healthz, { timeout: 10_000 }).toMatchObject({ status: 'proving', queue });
 
-  test('holds QUEUE requests; further ones get 503 with Retry-After', async () => {
+  test('has room for QUEUE requests; further ones get 503 with Retry-After', async () => {
     const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
     const inputs = [1, 2, 3].map((salt) => createInput(salt).circuit);
     const first = inputs.map((input) => readAnswer(post(input)));
@@ -309,7 +309,7 @@ describe('GET /healthz', () => {
     expect(printed()).toContain('DEVELOPMENT KEY');
   });
 
-  test("names the engine's path, which is logged with a warning if it is the slow one", async () => {
+  test("names the engine's path, which is logged with a warning if it is the slow engine", async () => {
     for (const path of ['adx', 'portable']) {
       const { healthz, printed } = await start({ worker: `status.path = '${path}'; ${WORKER}` });
       expect(await healthz()).toMatchObject({ engine: path });
@@ -384,7 +384,7 @@ describe('the start is stopped by', () => {
   });
 });
 
-test('at the end, the proof that runs is finished; those that wait, and new ones, are refused', async () => {
+test('at the end, the running proof is finished; waiting and new requests are refused', async () => {
   const { post, healthz, go, close, enginePid } = await start({ worker: WAITS });
   const first = readAnswer(post(circuit));
   await expect.poll(healthz).toMatchObject({ status: 'proving', queue: 0 });
@@ -410,7 +410,7 @@ test('a connection that stays open gets the error that the service is stopping',
   socket.on('data', (chunk) => (received += chunk));
   await once(socket, 'connect');
   socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
-  // The server has accepted it by then.
+  // The server has accepted the connection by then.
   await healthz();
   const closed = close();
   socket.write('\r\n');
@@ -420,8 +420,8 @@ test('a connection that stays open gets the error that the service is stopping',
   await closed;
 });
 
-test('nothing of an input, a witness or a proof is ever logged, at any level, whatever fails', async () => {
-  // Each says on every channel what it was given.
+test('nothing of an input, a witness or a proof is ever logged, at any level, with any failure', async () => {
+  // Each fake prints its input on every channel.
   const leak = 'printf %s "$input" >&2; printf %s "$input" >&2';
   const generator = fakeGenerator(`${leak}
     case "$input" in *'"salt":"777888991"'*) exit 1;; *'"salt":"777888992"'*) kill -SEGV $$;; esac ${WITNESS_SCRIPT}`);
@@ -455,8 +455,8 @@ test('nothing of an input, a witness or a proof is ever logged, at any level, wh
   for (const secret of secrets) expect(printed()).not.toContain(secret);
 });
 
-test('a public input is proved for its own request, among many at the same time', async () => {
-  // The fake proves for the public input that it finds in the witness; another one would be refused.
+test('each of many simultaneous requests gets the proof of its own public input', async () => {
+  // The fake proves for the public input in the witness. The backend would refuse another one.
   const { post } = await start({ env: { QUEUE: '20' } });
   const salts = Array.from({ length: 12 }, (_, index) => index);
   const answers = await Promise.all(salts.map((salt) => post(createInput(salt).circuit)));

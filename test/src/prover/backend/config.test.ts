@@ -4,7 +4,7 @@ import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 const NEEDED = { ZKEY: '/keys/main.zkey', WITNESS_BINARIES: '/opt/witness' };
 const HASH = 'ab'.repeat(64);
 
-test('two settings are needed', () => {
+test('two settings are required', () => {
   expect(readBackendConfig(NEEDED)).toMatchObject({
     zkey: '/keys/main.zkey',
     witnessBinaries: '/opt/witness',

@@ -1,4 +1,4 @@
-/** Fakes of circom's generators; backend.prover.ts reads the real ones. */
+/** Fakes of circom's generators. backend.prover.ts reads the real ones. */
 import { chmodSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ const refusal = (message: RegExp) =>
 const small = countSignals(PROFILES.small);
 
 describe('the generator in C++', () => {
-  test.each(['small', 'full'] as const)('of %s size is known by the signals in its .dat', async (size) => {
+  test.each(['small', 'full'] as const)('of %s size is recognised by the signals in its .dat', async (size) => {
     const folder = fakeGenerator(undefined, { size });
     const generator = await findGenerator(folder);
     expect(generator).toMatchObject({ size, command: [join(folder, 'zkLogin')] });
@@ -94,7 +94,7 @@ describe('a folder stops the start if', () => {
         return folder;
       },
     ],
-  ])('%s, and the error names what it must hold', async (_, make) => {
+  ])('%s, and the error names the files that it must contain', async (_, make) => {
     await expect(findGenerator(make(temporaryFolder()))).rejects.toThrow(
       refusal(/does not exist: the folder must hold zkLogin and zkLogin\.dat, or .* circuit\.wasm/),
     );

@@ -1,6 +1,6 @@
 /**
- * A worker that hangs is ended; one that works for long, or has nothing to do, is not. supervisor.test.ts has
- * processes.
+ * A worker that hangs is ended. A worker that works for long, or has nothing to do, is not.
+ * supervisor.test.ts tests this with processes.
  */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { watch } from '../../../../src/prover/backend/heartbeat.ts';
@@ -9,7 +9,9 @@ import type { EngineError, EngineStatus } from '../../../../src/prover/engine.ts
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A worker whose statuses the test gives, each to one question; without one, it does not answer. */
+/**
+ * A worker that answers each question with the next status of the test. Without a status, it does not answer.
+ */
 function watched(next: () => Partial<EngineStatus> | undefined) {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const reasons: string[] = [];

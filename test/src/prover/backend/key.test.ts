@@ -6,7 +6,7 @@ import { KNOWN_KEYS } from '../../../../src/prover/keys/known.ts';
 import { LOADED } from '../fake_worker.ts';
 import { keyFile, temporaryFolder } from './support.ts';
 
-/** RFC 7693, appendix A. */
+/** Hash of "abc" in RFC 7693, appendix A. */
 const HASH_OF_ABC =
   'ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d17d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923';
 const refusal = (message: string | RegExp) =>
@@ -26,7 +26,7 @@ describe("a key's file", () => {
     expect(await open(path).hash()).toBe(expected);
   });
 
-  test('stays the one that was opened, whatever is renamed to its path', async () => {
+  test('stays the opened one, even if another file is renamed to its path', async () => {
     const path = keyFile('abc');
     const file = open(path);
     writeFileSync(`${path}.new`, 'another key');
@@ -56,7 +56,7 @@ describe("a key's file", () => {
     await file.hash();
     change(path);
     await expect(file.requireSame()).rejects.toThrow(refusal('was changed while it is in use'));
-    // And for ever, until the content is back.
+    // It is refused from then on, until the content is back.
     await expect(file.requireSame()).rejects.toThrow(refusal('was changed while it is in use'));
     writeFileSync(path, 'abc');
     await file.requireSame();
@@ -66,7 +66,7 @@ describe("a key's file", () => {
     ['a folder', temporaryFolderPath, /is not a regular file/],
     ['a device', () => '/dev/zero', /is not a regular file/],
     ['nothing', () => '/nonexistent', /can't be read: ENOENT/],
-  ])('can not be %s', (_, path, message) => {
+  ])('may not be %s', (_, path, message) => {
     expect(() => open(path())).toThrow(refusal(message));
   });
 });
@@ -80,7 +80,7 @@ describe('a key is approved', () => {
   const NONE = { pinned: undefined, allowDevelopment: false };
 
   test.each(KNOWN_KEYS)(
-    'if it is the published one, $name, and its networks are said',
+    'if it is the published one, $name, and its networks are named',
     ({ blake2b, network }) => {
       expect(approveKey(blake2b, production, NONE)).toEqual({
         blake2b,
@@ -92,7 +92,7 @@ describe('a key is approved', () => {
     },
   );
 
-  test('not if it is unknown, unless its hash is pinned: the error has the hash', () => {
+  test('only if it is known or its hash is pinned: the error has the hash', () => {
     expect(() => approveKey(HASH_OF_ABC, production, NONE)).toThrow(refusal(`ZKEY_BLAKE2B=${HASH_OF_ABC}$`));
     expect(() => approveKey(HASH_OF_ABC, production, { ...NONE, allowDevelopment: true })).toThrow(
       refusal('ZKEY_BLAKE2B='),
@@ -104,7 +104,7 @@ describe('a key is approved', () => {
     });
   });
 
-  test('not if another one is pinned, known or not', () => {
+  test('only if no other key is pinned, known or not', () => {
     const pinned = { allowDevelopment: true, pinned: 'ab'.repeat(64) };
     for (const hash of [HASH_OF_ABC, ...KNOWN_KEYS.map(({ blake2b }) => blake2b)]) {
       expect(() => approveKey(hash, production, pinned)).toThrow(
@@ -113,7 +113,7 @@ describe('a key is approved', () => {
     }
   });
 
-  test('not if it is a development key, unless that is allowed: pinning it is not enough', () => {
+  test('only if it is not a development key, unless such keys are allowed: pinning it is not enough', () => {
     expect(() => approveKey(HASH_OF_ABC, LOADED, NONE)).toThrow(refusal('ALLOW_INSECURE_DEV_KEY=1'));
     expect(() => approveKey(HASH_OF_ABC, LOADED, { ...NONE, pinned: HASH_OF_ABC })).toThrow(
       refusal('ALLOW_INSECURE_DEV_KEY=1'),
@@ -125,7 +125,7 @@ describe('a key is approved', () => {
     });
   });
 
-  test.each([0, 2, 7])('not if it has %d public inputs', (count) => {
+  test.each([0, 2, 7])('not with %d public inputs', (count) => {
     const { blake2b = '' } = KNOWN_KEYS[0] ?? {};
     expect(() => approveKey(blake2b, { ...production, public: count }, NONE)).toThrow(
       refusal(`the key has ${count} public inputs: a key for zkLogin has exactly one`),

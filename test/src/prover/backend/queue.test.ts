@@ -4,15 +4,15 @@ import { expect, test } from 'vitest';
 import { Queue } from '../../../../src/prover/backend/queue.ts';
 
 interface Visitor {
-  /** Whether it leaves the queue before its turn. */
+  /** Whether the caller leaves the queue before its turn. */
   readonly leaves: boolean;
-  /** Ticks for which it stays. */
+  /** Number of ticks for which the caller stays. */
   readonly ticks: number;
 }
 
 const visitors = fc.array(fc.record({ leaves: fc.boolean(), ticks: fc.nat(3) }), { maxLength: 8 });
 
-/** Each enters when it is its turn. @returns those that entered, in this order */
+/** Lets each caller enter when it is its turn. @returns the callers that entered, in this order */
 async function visit(queue: Queue, all: readonly Visitor[]): Promise<number[]> {
   const entered: number[] = [];
   let inside = 0;
@@ -28,7 +28,7 @@ async function visit(queue: Queue, all: readonly Visitor[]): Promise<number[]> {
     inside -= 1;
     done();
   });
-  // Those that leave have done so.
+  // The callers that leave have left by now.
   await new Promise((resolve) => setTimeout(resolve, 10));
   expect(entered).toEqual([]);
   end();
@@ -42,7 +42,7 @@ test('callers enter one at a time, in the order of their arrival, even if others
       const queue = new Queue();
       const staying = all.flatMap(({ leaves }, index) => (leaves ? [] : [index]));
       expect(await visit(queue, all)).toEqual(staying);
-      // It is free again.
+      // The queue is free again.
       expect(await visit(queue, all)).toEqual(staying);
     }),
     { numRuns: 30 },

@@ -13,7 +13,7 @@ const check = (input: unknown) => () => checkInput(input, 'small');
 describe.each(['small', 'full'] as const)('an input of %s size', (size) => {
   const { circuit } = createInput(5, size);
 
-  test('as buildInput makes it has exactly the signals', () => {
+  test('from buildInput has exactly the signals', () => {
     expect(checkInput(JSON.parse(JSON.stringify(circuit)), size)).toEqual(circuit);
     const counts = Object.entries(circuit).map(([name, value]) => [
       name,
@@ -22,7 +22,7 @@ describe.each(['small', 'full'] as const)('an input of %s size', (size) => {
     expect(countSignals(PROFILES[size])).toEqual(Object.fromEntries(counts));
   });
 
-  test('is refused by the service of the other size, which names its own', () => {
+  test('is refused by a service of the other size, which names its own size', () => {
     const otherSize = size === 'small' ? 'full' : 'small';
     expect(() => checkInput(circuit, otherSize)).toThrow(
       refusal(new RegExp(`^padded_unsigned_jwt must be a list of .* circuit of ${otherSize} size$`)),
@@ -50,7 +50,7 @@ describe('an input is refused, with the name of the signal and never its value, 
     expect(check(input)).toThrow(refusal('must be an object'));
   });
 
-  test('it has one signal more, whatever its name', () => {
+  test('it has one signal more, with any name', () => {
     for (const name of ['sub', '__proto__', 'constructor', 'toString', '']) {
       const more = JSON.parse(`{"${name}":"987654321",${JSON.stringify(circuit).slice(1)}`);
       expect(check(more), name).toThrow(refusal('^the input has a signal that the circuit does not know'));

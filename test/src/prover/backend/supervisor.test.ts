@@ -1,4 +1,6 @@
-/** The supervisor over fakes of the engine that crash, hang and lie; backend.prover.ts has the real one. */
+/**
+ * The supervisor over fakes of the engine that crash, hang and lie. backend.prover.ts tests the real engine.
+ */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyFile } from '../../../../src/prover/backend/key.ts';
@@ -37,7 +39,7 @@ async function start(
   return { supervisor, prove, printed };
 }
 
-/** A counter of frames in the worker's folder, across its restarts. */
+/** JavaScript that counts frames in the worker's folder, across its restarts. */
 const COUNT = `
   const file = folder + '/' + type;
   const count = fs.existsSync(file) ? Number(fs.readFileSync(file, 'utf8')) + 1 : 1;
@@ -71,7 +73,7 @@ describe.each<[string, string, string]>([
   ['says that it has no key', "refuse('PROVER_NO_KEY')", 'refused'],
   ['is out of memory', "refuse('PROVER_INTERNAL')", 'refused'],
 ])('an engine that %s', (_, behaviour, fault) => {
-  test('costs one request: the next ones wait for the reload', async () => {
+  test('makes one request fail: the next ones wait for the reload', async () => {
     const first = `if (type === 2 && count === 1) { ${behaviour}; return; }`;
     const { supervisor, prove } = await start(COUNT + LOADS + first + PROVES, { timeoutMs: 1500 });
     const { pid } = supervisor;
@@ -86,7 +88,7 @@ describe.each<[string, string, string]>([
 describe('an engine that hangs is found by its status, and replaced, if it is stopped', () => {
   const stopsAt = (type: number, count: number) =>
     `if (type === ${type} && count === ${count}) process.kill(process.pid, 'SIGSTOP');`;
-  /** Longer than a fake takes to start. */
+  /** Interval of the heartbeats in milliseconds, which is longer than a fake takes to start. */
   const beatMs = 300;
 
   test('in the middle of a proof', async () => {
@@ -124,7 +126,7 @@ test('an engine whose status is of an unexpected form is replaced', async () => 
   expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
 });
 
-test('a witness that the engine refuses does not cost the engine', async () => {
+test('a witness that the engine refuses does not end the engine', async () => {
   const { supervisor, prove } = await start(
     `${COUNT} ${LOADS} if (count === 1) return refuse('PROVER_UNSATISFIED'); ${PROVES}`,
   );
@@ -134,7 +136,7 @@ test('a witness that the engine refuses does not cost the engine', async () => {
   expect(supervisor.pid).toBe(pid);
 });
 
-test('an engine that is killed while it is idle costs nothing', async () => {
+test('an engine that is killed while it is idle makes no request fail', async () => {
   const { supervisor, prove, printed } = await start(LOADS + PROVES);
   const { pid = 0 } = supervisor;
   process.kill(pid, 'SIGKILL');
@@ -154,7 +156,7 @@ test('an engine that keeps crashing is restarted less and less often, until a pr
   expect(waits).toEqual(['0', '40', '80', '160']);
 });
 
-test('a key that can not be loaded again is tried again', async () => {
+test('a key that can not be reloaded is tried again', async () => {
   const { supervisor, prove } = await start(
     `${COUNT} if (type === 1 && count > 1 && count < 4) return refuse('PROVER_BAD_KEY'); ${LOADS} ${PROVES}`,
   );
@@ -187,7 +189,7 @@ test('a caller that waits for an engine can leave', async () => {
   await expect(waiting).rejects.toThrow('left');
 });
 
-test('callers who leave cost no load of the key: each proof is cancelled', async () => {
+test('callers who leave do not make the engine load its key again: each proof is cancelled', async () => {
   const lasts = `if ((type === 2 && count < 4) || type === 4) { ${LASTS} }`;
   const { supervisor, prove } = await start(COUNT + LOADS + lasts + PROVES);
   const { pid } = supervisor;
@@ -203,7 +205,7 @@ test('callers who leave cost no load of the key: each proof is cancelled', async
   expect(supervisor.pid).toBe(pid);
 });
 
-test('a proof that the engine ends with before it reads the cancel is returned', async () => {
+test('a proof that the engine finishes before it reads the cancel is returned', async () => {
   const ignores = 'if (type === 4) return;';
   const proof = JSON.stringify({ proof: PROOF, public: ['1'], seconds: 1 });
   const late = `if (type === 2 && count === 1) return setTimeout(answer, 100, ${proof});`;

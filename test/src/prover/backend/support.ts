@@ -1,4 +1,4 @@
-/** Fakes of the backend's parts: a key's file, a witness generator, a log that is recorded. */
+/** Fakes of the backend's parts: a key's file, a witness generator, and a recorded log. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { createLog } from '../../../../src/service/log.ts';
 import { LOADED, WITNESS_BYTES } from '../fake_worker.ts';
 import { OUR_KEY, requestWith } from '../support.ts';
 
-/** Removed after the test. */
+/** Makes a folder that is removed after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'backend-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -23,7 +23,7 @@ export function keyFile(content = 'a key'): string {
   return path;
 }
 
-/** FNV-1a of 64 bits (draft-eastlake-fnv), in halves of 32 bits. */
+/** Computes FNV-1a of 64 bits (draft-eastlake-fnv), in halves of 32 bits. */
 function fnv1a(text: string): [low: number, high: number] {
   let hash = 14_695_981_039_346_656_037n;
   for (const char of text) {
@@ -33,9 +33,9 @@ function fnv1a(text: string): [low: number, high: number] {
   return [Number(hash & 0xffff_ffffn), Number(hash >> 32n)];
 }
 
-/** The beginning of a `.dat` file of circom: a table of 256 input signals, placed by their hash. */
+/** Writes the beginning of a `.dat` file of circom: a table of 256 input signals, placed by their hash. */
 export function signalTable(signals: Signals, wires = LOADED.wires): Buffer {
-  // After it a u64 for each wire, and a constant: its value, its type and four words.
+  // After the table come a u64 for each wire, and a constant: its value, its type and four words.
   const dat = Buffer.alloc(256 * 24 + 8 * wires + 40);
   dat.writeUInt32LE(0x40000000, 256 * 24 + 8 * wires + 4);
   let id = 1;
@@ -58,9 +58,9 @@ export const WITNESS_SCRIPT = `
   { printf 'wtns%-80s' "$public"; head -c ${WITNESS_BYTES - 84} /dev/zero; } > "$2"`;
 
 /**
- * A witness generator by the names of circom's in C++, written in shell. It refuses an empty input.
+ * Makes a witness generator in shell, with the names of circom's files in C++. It refuses an empty input.
  *
- * @param script has the input in `$input` and the folder in `$folder`, and writes to "$2"
+ * @param script shell that has the input in `$input` and the folder in `$folder`, and writes to "$2"
  * @returns its folder
  */
 export function fakeGenerator(
@@ -79,7 +79,7 @@ ${script}
   return folder;
 }
 
-/** An input of the small circuit; each salt gives another public input. */
+/** Makes an input of the small circuit. Each salt gives another public input. */
 export function createInput(
   salt: number | string,
   size: CircuitSize = 'small',

@@ -1,6 +1,6 @@
 /**
- * The inputs built for the given real tokens satisfy every constraint, and no longer do when any one field is
- * changed. `PROVER_SIZE=full make test-prover -- fields` uses all four tokens, at the production size.
+ * The inputs built for the given real tokens satisfy every constraint. If any one field is changed, they no
+ * longer do. `PROVER_SIZE=full make test-prover -- fields` uses all four tokens, at the production size.
  */
 import { describe, expect, test } from 'vitest';
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
@@ -19,12 +19,12 @@ const fitting = GIVEN.flatMap(({ provider, request, key }) => {
   try {
     return [{ provider, input: buildInput(request, key, PROFILES[size]).circuit }];
   } catch {
-    // Too long for the small size.
+    // The token is too long for the small size.
     return [];
   }
 });
 
-/** Every number, and the first, middle and last element of every list. */
+/** Lists every number, and the first, middle and last element of every list. */
 function* listChanges(input: CircuitInput): Generator<[string, CircuitInput]> {
   const more = (text = '') => String(BigInt(text) + 1n);
   for (const [name, value] of Object.entries(input)) {

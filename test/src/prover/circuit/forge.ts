@@ -21,7 +21,7 @@ import {
 const PROFILE = PROFILES.small;
 const SIZE = 64 * PROFILE.blocks;
 
-/** An extended claim, with the position in the payload that the prover states. */
+/** An extended claim, at the position in the payload that the prover claims. */
 export interface Claim {
   readonly text: string;
   readonly nameLength: number;
@@ -30,7 +30,7 @@ export interface Claim {
   readonly valueLength: number;
 }
 
-/** Returns the claim that an honest prover states for this text. */
+/** Returns the claim that an honest prover makes for this text. */
 export function claim(text: string, lie: Partial<Claim> = {}): Claim {
   const [, name = '', before = '', after = '', value = ''] =
     /^("(?:[^"\\]|\\.)*")(\s*):(\s*)(.*?)\s*[,}]$/s.exec(text) ?? [];
@@ -40,9 +40,9 @@ export function claim(text: string, lie: Partial<Claim> = {}): Claim {
 }
 
 export interface Forgery {
-  /** The token's part before the dot. */
+  /** Part of the token before the dot. */
   readonly headerBase64?: string;
-  /** A character for each byte. */
+  /** Payload of the token, with a character for each byte. */
   readonly payload?: string;
   readonly kc?: Claim;
   readonly nonce?: Claim;
@@ -55,7 +55,7 @@ export interface Forgery {
   readonly blocks?: number;
   /** Changes the encoded message (RFC 8017, section 9.2) before it is signed. */
   readonly encoded?: (em: Buffer) => void;
-  /** Changes anything else; the public input follows it. */
+  /** Changes any other signals. The public input follows the changes. */
   readonly lie?: (input: Record<string, string | string[]>) => void;
 }
 
@@ -131,7 +131,7 @@ function position(prefix: string, payload: string, text: string, payloadStart: n
   };
 }
 
-/** SHA-256 of the blocks without checking their padding. */
+/** Computes SHA-256 of the blocks without checking their padding. */
 function computeDigest(padded: Buffer, blocks: number): Buffer {
   const hash = sha256.create() as unknown as { process(view: DataView, at: number): void; get(): number[] };
   const view = new DataView(padded.buffer, padded.byteOffset, padded.length);
@@ -141,7 +141,7 @@ function computeDigest(padded: Buffer, blocks: number): Buffer {
   return digest;
 }
 
-/** EMSA-PKCS1-v1_5 (RFC 8017, section 9.2) in 256 bytes. */
+/** Encodes a hash by EMSA-PKCS1-v1_5 (RFC 8017, section 9.2) in 256 bytes. */
 function encode(digest: Buffer): Buffer {
   const info = Buffer.concat([Buffer.from('3031300d060960864801650304020105000420', 'hex'), digest]);
   const ones = Buffer.alloc(256 - 3 - info.length, 0xff);
@@ -154,7 +154,7 @@ export function limbs(number: Buffer): string[] {
 
 /**
  * Computes the public input as the circuit does, whether or not the inputs are valid: with bytes over 255,
- * quotes within strings, and only the first characters of what is longer than the circuit accepts.
+ * quotes within strings, and only the first characters of a text that is longer than the circuit accepts.
  */
 function publicInputFor(input: Record<string, string | string[]>): bigint {
   const number = (name: string) => Number(input[name]);

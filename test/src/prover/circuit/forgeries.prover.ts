@@ -1,7 +1,7 @@
 /**
- * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. A prover who
- * breaks one rule but keeps all others and the public input is refused by the template that enforces this
- * rule.
+ * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. If a prover
+ * breaks one rule but keeps all others and the public input, the template that enforces this rule refuses the
+ * input.
  */
 
 import { poseidonHash } from '@mysten/sui/zklogin';
@@ -11,7 +11,7 @@ import { AUD, claim, type Forgery, forge, ISS, KC, limbs, NONCE_CLAIM, PAYLOAD }
 import { run } from './generator.ts';
 
 const refusal = (forgery: Forgery) => run(forge(forgery)).refusedBy;
-/** Adds a difference to numbers of the input. */
+/** Adds differences to numbers of the input. */
 const shift =
   (differences: Record<string, number>) =>
   (input: Record<string, string | string[]>): void => {
@@ -36,7 +36,7 @@ const nonceFor = (randomness: bigint) => {
   const hash = poseidonHash([EPHEMERAL_KEY >> 128n, EPHEMERAL_KEY % (1n << 128n), MAX_EPOCH, randomness]);
   return Buffer.from(hash.toString(16).padStart(64, '0').slice(-40), 'hex').toString('base64url');
 };
-/** A payload with another nonce claim. */
+/** Makes a payload with another nonce claim. */
 const withNonce = (value: string, randomness?: bigint): Forgery => ({
   ...withNonceClaim(`"nonce":"${value}"}`),
   ...(randomness !== undefined && { randomness }),
@@ -44,17 +44,17 @@ const withNonce = (value: string, randomness?: bigint): Forgery => ({
 const withNonceClaim = (text: string): Forgery => ({
   payload: PAYLOAD.replace(NONCE_CLAIM, text),
   nonce: claim(text),
-  // Something well-formed, so that nothing else is wrong.
+  // The other claim is well-formed, so that the nonce is the only fault.
   ev: claim(AUD),
 });
-/** A nonce with '+' where base64url has '-'. */
+/** Makes a nonce with '+' where base64url has '-'. */
 function withPlainBase64(): Forgery {
   for (let randomness = 1n; ; randomness++) {
     const nonce = nonceFor(randomness);
     if (nonce.includes('-')) return withNonce(nonce.replace('-', '+'), randomness);
   }
 }
-/** A payload with another key claim. */
+/** Makes a payload with another key claim. */
 const withKc = (text: string, lie = {}): Forgery => ({
   payload: PAYLOAD.replace(KC, text),
   kc: claim(text, lie),
@@ -64,7 +64,8 @@ const withAud = (text: string, lie = {}): Forgery => ({
   aud: claim(text, lie),
 });
 /**
- * A message whose padding ends one block beyond the circuit's: no block is the last one, so the hash is zero.
+ * Makes a message whose padding ends one block beyond the circuit's last one. No block counts as the last, so
+ * the hash is zero.
  */
 function beyondTheLastBlock(): Forgery {
   const payloadBase64 = Buffer.from(LONG_PAYLOAD).toString('base64url');
@@ -72,22 +73,22 @@ function beyondTheLastBlock(): Forgery {
     payload: LONG_PAYLOAD,
     headerBase64: 'e'.repeat(505 - 1 - payloadBase64.length),
     blocks: 8,
-    // The length's bytes.
+    // These are the length's bytes.
     message: (bytes) => bytes.fill(0, 508),
     encoded: (em) => em.fill(0, 256 - 32),
     lie: shift({ num_sha2_blocks: 1 }),
   };
 }
-/** The base64url character of the sextet that the hint in Base64Bits computes for a character. */
+/** Returns the base64url character of the sextet that the hint in Base64Bits computes for a character. */
 function readAs(char: string): string {
   const code = char.charCodeAt(0);
   const sextet = code >= 97 ? code - 71 : code >= 65 ? code - 65 : code >= 48 ? code + 4 : 62;
   return ALPHABET[sextet & 63] as string;
 }
-/** A key claim in whose base64 `char` replaces `original`. */
+/** Makes a key claim in whose base64 `char` replaces `original`. */
 function withCharacter(char: string, original: string): Forgery {
-  // The last sextet of three bytes has the low bits of the third: one of these is a third byte, wherever they
-  // begin.
+  // The last sextet of three bytes has the low bits of the third byte. One of the repeated characters is a
+  // third byte, at any offset.
   const sextet = ALPHABET.indexOf(original);
   const text = `"sub":"${String.fromCharCode(sextet < 35 ? sextet + 64 : sextet).repeat(3)}",`;
   const payload = PAYLOAD.replace(KC, text);
@@ -97,13 +98,14 @@ function withCharacter(char: string, original: string): Forgery {
   return { ...withKc(text), message: (bytes) => bytes.write(char, start + at, 'latin1') };
 }
 /**
- * Bits that PayloadText reads as these bytes where both of its selectors are 1; `before` has the first four.
+ * Finds bits that PayloadText reads as these bytes when both of its selectors are 1. The first four bits are
+ * in `before`.
  */
 function bitsReadAs(bytes: readonly number[], before: number): string | undefined {
   const [byte, ...followingBytes] = bytes;
   if (byte === undefined) return before.toString(2).padStart(4, '0');
   for (let window = before << 8; window < (before + 1) << 8; window++) {
-    // The bytes 2 and 4 bits further on, less the one here.
+    // The byte is the sum of the bytes 2 and 4 bits further on, less the one here.
     if (((window >> 2) & 255) + (window & 255) - (window >> 4) !== byte) continue;
     const followingBits = bitsReadAs(followingBytes, window & 15);
     if (followingBits !== undefined) return (window >> 4).toString(2).padStart(8, '0') + followingBits;
@@ -271,9 +273,9 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
     expect(refusal(forgery)).toBe('Num2Bits');
   });
 
-  test('one at a character that is 3 modulo 4, where no byte begins', () => {
-    // Both selectors are 1 there, and what PayloadText computes is none of the payload's bytes. Few texts
-    // have such bits.
+  test('one at a character whose index is 3 modulo 4, where no byte begins', () => {
+    // Both selectors are 1 there, and PayloadText computes bytes that are not in the payload. Few texts have
+    // such bits.
     const text = '"j":"",';
     const bits = bitsReadAs([...Buffer.from(text)], 6);
     const sextets = Math.ceil((6 + 8 * text.length) / 6);
@@ -293,14 +295,14 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
     expect(refusal(forgery)).toBe('PayloadText');
   });
 
-  test('one with a character outside base64url, which the generator reads as one inside', () => {
+  test('one with a character outside base64url, which the generator reads as a character of base64url', () => {
     for (const char of ['+', '/', '=', '.', '@', '[', '`', '{', ':', ',', '\0', '\x80', '\xff']) {
       expect(refusal(withCharacter(char, readAs(char))), char).toBe('Base64Bits');
     }
     expect(refusal(withCharacter('f', 'f'))).toBeNull();
   });
 
-  test('one without its last character, even if that has only zeros to add', () => {
+  test('one without its last character, even if that character adds only zeros', () => {
     for (const shift of ['', '"x":1,', '"x":12,']) {
       const payload = PAYLOAD.replace(KC, shift + KC);
       const forgery = (by: number): Forgery => ({

@@ -1,7 +1,7 @@
 /**
- * Tests the lemmas of the static check that this circuit adds to the audited ones: each gadget is compiled
- * alone, and its hints are replaced by all combinations of small numbers. Its constraints must leave only the
- * honest ones.
+ * Tests the lemmas of the static check for gadgets that this circuit adds to the audited ones. Each gadget is
+ * compiled alone, and its hints are replaced by all combinations of small numbers. Its constraints must
+ * accept only the honest ones.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ interface Gadget {
   readonly wires: ReadonlyMap<string, number>;
 }
 
-/** Without optimisation each signal keeps its wire and its name. */
+/** Compiles a gadget without optimisation, so that each signal keeps its wire and its name. */
 function compiled(file: string, component: string): Gadget {
   compileCircuit(folder, `pragma circom 2.1.6;\ninclude "${file}";\ncomponent main = ${component};\n`, [
     '--r1cs',
@@ -47,7 +47,7 @@ function accepted({ r1cs, wires }: Gadget, signals: Record<string, number>, resu
   return broken(r1cs, complete).length === 0 ? complete[wires.get(result) as number] : undefined;
 }
 
-/** Computes wires that are alone in C, with the coefficient 1 or -1. Returns whether there were any. */
+/** Computes the wires that are alone in C, with the coefficient 1 or -1. @returns whether there were any */
 function solveOne(
   { constraints, starts, termWires, termCoefficients, coefficients }: R1cs,
   witness: (bigint | undefined)[],
@@ -75,7 +75,7 @@ function solveOne(
   return isUsed;
 }
 
-/** Every list of `length` numbers from `values`. */
+/** Lists every list of `length` numbers from `values`. */
 function lists(length: number, values: readonly number[]): number[][] {
   if (length === 0) return [[]];
   return lists(length - 1, values).flatMap((list) => values.map((value) => [...list, value]));
@@ -84,7 +84,7 @@ function lists(length: number, values: readonly number[]): number[][] {
 const named = (array: string, values: readonly number[]) =>
   Object.fromEntries(values.map((value, i) => [`${array}[${i}]`, value]));
 
-test('Below: only ones followed by zeros, as many ones as the length says', () => {
+test('Below: accepts only ones followed by zeros, with as many ones as the length says', () => {
   const gadget = compiled('select.circom', 'Below(4)');
   for (const below of lists(4, [-2, -1, 0, 1, 2])) {
     const isHonest = below.every((bit, i) => bit === 0 || (bit === 1 && (i === 0 || below[i - 1] === 1)));
@@ -95,7 +95,7 @@ test('Below: only ones followed by zeros, as many ones as the length says', () =
   }
 });
 
-test('OneHot: only a single one, at the index', () => {
+test('OneHot: accepts only a single one, at the index', () => {
   const gadget = compiled('select.circom', 'OneHot(4)');
   for (const hot of lists(4, [-2, -1, 0, 1, 2])) {
     const isHonest = hot.toSorted().join() === '0,0,0,1';
@@ -105,7 +105,7 @@ test('OneHot: only a single one, at the index', () => {
   }
 });
 
-test('Base64Bits: only bits, of the character that RFC 4648, section 5, has for them; outside, only those of A', () => {
+test('Base64Bits: accepts only the bits that RFC 4648, section 5, has for the character; for other characters, only the bits of A', () => {
   const gadget = compiled('base64.circom', 'Base64Bits(1)');
   for (const bits of lists(6, [-1, 0, 1, 2])) {
     const char = (inside: number) =>

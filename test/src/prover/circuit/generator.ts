@@ -17,7 +17,7 @@ export const artifacts = builtArtifacts('small');
 
 export interface Outcome {
   readonly witness: Buffer | null;
-  /** The template whose constraint the input breaks, or null. */
+  /** Template whose constraint the input breaks, or null. */
   readonly refusedBy: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Lemmas for gadgets whose outputs are determined in a way that propagation can't detect, found by signal
- * names.
+ * Lemmas for gadgets whose outputs are determined in a way that propagation can't detect. Their signals are
+ * found by name.
  */
 import { eachSymbol } from './r1cs.ts';
 import type { Lemma } from './unique.ts';
@@ -9,7 +9,7 @@ interface Gadget {
   readonly name: string;
   /** Reason why the signals of `needs` determine those of `gives`. */
   readonly because: string;
-  /** A signal that no other template has, after the name of the gadget's component. */
+  /** Name of a signal that no other template has, after the name of the gadget's component. */
   readonly mark: RegExp;
   readonly needs: readonly string[];
   readonly gives: readonly string[];
@@ -61,14 +61,14 @@ export const GADGETS: readonly Gadget[] = [
   },
 ];
 
-/** A lemma for each instance of a gadget. */
+/** Makes a lemma for each instance of a gadget. */
 export function findLemmas(symbols: string): Lemma[] {
   const components: { component: string; gadget: Gadget }[] = [];
   const wiresOf = new Map<string, number[]>();
   eachSymbol(symbols, (name, wire) => {
     const array = name.replace(/\[\d+\]$/, '');
     const wires = wiresOf.get(array);
-    // Signals that the compiler found to be constant have no wire.
+    // A signal that the compiler found to be constant has no wire.
     if (wires) wires.push(...(wire > 0 ? [wire] : []));
     else wiresOf.set(array, wire > 0 ? [wire] : []);
     for (const gadget of GADGETS) {

@@ -1,6 +1,6 @@
 /**
- * Proofs for the development key: ours and snarkjs' verify with each other's verifier, and a wrong witness
- * has no proof.
+ * Proofs under the development key. Our proofs verify with snarkjs, and those of snarkjs with our verifier. A
+ * wrong witness has no proof.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -92,7 +92,7 @@ test('a witness with one wrong wire never yields a proof that verifies', () => {
     wires - 1,
   ].entries()) {
     const wrong = Buffer.from(witness);
-    // A header of 76 bytes, and 32 for each wire, the lowest first.
+    // The header has 76 bytes, and each wire 32, the lowest first.
     wrong.writeUInt8((wrong[76 + 32 * wire] as number) ^ 1, 76 + 32 * wire);
     writeFileSync(at('wrong'), wrong);
     const name = `wrong-${index}`;

@@ -4,19 +4,19 @@
  */
 import { readFileSync } from 'node:fs';
 
-/** The order of BN254's scalar field. */
+/** Order of BN254's scalar field. */
 export const P = 21888242871839275222246405745257275088548364400416034343698204186575808495617n;
 export const mod = (value: bigint) => ((value % P) + P) % P;
 
-/** The terms of A, B and C of each constraint `A * B = C`, one after the other. Wire 0 is the constant 1. */
+/** Terms of A, B and C of each constraint `A * B = C`, one after the other. Wire 0 is the constant 1. */
 export interface R1cs {
   readonly wires: number;
   readonly constraints: number;
   readonly publicInputs: number;
   readonly privateInputs: number;
   /**
-   * The terms of part `3 * constraint + (0 for A, 1 for B, 2 for C)` are from starts[part] to before
-   * starts[part + 1].
+   * Positions of terms: those of part `3 * constraint + (0 for A, 1 for B, 2 for C)` are from starts[part] to
+   * before starts[part + 1].
    */
   readonly starts: Uint32Array;
   readonly termWires: Uint32Array;
@@ -45,7 +45,7 @@ export function readR1cs(path: string): R1cs {
   const body = sections.get(2) as Buffer;
   const constraints = header.readUInt32LE(60);
   const starts = new Uint32Array(3 * constraints + 1);
-  // A term has 36 bytes, and each of the three parts a count of 4.
+  // A term has 36 bytes, and each of the three parts begins with a count of 4 bytes.
   const terms = (body.length - 12 * constraints) / 36;
   const termWires = new Uint32Array(terms);
   const termCoefficients = new Uint32Array(terms);
@@ -80,7 +80,7 @@ export function readR1cs(path: string): R1cs {
   };
 }
 
-/** The value of each wire. */
+/** Reads the value of each wire. */
 export function readWitness(file: Buffer): bigint[] {
   const values = readSections(file, 'wtns').get(2) as Buffer;
   return Array.from({ length: values.length / 32 }, (_, wire) =>
@@ -88,7 +88,7 @@ export function readWitness(file: Buffer): bigint[] {
   );
 }
 
-/** The values of A, B and C in each constraint, not reduced. */
+/** Computes the values of A, B and C in each constraint, not reduced. */
 export function evaluate(r1cs: R1cs, witness: readonly bigint[]): bigint[] {
   const { starts, termWires, termCoefficients, coefficients } = r1cs;
   return Array.from({ length: 3 * r1cs.constraints }, (_, part) => {
@@ -101,7 +101,7 @@ export function evaluate(r1cs: R1cs, witness: readonly bigint[]): bigint[] {
   });
 }
 
-/** The constraints that a witness breaks. */
+/** Returns the constraints that a witness breaks. */
 export function broken(r1cs: R1cs, witness: readonly bigint[]): number[] {
   const parts = evaluate(r1cs, witness);
   const openWires: number[] = [];
@@ -112,7 +112,7 @@ export function broken(r1cs: R1cs, witness: readonly bigint[]): number[] {
   return openWires;
 }
 
-/** The constraints that each wire is in: those of a wire are from starts[wire] to before starts[wire + 1]. */
+/** Constraints that contain each wire: those of a wire are from starts[wire] to before starts[wire + 1]. */
 export interface Uses {
   readonly starts: Uint32Array;
   readonly terms: Uint32Array;
@@ -140,7 +140,10 @@ export function countUses(r1cs: R1cs): Uses {
   return { starts, terms, parts };
 }
 
-/** Calls back with each name of a signal, and its wire; -1 if the compiler replaced it by other wires. */
+/**
+ * Calls back with each name of a signal, and its wire, which is -1 if the compiler replaced the signal by
+ * other wires.
+ */
 export function eachSymbol(path: string, callback: (name: string, wire: number) => void): void {
   const text = readFileSync(path, 'latin1');
   for (let at = 0; at < text.length; ) {
@@ -153,9 +156,9 @@ export function eachSymbol(path: string, callback: (name: string, wire: number) 
 }
 
 /**
- * The wires that can be changed alone without breaking a constraint.
+ * Returns the wires that can be changed alone without breaking a constraint.
  *
- * @param change the difference added to a wire's value
+ * @param change the difference that is added to a wire's value
  */
 export function freeWires(
   r1cs: R1cs,

@@ -1,6 +1,6 @@
 /**
- * No prover can choose a wire, because the inputs determine all of them. Therefore an input that the honest
- * generator's witness doesn't satisfy (forgeries.prover.ts) has no other valid witness.
+ * No prover can choose a wire, because the inputs determine all of them. If the honest generator's witness
+ * for an input breaks a constraint (forgeries.prover.ts), the input therefore has no valid witness.
  */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { eachSymbol, readR1cs } from './r1cs.ts';
 import { undetermined } from './unique.ts';
 
 test('the inputs determine every wire, except inverses that nothing else depends on', () => {
-  // Fewer blocks use the same templates; without optimisation each signal keeps its wire and its name.
+  // Fewer blocks use the same templates. Without optimisation, each signal keeps its wire and its name.
   const profile = { ...PROFILES.small, blocks: 4 };
   const folder = join(defaultCache(), 'prover', `plain-circuit-${computeCircuitHash(profile)}`);
   buildWhole(folder, (partial) =>

@@ -1,11 +1,11 @@
-/** The static check finds every wire that is not determined. */
+/** The static check finds every wire that the inputs do not determine. */
 import { describe, expect, test } from 'vitest';
 import { P, type R1cs } from './r1cs.ts';
 import { type Lemma, undetermined } from './unique.ts';
 
 type Part = Record<number, bigint>;
 
-/** Wire 0 is 1, wire 1 the public input, wire 2 the private one. */
+/** Makes a system in which wire 0 is 1, wire 1 the public input, and wire 2 the private one. */
 function system(constraints: readonly [Part, Part, Part][]): R1cs {
   const terms = constraints
     .flat()
@@ -29,12 +29,12 @@ const bit = (wire: number): [Part, Part, Part] => [{ [wire]: 1n }, { 0: -1n, [wi
 const findUndetermined = (constraints: readonly [Part, Part, Part][], lemmas: readonly Lemma[] = []) =>
   undetermined(system(constraints), lemmas);
 
-describe('determined is', () => {
+describe('finds as determined', () => {
   test('a product', () => {
     expect(findUndetermined([[{ 1: 1n }, { 2: 1n }, { 3: 1n }]])).toEqual([]);
   });
 
-  test('the last wire of a linear constraint, whatever the order of the constraints', () => {
+  test('the last wire of a linear constraint, in any order of the constraints', () => {
     expect(
       findUndetermined([
         [{}, {}, { 3: 1n, 4: -2n }],
@@ -47,7 +47,7 @@ describe('determined is', () => {
     expect(findUndetermined([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([]);
   });
 
-  test('the result of a lemma, once its needs are determined', () => {
+  test('the wires that a lemma gives, once the wires that it needs are determined', () => {
     const lemma = { needs: [3], gives: [4] };
     const used: [Part, Part, Part] = [{ 4: 1n }, { 1: 1n }, { 2: 1n }];
     expect(findUndetermined([[{ 1: 1n }, { 2: 1n }, { 3: 1n }], used], [lemma])).toEqual([]);
@@ -55,7 +55,7 @@ describe('determined is', () => {
   });
 });
 
-describe('not determined is', () => {
+describe('finds as not determined', () => {
   test('a factor: the other one may be zero', () => {
     expect(findUndetermined([[{ 1: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
   });
@@ -72,7 +72,7 @@ describe('not determined is', () => {
     ]);
   });
 
-  test('bits whose sums coincide', () => {
+  test('bits of which different subsets have the same sum', () => {
     expect(findUndetermined([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 3n }]])).toEqual([
       3, 4, 5,
     ]);

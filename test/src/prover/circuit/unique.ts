@@ -1,14 +1,15 @@
 /**
  * Finds the wires that the inputs determine, by a static check. A prover could choose any other wire. The
- * check proves by propagation, so it may find too few wires, but never too many:
+ * check works by propagation, so it may find too few determined wires, but never too many:
  *
- * - a constraint whose A and B are determined determines the one wire in C that isn't yet;
- * - or several, if all are bits and no two subsets of their coefficients have the same sum;
- * - a gadget determines its outputs by a lemma, which must be shown elsewhere.
+ * - If A and B of a constraint are determined, the constraint determines the one wire in C that isn't yet.
+ * - It also determines several wires in C if all of them are bits, and no two subsets of their coefficients
+ * have the same sum.
+ * - A gadget determines its outputs by a lemma, which must be proved elsewhere.
  */
 import { countUses, P, type R1cs } from './r1cs.ts';
 
-/** `gives` is determined if all of `needs` are. */
+/** A lemma: if all wires of `needs` are determined, those of `gives` are too. */
 export interface Lemma {
   readonly needs: readonly number[];
   readonly gives: readonly number[];
@@ -24,7 +25,10 @@ class Propagation {
   readonly #uses: ReturnType<typeof countUses>;
   readonly #known: Uint8Array;
   readonly #isBit: Uint8Array;
-  /** For each constraint: the terms in A and B, in C, and in C of no bit, whose wires aren't known yet. */
+  /**
+   * Numbers of open terms in each constraint, whose wires aren't determined yet: those in A and B, those in
+   * C, and those in C whose wires are not known to be bits.
+   */
   readonly #openFactors: Uint32Array;
   readonly #open: Uint32Array;
   readonly #openNoBits: Uint32Array;
@@ -72,7 +76,7 @@ class Propagation {
     return terms;
   }
 
-  /** A wire times the same wire less 1, up to factors, is 0. */
+  /** Finds a constraint that makes a wire a bit: up to factors, the wire times itself less 1 is 0. */
   #findBit(at: number): void {
     const [a, b, c] = [0, 1, 2].map((part) => this.#terms(3 * at + part)) as [Terms, Terms, Terms];
     if (c.length > 0 || a.length + b.length !== 3) return;

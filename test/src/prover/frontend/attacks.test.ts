@@ -1,4 +1,4 @@
-/** Tokens and requests that must get no proof, each with its status and code; none reaches the backend. */
+/** Tokens and requests that must get no proof, each with its status and code. None reaches the backend. */
 import { exportSPKI, type JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { NONCE, RANDOMNESS, SALT } from '../support.ts';
@@ -18,7 +18,7 @@ const now = () => Math.floor(Date.now() / 1000);
 async function setUp() {
   const backend = await FakeBackend.start();
   backend.network = 'mainnet and testnet';
-  // No request gets as far as a proof, so a published key will do, which is read only once for all tests.
+  // No request reaches a proof, so a published key is enough, which is read only once for all tests.
   const env = { VERIFYING_KEY: 'main', USER_REQUESTS_PER_MINUTE: '10000' };
   const frontend = await startTestFrontend({ backend, ...env });
   const refusal = async (request: unknown) => {

@@ -1,6 +1,6 @@
 /**
- * Backends and issuers that fail: each gives a typed error, nothing invalid is handed out, and the service
- * recovers.
+ * Backends and issuers that fail. Each failure gives a typed error, the front end returns nothing invalid,
+ * and the service recovers.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -101,7 +101,7 @@ describe('a backend that', () => {
     expect(printed()).not.toContain('hunter2');
   });
 
-  test('has an engine that hung is asked once more', async () => {
+  test('reports that its engine hung is asked once more', async () => {
     const { ask, backend } = await startTestFrontend();
     const { prove } = backend;
     backend.prove = (...proveArguments) => {
@@ -112,7 +112,7 @@ describe('a backend that', () => {
     expect(backend.inputs).toHaveLength(2);
   });
 
-  test('has an engine that hung is not asked again if no proof fits into ANSWER_SECONDS any longer', async () => {
+  test('reports that its engine hung is not asked again if no further proof fits into ANSWER_SECONDS', async () => {
     const { ask, backend } = await startTestFrontend({ ANSWER_SECONDS: '2', PROOF_SECONDS: '2' });
     backend.prove = (_, response) =>
       response.writeHead(500, { 'retry-after': '1' }).end('BACKEND_ENGINE_HUNG: …');
@@ -121,7 +121,7 @@ describe('a backend that', () => {
     expect(backend.inputs).toHaveLength(1);
   });
 
-  test('has an engine that hung is not asked again if the proofs of others come first', async () => {
+  test('reports that its engine hung is not asked again if the proofs of others come first', async () => {
     const { ask, backend } = await startTestFrontend({ ANSWER_SECONDS: '3', PROOF_SECONDS: '1' });
     const waiting: (() => void)[] = [];
     const { prove } = backend;
@@ -130,7 +130,7 @@ describe('a backend that', () => {
     };
     const otherRequest = ask();
     await expect.poll(() => waiting.length).toBe(1);
-    // One proof fits into the other 1.8 s, but the other one comes first.
+    // One proof fits into the remaining 1.8 s, but the proof of the other caller comes first.
     backend.prove = async (_, response) => {
       await sleep(1200);
       response.writeHead(500).end('BACKEND_ENGINE_HUNG: …');
@@ -141,10 +141,10 @@ describe('a backend that', () => {
     await otherRequest;
   });
 
-  test('has answered ten times at once with nothing of use is not taken for a fast one', async () => {
+  test('has answered ten times at once without a proof does not count as fast', async () => {
     const { ask, backend } = await startTestFrontend({
       PROVER_TIMEOUT: '2',
-      // It ends with the test, whatever a busy machine takes until then.
+      // The backend ends with the test, no matter how long a busy machine takes until then.
       configure: (config) => ({ ...config, timeoutSeconds: 60 }),
       USER_REQUESTS_PER_MINUTE: '100',
     });
@@ -153,14 +153,14 @@ describe('a backend that', () => {
     for (let time = 0; time < 10; time++) expect((await ask()).body['code']).toBe('PROVER_BACKEND_ANSWER');
     const { promise: held, resolve: hold } = Promise.withResolvers<ServerResponse>();
     backend.prove = (_, response) => hold(response);
-    // There is one place, so one of them is refused at once, while the backend does not answer the other.
+    // There is one place, so one caller is refused at once, while the backend does not answer the other.
     const answers = [ask(), ask({ sub: 'another' })];
     expect((await Promise.race(answers)).body['code']).toBe('PROVER_BUSY');
     (await held).writeHead(500).end();
     await Promise.all(answers);
   });
 
-  test('hands out the proof of another request', async () => {
+  test('returns the proof of another request', async () => {
     const { ask, backend } = await startTestFrontend();
     const proofs: object[] = [];
     backend.prove = ({ input }, response) => {
@@ -195,7 +195,7 @@ describe('a backend that', () => {
     [undefined, '5'],
     ['99999', '600'],
   ])(
-    'is at capacity with Retry-After %s: the caller gets %s, and it is not asked again',
+    'is at capacity with Retry-After %s: the caller gets %s, and the backend is not asked again',
     async (retryAfter, told) => {
       const { ask, backend } = await startTestFrontend();
       backend.prove = (_, response) =>
@@ -219,7 +219,7 @@ describe('a backend that', () => {
     expect(backend.inputs).toHaveLength(2);
   });
 
-  test('is not there is asked three times, and found when it is back', async () => {
+  test('can not be reached is asked three times, and found when it is back', async () => {
     const backend = await FakeBackend.start();
     const { ask } = await startTestFrontend({ backend });
     backend.prove = (_, response) => response.destroy();
@@ -229,7 +229,7 @@ describe('a backend that', () => {
 });
 
 describe('a backend with the key of another network', () => {
-  test('is named at the start, answers nothing, and is accepted once it has the right key', async () => {
+  test('is reported at the start, gets no request, and is accepted once it has the right key', async () => {
     const backend = await FakeBackend.start();
     backend.network = 'devnet';
     const { ask, printed } = await startTestFrontend({ backend });
@@ -240,12 +240,13 @@ describe('a backend with the key of another network', () => {
     expect([status, body['code']]).toEqual([503, 'PROVER_WRONG_NETWORK']);
     expect(body['error']).toMatch(/the backend has the devnet key, this service serves development/);
     expect(backend.inputs).toEqual([]);
-    // Its health is asked for at the start, with the first request, and then not for five seconds.
+    // The front end asks for the backend's health at the start and with the first request, and then not for
+    // five seconds.
     await ask();
     expect(backend.askedForHealth).toBe(2);
   });
 
-  test('works as soon as the backend has the right key', async () => {
+  test('is used as soon as it has the right key', async () => {
     const backend = await FakeBackend.start();
     backend.network = 'mainnet and testnet';
     const { ask, printed } = await startTestFrontend({ backend });
@@ -272,7 +273,7 @@ describe('a backend with the key of another network', () => {
     expect(printed()).toMatch(/"level":"error".*"backend":"devnet"/);
   });
 
-  test('names nothing that gets into the log unchecked', async () => {
+  test('gets no text of its own into the log unchecked', async () => {
     const backend = await FakeBackend.start();
     backend.network = 'devnet\nhunter2 <script>';
     const { ask, printed } = await startTestFrontend({ backend });
@@ -308,7 +309,7 @@ describe('an issuer whose keys', () => {
     expect((await ask({ aud: 'mine', iss: 'https://id.example' })).status).toBe(200);
   });
 
-  test('are gone later: known keys stay in use', async () => {
+  test('disappear later: known keys stay in use', async () => {
     const { ask, issuer, post, token } = await startTestFrontend();
     expect((await ask()).status).toBe(200);
     const jwt = await token();

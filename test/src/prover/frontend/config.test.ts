@@ -1,4 +1,4 @@
-/** The settings of the front end: defaults, and what stops the start. */
+/** Settings of the front end: their defaults, and values that stop the start. */
 import { describe, expect, test } from 'vitest';
 import { readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { readDebug } from '../../../../src/prover/frontend/debug.ts';

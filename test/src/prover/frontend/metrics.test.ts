@@ -1,4 +1,4 @@
-/** The figures of the front end: outcomes and durations, and nothing of a request. */
+/** Figures of the front end: outcomes and durations, and nothing from a request. */
 import { expect, test } from 'vitest';
 import { FakeBackend, startTestFrontend } from './support.ts';
 

@@ -1,4 +1,4 @@
-/** Tests of the number of requests that get a place: as many as are answered in time, by the last proofs. */
+/** The number of requests that get a place: as many as can be answered in time, judged by the last proofs. */
 import { expect, test } from 'vitest';
 import { type Place, Places } from '../../../../src/prover/frontend/places.ts';
 
@@ -13,7 +13,7 @@ function placesFor(answerSeconds: number, proofSeconds: number) {
     place.take();
     return place;
   };
-  /** Takes all there are. */
+  /** Takes all free places. */
   const fill = () => {
     const taken: Place[] = [];
     for (;;) {
@@ -31,7 +31,7 @@ function placesFor(answerSeconds: number, proofSeconds: number) {
   return { places, take, fill, pass };
 }
 
-test('at first there are as many as PROOF_SECONDS allows, and the others learn when to come again', () => {
+test('at first there are as many places as PROOF_SECONDS allows, and other callers learn when to come again', () => {
   const { places, take, fill } = placesFor(12, 2);
   expect(fill()).toHaveLength(5);
   expect(places.taken).toBe(5);
@@ -50,7 +50,7 @@ test('a place that is left can be taken by another, once, even if it is left aga
   expect(places.taken).toBe(5);
 });
 
-test('the time that a request has waited for keys is lost to it', () => {
+test('the time that a request has waited for keys counts against it', () => {
   const { places, take, fill, pass } = placesFor(12, 2);
   const late = places.place();
   pass(5);
@@ -61,7 +61,7 @@ test('the time that a request has waited for keys is lost to it', () => {
   expect(fill()).toHaveLength(3);
 });
 
-test('a place that was never taken is left without effect', () => {
+test('leaving a place that was never taken has no effect', () => {
   const { places } = placesFor(12, 2);
   const place = places.place();
   place.leave();
@@ -69,7 +69,7 @@ test('a place that was never taken is left without effect', () => {
   expect([places.taken, places.proofSeconds]).toEqual([0, 2]);
 });
 
-test('a second try is worth it if it fits behind all others, also into what the first ones leave free', () => {
+test('a second try makes sense if it fits in time behind all others, also into time that earlier ones free', () => {
   const { take, pass } = placesFor(12, 2);
   const first = take();
   const earlierPlaces = [take(), take(), take()];
@@ -81,7 +81,7 @@ test('a second try is worth it if it fits behind all others, also into what the 
   expect(first.hasTime()).toBe(true);
 });
 
-test('one is given while nobody waits, however long a proof takes', () => {
+test('a place is given while nobody waits, no matter how long a proof takes', () => {
   const { take, fill } = placesFor(1, 30);
   expect(fill()).toHaveLength(1);
   expect(take).toThrow(busy(30));
@@ -118,7 +118,7 @@ test('two backends of 2 s: their proofs come in pairs', () => {
   expect(fill()).toHaveLength(10);
 });
 
-test('a slower backend leaves fewer places, and pauses say nothing about it', () => {
+test('a slower backend leaves fewer places, and pauses do not count as slowness', () => {
   const { places, take, fill, pass } = placesFor(12, 2);
   for (let proof = 0; proof < 10; proof++) {
     pass(3600);
@@ -130,7 +130,7 @@ test('a slower backend leaves fewer places, and pauses say nothing about it', ()
   expect(fill()).toHaveLength(2);
 });
 
-test('requests that end without a proof say nothing about its duration', () => {
+test('requests that end without a proof do not change the expected duration', () => {
   const { places, take, pass } = placesFor(12, 2);
   for (let each = 0; each < 10; each++) {
     const place = take();
@@ -140,8 +140,8 @@ test('requests that end without a proof say nothing about its duration', () => {
   expect(places.proofSeconds).toBe(2);
 });
 
-test('of any callers, at any times, each with a place is answered in time by a backend that keeps its pace', () => {
-  // A deterministic sequence of arrivals.
+test('every caller with a place, at any time, is answered in time by a backend that keeps its pace', () => {
+  // The arrivals are a deterministic sequence.
   let state = 1;
   const random = () => {
     state = (state * 48_271) % 2_147_483_647;
@@ -164,7 +164,7 @@ test('of any callers, at any times, each with a place is answered in time by a b
     time = until;
   };
   for (let caller = 0; caller < 2000; caller++) {
-    // Bursts, and calm between them.
+    // Bursts alternate with calm.
     advance(time + (random() < 0.1 ? 30 * random() : 0.5 * random()));
     const place = places.place();
     try {

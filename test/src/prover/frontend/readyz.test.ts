@@ -1,4 +1,4 @@
-/** `GET /readyz`: what an orchestrator or a load balancer learns from the front end. */
+/** `GET /readyz`: the state that an orchestrator or a load balancer reads from the front end. */
 import { expect, test, vi } from 'vitest';
 import { FakeBackend, startTestFrontend } from './support.ts';
 
@@ -62,7 +62,7 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
   expect(String(answer.body['error'])).toMatch(message);
 });
 
-test('asks the backend once for many, and again after two seconds', async () => {
+test('asks the backend once for many requests, and again after two seconds', async () => {
   const backend = await FakeBackend.start();
   const readyz = await start(backend);
   await vi.waitFor(() => expect(backend.askedForHealth).toBe(1));

@@ -1,5 +1,5 @@
 /**
- * Front end and backend with the real engine and the small circuit's development key: from a token to a
+ * Front end and backend with the real engine and the small circuit's development key, from a token to a
  * signature.
  */
 import { execFileSync } from 'node:child_process';
@@ -77,7 +77,7 @@ test('a wallet gets a proof that snarkjs verifies and @mysten/sui assembles', as
   expect(getZkLoginSignature({ inputs, maxEpoch: MAX_EPOCH, userSignature: signature })).toMatch(/^BQ/);
 });
 
-test('a wallet gets its proof although the engine is stopped in the middle of it, which is replaced', async () => {
+test('a wallet gets its proof although the engine is stopped in the middle of it: the engine is replaced', async () => {
   const { url, enginePid } = await startRealBackend();
   const pid = enginePid() as number;
   const frontend = await startTestFrontend({
@@ -94,7 +94,7 @@ test('a wallet gets its proof although the engine is stopped in the middle of it
   expect(enginePid()).not.toBe(pid);
 });
 
-test('callers who leave the front end cost no load of the key', async () => {
+test('callers who leave the front end do not make the engine load its key again', async () => {
   const { url, enginePid } = await startRealBackend();
   const pid = enginePid();
   const frontend = await startTestFrontend({
@@ -116,7 +116,7 @@ test('callers who leave the front end cost no load of the key', async () => {
   expect(enginePid()).toBe(pid);
 });
 
-test('a proof of the backend under another key is never handed out', async () => {
+test('a proof of the backend under another key is never returned', async () => {
   const { url } = await startRealBackend();
   const frontend = await startTestFrontend({
     ...SETTINGS,

@@ -1,4 +1,4 @@
-/** Tests of the front end for wallets and operators, without faults. */
+/** The front end for wallets and operators, without faults. */
 import { request as httpRequest } from 'node:http';
 import { toBase64 } from '@mysten/sui/utils';
 import { describe, expect, test } from 'vitest';
@@ -43,7 +43,7 @@ describe('POST /v1', () => {
     expect([status, body['code']]).toEqual([422, 'PROVER_CLAIM']);
   });
 
-  test('takes an issuer of its own, by the URL of its keys', async () => {
+  test('accepts a configured issuer, by the URL of its keys', async () => {
     const clients = [
       { issuer: 'https://id.example', client_id: 'mine', jwks_url: 'https://id.example/jwks' },
     ];
@@ -69,7 +69,7 @@ describe('POST /v1', () => {
 });
 
 describe('identical requests', () => {
-  test('in flight share one proof, in whatever encoding, and finished proofs are not kept', async () => {
+  test('in flight share one proof, in any encoding, and finished proofs are not kept', async () => {
     const { post, token, backend } = await startTestFrontend();
     const { prove } = backend;
     backend.prove = (...proveArguments) => setTimeout(() => prove(...proveArguments), 200);
@@ -111,7 +111,7 @@ describe('identical requests', () => {
 });
 
 describe('a caller who leaves', () => {
-  /** Callers of one proof that the backend never makes, until it is told to. */
+  /** Starts callers of one proof, which the backend makes only when it is told to. */
   async function callers(count: number) {
     const frontend = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '1000' });
     const { backend } = frontend;
@@ -128,7 +128,7 @@ describe('a caller who leaves', () => {
     return { ...frontend, request, leavers, asked: answers, work, closed: () => closed };
   }
 
-  test('as the last one closes the call to the backend, and is not logged as an error', async () => {
+  test('last closes the call to the backend, and is not logged as an error', async () => {
     const { leavers, asked: answers, closed, printed } = await callers(2);
     leavers[0]?.abort();
     expect(await answers[0]).toBe('left');
@@ -139,7 +139,7 @@ describe('a caller who leaves', () => {
     expect(printed()).not.toMatch(/INTERNAL|"level":"error"/);
   });
 
-  test('costs the one who asks for the same just then nothing: a new call is made', async () => {
+  test('does not affect a caller who asks for the same proof just then: a new call is made', async () => {
     const { leavers, closed, post, request, work, backend } = await callers(1);
     work();
     leavers[0]?.abort();
@@ -148,7 +148,7 @@ describe('a caller who leaves', () => {
     expect(backend.inputs).toHaveLength(2);
   });
 
-  test('before the backend was asked asks it nothing', async () => {
+  test('before the backend was asked causes no request to it', async () => {
     const { post, token, backend, issuer, printed } = await startTestFrontend();
     const { answer } = issuer;
     const { promise: keyRequest, resolve: hang } = Promise.withResolvers<() => void>();
@@ -165,7 +165,7 @@ describe('a caller who leaves', () => {
 });
 
 describe('limits', () => {
-  test('on a user, whatever salt the requests have; another user is not affected', async () => {
+  test('on a user apply to requests with any salt; another user is not affected', async () => {
     const { ask, backend } = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '2' });
     const answers = [await ask(), await ask({}, { salt: '1' }), await ask({}, { salt: '2' })];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
@@ -175,7 +175,7 @@ describe('limits', () => {
     expect(backend.inputs).toHaveLength(3);
   });
 
-  test('on the wait: who would get no answer in time is refused before the token is read', async () => {
+  test('on the wait: a caller who would get no answer in time is refused before the token is read', async () => {
     const { ask, post, token, backend } = await startTestFrontend({
       ANSWER_SECONDS: '5',
       PROOF_SECONDS: '2',
@@ -188,7 +188,7 @@ describe('limits', () => {
     await expect.poll(() => backend.inputs.length).toBe(2);
     const { status, body, headers } = await post(requestFor('no token'));
     expect([status, body['code'], headers.get('retry-after')]).toEqual([503, 'PROVER_BUSY', '2']);
-    // One that only waits for the proof of another needs no place.
+    // A caller who only waits for the proof of another needs no place.
     const sharingCall = post(requestFor(jwt, { salt: '1' }));
     release();
     for (const each of await Promise.all([...waiting, sharingCall])) expect(each.status).toBe(200);
@@ -196,7 +196,7 @@ describe('limits', () => {
     expect((await ask()).status).toBe(200);
   });
 
-  test('on the wait: refused requests, and those that wait for keys, leave the places to others', async () => {
+  test('on the wait: refused requests, and requests that wait for keys, leave the places to others', async () => {
     const issuer = await Issuer.start();
     const ownIssuer = 'https://id.example';
     const clients = [
@@ -221,7 +221,7 @@ describe('limits', () => {
       expect((await post(requestFor(await token(), refused))).status).toBeOneOf([400, 401, 422]);
     }
     expect((await ask({ sub: 'another' })).status).toBe(200);
-    // One place: of the three that have waited for the keys, one gets it.
+    // Of the three callers that have waited for the keys, one gets the only place.
     backend.prove = (_, response) => setTimeout(() => response.writeHead(500).end(), 300);
     release();
     const codes = (await Promise.all(waits)).map(({ body }) => body['code']).sort();
@@ -315,7 +315,7 @@ describe('HTTP', () => {
   });
 });
 
-test('the log has the parts of a request by their time, and selects lines by DEBUG', async () => {
+test('the log has the duration of each part of a request, and DEBUG selects its lines', async () => {
   const { ask, printed } = await startTestFrontend();
   await ask();
   const lines = printed()

@@ -1,5 +1,5 @@
 /**
- * A Groth16 key with known secrets, which no circuit belongs to. Anyone who knows the secrets can simulate a
+ * A Groth16 key with known secrets, which belongs to no circuit. Anyone who knows the secrets can simulate a
  * valid proof for any public input (Groth 2016, section 3.1), so a fake of the backend needs no engine.
  */
 import { bn254, bn254_Fr as Fr } from '@noble/curves/bn254.js';
@@ -7,19 +7,19 @@ import { bn254, bn254_Fr as Fr } from '@noble/curves/bn254.js';
 type Point = InstanceType<typeof bn254.G1.Point> | InstanceType<typeof bn254.G2.Point>;
 
 export interface SimulatedKey {
-  /** As snarkjs writes a verifying key. */
+  /** Verifying key in snarkjs' format. */
   readonly vkey: object;
-  /** A valid proof for this public input, as a backend returns it. */
+  /** Simulates a valid proof for this public input, in a backend's format. */
   prove(publicInput: bigint): object;
 }
 
-/** Number of different proofs of one public input, before the first is repeated. */
+/** Number of different proofs of one public input before the first is repeated. */
 const DIFFERENT_PROOFS = 8n;
 
 const g1 = (scalar: bigint) => bn254.G1.Point.BASE.multiply(scalar);
 const g2 = (scalar: bigint) => bn254.G2.Point.BASE.multiply(scalar);
 
-/** @param seed keys of different seeds have different secrets */
+/** @param seed determines the secrets of the key */
 export function simulatedKey(seed: bigint): SimulatedKey {
   const [alpha, beta, gamma, delta, first, second] = [3n, 5n, 7n, 11n, 13n, 17n].map((prime) =>
     Fr.pow(prime, seed + 1000n),

@@ -1,10 +1,10 @@
-/** One work for all who ask for it at the same time, as long as one of them is there. */
+/** One piece of work for all who ask for it at the same time, as long as one of them is there. */
 import { expect, test } from 'vitest';
 import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
 
 const NEVER = new AbortController().signal;
 
-/** A work that lasts until the test resolves it, or until its callers have left. */
+/** Work that lasts until the test resolves it, or until its callers have left. */
 function lasting() {
   const singleFlight = new SingleFlight<string>();
   const runs: { resolve: (result: string) => void; abandoned: AbortSignal }[] = [];
@@ -43,7 +43,7 @@ test('the work continues until its last caller has left, no matter who began it'
   expect(singleFlight.size).toBe(0);
 });
 
-test('a caller in the moment in which the last one leaves gets a new start', async () => {
+test('a caller who comes at the moment when the last one leaves starts the work anew', async () => {
   const { singleFlight, runs, ask } = lasting();
   const leaver = new AbortController();
   const left = ask(leaver).catch((reason: unknown) => reason);
@@ -52,7 +52,7 @@ test('a caller in the moment in which the last one leaves gets a new start', asy
   const joined = ask();
   expect(await left).toBe('left');
   expect(runs).toHaveLength(2);
-  // The end of the first work does not make the second one forgotten.
+  // The end of the first work does not remove the second one.
   const again = ask();
   expect(runs).toHaveLength(2);
   runs[1]?.resolve('proof');

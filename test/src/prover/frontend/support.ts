@@ -1,4 +1,4 @@
-/** The front end, an issuer and a fake of the backend, all on loopback; they end with the test. */
+/** The front end, an issuer and a fake of the backend on loopback. They end with the test. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ export { CLIENT_ID, GOOGLE, Issuer };
 export const OUR_KEY = simulatedKey(1n);
 export const OTHER_KEY = simulatedKey(2n);
 
-/** A file with this content, deleted after the test. */
+/** Writes a file with this content, which is deleted after the test. */
 export function fileWith(content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-frontend-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -31,7 +31,7 @@ export function fileWith(content: string): string {
 
 let keys: Keys | undefined;
 
-/** Reads `OUR_KEY` as the setting does, but once for all front ends: it has a pairing to compute. */
+/** Reads `OUR_KEY` as the setting does, but only once for all front ends, since that computes a pairing. */
 function ourKeys(): Keys {
   keys ??= readKeys(fileWith(JSON.stringify(OUR_KEY.vkey)), true);
   return keys;
@@ -39,12 +39,12 @@ function ourKeys(): Keys {
 
 type Answer = (request: { readonly input: Record<string, string> }, response: ServerResponse) => unknown;
 
-/** Answers with simulated proofs, over HTTP. */
+/** A fake of the backend, which answers with simulated proofs over HTTP. */
 export class FakeBackend {
   readonly inputs: Record<string, string>[] = [];
-  /** Network in `/healthz`; undefined for plain text, as of another kind of server. */
+  /** Network in `/healthz`; undefined for plain text, like another kind of server. */
   network: string | undefined = 'development';
-  /** The HTTP status of `/healthz`; without a network, 404 instead of 200. */
+  /** HTTP status of `/healthz`; without a network, 404 instead of 200. */
   healthStatus = 200;
   askedForHealth = 0;
   prove: Answer;
@@ -102,7 +102,7 @@ export interface TestFrontend {
   readonly backend: FakeBackend;
   readonly issuer: Issuer;
   readonly metricsUrl: string | undefined;
-  /** Everything logged so far, as it was printed. */
+  /** Returns everything logged so far, as it was printed. */
   printed(): string;
   post(body: unknown, init?: RequestInit): Promise<Answered>;
   /** Asks for a proof of a token with these claims. */
@@ -126,7 +126,7 @@ export async function startTestFrontend({
   const config = readFrontendConfig({
     PROVER_PORT: '0',
     PROVER_URI: backend.uri,
-    // Replaced below, unless a test names one.
+    // This key is replaced below, unless a test names one.
     VERIFYING_KEY: 'main',
     ALLOW_INSECURE_DEV_KEY: '1',
     LOG_LEVEL: 'trace',
@@ -176,7 +176,7 @@ async function send(url: string, body: unknown, init: RequestInit): Promise<Answ
   return { status, headers, body: JSON.parse((await response.text()) || 'null') };
 }
 
-/** A request as a wallet sends it. */
+/** Makes a request as a wallet does. */
 export function requestFor(jwt: string, changes: object = {}): Record<string, unknown> {
   return {
     jwt,
@@ -189,7 +189,7 @@ export function requestFor(jwt: string, changes: object = {}): Record<string, un
   };
 }
 
-/** A token with exactly this payload, signed by the issuer. */
+/** Makes a token with exactly this payload, signed by the issuer. */
 export async function signedBy(issuer: Issuer, payload: string): Promise<string> {
   return await new CompactSign(Buffer.from(payload))
     .setProtectedHeader({ alg: 'RS256', kid: issuer.kid, typ: 'JWT' })

@@ -1,4 +1,4 @@
-/** The published keys: checked with the proofs of real logins that were made with them. */
+/** The published keys, checked with proofs of real logins that were made with them. */
 import { describe, expect, test } from 'vitest';
 import { type KeyName, KNOWN_KEYS, publishedVerifyingKey } from '../../../../src/prover/keys/known.ts';
 import { type Groth16Proof, verifyProof } from '../../../../src/prover/verify.ts';

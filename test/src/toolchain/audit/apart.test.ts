@@ -1,6 +1,6 @@
 /**
- * A process of its own: data and known errors come back, and nothing else; it ends in its bounds, and does
- * nothing beside.
+ * A task in a process of its own returns data and known errors, and nothing else. It ends within its bounds,
+ * and has no side effect.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,34 +19,34 @@ async function compute(name: string, order: unknown, options: ApartOptions = {})
   }
 }
 
-test('data pass as they are, and an error of the audit with its code', async () => {
+test('data come back unchanged, and an error of the audit with its code', async () => {
   const order = { map: new Map([['a', Uint8Array.of(1)]]), text: '\u001b\u202e', nothing: undefined };
   expect(await compute('echo', order)).toEqual(order);
   expect(await compute('refuse', 'the file a')).toBe('SOURCE_INVALID: the file a');
 });
 
-test('an error that no file is the cause of is none of the audit', async () => {
+test('an error that no file has caused is not an error of the audit', async () => {
   expect(await compute('refuseOtherwise', null)).toBe('none: the task: USAGE: no such thing');
   const failed = await compute('fail', 'a \u001b[2J fault');
   expect(failed).toMatch(/^none: the task ended without a result: .*TypeError: a \\u\{1b\}\[2J fault/);
   expect(failed).not.toMatch(/[^\x20-\x7e…]/);
 });
 
-test('the time of its bounds ends it, whatever it does', async () => {
+test('the time limit ends a task, no matter what it does', async () => {
   for (const name of ['loop', 'wait']) {
     const bounds = { ...BOUNDS, ms: 300 };
     expect(await compute(name, null, { bounds })).toBe('SOURCE_TOO_LARGE: the task takes longer than 0.3 s');
   }
 });
 
-test('so do the memory of its bounds, and calls in each other', async () => {
+test('the memory limit ends a task, and so does endless recursion', async () => {
   const bounds = { ...BOUNDS, megabytes: 40 };
   for (const name of ['fill', 'grow', 'recur']) {
     expect(await compute(name, 0, { bounds }), name).toMatch(/^SOURCE_TOO_LARGE: the task takes more memory/);
   }
 });
 
-test('it has no environment, writes no file and starts no program', async () => {
+test('a task has no environment, writes no file and starts no program', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-apart-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'x');
@@ -58,7 +58,7 @@ test('it has no environment, writes no file and starts no program', async () => 
   expect(existsSync(path)).toBe(false);
 });
 
-test('what it prints is for the log alone, on bounded lines without control characters', async () => {
+test('the output of a task goes only to the log, in bounded lines without control characters', async () => {
   const lines: string[] = [];
   const log = (line: string) => void lines.push(line);
   const text = `\u001b[2J\u0085\u202e${'long'.repeat(200)}`;
@@ -68,7 +68,7 @@ test('what it prints is for the log alone, on bounded lines without control char
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(500);
 });
 
-test('what it asks is answered here, and the time of that does not count', async () => {
+test('a question of the task is answered here, and the time for that does not count', async () => {
   const answer = async (part: unknown) => Number(part) * 10;
   expect(await compute('sum', [1, 2, 3], { answer })).toBe(60);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -82,7 +82,7 @@ test('what it asks is answered here, and the time of that does not count', async
   expect(refused).toMatch(/^none: the task ended without a result: .*not \\u\{1b\} there/);
 });
 
-test('without bounds it may do what this program may do', async () => {
+test('without bounds a task may do what this program may do', async () => {
   const outcome = await runApart('the task', task('environment'), null, {});
   expect(outcome).toEqual({ value: expect.arrayContaining(['PATH']) });
 });

@@ -1,6 +1,6 @@
 /**
- * The applications that the tests audit: weather, in a clone of this repository, and a created one in its
- * own.
+ * Applications that the tests audit: weather, in a clone of this repository, and a created one in a
+ * repository of its own.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
 const createIntegrity = (letter: string) => `sha512-${letter.repeat(86)}==`;
 
-/** Knows packages of the framework, as an installed program does. */
+/** Framework packages that are known, as an installed program knows them. */
 export const FRAMEWORK: OwnFramework = {
   ...ownFramework(),
   packages: { 'sui-enclave': createIntegrity('A'), 'sui-enclave-server': createIntegrity('B') },
@@ -23,7 +23,7 @@ export const FRAMEWORK: OwnFramework = {
 export type Packages = Record<string, Record<string, unknown>>;
 
 /**
- * Returns the files that `create-sui-enclave` writes: the lock file names the framework's packages by their
+ * Returns the files that `create-sui-enclave` writes. Their lock file names the framework's packages by their
  * digests.
  */
 export function created(name = 'price', change: (packages: Packages) => void = () => undefined): Files {
@@ -70,7 +70,7 @@ export function created(name = 'price', change: (packages: Packages) => void = (
 
 let clone: Files | undefined;
 
-/** The files of this repository, as a commit of now would have them. */
+/** Returns the files of this repository, as a commit of its present state would have them. */
 export function clonedFiles(): Files {
   clone ??= Object.fromEntries(
     execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
@@ -84,7 +84,7 @@ export function clonedFiles(): Files {
   return clone;
 }
 
-/** Returns the files of which an image of weather and its contract are made. */
+/** Returns the files from which an image of weather and its contract are made. */
 export function framework(): Files {
   const copiedPaths =
     /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|cli\/image|toolchain\/image)\/|src\/toolchain\/package\.json$|src\/cli\/(?:package\.json|command\.ts|command_line\.ts|places\.ts|printable\.ts|read_file\.ts|suggestion\.ts|values\.ts)$)/;

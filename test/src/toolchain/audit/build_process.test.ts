@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { buildApart } from '../../../../src/toolchain/audit/build_process.ts';
 import { OFFLINE } from '../../../../src/toolchain/image/mirrors.ts';
 
-/** Builds nothing, since a package or the framework is missing. */
+/** Starts a build that fails, since a package or the framework is missing. */
 async function fail(framework: string, isGone: boolean) {
   const dir = mkdtempSync(join(tmpdir(), 'audit-build-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
@@ -34,7 +34,7 @@ test('an error of the build comes back with its code', async () => {
   expect(lines).toEqual([]);
 });
 
-test('what it prints is bounded, and has no control characters', async () => {
+test('the output of the build is bounded, and has no control characters', async () => {
   const { error, lines } = await fail(`/nowhere\u001b[2J\u202e/${'long'.repeat(200)}`, false);
   expect(error).toMatchObject({ code: 'COMMAND_FAILED' });
   const printed = lines.join('\n');

@@ -1,6 +1,6 @@
 /**
- * Packages on chain against sources: upgrades, a package of its own for the framework's module, and a
- * compiler that knows a stub alone.
+ * Packages on chain against sources, with upgrades, a package of its own for the framework's module, and a
+ * compiler that knows only a stub.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,10 +29,10 @@ import { ROOT } from './applications.ts';
 const [P1, P2, P3] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(64)}`) as [string, string, string];
 const WEATHER = new Map([['weather', join(ROOT, 'move/weather')]]);
 
-// Some compile several packages, each in a process of its own.
+// Some tests compile several packages, each in a process of its own.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Compiles the same sources once: a process for each takes a second of CPU. */
+/** Compiles the same sources only once, since a process for each takes a second of CPU. */
 class RememberingCompiler extends Compiler {
   readonly #compiled = new Map<string, Promise<CompiledModule[]>>();
 
@@ -51,7 +51,7 @@ beforeEach(async () => {
 });
 afterEach(() => node.close());
 
-/** As publishing writes a module: with the package's id for 0x0. */
+/** Writes a module as publishing does: with the package's id for 0x0. */
 function published(module: Uint8Array, id: string): Uint8Array {
   const { module: zeroed } = withoutSelfAddress(module);
   const bytes = Buffer.from(zeroed);
@@ -107,7 +107,7 @@ async function compare(
 }
 
 describe('a package on chain', () => {
-  test('with the modules of both agrees, whatever its id is', async () => {
+  test('with the modules of both agrees, with any id', async () => {
     put(P1, P1, [...enclaveModules(), ...(await weatherModules())]);
     const { faults, packages } = await compare(P1, P1);
     expect(faults).toEqual([null, null]);
@@ -125,7 +125,7 @@ describe('a package on chain', () => {
     put(P1, P1, enclaveModules());
     put(P2, P2, await weatherModules(P1), [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, null]);
-    // One that links to another one does not.
+    // A package that links to another framework package does not agree.
     put(P3, P3, await weatherModules(P2), [P2]);
     expect((await compare(P1, P3)).faults.slice(0, 2)).toEqual([null, 'BYTECODE_DIFFERS']);
   });
@@ -164,7 +164,7 @@ describe('a package on chain', () => {
     ]);
   });
 
-  test('of an older release agrees if that is in the list, and can be called if its package version is the config’s', async () => {
+  test('of an older release agrees if the list has the release, and can be called if its package version is the config’s', async () => {
     const sources = sourcesIn(join(ROOT, 'move/enclave'));
     const path = 'sources/enclave.move';
     const text = String(sources[path]).replace('MAX_AHEAD_MS: u64 = 60_000', 'MAX_AHEAD_MS: u64 = 30_000');

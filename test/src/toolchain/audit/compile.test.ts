@@ -1,6 +1,6 @@
 /**
- * Sources of an author in the Move compiler: it ends with its time, its stack and its memory, and names no
- * text as it is.
+ * An author's sources in the Move compiler, which ends within its limits of time, stack and memory, and
+ * repeats no text unescaped.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

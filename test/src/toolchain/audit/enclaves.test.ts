@@ -1,4 +1,4 @@
-/** Tests of a list of enclaves that a node never ends. */
+/** A list of enclaves that a node never ends. */
 import { setImmediate } from 'node:timers/promises';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { expect, test } from 'vitest';

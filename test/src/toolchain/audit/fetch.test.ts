@@ -1,4 +1,7 @@
-/** An audit's only way to an author's files: one commit by git, written to a folder object by object. */
+/**
+ * An audit's only way to an author's files: git fetches one commit, which is written to a folder object by
+ * object.
+ */
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -127,7 +130,7 @@ describe('the address of a source', () => {
     await expect(sourceAddress('http://localhost/a', true)).rejects.toBeInstanceOf(UsageError);
   });
 
-  test('that has none here is not a difference', async () => {
+  test('that no DNS server here resolves is not a difference', async () => {
     expect(await findCode(sourceAddress('https://code.example/a', false, resolver([])))).toBe(
       'NOT_FULLY_CHECKED',
     );
@@ -135,7 +138,7 @@ describe('the address of a source', () => {
 });
 
 describe('a commit', () => {
-  test('is written as it is, without what is before it or on other branches', async () => {
+  test('is written unchanged, without its ancestors and other branches', async () => {
     const from = repository();
     const before = from.writeCommit({ 'app.ts': 'before', 'secret.txt': 'of before' });
     const files = {
@@ -147,7 +150,7 @@ describe('a commit', () => {
     from.writeCommit({ 'other.ts': 'other' }, { branch: 'other' });
     const { folder, files: written, omitted } = await take(from, commit);
     expect([written, omitted]).toEqual([3, []]);
-    // No attribute has changed the ends of its lines.
+    // No attribute has changed the line endings.
     expect(readFileSync(join(folder, 'app.ts'), 'utf8')).toBe('now\r\n');
     expect(readdirSync(folder, { recursive: true }).sort()).toEqual([
       ...['.gitattributes', 'app.ts', 'lib', 'lib/deep', 'lib/deep/a.ts'],
@@ -162,7 +165,7 @@ describe('a commit', () => {
     expect(await findCode(take(from, tree))).toBe('COMMIT_MISSING');
   });
 
-  test('is on a branch, or was one once: a branch that moved leads elsewhere', async () => {
+  test('is on a branch, or was once: a branch that moved points to another commit', async () => {
     const from = repository();
     const address = { url: server.formatUrl(from), resolved: undefined };
     const first = from.writeCommit({ a: '1' });
@@ -171,7 +174,7 @@ describe('a commit', () => {
     const replaced = from.writeCommit({ a: '3' }, { parent: first });
     await checkOnBranch(address, createRequest(replaced));
     expect(await findCode(checkOnBranch(address, createRequest(second)))).toBe('COMMIT_NOT_ON_BRANCH');
-    // The host still gives it.
+    // The host still serves the commit.
     expect((await take(from, second)).files).toBe(1);
   });
 
@@ -228,7 +231,7 @@ describe('a hostile repository', () => {
         Buffer.from(from.blob('x'), 'hex'),
       ]);
       const commit = from.commit(from.object('tree', entry));
-      // git itself refuses some of them.
+      // git itself refuses some of these names.
       expect(['SOURCE_UNSAFE', 'NOT_FULLY_CHECKED']).toContain(await findCode(take(from, commit)));
       expect(existsSync(join(root, 'b'))).toBe(false);
     },
@@ -252,7 +255,7 @@ describe('a hostile repository', () => {
     );
   });
 
-  test('is read up to a number of bytes, which are those on the way or those unpacked', async () => {
+  test('is read up to a number of bytes, which limits both the packed and the unpacked ones', async () => {
     const limits = { ...LIMITS, bytes: 1_000_000 };
     const large = repository();
     expect(await findCode(take(large, large.writeCommit({ a: randomBytes(5_000_000) }), limits))).toBe(
@@ -263,7 +266,7 @@ describe('a hostile repository', () => {
     expect(await findCode(take(bomb, commit, limits))).toBe('SOURCE_TOO_LARGE');
   });
 
-  test('is read up to a number of files, also where few trees are many', async () => {
+  test('is read up to a number of files, also if few trees make many files', async () => {
     const many = repository();
     const id = many.blob('x');
     const entries = Array.from({ length: 1_001 }, (_, index) => ['100644', `f${index}`, id] as const);
@@ -319,16 +322,16 @@ describe('a hostile repository', () => {
   });
 });
 
-test('a text of an enemy is one line of printable characters', () => {
+test('a hostile text becomes one line of printable characters', () => {
   expect(printable('\u001b[2J\nGREEN\u202e')).toBe('\\u{1b}[2J\\u{a}GREEN\\u{202e}');
   expect(printable('a'.repeat(300))).toHaveLength(201);
 });
 
-describe('of a commit from elsewhere, the repository that the config names', () => {
+describe('for a commit from elsewhere, the repository that the config names', () => {
   const ask = (url: string, commit: string) =>
     askNamedRepository(url, createRequest(commit), async () => ({ url, resolved: undefined }));
 
-  test('is said to have it or to lack it', async () => {
+  test('is reported to have the commit or to lack it', async () => {
     const named = repository();
     const commit = named.writeCommit({ 'app.ts': 'here' });
     const url = server.formatUrl(named);
@@ -337,7 +340,7 @@ describe('of a commit from elsewhere, the repository that the config names', () 
     expect(await ask(url, elsewhere)).toMatch(/, LACKS it: no branch and no tag leads to it/);
   });
 
-  test('is not asked where an audit would not ask it, and may not answer: that is said', async () => {
+  test('is not asked if an audit would not ask it, and may not answer: the report says so', async () => {
     const named = repository();
     const commit = named.writeCommit({ 'app.ts': 'here' });
     const before = server.requests.length;

@@ -1,5 +1,6 @@
 /**
- * Repositories for the tests of audits, object by object, and `git http-backend` behind https on loopback.
+ * Repositories for the tests of audits, written object by object, and `git http-backend` behind https on
+ * loopback.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,11 +12,11 @@ import { basename, dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { makeTls } from '../../../../src/testing/tls.ts';
 
-/** The content of a file, or an entry of another kind. */
+/** Content of a file, or an entry of another kind. */
 export type Content = string | Buffer | { readonly mode: string; readonly id: string };
 export type Files = Readonly<Record<string, Content>>;
 
-/** A bare repository whose objects need not be sound. */
+/** A bare repository, whose objects may be invalid. */
 export class TestRepository {
   readonly folder: string;
 
@@ -30,7 +31,7 @@ export class TestRepository {
     execFileSync('git', ['--git-dir', this.folder, 'config', name, value]);
   }
 
-  /** Writes an object, whatever it holds. @returns its id */
+  /** Writes an object with any content. @returns its id */
   object(type: 'blob' | 'tree' | 'commit', content: Uint8Array): string {
     const bytes = Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content]);
     const id = createHash('sha1').update(bytes).digest('hex');
@@ -38,7 +39,7 @@ export class TestRepository {
     return id;
   }
 
-  /** @param bytes with their header, which need not have that id */
+  /** Writes an object under an id. @param bytes its content with the header, whose hash may be another one */
   put(id: string, bytes: Uint8Array): void {
     const file = join(this.folder, 'objects', id.slice(0, 2), id.slice(2));
     mkdirSync(dirname(file), { recursive: true });
@@ -49,7 +50,7 @@ export class TestRepository {
     return this.object('blob', Buffer.from(content));
   }
 
-  /** @param entries in the order of git: mode, name, id */
+  /** @param entries mode, name and id of each, in git's order */
   tree(entries: readonly (readonly [mode: string, name: string, id: string])[]): string {
     return this.object(
       'tree',
@@ -59,7 +60,7 @@ export class TestRepository {
     );
   }
 
-  /** The tree of these files. */
+  /** Writes the tree of these files. @returns its id */
   writeTree(files: Files): string {
     const folders = new Map<string, Record<string, Content>>();
     const entries: [mode: string, name: string, id: string][] = [];
@@ -78,7 +79,7 @@ export class TestRepository {
     return this.tree(entries.sort((a, b) => Buffer.compare(Buffer.from(key(a)), Buffer.from(key(b)))));
   }
 
-  /** @param branch that then leads to it; null: none @returns its id */
+  /** @param branch the branch that then points to the commit, or null for none @returns the commit's id */
   commit(
     tree: string,
     { parent, branch = 'main' }: { parent?: string; branch?: string | null } = {},
@@ -99,7 +100,7 @@ export class TestRepository {
   }
 }
 
-/** The files of a folder, by their paths. */
+/** Returns the files of a folder, by their paths. */
 export function filesIn(folder: string): Record<string, Buffer> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return Object.fromEntries(
@@ -110,14 +111,14 @@ export function filesIn(folder: string): Record<string, Buffer> {
   );
 }
 
-/** `git http-backend` behind https. */
+/** Serves `git http-backend` behind https. */
 export class GitServer {
   readonly #server: Server;
-  /** The authority of its certificate, for GIT_SSL_CAINFO. */
+  /** Path of the certificate's authority, for GIT_SSL_CAINFO. */
   readonly authority: string;
   /** Method and path of each request. */
   readonly requests: string[] = [];
-  /** Answers in place of git, if it returns true. */
+  /** Answers a request in place of git, if it returns true. */
   answer: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
 
   private constructor(root: string) {
@@ -147,7 +148,7 @@ export class GitServer {
   }
 }
 
-/** As CGI (RFC 3875). */
+/** Serves a request by CGI (RFC 3875). */
 function serve(root: string, request: IncomingMessage, response: ServerResponse): void {
   const { pathname, searchParams } = new URL(request.url ?? '', 'https://localhost');
   const { headers } = request;

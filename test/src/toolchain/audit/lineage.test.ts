@@ -1,4 +1,7 @@
-/** Lineages as an honest node lists them, and as one that contradicts itself, which is never believed. */
+/**
+ * Lineages as an honest node lists them, and as a node lists them that contradicts itself. The latter is
+ * never believed.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GrpcTypes } from '@mysten/sui/grpc';
@@ -37,7 +40,7 @@ afterAll(() => node.close());
 
 type Answer = Partial<GrpcTypes.Package>;
 
-/** The node, with other answers about packages. */
+/** Returns the node with other answers about packages. */
 function lying({
   list = (versions) => versions,
   describe: change = (answer) => answer,
@@ -50,7 +53,7 @@ function lying({
     async listPackageVersions(request: { packageId: string; pageToken?: Uint8Array }) {
       const { response } = await service.listPackageVersions({ packageId: request.packageId });
       const all = list(response.versions);
-      // On two pages.
+      // The versions are on two pages.
       const half = Math.ceil(all.length / 2);
       if (request.pageToken !== undefined) return { response: { versions: all.slice(half) } };
       return { response: { versions: all.slice(0, half), nextPageToken: Uint8Array.of(2) } };
@@ -120,8 +123,8 @@ describe('the dependencies', () => {
   test('begin with the lowest version that one of the application can run with', async () => {
     const all = await new Lineages(real).dependencies(await new Lineages(real).of(A1));
     const from = new Map(all.map(({ lineage: [{ original }], from: first }) => [original, first]));
-    // Version 1 of the application runs with version 2 of the helper, and that with version 1 of what is
-    // below.
+    // Version 1 of the application runs with version 2 of the helper, which runs with version 1 of its own
+    // dependency.
     expect(from).toEqual(
       new Map([
         [H1, 2],

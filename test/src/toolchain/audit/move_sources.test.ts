@@ -1,4 +1,4 @@
-/** Tests of the modules that sources declare, despite comments and strings. */
+/** The modules that sources declare, even if comments and strings look like declarations. */
 import { expect, test } from 'vitest';
 import { localPaths, modulesIn } from '../../../../src/toolchain/audit/move_sources.ts';
 
@@ -12,14 +12,14 @@ test('modules are found in every way to declare them', () => {
   expect(declared('module `app`::`one`;')).toEqual(['one']);
 });
 
-test('comments and strings declare none', () => {
+test('comments and strings declare no module', () => {
   expect(declared('// module app::one;\nmodule app::two;')).toEqual(['two']);
   expect(declared('/* // */ module app::one; /* /* */ module app::two; */')).toEqual(['one']);
   expect(declared('const A: vector<u8> = b"\\" module app::one;"; // "\nmodule app::two;')).toEqual(['two']);
   expect(declared('/* module app::one;')).toEqual([]);
 });
 
-test('a hostile text takes one reading', () => {
+test('a hostile text is read in a single pass', () => {
   const escapes = '\\"'.repeat(1_000_000);
   for (const end of ['', '\\', '"']) expect(declared(`module app::one; "${escapes}${end}`)).toEqual(['one']);
   expect(declared('/*'.repeat(1_000_000))).toEqual([]);

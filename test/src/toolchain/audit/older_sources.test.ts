@@ -1,4 +1,4 @@
-/** The commits that an auditor names. */
+/** The commits of older versions that an auditor names. */
 import { expect, test } from 'vitest';
 import { UsageError } from '../../../../src/cli/command_line.ts';
 import { parseOlderSource } from '../../../../src/toolchain/audit/older_sources.ts';
@@ -19,7 +19,7 @@ test('a commit is in the repository and folder of the config unless another fold
   expect(parseOlderSource('b'.repeat(64), null)).toEqual({ url: '', commit: 'b'.repeat(64), folder: '' });
 });
 
-test('what is not a whole hash is refused', () => {
+test('a text that is not a whole hash is refused', () => {
   for (const text of [
     'main',
     'a'.repeat(39),

@@ -1,13 +1,13 @@
 /**
- * All that a process of an audit prints: the command's own texts whole lines, everything else a few of
- * printable ASCII.
+ * The whole output of an audit's process: the command's own texts as whole lines, and everything else as a
+ * few lines of printable ASCII.
  */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
 const url = (path: string) => JSON.stringify(new URL(`../../../../src/${path}`, import.meta.url).href);
 
-/** Runs a program whose output is taken for a command. @param code has the command's `io` */
+/** Runs a program as if it were a command. @param code has the command's `io` */
 function run(code: string, asJson = false) {
   const program = `
     import { takeOutput } from ${url('toolchain/audit/output.ts')};
@@ -22,7 +22,7 @@ function run(code: string, asJson = false) {
   return { status, stdout, stderr };
 }
 
-/** Nothing that a terminal would obey. */
+/** Output without the control characters that a terminal would obey. */
 const PLAIN = /^[\n\x20-\x7e…]*$/;
 
 test('the texts of the command are bounded in lines and in their length', () => {
@@ -56,7 +56,7 @@ test.each([
   expect(stderr).toContain('\\u{1b}[2J');
 });
 
-test('what libraries print is bounded', () => {
+test('the output of libraries is bounded', () => {
   const { stdout, stderr } = run(
     "for (let i = 0; i < 500; i += 1) console.log('x'.repeat(5000)); for (let i = 0; i < 500; i += 1) process.emitWarning('w' + i); await new Promise(setImmediate)",
   );

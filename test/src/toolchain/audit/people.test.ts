@@ -1,4 +1,4 @@
-/** Tests of the holders of the capabilities in an audit. */
+/** The holders of the capabilities in an audit. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { readConfig } from '../../../../src/library/sui/index.ts';

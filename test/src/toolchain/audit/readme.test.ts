@@ -1,4 +1,4 @@
-/** The page's table of lies: each row is a test that exists, and a verdict that an audit can have. */
+/** The page's table of lies: each row names a test that exists, and a verdict that an audit can have. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

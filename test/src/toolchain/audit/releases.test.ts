@@ -1,4 +1,4 @@
-/** Tests of what counts as a release of `move/enclave`. */
+/** The packages that count as a release of `move/enclave`. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Compiler, type Modules } from '../../../../src/toolchain/audit/compile.ts';
 import { ownRelease, RELEASES, releaseIn } from '../../../../src/toolchain/audit/releases.ts';
@@ -9,7 +9,7 @@ beforeAll(async () => {
   releaseModules = await new Compiler(chooseFramework({}), { network: undefined }).enclave();
 });
 
-// When `move/enclave` changes: npm test -- test/src/toolchain/audit/releases.test.ts -u
+// After a change of `move/enclave`, run: npm test -- test/src/toolchain/audit/releases.test.ts -u
 test('the release of this program is its move/enclave', () => {
   expect(ownRelease('this', releaseModules)).toMatchInlineSnapshot(`
     {
@@ -44,9 +44,9 @@ describe('a release', () => {
     }
   });
 
-  test('of the list has a name and modules of its own', () => {
+  test('in the list has a name and modules of its own', () => {
     expect(new Set(RELEASES.map(({ name }) => name)).size).toBe(RELEASES.length);
-    // A release without modules would be in every package.
+    // A release without modules would match every package.
     expect(RELEASES.filter(({ modules }) => modules['enclave'] === undefined)).toEqual([]);
   });
 });

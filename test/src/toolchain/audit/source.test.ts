@@ -1,6 +1,6 @@
 /**
- * Tests of what an audit takes from a commit, and what it refuses: the application, never the framework, and
- * packages by their digests alone.
+ * The parts of a commit that an audit uses or refuses. It uses the application but never the framework, and
+ * takes packages only by their digests.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ function catchCode(action: () => unknown): string {
 const withLock = (change: (packages: Packages) => void) => created('price', change);
 
 describe('an application in a repository of its own', () => {
-  test('gives its files, its settings and its packages; all else is of the auditor', () => {
+  test('provides its files, its settings and its packages; everything else comes from the auditor', () => {
     const source = read(created());
     expect(source).toMatchObject({
       name: 'price',
@@ -50,7 +50,7 @@ describe('an application in a repository of its own', () => {
       manifest: { endpoints: ['api.feed.example'] },
     });
     expect([...source.movePackages.keys()]).toEqual(['price']);
-    // What it has of the framework at the same place is the framework's.
+    // Packages of the framework at the same place come from the framework.
     expect([...source.inputs.packages.keys()].filter((path) => path.startsWith('src/'))).toEqual([]);
   });
 
@@ -107,12 +107,12 @@ describe('an application in a repository of its own', () => {
     expect(message('9.8.7-experimental.abc')).toMatch(
       /^FRAMEWORK_VERSION: .* npm exec --package=<folder>\/sui-enclave-cli-9\.8\.7-experimental\.abc\.tgz --package/,
     );
-    // The page begins with it.
+    // The page begins with this text.
     const page = readFileSync(join(ROOT, 'src/toolchain/audit/README.md'), 'utf8');
     const [, code] = /```sh\n([\s\S]*?)\n```/.exec(page) ?? [];
     expect(code?.startsWith(`${programLine('<version>')} <config id> `)).toBe(true);
     expect(message('9.8.7')).toContain(programLine('9.8.7'));
-    // What a shell would run is not repeated as a command.
+    // The message does not repeat a text as a command that a shell would run.
     const hostile = message('1; curl evil | sh\u001b');
     expect([hostile.includes('npm exec'), hostile.includes('\u001b')]).toEqual([false, false]);
   });
@@ -260,7 +260,7 @@ describe('a process of its own reads a commit', () => {
       ({ code, message }: { code?: string; message: string }) => code ?? message,
     );
 
-  test('and finds what this one would', async () => {
+  test('and finds the same as this one would', async () => {
     const files = created();
     const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     expect(await readSourceApart(tree, '', FRAMEWORK)).toEqual(readSource(tree, '', FRAMEWORK));
@@ -283,7 +283,7 @@ describe('a process of its own reads a commit', () => {
   });
 });
 
-/** A lock file whose root has a value in values. */
+/** Returns a lock file whose root has nested values. */
 function nested(depth: number): string {
   const lock = JSON.parse(String(created()['package-lock.json']));
   lock.packages[''].bundleDependencies = 0;

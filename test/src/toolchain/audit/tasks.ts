@@ -27,7 +27,7 @@ export async function loop(): Promise<void> {
   for (;;);
 }
 
-/** Never works, and never ends. */
+/** Waits for ever, without working. */
 export const wait = () => new Promise<void>((resolve) => void setTimeout(resolve, 1e9));
 
 export async function fill(): Promise<number> {

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { consolePort, developmentFiles, startConsole } from '../../../../src/toolchain/dev/console.ts';
 
-/** A console until the test is over, and what it has logged. */
+/** Starts a console until the test is over. @returns also the lines that it logged */
 async function started(port = 0, files: () => Record<string, string> = () => ({})) {
   const development = () => ({
     command: 'sui-enclave dev',
@@ -21,7 +21,7 @@ async function started(port = 0, files: () => Record<string, string> = () => ({}
   return { lines, url, link };
 }
 
-/** The status of a request whose path no client normalizes. */
+/** Returns the status of a request whose path no client normalises. */
 async function requestStatus(url: string, path: string, method = 'GET'): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -34,7 +34,7 @@ async function requestStatus(url: string, path: string, method = 'GET'): Promise
 }
 
 describe('the console of a command of development', () => {
-  test('is a page on loopback with its policy, and says where it is', async () => {
+  test('is a page on loopback with its policy, and prints its address', async () => {
     const { url, link } = await started();
     expect(link).toBe('#/enclave?url=x');
     const answer = await fetch(url);
@@ -52,7 +52,7 @@ describe('the console of a command of development', () => {
     );
   });
 
-  test('has its own files and nothing else', async () => {
+  test('serves only its own files', async () => {
     const { url } = await started();
     for (const path of ['/../package.json', '/..%2fpackage.json', '//etc/passwd', '/src', '/assets']) {
       expect([path, await requestStatus(url, path)]).toEqual([path, 404]);
@@ -61,7 +61,7 @@ describe('the console of a command of development', () => {
     expect(await requestStatus(url, '/?query', 'HEAD')).toBe(200);
   });
 
-  test('offers root and registers as they are at that time', async () => {
+  test('offers root and registers as they are at the time of the request', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'console-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const names = ['dev-root.pem', 'dev.pcrs'];
@@ -76,7 +76,7 @@ describe('the console of a command of development', () => {
     expect(await offered()).toMatchObject({ files: { 'dev.pcrs': 'registers' } });
   });
 
-  test('that can not listen says so, and changes nothing else', async () => {
+  test('reports that it can not listen, and changes nothing else', async () => {
     const { url } = await started();
     const { lines } = await started(Number(new URL(url).port));
     expect(lines).toEqual(["There is no console: it can't listen on CONSOLE_PORT: EADDRINUSE."]);

@@ -1,6 +1,6 @@
 /**
- * Tests that the record of `dev` about an emulated enclave is the one that an audit of its commit expects,
- * and is named as one for development.
+ * The record of `dev` about an emulated enclave is the one that an audit of its commit expects, and is marked
+ * as a development record.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -60,7 +60,7 @@ test('the record of a commit is the one that an audit of that commit computes', 
   );
 });
 
-test('changes that are not committed, and no repository at all, are recorded', () => {
+test('uncommitted changes, and a missing repository, are recorded', () => {
   expect(JSON.parse(record().text)).toMatchObject({ commit: null, unchanged_tree: null });
   git('init', '-q');
   git('add', '-A');

@@ -46,7 +46,7 @@ describe.each([
     },
   );
 
-  test('have the name as it is given, in no other number', () => {
+  test('have the name as given, with neither singular nor plural changed', () => {
     const words = new Set(all.match(new RegExp(`[a-z_]*${name}[a-z_]*|\\b${type}\\w*`, 'gi')));
     const upper = name.toUpperCase();
     const ends = ['API_KEY', 'MAX_AGE_SECONDS', 'STALE', 'TIMEOUT', 'UNAVAILABLE'];
@@ -62,7 +62,7 @@ test('the name replaces the word where it stands for the application', () => {
   );
 });
 
-test('a page is read as paths and what follows each of them', () => {
+test('a page is read as paths with the block that follows each of them', () => {
   const page = '`a/b.ts`\n\n```ts\none\ntwo\n```\n\n`c`\n\ntext\n\n```sh\nx\n```\n';
   expect([...readFiles(page)]).toEqual([['a/b.ts', 'one\ntwo\n']]);
 });

@@ -19,7 +19,7 @@ test.each([
   ['Option<String>', null, 'option::none<std::string::String>()'],
   ['Option<u64>', 3n, 'option::some(3u64)'],
   ['vector<vector<u8>>', [Uint8Array.of(1)], 'vector<vector<u8>>[x"01"]'],
-  // Only the module that declares a struct can make one.
+  // Only the module that declares a struct can make values of it.
   ['Point', { x: 1n }, undefined],
   ['vector<Point>', [], undefined],
   ['Option<Point>', null, undefined],
@@ -74,12 +74,12 @@ describe('further requests of stand_in.ts', () => {
     expect(await listNames(insert(newest))).toEqual(['answer', 'newest']);
   });
 
-  test('may replace it by its name', async () => {
+  test('may replace the answer by its name', async () => {
     const replaced = "answers: { answer: { path: '/latest?pair=SUI-USD' } },";
     expect(await listNames(insert(replaced))).toEqual(['answer']);
   });
 
-  test('are enough where the answer to the example is not signed', async () => {
+  test('are enough if the answer to the example is not signed', async () => {
     const unsigned = (text: string) => text.replace("path: '/process_data', body", "path: '/nowhere', body");
     expect(await listNames((text) => unsigned(insert(newest)(text)))).toEqual(['newest']);
     await expect(listNames(unsigned)).rejects.toMatchObject({ code: 'CONFIG' });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { WatchedFiles } from '../../../../src/toolchain/dev/watched_files.ts';
 
-/** A folder with the files a.ts and b.ts, of which a.ts is watched. */
+/** Makes a folder with the files a.ts and b.ts, of which a.ts is watched. */
 function watched() {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-watched-'));
   const path = (name: string) => join(folder, name);
@@ -19,14 +19,14 @@ function watched() {
   });
   files.beginRound();
   files.add(path('a.ts'));
-  /** The files of which something is seen, by the time that the first of them is. */
+  /** Returns the files in which a change was noticed, at the time of the first notice. */
   const saw = async (action: () => void): Promise<string[]> => {
     seen.length = 0;
     action();
     await expect.poll(() => seen.length).toBeGreaterThan(0);
     return [...new Set(seen)];
   };
-  /** The same for actions of which nothing should be seen, followed by a save of a.ts. */
+  /** Returns the same for actions that should cause no notice, followed by a save of a.ts. */
   const sawBeforeA = (...actions: readonly (() => void)[]) =>
     saw(() => {
       for (const action of [...actions, () => save('a.ts')]) action();
@@ -52,7 +52,7 @@ test('sees a file that is deleted, and created again', async () => {
   expect(await saw(() => save('a.ts'))).toEqual(['a.ts']);
 });
 
-test('sees nothing of the files beside them, of backups and of what an editor keeps', async () => {
+test('ignores other files in the folder, backups and the files of an editor', async () => {
   const { save, sawBeforeA } = watched();
   const actions = ['b.ts', 'a.ts~', '.a.ts.swp', '4913'].map((name) => () => save(name));
   expect(await sawBeforeA(...actions)).toEqual(['a.ts']);
@@ -69,7 +69,7 @@ test('sees a file that appears together with its folder', async () => {
   ).toEqual(['new']);
 });
 
-test('forgets at the end of a round what was not added in it, and not before', async () => {
+test('forgets at the end of a round, and not earlier, the files that were not added in it', async () => {
   const { files, path, save, saw, sawBeforeA } = watched();
   files.add(path('b.ts'));
   files.finishRound();

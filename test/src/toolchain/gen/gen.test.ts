@@ -1,6 +1,6 @@
 /**
- * Tests of the files that are generated from signed types: all languages have the same bytes, and no other
- * file is overwritten.
+ * The files that are generated from signed types. All languages have the same bytes, and no foreign file is
+ * overwritten.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -41,7 +41,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const FIXTURES = join(ROOT, 'test/fixtures/apps');
 
 const Leg = struct('Leg', { venue: address, price: u64 });
-/** Words that only look like keywords of Move. */
+/** Names that only look like keywords of Move. */
 const Words = struct('Words', {
   has: u8,
   self: u8,
@@ -70,7 +70,7 @@ const Route = struct('RouteOfLegs', {
 const Price = signedType(0, struct('Price', { pair: text, cents: u64 }));
 const TYPES = [Price, signedType(3, Route), signedType(255, Leg)];
 
-/** A folder in which imports of packages are found. */
+/** Makes a folder in which imports of packages are found. */
 function folder(): string {
   mkdirSync(join(ROOT, 'build'), { recursive: true });
   const made = mkdtempSync(join(ROOT, 'build/gen-'));
@@ -125,7 +125,7 @@ describe('the vectors hold', () => {
     }
   });
 
-  test('for the reader that shares no code with these', () => {
+  test('for the reader that shares no code with the generated files', () => {
     for (const { type, bytes } of vectors) {
       const signed = TYPES.find(({ payload: { name } }) => name === type);
       if (signed === undefined) throw new Error('no type');
@@ -137,14 +137,14 @@ describe('the vectors hold', () => {
     expect({ pair: pair?.value, cents: cents?.value }).toEqual(price?.payload);
   });
 
-  test('of types at random, in Move too', async () => {
+  test('for random types, in Move too', async () => {
     const messages = fc.sample(randomMessages, { numRuns: 12, seed: 30 });
     const types = messages.map(({ signed }, index) => signedType(index, signed.payload));
     const files = filesOfTypes(types, 'app');
     expect(await runMove(files.move)).toHaveLength(3 * types.length);
   });
 
-  test('and an order that is wrong on one side fails in Move', async () => {
+  test('and a wrong order on one side fails in Move', async () => {
     const swapped = new Map(move).set(
       'sources/signed.move',
       (move.get('sources/signed.move') ?? '').replace(
@@ -186,7 +186,7 @@ export async function use(client: EnclaveClient): Promise<[Price, RouteOfLegs, L
   run('biome', 'check', '--vcs-enabled=false', '--error-on-warnings', join(dir, 'client.ts'));
 });
 
-describe('refused is', () => {
+describe('refuses', () => {
   const signs = (...structs: { name: string; fields: readonly object[] }[]) =>
     structs.map((payload, intent) => ({ intent, payload })) as never;
   const field = (name: string, move: string) => ({ name, move, type: move === 'u8' ? u8 : { move } });
@@ -312,7 +312,7 @@ describe('the files of an application', () => {
 });
 
 describe("in an author's own repository", () => {
-  /** An application in the folder itself, which has another name than it. */
+  /** An application in the folder itself, whose name is not the application's. */
   function repository() {
     const root = folder();
     cpSync(join(FIXTURES, 'dice/app.ts'), join(root, 'app.ts'));
@@ -344,7 +344,7 @@ describe("in an author's own repository", () => {
     ]);
   });
 
-  test('another name is refused, and in a clone none', async () => {
+  test('another name is refused, and in a clone a missing name', async () => {
     await expect(generatedFiles(repository(), 'tally', undefined)).rejects.toMatchObject({ code: 'CONFIG' });
     await expect(generatedFiles(cloneAt(), undefined, undefined)).rejects.toMatchObject({ code: 'USAGE' });
   });
@@ -355,7 +355,7 @@ describe('writing', () => {
   const under = (dir: string) =>
     new Map([...application].map(([path, content]) => [join(dir, path), content]));
 
-  test('makes the files, and then leaves them as they are', () => {
+  test('makes the files, and does not change them later', () => {
     const files = under(folder());
     expect(() => writeGenerated(files, true)).toThrow(expect.objectContaining({ code: 'GEN_OUTDATED' }));
     expect([...files.keys()].some((path) => existsSync(path))).toBe(false);

@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** A lock of packages that a mirror on loopback has. */
+/** Makes a lock of packages that a mirror on loopback has. */
 async function createLock(
   packages: Readonly<Record<string, Readonly<Record<string, string>>>>,
 ): Promise<string> {
@@ -66,7 +66,7 @@ function list(tar: string): string[] {
 }
 
 describe('the base', () => {
-  test('is all packages in one archive, base-files first, and overlays last', async () => {
+  test('contains all packages in one archive, base-files first, and overlays last', async () => {
     const lock = await createLock({
       aaa: { './usr/bin/aaa': 'a' },
       'base-files': { './etc/debian_version': '13' },

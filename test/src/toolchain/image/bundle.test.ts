@@ -31,7 +31,7 @@ let stage: string;
 let source: string;
 let modules: string[];
 
-/** The app.json of an image. */
+/** Content of app.json in an image. */
 const readManifestText = (folder: string) => formatManifest(manifestIn(join(ROOT, folder)));
 
 /** Copies a bundle, with app.json, to a folder that stands for the image's /app. @returns the folder */
@@ -45,7 +45,10 @@ function layOut(app: string, bundled: string): string {
   return folder;
 }
 
-/** Starts the server in such a folder. @returns its address, and what ends it and returns its output */
+/**
+ * Starts the server in such a folder. @returns its address, and a function that ends it and returns its
+ * output
+ */
 async function start(folder: string, env: Record<string, string>, options: readonly string[] = []) {
   const child = spawn(process.execPath, [...options, join(folder, 'server.js')], {
     cwd: '/',
@@ -69,7 +72,7 @@ async function start(folder: string, env: Record<string, string>, options: reado
 }
 
 /**
- * Bundles an application that is one module.
+ * Bundles an application of a single module.
  *
  * @returns the folder of the bundle, and the paths of the modules in it
  */
@@ -119,7 +122,7 @@ describe('the bundle', () => {
     }
   });
 
-  test('has no module twice', () => {
+  test('contains no module twice', () => {
     const ownModules = modules.filter((path) => path.startsWith(ROOT));
     const standing = LAZY_PACKAGES.map(({ module }) => join(ROOT, module));
     const twice = ownModules.filter((path, at) => ownModules.indexOf(path) !== at);
@@ -127,7 +130,7 @@ describe('the bundle', () => {
   });
 
   test('keeps a package in server.js of which the application uses a module', async () => {
-    // One of qs' dependencies.
+    // The module is one of qs' dependencies.
     const { out, paths } = await bundleModule(
       "import inspect from 'object-inspect';\nexport default { signs: [], create: () => inspect([]) };\n",
     );
@@ -154,7 +157,7 @@ console.log(JSON.stringify([qs.parse('a=1'), Object.keys(qs)]));
 export default { signs: [], create: () => ({ endpoints: [] }) };
 `);
     expect(readdirSync(out)).toEqual([...SERVER_FILES].sort());
-    // It ends where it misses the image's /app/app.json.
+    // The server ends where it lacks the image's /app/app.json.
     const { stdout } = spawnSync(process.execPath, [join(out, 'server.js')], { encoding: 'utf8' });
     const lines = stdout.split('\n').filter((line) => line.startsWith('['));
     const names = ['formats', 'parse', 'stringify'];
@@ -164,7 +167,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     ]);
   });
 
-  test('has nothing of src/server/index.ts that the application does not use', () => {
+  test('contains no part of src/server/index.ts that the application does not use', () => {
     const ownModules = modules
       .filter((path) => path.startsWith(`${ROOT}src/`))
       .map((path) => path.slice(ROOT.length));
@@ -187,7 +190,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
   test('starts without the parts of Node that it does not need', () => {
     const exit = "process.on('exit', () => console.log(JSON.stringify(process.moduleLoadList)))";
     const preload = `data:text/javascript,${encodeURIComponent(exit)}`;
-    // It ends where it misses the image's /app/app.json.
+    // The server ends where it lacks the image's /app/app.json.
     const { stdout, stderr } = spawnSync(process.execPath, ['--import', preload, join(stage, 'server.js')], {
       encoding: 'utf8',
     });
@@ -216,7 +219,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
   test('loads a package late: axios for the first request to an upstream', async () => {
     const folder = layOut('src/apps/weather', stage);
     const preload = join(folder, 'preload.cjs');
-    // On this machine nobody listens at the port of https.
+    // On this machine no server listens at the port of https.
     const nowhere =
       "dns.lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);";
     const loadedLast = "process.on('exit', () => console.log(JSON.stringify(Object.keys(require.cache))));";
@@ -252,7 +255,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     };
     const latin1 = Buffer.from('Genève', 'latin1');
     expect(await post('text', 'text/plain; charset=iso-8859-1', latin1)).toEqual([200, 'Genève']);
-    // 日本 in Shift_JIS, which Node has no decoder for.
+    // The text is 日本 in Shift_JIS, for which Node has no decoder.
     const shiftJis = Buffer.from('93fa967b', 'hex');
     expect(await post('text', 'text/plain; charset=shift_jis', shiftJis)).toEqual([200, '日本']);
     expect(await post('text', 'text/plain; charset=unheard-of', latin1)).toEqual([
@@ -276,7 +279,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     ]);
   });
 
-  test('finds the files of an application, wherever its modules are and it is started', async () => {
+  test('finds the files of an application, from any place of its modules and any current folder', async () => {
     const app = join(ROOT, 'test/fixtures/apps/site');
     const folder = mkdtempSync(join(tmpdir(), 'site-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -292,7 +295,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     }
   });
 
-  test('is the same again', async () => {
+  test('is the same in each build', async () => {
     const read = () => readdirSync(stage).map((name) => [name, readFileSync(join(stage, name), 'utf8')]);
     const files = read();
     expect(files).toHaveLength(SERVER_FILES.length);
@@ -300,7 +303,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(read()).toEqual(files);
   });
 
-  test('has neither comments nor paths: a file that moves and a comment that changes leave the digest as it was', async () => {
+  test('has neither comments nor paths: a file that moves and a comment that changes do not change the digest', async () => {
     for (const name of SERVER_FILES) {
       const code = readFileSync(join(stage, name), 'utf8');
       expect(code).not.toMatch(/^\s*(\/\/|\/\*|\*\/)/m);
@@ -352,7 +355,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(new Set(bundled)).toEqual(new Set(names));
   });
 
-  test('is listed by the folders of its packages, which are among those of the image', () => {
+  test('is listed by the folders of its packages, which are among the packages of the image', () => {
     const paths = ['node_modules/a/index.js', 'node_modules/a/node_modules/@x/y/lib/z.js', 'src/app.ts'];
     const folders = packageFolders(
       '/build/',

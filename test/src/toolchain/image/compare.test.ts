@@ -74,7 +74,7 @@ describe('two images', () => {
     ['a kernel', { kernel: 'kernEl' }, ['kernel: 6 / 6 bytes, different from byte 4']],
     ['a command line', { cmdline: 'b' }, ['command line: a / b']],
     ['metadata', { metadata: { ...METADATA, ImageName: 'm' } }, ['metadata']],
-  ])('with %s that differs say where', (_what, change, lines) => {
+  ])('with %s that differs report the place of the difference', (_what, change, lines) => {
     expect(compareEifs(image(), image(change))).toEqual(lines);
   });
 

@@ -8,7 +8,7 @@ const path = process.env['PATH'];
 let dir: string;
 let said: unknown[];
 
-/** Programs that record how they were called. docker has buildx or not. */
+/** Makes programs that record their calls. docker may have buildx. */
 function install(name: string, { fails = false, buildx = true } = {}): void {
   const source = `#!/bin/sh
 [ "$1 $2" = "buildx version" ] && ${buildx ? 'exit 0' : 'exit 1'}
@@ -21,7 +21,7 @@ ${fails ? 'exit 7' : 'exit 0'}
   chmodSync(join(dir, name), 0o755);
 }
 
-/** unshare, which runs the command after `--`, or its failure. */
+/** Makes unshare, which runs the command after `--`, or fails. */
 function installUnshare({ fails = false } = {}): void {
   const source = `#!/bin/sh
 echo "unshare $*" >> ${dir}/calls
@@ -37,7 +37,7 @@ exec "$@"`
   chmodSync(join(dir, 'unshare'), 0o755);
 }
 
-/** The programs that built or removed something. */
+/** Returns the programs that built or removed something. */
 const calls = () => allCalls().filter((call) => !call.startsWith('unshare'));
 const allCalls = () => readFileSync(join(dir, 'calls'), 'utf8').trim().split('\n');
 const build = (fresh = false) =>
@@ -73,7 +73,7 @@ describe('the container build', () => {
     ]);
   });
 
-  test('prints that podman was not tested for images that it keeps', () => {
+  test('prints that podman was never tested for images in its own storage', () => {
     install('podman');
     buildContainer({ file: 'Containerfile', context: 'ctx', args: {}, output: { image: 'x' } });
     expect(said).toEqual(['Building with podman, which was never tested for this.']);
@@ -125,7 +125,7 @@ describe('the container build', () => {
     expect(calls()).toEqual([expect.stringContaining(' --network=none ')]);
   });
 
-  test('refuses to build where the program would have a network', () => {
+  test('refuses to build if the program would have a network', () => {
     installUnshare({ fails: true });
     install('buildah');
     expect(build).toThrow(

@@ -43,7 +43,7 @@ const listModules = (packages: NpmLock['packages']) =>
   neededModules({ packages }, ['src/server'], TOOLS).modules;
 
 describe('the packages of an image', () => {
-  test("are the server's and what these need, and the bundler", () => {
+  test("are the packages of the server, their dependencies, and the bundler", () => {
     const packages = {
       ...server({ a: '1' }),
       ...BUILD,
@@ -79,7 +79,7 @@ describe('the packages of an image', () => {
     ]);
   });
 
-  test('include the workspaces that the server needs, what these need, and the peers of the server itself', () => {
+  test('include the workspaces that the server needs, their dependencies, and the peers of the server itself', () => {
     const packages = {
       'src/server': { dependencies: { service: '1' }, peerDependencies: { schema: '1' } },
       'node_modules/service': { link: true, resolved: 'src/service' },
@@ -127,7 +127,7 @@ describe('by the real lock file', () => {
   );
   const needed = neededByImage(ROOT, 'src/apps/weather', lock);
 
-  test('an image holds neither the compiler nor the tests, nor what only commands use', () => {
+  test('an image contains neither the compiler nor the tests, nor packages that only commands use', () => {
     expect(needed.modules).toContain('node_modules/express');
     expect(needed.modules).toContain('node_modules/valibot');
     expect(needed.modules).toContain('node_modules/@rolldown/binding-linux-x64-gnu');
@@ -153,22 +153,22 @@ describe('by the real lock file', () => {
     expect(imageSources(needed, 'src/apps/weather').sort()).toEqual(
       [...workspaces, ...build, 'enclave'].sort(),
     );
-    // Nor need it be a workspace to have packages of its own.
+    // A folder need not be a workspace to have packages of its own.
     const probe = neededByImage(ROOT, 'test/e2e/boot/probe', lock);
     expect(probe.workspaces).toEqual(expect.arrayContaining(['src/apps/weather', 'test/e2e/boot/probe']));
     expect(probe.links).toMatchObject({ 'node_modules/sui-enclave-weather': 'src/apps/weather' });
-    // An application of an author need not be a package.
+    // An author's application need not be a package.
     expect(imageSources(neededByImage(ROOT, 'src/apps/price', lock), 'src/apps/price')).toContain(
       'src/apps/price',
     );
   });
 
-  test('the commands that build it find there what they import', () => {
+  test('the commands that build an image find their imports there', () => {
     const sources = imageSources(needed, 'src/apps/weather');
     const has = (path: string) => sources.some((source) => path === source || path.startsWith(`${source}/`));
     const files = new Set(['bundle', 'ramdisks', 'eif'].map((name) => `src/toolchain/image/${name}.ts`));
     const packages = new Set<string>();
-    // Those that files import are looked at, too.
+    // The files that these files import are checked too.
     for (const file of files) {
       const text = readFileSync(join(ROOT, file), 'utf8');
       for (const [, name = ''] of text.matchAll(/^(?:import|export)\b(?! type)[^;]*? from '([^']+)';$/gm)) {
@@ -187,7 +187,7 @@ describe('by the real lock file', () => {
     expect([...packages].filter((name) => !name.startsWith('node:') && !isThere(name))).toEqual([]);
   });
 
-  test('a page, its framework and a tool for tests change none of its inputs', () => {
+  test('a page, its framework and a tool for tests change no input of an image', () => {
     const packages = {
       ...lock.packages,
       '': {
@@ -245,12 +245,12 @@ describe('an application in a repository of its own', () => {
     return new Map([...all].filter(([path]) => !framework.has(path)));
   }
 
-  test('has the packages of the framework, and of its own lock file only what it depends on besides', () => {
+  test('has the packages of the framework, and from its own lock file only its additional dependencies', () => {
     const appPackages = listPackages(
       { 'sui-enclave-server': '0.1.0', valibot: '1.5.0', moon: '1', express: '5' },
       {
         'node_modules/valibot': locked('valibot'),
-        // Another than the framework's: the server does not get it.
+        // This version is not the framework's, so the server does not get it.
         'node_modules/express': { ...otherVersion, dependencies: { vary: '1' } },
         'node_modules/vary': locked('vary'),
         'node_modules/moon': { ...otherVersion, dependencies: { sun: '1' } },
@@ -263,7 +263,7 @@ describe('an application in a repository of its own', () => {
     );
   });
 
-  test('that locks another copy of what it shares with the framework is not built', () => {
+  test('that locks another copy of a package that it shares with the framework is not built', () => {
     expect(() => listPackages({ valibot: '9' }, { 'node_modules/valibot': otherVersion })).toThrow(
       /has valibot 9\.9\.9, and the framework shares its 1\.\d+\.\d+ with the application: npm install/,
     );

@@ -5,7 +5,7 @@ import { dataArchive, readTarFile, tarEntries } from '../../../../src/toolchain/
 import { makeDeb, makeTar } from './packages.ts';
 
 const TAR = makeTar({ './': '', './usr/': '', './usr/bin/true': 'program' });
-/** Its program is not on every machine. */
+/** The program xz is not on every machine. */
 const xz = spawnSync('xz', ['-c'], { input: TAR });
 const HEAD = { 'debian-binary': Buffer.from('2.0\n'), 'control.tar.xz': Buffer.from('odd') };
 
@@ -22,7 +22,7 @@ describe('a package', () => {
     expect(dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': xz.stdout })).equals(TAR)).toBe(true);
   });
 
-  test('compressed by xz is refused where that is not installed', () => {
+  test('compressed by xz is refused if xz is not installed', () => {
     vi.stubEnv('PATH', '/nowhere');
     onTestFinished(() => void vi.unstubAllEnvs());
     expect(() => dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': Buffer.from('xz') }))).toThrow(
@@ -50,7 +50,7 @@ describe('a package', () => {
 });
 
 describe('a tar archive', () => {
-  test('gives the names of its entries, and where the content of each is', () => {
+  test('gives the names of its entries, and the place of the content of each', () => {
     const size = TAR.indexOf('\0', 1536) - 1536;
     expect(tarEntries(TAR)).toEqual([
       { path: './', start: 512, size: 0, end: 512 },
@@ -65,7 +65,7 @@ describe('a tar archive', () => {
     const name = `./usr/${'x'.repeat(120)}`;
     const long = makeTar({ './@LongLink': `${name}\0`, './usr/xxx': '' });
     long.write('L', 156);
-    // The sum of the first header, whose type has changed from 0 to L.
+    // This is the sum of the first header, whose type has changed from 0 to L.
     const sum = Number.parseInt(long.toString('latin1', 148, 154), 8) + 'L'.charCodeAt(0) - '0'.charCodeAt(0);
     long.write(sum.toString(8).padStart(6, '0'), 148);
     expect(tarEntries(long).map(({ path }) => path)).toEqual(['', name]);

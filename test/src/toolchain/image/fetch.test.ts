@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cache, { recursive: true }));
 
-/** An archive over HTTP; what it was asked for. */
+/** Serves an archive over HTTP. @returns also the paths of the requests */
 async function serve(
   files: Readonly<Record<string, string>>,
   headers: Readonly<Record<string, string>> = {},
@@ -59,7 +59,7 @@ describe('a locked package', () => {
     expect(requestedPaths).toEqual([`/debian/${FILE.path}`]);
   });
 
-  test('comes from where the mirror redirects to, which is not followed without end', async () => {
+  test('comes from the target of a redirect of the mirror, but redirects are not followed endlessly', async () => {
     const source = `/debian/${FILE.path}`;
     const otherMirror = await serve({ [source]: CONTENT });
     const first = await serve({ [source]: 'elsewhere' }, { location: `${otherMirror.address}${source}` });
@@ -108,7 +108,7 @@ describe('a locked package', () => {
     ],
     [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*npx --offline sui-enclave update_lock/],
   ])(
-    'that is gone everywhere stops the build and says what to do (snapshot known: %s)',
+    'that is gone everywhere stops the build with advice (snapshot known: %s)',
     async (isKnown, message) => {
       const { address } = await serve({});
       const mirrors = findMirrors(
@@ -140,14 +140,14 @@ describe('a locked package', () => {
     );
   });
 
-  test('is not waited for where nothing listens', async () => {
+  test('is not waited for if no server listens', async () => {
     const mirrors = findMirrors({ DEBIAN_MIRROR: 'http://127.0.0.1:1' }, noApt);
     await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({ code: 'INPUTS_GONE' });
   });
 });
 
 describe('the mirrors', () => {
-  test("are those of the machine's apt, without those of other projects", () => {
+  test("are those of the machine's apt, without mirrors of other projects", () => {
     const apt = `Debian http://mirror.example/debian/
 Debian http://mirror.example/debian/
 Debian http://mirror.example/debian-security/

@@ -21,7 +21,7 @@ const refusal = (message: RegExp) =>
   expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
 
 describe('the files of an application', () => {
-  test('are those of the folders that app.yaml names, and no others', () => {
+  test('are the files of the folders that app.yaml names, and no others', () => {
     write('app.yaml');
     write('public/index.html');
     write('public/a/b/c.txt');
@@ -39,7 +39,7 @@ describe('the files of an application', () => {
     expect(files.get('public/index.html')).toEqual(Buffer.from('public/index.html'));
   });
 
-  test('are none without a folder', () => {
+  test('are empty without a folder', () => {
     write('public/index.html');
     expect(readFiles(app, {})).toEqual(new Map());
   });
@@ -60,14 +60,14 @@ describe('the files of an application', () => {
     'server.js',
     'server.qs.js',
     'enclave.conf/x',
-  ])('are never in %s, which an image has not or has itself', (folder) => {
+  ])('are never in %s, which an image does not have, or has itself', (folder) => {
     write(`${folder}/x.txt`);
     expect(() => readFiles(app, { files: [folder] })).toThrow(
       refusal(/is a name that no folder of files can have/),
     );
   });
 
-  test('are not links, and not below a link', () => {
+  test('are neither links nor below a link', () => {
     write('real/x.txt');
     mkdirSync(join(app, 'public'));
     symlinkSync('/etc/hostname', join(app, 'public/hostname'));
@@ -82,7 +82,7 @@ describe('the files of an application', () => {
     expect(() => readFiles(app, { files: ['views'] })).toThrow(refusal(/"views" is not a folder/));
   });
 
-  test('are not a pipe, which nobody could read to its end', () => {
+  test('are not pipes, which nobody could read to the end', () => {
     write('public/x.txt');
     execFileSync('mkfifo', [join(app, 'public/pipe')]);
     expect(() => readFiles(app, { files: ['public'] })).toThrow(refusal(/"public\/pipe" is neither/));
@@ -94,7 +94,7 @@ describe('the files of an application', () => {
   });
 
   test.each(['a b.txt', 'é.txt', 'line\nbreak', 'esc\u001b[31m'])(
-    'have names that every ramdisk takes: %j',
+    'have names that every ramdisk accepts: %j',
     (name) => {
       write(`public/${name}`);
       expect(() => readFiles(app, { files: ['public'] })).toThrow(refusal(/^[ -~]* has a name with a space/));

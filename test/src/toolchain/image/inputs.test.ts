@@ -1,6 +1,6 @@
 /**
- * Tests of the record of an image's inputs: packages of npm by their digest, the archive of all packages, and
- * the SBOM.
+ * The record of an image's inputs: packages of npm by their digest, the archive of all packages, and the
+ * SBOM.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -39,7 +39,7 @@ beforeEach(() => {
 
 const sha512 = (bytes: Uint8Array | string) => createHash('sha512').update(bytes).digest('hex');
 
-/** A package as npm packs it. */
+/** Packs a package as npm does. */
 function packed(content: string): Buffer {
   mkdirSync(join(dir, 'package'), { recursive: true });
   writeFileSync(join(dir, 'package/index.js'), content);
@@ -48,7 +48,7 @@ function packed(content: string): Buffer {
   return readFileSync(file);
 }
 
-/** npm is a program that packs this, and notes how it was called. */
+/** Fakes npm by a program that packs these bytes, and notes its calls. */
 function npmPacks(bytes: Uint8Array): string {
   const bin = join(dir, 'bin');
   mkdirSync(bin);
@@ -82,7 +82,7 @@ describe('a package of npm', () => {
     expect(readdirSync(join(dir, 'laid'))).toEqual(['index.js']);
   });
 
-  test('that is unpacked beyond any size is refused', () => {
+  test('that unpacks to an excessive size is refused', () => {
     const header = makeTar({ 'package/zeros': '' }).subarray(0, 512);
     header.write('20000000000\0', 124, 'latin1');
     header.write('        ', 148, 'latin1');
@@ -102,7 +102,7 @@ describe('a package of npm', () => {
     );
   });
 
-  test('that the cache does not have is missing offline, and so is one that was changed there', async () => {
+  test('that the cache does not have is missing offline, and so is a package that was changed there', async () => {
     const calls = npmPacks(packed('moon'));
     const moonPackage = moon(packed('moon'));
     expect(await fetchPackages([moonPackage], cache, true)).toEqual([moonPackage]);
@@ -111,7 +111,7 @@ describe('a package of npm', () => {
     expect(() => readFileSync(calls)).toThrow(/ENOENT/);
   });
 
-  test('that npm does not give is missing', async () => {
+  test('that npm does not return is missing', async () => {
     const bin = join(dir, 'failing');
     mkdirSync(bin);
     writeFileSync(join(bin, 'npm'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
@@ -124,10 +124,10 @@ describe('a package of npm', () => {
 
 describe('the archive of inputs', () => {
   const sha256 = (bytes: string) => createHash('sha256').update(bytes).digest('hex');
-  /** By their digests, as Debian's packages and npm's are in the cache. */
+  /** Names of cached files: the digests of Debian's packages and of npm's. */
   const packages = { [sha256('deb')]: 'deb', [sha512('npm')]: 'npm' };
   const digests = Object.keys(packages);
-  /** The umask of the process that wrote the cache gives the modes. */
+  /** Fills a folder. The modes depend on the umask of the process that wrote the cache. */
   const fill = (folder: string, mode: number) => {
     for (const [digest, content] of Object.entries(packages)) {
       writeFileSync(join(folder, digest), content);
@@ -149,7 +149,7 @@ describe('the archive of inputs', () => {
     expect(readdirSync(fresh).sort()).toEqual([...digests].sort());
   });
 
-  test('has the package itself where the cache has a link to it', () => {
+  test('has the package itself if the cache has a link to it', () => {
     const [digest = ''] = digests;
     writeFileSync(join(dir, 'elsewhere'), packages[digest] ?? '');
     symlinkSync('../elsewhere', join(cache, digest));
@@ -159,7 +159,7 @@ describe('the archive of inputs', () => {
     expect(readFileSync(join(dir, 'fresh', digest), 'utf8')).toBe(packages[digest]);
   });
 
-  test('leaves out what is not a package, also links and paths that lead elsewhere', () => {
+  test('leaves out files that are not packages, also links and paths out of the cache', () => {
     const [digest = ''] = digests;
     const file = join(dir, 'odd.tar');
     const content = packages[digest] ?? '';
@@ -173,7 +173,7 @@ describe('the archive of inputs', () => {
     expect(readdirSync(dir)).not.toContain('escape');
   });
 
-  test.each(digests)('that is damaged in %s leaves the cache as it was', (digest) => {
+  test.each(digests)('that is damaged in %s does not change the cache', (digest) => {
     fill(cache, 0o644);
     const file = join(dir, 'inputs.tar');
     writeInputs(file, cache, digests);
@@ -189,7 +189,7 @@ describe('the archive of inputs', () => {
     for (const name of digests) expect(readFileSync(join(cache, name), 'utf8')).toBe(packages[name]);
   });
 
-  test('that ends too early leaves the cache as it was', () => {
+  test('that ends too early does not change the cache', () => {
     fill(cache, 0o644);
     const file = join(dir, 'inputs.tar');
     writeInputs(file, cache, digests);
@@ -250,7 +250,7 @@ describe('the SBOM', () => {
       ...more,
     });
 
-  test('says what is in the image, and what only built it', () => {
+  test('lists the contents of the image, and the tools that only built it', () => {
     const { components } = JSON.parse(sbom()) as {
       components: { name: string; scope: string; purl: string }[];
     };
@@ -264,7 +264,7 @@ describe('the SBOM', () => {
     expect(components.map(({ purl }) => purl)).toContain('pkg:deb/debian/g%2B%2B@1%2Bb1');
   });
 
-  test('says of the real lock what is compiled in', () => {
+  test('lists for the real lock the packages that are compiled in', () => {
     const { packages } = readLock('enclave/debian.lock.json');
     const { components } = JSON.parse(sbom({ debian: packages, deb: () => noFiles })) as {
       components: { 'bom-ref': string; scope: string }[];
@@ -323,7 +323,7 @@ describe('the SBOM', () => {
     ]);
   });
 
-  test('is CycloneDX without time stamp and serial number, so that it has the same bytes again', () => {
+  test('is CycloneDX without time stamp and serial number, so that it has the same bytes each time', () => {
     expect(JSON.parse(sbom())).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
     expect(sbom()).not.toMatch(/timestamp|serialNumber/);
     expect(sbom()).toBe(sbom());

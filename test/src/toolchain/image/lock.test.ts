@@ -21,7 +21,7 @@ const LOCK: Lock = {
 };
 
 describe('a lock file', () => {
-  test('is read as it is written', () => {
+  test('is read as it was written', () => {
     expect(parseLock(formatLock(LOCK), 'x')).toEqual(LOCK);
   });
 
@@ -47,7 +47,7 @@ describe('a lock file', () => {
     );
   });
 
-  test('shows what changed', () => {
+  test('shows the changes', () => {
     const newer = { ...FILE, version: '2.42-1', sha256: 'b'.repeat(64) };
     const otherFile = { ...FILE, name: 'zlib1g', version: '1.3' };
     expect(diffLocks(LOCK, LOCK)).toEqual([]);

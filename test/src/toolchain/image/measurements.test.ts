@@ -54,7 +54,7 @@ describe('the measurements', () => {
     name: 'weather',
   });
 
-  test('name what the image was made from, and what it measures', () => {
+  test('name the sources of the image, and its registers', () => {
     expect(makeMeasurements(inClone(), built())).toEqual({
       application: 'weather',
       folder: 'src/apps/weather',
@@ -78,7 +78,7 @@ describe('the measurements', () => {
     });
   });
 
-  test('say of a tree that its files are not those of the commit, if git ignores one of them', () => {
+  test('report that the files are not those of the commit, if git ignores one of them', () => {
     const app = join(root, 'src/apps/weather');
     mkdirSync(join(app, 'public'));
     writeFileSync(join(app, 'app.yaml'), 'endpoints: []\nsecrets: []\nfiles: [public]\n');
@@ -139,7 +139,7 @@ describe('the channel', () => {
     );
   });
 
-  test('stable is for a repository of an author too, whatever git ignores beside the application', () => {
+  test('stable is for a repository of an author too, even if git ignores files beside the application', () => {
     const source = { framework: '/nowhere', app: root, appDir: 'src/apps/x', isApart: true };
     const needed = { modules: [], workspaces: ['src/server'], links: {} };
     const sources = sourcesInRepository(source, { needed, packages: new Map() });

@@ -1,4 +1,4 @@
-/** A build without the trial start runs nothing of the application. */
+/** A build without the trial start does not run the application. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const PROGRAM = '/bin/true';
 const isLinux = existsSync('/lib64/ld-linux-x86-64.so.2') && spawnSync('readelf', ['-v']).status === 0;
 
-test('is asked for from the recipe down to the ramdisks, and only then', () => {
+test('is passed on from the recipe down to the ramdisks, and is not the default', () => {
   const source = { framework: ROOT, appDir: 'src/apps/weather' };
   expect(createRecipe(source, true).args).toEqual({ APP_DIR: 'src/apps/weather', TRIAL: '--no-trial' });
   expect(createRecipe(source, false).args).toEqual({ APP_DIR: 'src/apps/weather' });
@@ -31,7 +31,7 @@ test.runIf(isLinux)(
   () => {
     const stage = mkdtempSync(join(tmpdir(), 'no-trial-'));
     onTestFinished(() => rmSync(stage, { recursive: true }));
-    // With the trial, this would be started, and would not answer.
+    // With the trial, this program would be started, and would not answer.
     for (const name of ['init', 'node', 'nsm.node']) copyFileSync(PROGRAM, join(stage, name));
     const marker = join(stage, 'ran');
     writeFileSync(

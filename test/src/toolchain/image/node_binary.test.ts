@@ -1,4 +1,4 @@
-/** Another Node for an image than the pinned one. */
+/** A Node for an image, other than the pinned one. */
 import {
   copyFileSync,
   existsSync,
@@ -36,7 +36,7 @@ const put = (name: string, content: string | Uint8Array) => {
 const refused = (message: RegExp) =>
   expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
 
-/** The beginning of an ELF file. */
+/** Returns the beginning of an ELF file. */
 function elf(machine: number, bits = 2, order = 1): Buffer {
   const header = Buffer.alloc(64);
   header.write('\x7fELF', 'latin1');
@@ -47,7 +47,7 @@ function elf(machine: number, bits = 2, order = 1): Buffer {
 }
 
 describe('a binary of Node', () => {
-  test.runIf(isHere)('is known by what it says of itself', () => {
+  test.runIf(isHere)('is identified by its own output', () => {
     const { version, sha256, bytes } = readNodeBinary(PINNED, ROOT);
     expect(version).toBe(pinnedNodeVersion());
     expect(readFileSync(join(ROOT, 'enclave/README.md'), 'utf8')).toContain(sha256);
@@ -104,13 +104,13 @@ describe('sui-enclave build', () => {
   test.each([
     ['by the option', ['--node', '/nowhere/node'], {}],
     ['by NODE_BINARY', [], { NODE_BINARY: '/nowhere/node' }],
-  ])('refuses %s what is not there, before anything is built', async (_how, argv, env) => {
+  ])('refuses a missing file, given %s, before anything is built', async (_how, argv, env) => {
     const { status, stderr } = await call(main, argv, { env });
     expect(status).not.toBe(0);
     expect(stderr).toContain("CONFIG: NODE_BINARY: /nowhere/node can't be read: ENOENT");
   });
 
-  test.runIf(isHere)('refuses it in the channel stable', async () => {
+  test.runIf(isHere)('refuses a Node of the command line in the channel stable', async () => {
     const { status, stderr } = await call(main, ['--node', PINNED, '--channel', 'stable']);
     expect(status).not.toBe(0);
     expect(stderr).toContain('CHANNEL=stable needs the pinned Node');

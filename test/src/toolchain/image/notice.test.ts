@@ -17,6 +17,6 @@ test("NOTICE is what 'notice' writes, and names the licence of everything in the
   ]) {
     expect(notice).toMatch(line);
   }
-  // Of this repository's tools: an image has neither.
+  // These packages belong to this repository's tools. No image contains them.
   expect(notice).not.toMatch(/^- (has-flag|supports-color) /m);
 });

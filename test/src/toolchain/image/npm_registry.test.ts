@@ -1,6 +1,6 @@
 /**
- * Packages of an author's lock file: fetched by name, version and SHA-512 from the auditor's registry, into
- * an empty cache.
+ * Packages of an author's lock file, fetched by name, version and SHA-512 from the auditor's registry into an
+ * empty cache.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -29,7 +29,7 @@ beforeEach(() => {
   cache = join(dir, 'cache');
 });
 
-/** A package whose scripts leave a file. */
+/** Makes a package whose scripts leave a file. */
 function packed(name: string, content = name): Registered {
   const script = `touch ${join(dir, 'ran')}`;
   const scripts = Object.fromEntries(['prepare', 'prepack', 'install'].map((stage) => [stage, script]));
@@ -45,7 +45,7 @@ function locked({ name, version, tarball }: Registered): NpmPackage {
   return { name, version, sha512: createHash('sha512').update(tarball).digest('hex') };
 }
 
-/** As an audit on a machine whose npm has this registry, with a token for it. */
+/** Fetches packages like an audit on a machine whose npm has this registry, with a token for it. */
 function fetchFrom(url: string, packages: readonly NpmPackage[]) {
   writeFileSync(join(dir, '.npmrc'), `registry=${url}\n${url.slice('http:'.length)}:_authToken=word\n`);
   const work = mkdtempSync(join(dir, 'work-'));
@@ -76,7 +76,7 @@ describe('a package of a lock file', () => {
     const [moon, forged] = [packed('moon'), packed('moon', 'forged')];
     for (const answer of [
       forged,
-      // It says what the lock file says, and gives other bytes.
+      // This registry repeats the digest of the lock file, but serves other bytes.
       { ...forged, integrity: computeIntegrity(moon.tarball) },
     ]) {
       const { url } = await startRegistry([answer]);

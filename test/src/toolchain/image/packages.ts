@@ -1,4 +1,4 @@
-/** Debian packages, made by hand. */
+/** Makes Debian packages. */
 
 export function makeTar(files: Readonly<Record<string, string>>): Buffer {
   const blocks: Buffer[] = [];

@@ -4,12 +4,12 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A version that the registry has. */
+/** A version of a package in the registry. */
 export interface Registered {
   readonly name: string;
   readonly version: string;
   readonly tarball: Uint8Array;
-  /** Integrity of the tarball, as the registry gives it. Default: its SHA-512. */
+  /** Integrity of the tarball that the registry reports. Default: its SHA-512. */
   readonly integrity?: string;
   /** Further fields of its manifest. */
   readonly manifest?: object;
@@ -26,7 +26,7 @@ export interface Registry {
 export const computeIntegrity = (bytes: Uint8Array | string) =>
   `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
 
-/** Ends with the test. */
+/** Starts a registry, which ends with the test. */
 export async function startRegistry(packages: readonly Registered[]): Promise<Registry> {
   const requests: string[] = [];
   const headers: IncomingHttpHeaders[] = [];

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** Tries a server with the given source. */
+/** Tries to start a server with this source. */
 function start(source: string, environment: readonly string[] = []): Promise<void> {
   const files = new Map([
     ['app/server.js', { data: Buffer.from(source) }],
@@ -55,7 +55,7 @@ describe('the server of an image', () => {
     [`${REPORTS}'{"event":"failed","code":"CONFIG"}\\n'); setInterval(() => {}, 1000);`, /no answer/],
     ['process.exit(0)', /no answer/],
     ['const = 1', /SyntaxError/],
-  ])('which fails stops the build: %s', async (source, message) => {
+  ])('that fails stops the build: %s', async (source, message) => {
     await expect(start(source)).rejects.toThrow(message);
     await expect(start(source)).rejects.toMatchObject({ code: 'COMMAND_FAILED' });
     expect(existsSync(join(root, 'app'))).toBe(false);

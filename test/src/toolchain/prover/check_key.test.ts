@@ -19,7 +19,7 @@ function check(content: string, ...args: string[]) {
   return call(main, [NAME, file, ...args]);
 }
 
-// The published keys have 616 MB each, and are not here: their digests are.
+// The published keys have 616 MB each. Only their digests are here.
 test.each(KNOWN_KEYS)(
   'names the network of $network, and the setting',
   ({ name, network, bytes, blake2b }) => {
@@ -31,7 +31,7 @@ test.each(KNOWN_KEYS)(
   },
 );
 
-test('a key of the right size with another content is not one', () => {
+test('a key of the right size with other content is not a published key', () => {
   const [{ bytes }] = KNOWN_KEYS as [(typeof KNOWN_KEYS)[0]];
   expect(judgeKey('a.zkey', { bytes, blake2b: '0'.repeat(128) })).toMatchObject({
     exit: 1,
@@ -40,7 +40,7 @@ test('a key of the right size with another content is not one', () => {
   });
 });
 
-test.each(['publ', ''])('%j is not one, and may be the beginning of one', async (content) => {
+test.each(['publ', ''])('%j is not a published key, but may be the beginning of one', async (content) => {
   const { status, stdout } = await check(content);
   expect(status).toBe(1);
   expect(stdout).toContain('continue it with curl -C -');
@@ -53,7 +53,7 @@ test.each(['publ', ''])('%j is not one, and may be the beginning of one', async 
   });
 });
 
-test('a file that is not there is not tried', async () => {
+test('a missing file is reported at once', async () => {
   expect(await call(main, [NAME, join(folder, 'none')])).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(/^UNREADABLE_FILE: .*ENOENT/),

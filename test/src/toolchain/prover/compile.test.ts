@@ -28,7 +28,7 @@ test('a folder is built once, and as a whole', () => {
 test('of two builds at once, the folder of the first stays, and the second succeeds', () => {
   const folder = join(cache, 'a');
   buildWhole(folder, (partial) => {
-    // As another process does.
+    // Another process makes the folder.
     mkdirSync(folder);
     writeFileSync(join(folder, 'file'), 'first');
     writeFileSync(join(partial, 'other'), 'second');
@@ -47,7 +47,7 @@ test('a build that fails leaves nothing', () => {
   expect(readdirSync(cache)).toEqual([]);
 });
 
-test('two states of a folder are kept: this one, and the newest other one', () => {
+test('two states of a folder are kept: the present one, and the newest other one', () => {
   const state = (name: string, hoursAgo: number) => {
     const folder = join(cache, name);
     mkdirSync(folder);

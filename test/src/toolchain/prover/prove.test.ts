@@ -1,4 +1,4 @@
-/** `sui-enclave prove` as far as it goes without a circuit: `--input-only`, and what it refuses. */
+/** `sui-enclave prove` without a circuit: `--input-only`, and refused requests. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -28,7 +28,10 @@ async function smoke(url: string, ...args: string[]) {
 
 const failedIn = ({ checks }: Checks) => checks.filter(({ ok }) => !ok).map(({ name }) => name);
 
-/** A service with a real login: the request, the issuer's keys, and the key that proofs verify under. */
+/**
+ * Starts a service with a real login. @returns also the request, the issuer's keys, and the key under which
+ * proofs verify
+ */
 async function start(backend?: FakeBackend) {
   const frontend = await startTestFrontend(backend && { backend });
   const request = JSON.stringify(requestFor(await frontend.token()));
@@ -37,7 +40,7 @@ async function start(backend?: FakeBackend) {
   return { ...frontend, request, args: ['--request', fileWith(request), '--jwks', jwks, '--key', key] };
 }
 
-/** A server of another kind. */
+/** Starts a server that is not a proving service. */
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -76,7 +79,7 @@ describe('a fault is found:', () => {
     ['another header', { headerBase64: 'e30' }, 'another header or issuer'],
   ])('%s', async (_, changed, expectedDetail) => {
     const { args, url: honest, request } = await start();
-    // Front ends notice another key too, so this is a service without that check.
+    // Front ends notice another key too, so this service lacks that check.
     const answer = await (
       await fetch(`${honest}/v1`, { method: 'POST', body: request, headers: JSON_TYPE })
     ).json();
@@ -93,7 +96,7 @@ describe('a fault is found:', () => {
     expect(judged.checks.at(-1)).toMatchObject({ ok: false, found: expect.stringContaining(expectedDetail) });
   });
 
-  test('a backend that is away', async () => {
+  test('a backend that does not answer', async () => {
     const backend = await FakeBackend.start();
     const { url, args } = await start(backend);
     backend.stop();
@@ -102,14 +105,14 @@ describe('a fault is found:', () => {
     expect(judged.checks.at(-1)?.found).toContain('PROVER_BACKEND_UNREACHABLE');
   });
 
-  test('a web server that knows nothing of it', async () => {
+  test('a web server that is not a proving service', async () => {
     const url = await serve((_request, response) => response.end('<html>pong</html>'));
     const judged = await smoke(url);
     expect(judged).toMatchObject({ status: 1, verdict: 'failed' });
     expect(failedIn(judged)).toHaveLength(judged.checks.length);
   });
 
-  test('a server that puts the request into its codes, of which nothing is printed', async () => {
+  test('a server that puts the request into its codes, which are not printed', async () => {
     const { args } = await start();
     const url = await serve(async (request, response) => {
       const [, jwt = 'NONE'] = /"jwt":"(.{40})/.exec(await text(request)) ?? [];
@@ -120,7 +123,7 @@ describe('a fault is found:', () => {
     expect(checks.at(-2)?.found).toBe('status 400, code unknown');
   });
 
-  test('nothing that listens, and an endless answer', async () => {
+  test('no server at all, and an endless answer', async () => {
     expect(failedIn(await smoke('http://127.0.0.1:1'))).toContain('GET /ping');
     const url = await serve((_request, response) => response.end('x'.repeat(100_000)));
     expect((await smoke(url)).checks[0]?.found).toBe('the answer is too large');

@@ -1,4 +1,4 @@
-/** Writes tar archives and OCI archives, honest and hostile ones. */
+/** Writes tar archives and OCI archives, both honest and hostile ones. */
 import { createHash } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { Header } from 'tar';

@@ -1,4 +1,4 @@
-/** No rule of valibot is lost: JSON Schema has it, or the description has its name and message. */
+/** No rule of valibot is lost: either JSON Schema has it, or the description has its name and message. */
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { WeatherRequest } from '../../../../src/apps/weather/types.ts';
@@ -26,7 +26,7 @@ test('rules that JSON Schema has', () => {
   });
 });
 
-test('the rules of weather stand in the description, those after its transformation too', () => {
+test('the description has the rules of weather, also those after its transformation', () => {
   const { properties } = inputSchema(WeatherRequest);
   expect(properties?.['location']).toEqual({
     type: 'string',
@@ -171,12 +171,12 @@ test('a type that contains itself ends', () => {
   expect(json.match(/"description":"trim"/g)).toHaveLength(2);
 });
 
-test('what has no effect on the input is not a rule', () => {
+test('an action without effect on the input is not a rule', () => {
   const schema = v.pipe(string, v.brand('Pair'), v.readonly(), v.maxLength(5));
   expect(inputSchema(schema)).toEqual({ type: 'string', maxLength: 5 });
 });
 
-test('the schema itself stays as it was', () => {
+test('the schema itself is not changed', () => {
   const schema = v.pipe(
     string,
     v.trim(),

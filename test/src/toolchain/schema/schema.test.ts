@@ -1,4 +1,7 @@
-/** The schemas of the applications here are up to date, and what an application has is in its schema. */
+/**
+ * The schemas of this repository's applications are up to date, and a schema has everything that its
+ * application has.
+ */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +15,7 @@ import { call } from '../../cli/run.ts';
 const APPS = fileURLToPath(new URL('../../../../src/apps', import.meta.url));
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/apps', import.meta.url));
 
-/** A copy of an application where its imports are found. */
+/** Copies an application to a place where its imports are found. */
 function copyFolder(folder: string): string {
   mkdirSync(join(APPS, '../../build'), { recursive: true });
   const copies = mkdtempSync(join(APPS, '../../build/schema-'));
@@ -23,14 +26,14 @@ function copyFolder(folder: string): string {
 }
 
 describe('sui-enclave schema', () => {
-  test('--check: every schema.json is what it would write (else: npx --offline sui-enclave schema)', async () => {
+  test('--check: every schema.json is up to date (else: npx --offline sui-enclave schema)', async () => {
     const { status, stdout, stderr } = await call(main, ['--check']);
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout).toContain(join(APPS, 'weather/schema.json'));
     expect(stdout).toContain(join(APPS, 'salt/schema.json'));
   });
 
-  test('--check fails for one that is missing or was edited; without it, the command writes it', async () => {
+  test('--check fails for a missing or edited schema; without --check, the command writes it', async () => {
     const folder = copyFolder(join(FIXTURES, 'dice'));
     const file = join(folder, 'schema.json');
     const outdated = { code: 'SCHEMA_OUTDATED', message: expect.stringContaining(file) };
@@ -45,7 +48,7 @@ describe('sui-enclave schema', () => {
     expect(readFileSync(file, 'utf8')).toBe(written);
   });
 
-  test("in an author's own repository writes that of its application, without a name", async () => {
+  test("in an author's own repository writes the schema of its application, without a name", async () => {
     const folder = copyFolder(join(FIXTURES, 'dice'));
     writeFileSync(join(folder, 'app.yaml'), 'name: tally\nendpoints: []\nsecrets: []\n');
     const project = repositoryAt(folder);
@@ -55,7 +58,7 @@ describe('sui-enclave schema', () => {
     expect(() => listApplications(project, 'weather')).toThrow(/the applications are: tally$/);
   });
 
-  test('names the applications if there is none of that name', async () => {
+  test('lists the applications if there is none of that name', async () => {
     const { status, stderr } = await call(main, ['wether', '--check']);
     expect([status, stderr]).toEqual([
       1,
@@ -89,14 +92,14 @@ describe('the schema of an application', () => {
     });
   });
 
-  test('is always the same', async () => {
+  test('is the same each time', async () => {
     const folder = join(FIXTURES, 'dice');
     expect(await createSchemaFile({ name: 'dice', folder })).toBe(
       await createSchemaFile({ name: 'dice', folder }),
     );
   });
 
-  test('is not written if it nests too deep to be read', async () => {
+  test('is not written if it is nested too deeply to be read', async () => {
     const folder = copyFolder(join(FIXTURES, 'dice'));
     const app = join(folder, 'app.ts');
     const deep = readFileSync(app, 'utf8').replace(

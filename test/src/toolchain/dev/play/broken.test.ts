@@ -1,4 +1,4 @@
-/** Tests of the hosts that lie: each lie is one that only a signature or a clock can tell. */
+/** Hosts that lie. Only a signature or a clock can reveal each lie. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { createChangingProxy, createReplayingProxy } from '../../../../../src/toolchain/dev/play/broken.ts';
@@ -42,7 +42,7 @@ test.each([
   '',
   '{"signature":"aa"}',
   '{"signature":"aa","response":{"data":null}}',
-])('the changing host forwards %j as it is, with status, method, path and body', async (content) => {
+])('the changing host forwards %j unchanged, with status, method, path and body', async (content) => {
   const requests: string[] = [];
   const url = await enclave(async (request, response) => {
     let body = '';
@@ -55,7 +55,7 @@ test.each([
   expect([answer.status, await answer.text(), requests]).toEqual([422, content, ['POST /a?b=c d']]);
 });
 
-test('the replaying host repeats the first signed answer of an endpoint, and forwards what is not signed', async () => {
+test('the replaying host repeats the first signed answer of an endpoint, and forwards unsigned ones', async () => {
   let count = 0;
   const url = await enclave((request, response) => {
     count++;

@@ -36,7 +36,7 @@ beforeEach(async () => {
   });
 });
 
-/** Sends a path as it is, which fetch would normalise. */
+/** Requests a path unchanged, which fetch would normalise. */
 async function ask(path: string, method = 'GET'): Promise<{ status: number | undefined; body: string }> {
   return await new Promise((resolve, reject) => {
     request({ host: '127.0.0.1', port, path, method }, async (response) => {
@@ -50,7 +50,7 @@ async function ask(path: string, method = 'GET'): Promise<{ status: number | und
 }
 
 test.each(['/', '/broken/changed/', '/broken/replayed/'])(
-  'adds the row to the page at %s, and nowhere else',
+  'adds the script for the row of links to the page at %s, and nowhere else',
   async (path) => {
     expect((await ask(path)).body).toBe(
       PAGE.replace('<head>', '<head>\n<script type="module" src="/play.js"></script>'),

@@ -38,7 +38,7 @@ test('reads single keys in either case, several at once, and ignores others', ()
   expect([areRead, terminal.modes, run.mock.calls.length]).toEqual([true, [true], 2]);
 });
 
-test('hands on what a key throws, at once or later, and reads on', async () => {
+test('passes on an error of a key, at once or later, and continues to read', async () => {
   const run = vi
     .fn<() => Promise<void>>()
     .mockImplementationOnce(() => {
@@ -51,7 +51,7 @@ test('hands on what a key throws, at once or later, and reads on', async () => {
   expect(run).toHaveBeenCalledTimes(3);
 });
 
-test.each(['\u0003', '\u0004'])('ends the process by %j as a terminal in lines does', (character) => {
+test.each(['\u0003', '\u0004'])('ends the process by %j as a terminal in line mode does', (character) => {
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
   onTestFinished(() => kill.mockRestore());
   listen().terminal.press(character);

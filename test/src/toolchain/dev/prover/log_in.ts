@@ -1,7 +1,7 @@
-/** A login at the local oidc-provider without a browser: follows its redirects, and submits its two forms. */
+/** Logs in at the local oidc-provider without a browser: follows its redirects, and submits its two forms. */
 
 /**
- * @param url of the authorization endpoint, with its query
+ * @param url the authorization endpoint, with its query
  *
  * @returns the token in the redirect back to the wallet
  */

@@ -1,4 +1,6 @@
-/** `make prover` as its user runs it: curl, a token of a local oidc-provider, snarkjs, @mysten/sui. */
+/**
+ * Runs `make prover` as its user does, with curl, a token of a local oidc-provider, snarkjs and @mysten/sui.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,7 +45,7 @@ async function start(env: Record<string, string> = {}): Promise<Prover> {
   return { child, url, output: () => output };
 }
 
-/** The processes that a process has started, and theirs. */
+/** Returns all descendants of a process. */
 function descendants(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
     .split(' ')
@@ -53,8 +55,8 @@ function descendants(pid: number): number[] {
 }
 
 /**
- * By the real curl, with the body on its standard input. Not execFileSync: the provider answers in this
- * process.
+ * Sends a request by the real curl, with the body on its standard input. This can't be execFileSync, since
+ * the provider answers in this process.
  */
 async function curl(url: string, body: object) {
   const child = spawn('curl', ['-sS', url, '-H', 'Content-Type: application/json', '-d', '@-']);
@@ -129,7 +131,7 @@ test('proves a token of a local oidc-provider: snarkjs verifies the proof, @myst
   }
 });
 
-test('the line that it prints makes a proof; for a token that is too long, the error names the size that accepts it', async () => {
+test('the printed line makes a proof; for a token that is too long, the error names the size that accepts it', async () => {
   const { url, output, child } = await start();
   const [, line = ''] = /^ {2}(curl .*)$/m.exec(output()) ?? [];
   const answer = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' }));
@@ -149,7 +151,7 @@ test('the line that it prints makes a proof; for a token that is too long, the e
   for (const pid of pids) expect(existsSync(`/proc/${pid}/exe`)).toBe(false);
 });
 
-test('a backend that dies is named; and nothing outlives a front end that is killed', async () => {
+test('a backend that dies is reported, and nothing outlives a front end that is killed', async () => {
   const first = await start();
   const [backend = 0] = descendants(first.child.pid as number);
   process.kill(backend, 'SIGKILL');

@@ -1,7 +1,4 @@
-/**
- * The service of `make dev-sui`: its account, faucet and ports, and what it answers to calls that it does not
- * know.
- */
+/** The service of `make dev-sui`: its account, faucet and ports, and its answers to unknown calls. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -48,7 +45,7 @@ describe('the account', () => {
     expect(await readBalance(address)).toBe('1000000000000');
   });
 
-  test('stays from start to start, on another chain', async () => {
+  test('stays the same from start to start, on another chain', async () => {
     const next = await start();
     await next.close();
     expect(next.account).toEqual(service.account);
@@ -56,7 +53,7 @@ describe('the account', () => {
     expect([next, service].every(({ node }) => isModelChain(node.chainId))).toBe(true);
   });
 
-  test('is that of SUI_PRIVATE_KEY, where it is set', async () => {
+  test('is the one of SUI_PRIVATE_KEY, if that is set', async () => {
     const key = new Ed25519Keypair();
     const next = await start({}, { SUI_PRIVATE_KEY: key.getSecretKey() });
     await next.close();
@@ -65,7 +62,7 @@ describe('the account', () => {
     await expect(start({}, { SUI_PRIVATE_KEY: 'foo' })).rejects.toMatchObject({ code: 'SIGNER' });
   });
 
-  test('is refused where others can read its key, or the file holds none, without a word of it', async () => {
+  test('is refused if others can read its key, or the file has no key, without repeating the file', async () => {
     const { keyFile = '' } = service.account;
     const kept = readFileSync(keyFile, 'utf8');
     chmodSync(keyFile, 0o644);
@@ -79,7 +76,7 @@ describe('the account', () => {
   });
 });
 
-test('it makes the root that make dev ATTEST=emulated signs with, and pins it', () => {
+test('the service makes the root that make dev ATTEST=emulated signs with, and pins it', () => {
   expect(service.note).toMatch(/a new root, out\/dev-root\.pem/);
   const [root] = certificatesFromPem(readFileSync(file('dev-root.pem'), 'utf8'));
   expect(Buffer.from(service.node.executor.root)).toEqual(Buffer.from(root ?? []));
@@ -100,7 +97,7 @@ describe('the faucet', () => {
     ['{}', 400],
     ['null', 400],
     ['not json', 400],
-  ])('refuses %.50s, and says what it wants', async (body, status) => {
+  ])('refuses %.50s, and says what it expects', async (body, status) => {
     const answer = await fetch(`${service.faucetUrl}/v2/gas`, { method: 'POST', body });
     expect(answer.status).toBe(status);
     expect(JSON.stringify(await answer.json())).toMatch(/FixedAmountRequest/);
@@ -112,7 +109,7 @@ describe('the faucet', () => {
   });
 });
 
-describe('a call that it does not know is UNIMPLEMENTED by name', () => {
+describe('an unknown call is UNIMPLEMENTED by name', () => {
   test('of gRPC', async () => {
     await expect(client.stateService.getCoinInfo({ coinType: '0x2::sui::SUI' })).rejects.toMatchObject({
       code: 'UNIMPLEMENTED',
@@ -120,7 +117,7 @@ describe('a call that it does not know is UNIMPLEMENTED by name', () => {
     });
   });
 
-  test('of JSON-RPC, and what a browser shows', async () => {
+  test('of JSON-RPC, and of a browser', async () => {
     for (const request of [
       {},
       { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } },
@@ -131,7 +128,7 @@ describe('a call that it does not know is UNIMPLEMENTED by name', () => {
   });
 });
 
-test("another's object is refused at the execution too, where no simulation came before", async () => {
+test("another's object is refused at the execution too, if no simulation came before", async () => {
   const thief = new Ed25519Keypair();
   const { node, account } = service;
   node.ledger.give(thief.toSuiAddress(), 1_000_000_000n);

@@ -1,6 +1,6 @@
 import { type Ports, portsFrom, requireFree } from '../../../../../src/toolchain/dev/wallet/ports.ts';
 
-/** Five ports in a row that are free, below those that the system chooses from. */
+/** Finds five consecutive free ports, below those from which the system chooses. */
 export async function freePorts(): Promise<Ports> {
   for (;;) {
     const ports = portsFrom(20_000 + Math.floor(Math.random() * 2000) * 5);

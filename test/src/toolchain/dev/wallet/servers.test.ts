@@ -1,4 +1,6 @@
-/** The provider of make dev-wallet: whom it sends back where, and which pages may exchange a code. */
+/**
+ * The provider of make dev-wallet: the redirect URIs that it accepts, and the pages that may exchange a code.
+ */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   CLIENTS,
@@ -26,7 +28,7 @@ async function statusFor(redirectUri: string): Promise<number> {
 
 describe('a redirect URI', () => {
   test.each(['http://127.0.0.1:5173/', 'http://localhost:3000/any/path?and=query', 'http://localhost/back'])(
-    '%s is one of this machine',
+    '%s is on this machine',
     async (uri) => {
       expect(await statusFor(uri)).toBe(303);
     },

@@ -15,7 +15,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** Names of files are those in the folder of the test. */
+/** Runs the command. Names of files are relative to the folder of the test. */
 const eif = (...args: string[]) =>
   call(
     main,
@@ -48,7 +48,7 @@ test('builds, describes and measures', async () => {
   });
 });
 
-test('builds the same bytes again', async () => {
+test('builds the same bytes each time', async () => {
   await eif(...BUILD);
   const first = readFileSync(join(dir, 'x.eif'));
   await eif(...BUILD);

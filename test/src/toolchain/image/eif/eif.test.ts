@@ -1,5 +1,5 @@
 /**
- * The format is written here as literals again, from its description, so that reader and writer can't share a
+ * The format is repeated here as literals, from its description, so that reader and writer can't share a
  * mistake.
  */
 import { createHash } from 'node:crypto';
@@ -29,7 +29,7 @@ const PARTS = {
   ramdisks: [Buffer.from('boot'), Buffer.from('app')],
 };
 
-/** The image with a change, and its CRC made right again: what is refused is the change. */
+/** Changes the image and corrects its CRC, so that a refusal is caused by the change. */
 function changed(change: (eif: Buffer) => Buffer | undefined): Buffer {
   const eif = writeEif(PARTS, METADATA);
   const result = change(eif) ?? eif;
@@ -63,7 +63,7 @@ describe('an image', () => {
     expect(eif.readUInt32BE(544)).toBe(crc32(Buffer.concat([eif.subarray(0, 544), eif.subarray(548)])));
   });
 
-  test('is read as it was written, and written the same again', () => {
+  test('is read as it was written, and written in the same way again', () => {
     const eif = writeEif(PARTS, METADATA);
     const read = readEif(eif);
     expect(read).toMatchObject({
@@ -125,7 +125,7 @@ describe('an image', () => {
     [{ ...PARTS, ramdisks: [Buffer.from('boot')] }, /two ramdisks/],
     [{ ...PARTS, ramdisks: [Buffer.from('boot'), Buffer.alloc(0)] }, /ramdisk is empty/],
     [{ ...PARTS, ramdisks: Array.from({ length: 30 }, () => Buffer.from('x')) }, /too many/],
-  ])('is not made of bad parts (%#)', (parts, message) => {
+  ])('is not made from invalid parts (%#)', (parts, message) => {
     expect(() => writeEif(parts, METADATA)).toThrow(message);
   });
 
@@ -156,7 +156,7 @@ describe('the metadata', () => {
     ['what nitro-cli says of a Docker image', { DockerInfo: DOCKER }],
     ["a file of nitro-cli's user", { DockerInfo: DOCKER, CustomMetadata: [{ team: 'a' }, 1, 'b', false] }],
     ['32 levels', { DockerInfo: JSON.parse(`${'[{"a":'.repeat(16)}0${'}]'.repeat(16)}`) }],
-  ])('may hold %s', (_what, metadata) => {
+  ])('may contain %s', (_what, metadata) => {
     expect(readBack(metadata)).toEqual({ ...METADATA, ...metadata });
   });
 
@@ -165,14 +165,14 @@ describe('the metadata', () => {
     ['a mebibyte', { CustomMetadata: 'x'.repeat(1024 ** 2) }, /more than 1048576 bytes/],
     ['no word on Docker', { DockerInfo: undefined }, /metadata's DockerInfo/],
     ['a number for a name', { ImageName: 1 }, /metadata's ImageName/],
-  ])('may not hold %s', (_what, metadata, message) => {
+  ])('may not contain %s', (_what, metadata, message) => {
     expect(() => readBack(metadata)).toThrow(message);
   });
 
-  test('may not have levels without end, which no reader could print', () => {
+  test('may not have endless levels, which no reader could print', () => {
     const levels = 20_000;
     const text = JSON.stringify(METADATA).replace('null', '['.repeat(levels) + ']'.repeat(levels));
-    // The writer can't print them either.
+    // The writer can't print these levels either.
     vi.spyOn(JSON, 'stringify').mockReturnValueOnce(text);
     expect(() => readEif(writeEif(PARTS, METADATA))).toThrow(/metadata's DockerInfo/);
   });
@@ -191,12 +191,12 @@ describe('the registers', () => {
     });
   });
 
-  test('PCR2 is that of all ramdisks after the first', () => {
+  test('PCR2 covers all ramdisks after the first', () => {
     const ramdisks = ['boot', 'app', 'more'].map((name) => Buffer.from(name));
     expect(measureImage({ ...PARTS, ramdisks }).pcr2).toBe(extend('appmore'));
   });
 
-  test('are printed a line each', () => {
+  test('are printed in a line each', () => {
     expect(formatPcrs({ pcr0: 'aa', pcr1: 'bb', pcr2: 'cc' })).toBe('aa PCR0\nbb PCR1\ncc PCR2\n');
   });
 });
