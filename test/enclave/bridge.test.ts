@@ -5,10 +5,12 @@ import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { canRun, dial, freePort, type Role, readAll, serve, startRole } from './init.ts';
 
-/** Limits for tests: connections, and milliseconds for which a half-closed connection may be idle. */
+/**
+ * Limits for tests: number of connections, and milliseconds for which a half-closed connection may be idle.
+ */
 type Limits = readonly [connections: number, endedIdleMs: number];
 
-/** A bridge with TCP at both ends; the boot test uses vsock. */
+/** Starts a bridge with TCP at both ends. The boot test uses vsock. */
 function playBridge(target: number, port: number, limits?: Limits): Role {
   return startRole([
     'bridge',
@@ -24,14 +26,14 @@ async function startBridge(handle: (socket: Socket) => void, limits?: Limits): P
   return port;
 }
 
-/** Open descriptors of a bridge: two for each connection, and fewer than ten others. */
+/** Counts the open descriptors of a bridge: two for each connection, and fewer than ten others. */
 function descriptors({ child }: Role): number {
   return readdirSync(`/proc/${child.pid}/fd`).length;
 }
 
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
-/** Waits for the end of a connection. @returns everything that was received, or the code of the error */
+/** Waits for the end of a connection. @returns all received bytes, or the code of the error */
 function outcome(socket: Socket): Promise<string> {
   socket.removeAllListeners('error');
   return Promise.race([
@@ -92,7 +94,7 @@ describe.runIf(canRun)('a bridge', () => {
       most = Math.max(most, open);
       if (open === 200) all.resolve();
       const text = await readAll(socket);
-      // None is answered before all are there.
+      // No connection is answered before all of them are there.
       await all.promise;
       socket.end(text.toUpperCase());
       open -= 1;
@@ -177,7 +179,7 @@ describe.runIf(canRun)('a bridge', () => {
   });
 
   test('lets the server close connections: silent peers do not block others', async () => {
-    // As the server does it: the oldest connection ends when there are too many.
+    // This server behaves like the enclave's: the oldest connection ends when there are too many.
     const open: Socket[] = [];
     const port = await startBridge(
       (socket) => {
@@ -198,7 +200,8 @@ describe.runIf(canRun)('a bridge', () => {
   });
 
   test('replaces connections that do not read an answer that the server has finished', async () => {
-    // More than the connection can buffer: the end is queued behind bytes that nobody reads.
+    // The answer is larger than the connection's buffers, so its end is queued behind bytes that nobody
+    // reads.
     const answer = Buffer.alloc(10 * 1024 * 1024, 'x');
     const port = await startBridge((socket) => void socket.end(answer), [10, 10_000]);
     const stubborn = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
@@ -221,7 +224,7 @@ describe.runIf(canRun)('a bridge', () => {
     const since = performance.now();
     expect(await outcome(await dial(port))).toBe('ECONNRESET');
     expect(performance.now() - since).toBeLessThan(8000);
-    // Once it has waited in vain, it waits no more.
+    // The bridge waited in vain once, and does not wait again.
     expect(await outcome(await dial(port))).toBe('ECONNRESET');
     for (const [at, socket] of held.entries()) {
       socket.write(`still ${at}`);
@@ -248,7 +251,7 @@ describe.runIf(canRun)('a bridge', () => {
   });
 
   test('is not filled by an upstream that hangs', async () => {
-    // The server's side is the peer here: it gives up each request at its deadline.
+    // The server's side is the peer here, which gives up each request at its deadline.
     const port = await startBridge(
       (socket) => void socket.on('data', (bytes) => bytes.includes('honest') && socket.end('served')),
       [40, 10_000],
@@ -265,7 +268,7 @@ describe.runIf(canRun)('a bridge', () => {
   });
 
   test.each([
-    // Not an orderly end: a truncated answer must not pass for a complete one.
+    // This is not an orderly end: a truncated answer must not pass for a complete one.
     ['peer', 'ECONNRESET'],
     ['target', 'hello'],
   ])('closes an idle connection after its %s has closed', async (ended, seen) => {

@@ -32,7 +32,7 @@ function answerWith(document: Uint8Array): Uint8Array {
   return encode({ Attestation: { document } });
 }
 
-/** The answer around a document with these fields. */
+/** Makes the answer around a document with these fields. */
 function createAnswer(fields: Fields | object): Uint8Array {
   return answerAround(encode(fields));
 }
@@ -60,24 +60,24 @@ describe.runIf(canRun)("the enclave's clock", () => {
     ['ptp0', '-499999999', 'slew'],
     ['ptp0', '500000000', 'step'],
     ['ptp0', '-86400000000000', 'step'],
-    // Documents may give the time in whole seconds.
+    // Documents may have the time in whole seconds.
     ['nsm', '0', 'none'],
     ['nsm', '999999999', 'none'],
     ['nsm', '-999999999', 'none'],
     ['nsm', '1000000000', 'step'],
     ['nsm', '-86400000000000', 'step'],
-  ])('by %s, and %s ns off, is corrected by: %s', (reference, difference, correction) => {
+  ])('that differs from %s by %s ns is corrected by: %s', (reference, difference, correction) => {
     expect(init('correction', reference, difference).stdout).toBe(`${correction}\n`);
   });
 
-  test.runIf(process.getuid?.() === 0)('is set by a process that may do nothing else', () => {
+  test.runIf(process.getuid?.() === 0)('is set by a process that has no other right', () => {
     const { status, stdout, stderr } = init('timekeeper', '1004');
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     const field = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(stdout)?.[1];
     expect(field('Uid')?.split('\t')).toEqual(['1004', '1004', '1004', '1004']);
     expect(field('Gid')?.split('\t')).toEqual(['1004', '1004', '1004', '1004']);
     expect(field('Groups')).toBe('');
-    // CAP_SYS_TIME, 25 of linux/capability.h.
+    // The mask is that of CAP_SYS_TIME, 25 in linux/capability.h.
     for (const set of ['CapPrm', 'CapEff']) expect(field(set)).toBe('0000000002000000');
     for (const set of ['CapInh', 'CapBnd', 'CapAmb']) expect(field(set)).toBe('0000000000000000');
     expect(field('NoNewPrivs')).toBe('1');
@@ -94,7 +94,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
   test.each([
     ['qemu-unsigned', '1795154233000'],
     ['evervault-debug', '1695049410860'],
-  ])('is that of %s, with the nonce that it was made for', (name, ms) => {
+  ])('is the time of %s, for the nonce in the document', (name, ms) => {
     const nonce = decodeFields(vector(name)).get('nonce') as Uint8Array;
     expect(times(nonce, [answerWith(vector(name))])).toEqual([ms]);
     expect(times(NONCE, [answerWith(vector(name))])).toEqual(['none']);
@@ -103,12 +103,12 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
   test.each([
     ['nautilus-weather', '1744683923696'],
     ['nautilus-twitter', '1744731537935'],
-  ])('is that of %s, once its document has a nonce', (name, ms) => {
+  ])('is the time of %s, if its document has a nonce', (name, ms) => {
     expect(times(NONCE, [answerWith(vector(name))])).toEqual(['none']);
     expect(times(NONCE, [createAnswer(decodeFields(vector(name)).set('nonce', NONCE))])).toEqual([ms]);
   });
 
-  test('may be of 2020 to 2099, in milliseconds', () => {
+  test('may be from 2020 to 2099, in milliseconds', () => {
     const first = Date.UTC(2020, 0);
     const end = Date.UTC(2100, 0);
     const stamps = [0, 0xffff_ffff, Math.trunc(AT / 1000), first - 1, first, end - 1, end, AT * 1000];
@@ -117,7 +117,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     expect(times(NONCE, answers)).toEqual(['none', 'none', 'none', 'none', ...good, 'none', 'none']);
   });
 
-  test('is at its place, once, in a document for this nonce', () => {
+  test('must be at its place, once, in a document for this nonce', () => {
     const ours = { timestamp: AT, nonce: NONCE };
     const twice = (key: string, value: unknown) => {
       const entries = [...Object.entries(ours), [key, value] as const];
@@ -135,7 +135,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
       createAnswer({ timestamp: -AT, nonce: NONCE }),
       createAnswer({ timestamp: AT + 0.5, nonce: NONCE }),
       createAnswer({ timestamp: [AT], nonce: NONCE }),
-      // What looks like the time is part of another field.
+      // The bytes that look like the time are part of another field.
       createAnswer({ user_data: forged, nonce: NONCE }),
       createAnswer({ pcrs: { timestamp: AT }, nonce: NONCE }),
       twice('timestamp', AT),
@@ -151,7 +151,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     expect(times(NONCE, [createAnswer(ours), ...refused])).toEqual([`${AT}`, ...refused.map(() => 'none')]);
   });
 
-  test('is read past whatever the other fields hold', () => {
+  test('is read with any content of the other fields', () => {
     const before = {
       text: 'nonce',
       bytes: randomBytes(70_000).subarray(0, 5000),
@@ -185,7 +185,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
       return bytes;
     });
     const read = times(nonce, wrong);
-    // Where the time itself was changed, another is read.
+    // Where the time itself was changed, another time is read.
     const earlierOrLater = read.filter((_, at) => at < time || at > time + 8);
     expect(earlierOrLater.filter((value) => value !== 'none' && value !== '1795154233000')).toEqual([]);
     const garbage = Array.from({ length: 500 }, (_, at) =>
@@ -194,14 +194,15 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     expect(new Set(times(nonce, garbage))).toEqual(new Set(['none']));
   });
 
-  test('is not read from lengths beyond the end, and nesting without end costs nothing', () => {
+  test('is not read from lengths beyond the end, and endless nesting has no cost', () => {
     const heads = [0x5b, 0x7b, 0x9b, 0xbb, 0xdb].map((head) =>
       Buffer.from([head, ...new Array(8).fill(0xff)]),
     );
     const payloads = [
       ...heads.map((head) => Buffer.concat([Buffer.of(0xa2), encode('x'), head])),
       ...heads,
-      // Indefinite lengths without an end, or with one after a key; what RFC 8949 reserves.
+      // These are indefinite lengths without an end, or with an end after a key, and values that RFC 8949
+      // reserves.
       Buffer.of(0xbf),
       Buffer.of(0xbf, 0xff),
       Buffer.of(0xbf, 0x61, 0x78, 0xff),

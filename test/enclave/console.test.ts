@@ -10,7 +10,7 @@ function fifo(name: string): string {
   return path;
 }
 
-/** The role that copies the log from one pipe to the console, here another pipe. */
+/** Starts the role that copies the log from one pipe to the console, for which another pipe stands in. */
 function start() {
   const [log, console] = [fifo('log'), fifo('console')];
   const reader = openSync(console, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -33,7 +33,7 @@ describe.runIf(canRun)('the console', () => {
 
   test('does not block writers of the log when nobody reads it', async () => {
     const { role, writer } = start();
-    // More than all pipes on the way hold.
+    // The text is larger than all pipes on the way.
     writer.stdin.end(Buffer.alloc(4 * 1024 * 1024, 'x'));
     expect(await role.ended).toBe(0);
   });

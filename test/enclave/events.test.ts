@@ -1,4 +1,4 @@
-/** The stream of events: it never waits for its receiver, and loses nothing without saying so. */
+/** The stream of events never waits for its receiver, and reports every loss. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
@@ -13,7 +13,7 @@ const formatLine = (number: number, length = 40) => {
   return `${start}${'x'.repeat(Math.max(0, length - start.length - 3))}"}\n`;
 };
 
-/** The role, with the writing end of its pipe. */
+/** Starts the role, with the writing end of its pipe. */
 function start(port: number): { role: Role; write(text: string): void; end(): void } {
   const path = join(temporaryFolder(), 'pipe');
   execFileSync('mkfifo', [path]);
@@ -22,7 +22,7 @@ function start(port: number): { role: Role; write(text: string): void; end(): vo
   return { role, write: (text) => writeSync(fd, text), end: () => closeSync(fd) };
 }
 
-/** A receiver, and what it received on each connection. */
+/** Starts a receiver. @returns also the lines that it received on each connection */
 async function receiver(atPort?: number) {
   const got: string[] = [];
   const sockets: Socket[] = [];
@@ -43,7 +43,7 @@ async function receiver(atPort?: number) {
   return { port, got, sockets, text: () => got.join('') };
 }
 
-/** A receiver that reads nothing until it is told to. */
+/** Starts a receiver that reads nothing until it is told to. */
 async function slowReceiver(): Promise<{ port: number; server: Server; read(): Promise<string> }> {
   const server = createServer({ pauseOnConnect: true });
   const first = once(server, 'connection');
@@ -66,7 +66,7 @@ async function slowReceiver(): Promise<{ port: number; server: Server; read(): P
   return { port, server, read };
 }
 
-/** Counts the lines that arrived, and those that are reported as lost. */
+/** Counts the lines that arrived, and the lines that are reported as lost. */
 function accounted(text: string): { arrived: number; lost: number } {
   const lines = text.split('\n').slice(0, -1);
   const losses = lines.flatMap((line) => /^\{"event":"lost","events":(\d+)\}$/.exec(line)?.[1] ?? []);
@@ -98,7 +98,7 @@ describe.runIf(canRun)('the events', () => {
     await expect.poll(() => got).toEqual([formatLine(1)]);
   });
 
-  test('go on over another connection when the first one broke, with whole lines', async () => {
+  test('continue over another connection when the first one breaks, with whole lines', async () => {
     const { port, got, sockets } = await receiver();
     const { write } = start(port);
     write(formatLine(1));
@@ -109,16 +109,16 @@ describe.runIf(canRun)('the events', () => {
     await expect.poll(() => got).toEqual([formatLine(1), formatLine(2)]);
   });
 
-  test('never block their writer, whose receiver reads nothing: what is dropped is counted', async () => {
+  test('never block their writer when the receiver reads nothing: dropped events are counted', async () => {
     const { port, read } = await slowReceiver();
     const { role, write, end } = start(port);
-    // 20 MB: more than any buffer on the way. A writer that had to wait would never come to its end.
+    // The events are 20 MB, more than all buffers on the way. A writer that had to wait would never finish.
     const count = 20_000;
     for (let at = 0; at < count; at += 50) {
       write(Array.from({ length: 50 }, (_, more) => formatLine(at + more, 1000)).join(''));
     }
     const reading = read();
-    // Read on, and the loss is told without another event.
+    // When the receiver reads on, the loss is reported without another event.
     end();
     const text = await reading;
     expect(await role.ended).toBe(0);
@@ -128,7 +128,7 @@ describe.runIf(canRun)('the events', () => {
   });
 
   test('are dropped and counted without a receiver, in bounded memory', async () => {
-    // Otherwise the sanitizer keeps what is freed.
+    // The sanitizer would otherwise keep freed memory.
     vi.stubEnv('ASAN_OPTIONS', 'quarantine_size_mb=0');
     onTestFinished(() => {
       vi.unstubAllEnvs();
@@ -148,7 +148,7 @@ describe.runIf(canRun)('the events', () => {
     expect(accounted(text()).arrived).toBeLessThan(100);
   });
 
-  test('that are too long, or contain other bytes than printable ASCII, are dropped and counted', async () => {
+  test('that are too long, or contain bytes other than printable ASCII, are dropped and counted', async () => {
     const { port, text } = await receiver();
     const { write } = start(port);
     write(`${'x'.repeat(1025)}\n`);
@@ -162,7 +162,7 @@ describe.runIf(canRun)('the events', () => {
       );
   });
 
-  test('ignore what the receiver says', async () => {
+  test('ignore bytes from the receiver', async () => {
     const { port, text, sockets } = await receiver();
     const { write } = start(port);
     write(formatLine(1));
@@ -172,7 +172,7 @@ describe.runIf(canRun)('the events', () => {
     await expect.poll(text).toBe(formatLine(1) + formatLine(2));
   });
 
-  test('end although nobody receives them', async () => {
+  test('end even if nobody receives them', async () => {
     const { role, write, end } = start(await freePort());
     write(formatLine(1));
     end();

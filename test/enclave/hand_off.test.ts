@@ -13,12 +13,12 @@ function fifo(): string {
   return path;
 }
 
-/** The hand-off with a reader of its pipe; `lines` are those received. */
+/** Starts the hand-off with a reader of its pipe. `lines` are the received ones. */
 async function start() {
   const path = fifo();
   const port = await freePort();
   const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
-  // As the server reads it: a stream of files would keep the pipe open until its next byte.
+  // The server reads in this way too: a stream of files would keep the pipe open until its next byte.
   const reader = new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) });
   reader.setEncoding('utf8');
   let text = '';
@@ -87,7 +87,7 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await next).toBe('accepted');
   });
 
-  test('brings the secrets to the real server, which accepts exactly the declared names, once', async () => {
+  test('passes the secrets to the real server, which accepts exactly the declared names, once', async () => {
     const path = fifo();
     const port = await freePort();
     const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
@@ -119,7 +119,7 @@ describe.runIf(canRun)('the hand-off', () => {
       missing: ['API_KEY'],
       refused: expect.stringMatching(/^secrets must be one JSON object with exactly these properties/),
     });
-    // A line break inside a string is invalid JSON, and must not become some other character of a secret.
+    // A line break inside a string is invalid JSON. It must not become another character of a secret.
     for (const lineEnd of ['\n', '\r', '\r\n']) {
       expect(await send(`{"API_KEY":"hunter${lineEnd}2"}`)).toBe('refused');
     }

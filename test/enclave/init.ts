@@ -1,5 +1,6 @@
 /**
- * Runs one part of the enclave's init alone: a role of `roles.cc`, compiled for this machine with sanitizers.
+ * Runs one part of the enclave's init alone: a role of `roles.cc`, which is compiled for this machine with
+ * sanitizers.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,10 +10,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
-/** Made before the tests (`test/natives.ts`), with shorter waits than the enclave's. */
+/**
+ * Path of the program, which `test/natives.ts` makes before the tests, with shorter waits than the enclave's.
+ */
 export const INIT = fileURLToPath(new URL('../../build/test/init', import.meta.url));
 
-/** Init is a Linux program. */
+/** Whether the roles can run: init is a Linux program. */
 export const canRun = process.platform === 'linux';
 
 export interface Role {
@@ -25,7 +28,7 @@ export interface Role {
 /**
  * Runs a role until the test ends.
  *
- * @param redirect what a shell does about its descriptors, such as `3>fifo`
+ * @param redirect redirections of its descriptors in the shell, such as `3>fifo`
  */
 export function startRole(args: readonly string[], redirect = ''): Role {
   const child = spawn('sh', ['-c', `exec "$0" "$@" ${redirect}`, INIT, ...args], {
@@ -63,7 +66,7 @@ export function serve(handle: (socket: Socket) => void): Promise<number> {
   });
 }
 
-/** A port on which nothing listens. */
+/** A port on which no program listens. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -72,7 +75,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Connects as soon as somebody listens. */
+/** Connects as soon as a program listens. */
 export async function dial(port: number): Promise<Socket> {
   for (let tries = 0; ; tries += 1) {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });

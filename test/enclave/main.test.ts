@@ -1,4 +1,4 @@
-/** The image's own init, as opposed to the program that runs its parts for tests. */
+/** The image's own init, in contrast to the program that runs its parts for tests. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { canRun, INIT, temporaryFolder } from './init.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The sources that the image's build compiles to its init. */
+/** Sources that the image's build compiles to its init. */
 function imageSources(): string[] {
   const build = readFileSync(join(ROOT, 'src/toolchain/image/programs.sh'), 'utf8');
   const [, patterns = ''] = /^g\+\+ .*\$linking (.+) -o \/programs\/init$/m.exec(build) ?? [];
@@ -20,11 +20,11 @@ function imageSources(): string[] {
 
 interface Compiled {
   readonly program: string;
-  /** The functions that nothing can reach from main, as the linker finds. */
+  /** Functions that nothing can reach from main, according to the linker. */
   readonly unreachable: readonly string[];
 }
 
-/** Compiles them, and keeps the result in build/ for as long as no source of the enclave changes. */
+/** Compiles the sources, and keeps the result in build/ until a source of the enclave changes. */
 function compile(): Compiled {
   const text = imageSources()
     .map((source) => `#include "${source}"\n`)
@@ -47,7 +47,7 @@ function compile(): Compiled {
 
 const FLAGS = ['-std=c++20', '-O0', '-ffunction-sections', '-Wl,--gc-sections,--print-gc-sections'];
 
-/** @returns what the linker says */
+/** Links the program. @returns the output of the linker */
 function runCompiler(text: string, program: string): string {
   const { status, stderr } = spawnSync('g++', [...FLAGS, '-I', ROOT, '-x', 'c++', '-', '-o', program], {
     input: text,
@@ -87,7 +87,7 @@ describe.runIf(canRun)("the image's init", () => {
       expect(run(INIT, args)).toMatchObject({ status: 0, stderr: '' });
       expect(run(init, args)).toMatchObject(refusal);
     }
-    // Also those that wait for something: a call without their arguments is enough to tell.
+    // This includes roles that wait for something: a call without their arguments is enough to find out.
     const usage = run(INIT, []).stderr.replace(/^usage: init /, '');
     const roles = usage.split(' | ').map((role) => role.replace(/ .*\n?/, ''));
     expect(roles).toContain('supervise');

@@ -13,7 +13,7 @@ const BLUE = 16;
 const GREEN = 17;
 const STRANGER = 99;
 
-/** A server that answers each connection with its name and what it got. */
+/** Starts a server that answers each connection with its name and the received bytes. */
 const echo = (name: string) => async (socket: Socket) => {
   const text = await outcome(socket);
   socket.end(`${name} ${text}`);
@@ -30,7 +30,7 @@ const refusal = (port: number, address = '127.0.0.1') =>
     (error: NodeJS.ErrnoException) => error.code,
   );
 
-/** A host with two enclaves, which listen on 3000, and the ports that lead to them. */
+/** Starts a host with two enclaves, which listen on 3000, and with ports that forward to them. */
 async function blueAndGreen(...args: string[]) {
   const host = new Host();
   const [bluePort, greenPort] = [await freePort(), await freePort()];
@@ -76,7 +76,7 @@ describe.runIf(canRun)('reports', () => {
     expect(readdirSync(join(host.dir, 'blue'))).toEqual([]);
   });
 
-  test('whose line is not an object of printable ASCII are dropped, and not sent again', async () => {
+  test('whose line is not a JSON object in printable ASCII are dropped, and not sent again', async () => {
     const { host } = await blueAndGreen();
     const dropped = {
       'is not an object': 'boot\n',
@@ -99,7 +99,7 @@ describe.runIf(canRun)('reports', () => {
     expect(await host.report(BLUE, longest)).toBe('taken');
     await host.report(BLUE, longest.replace('x', 'xx'));
     await host.report(BLUE, 'x'.repeat(100_000));
-    // Without its end, a line may be half of one.
+    // A line without its end may be half of one.
     await host.report(BLUE, LINE);
     await host.report(BLUE, `${LINE}\n{"more":1}\n`);
     expect(host.reports('blue')).toBe(`${longest}${LINE}\n`);
@@ -135,7 +135,7 @@ describe.runIf(canRun)('reports', () => {
     expect(readdirSync(join(host.dir, 'blue')).sort()).toEqual(['reports.jsonl', 'reports.jsonl.old']);
   });
 
-  test('are refused while they can not be kept', async () => {
+  test('are refused while they can not be written', async () => {
     const { host } = await blueAndGreen();
     host.conf('green', `cid ${GREEN}`);
     const secondHost = new Host();
@@ -151,7 +151,7 @@ describe.runIf(canRun)('reports', () => {
     const half = await Promise.all(Array.from({ length: 200 }, () => host.dial(BLUE, REPORTS)));
     for (const socket of half) socket.write('{"half');
     expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
-    // Those that send nothing more make room.
+    // Connections that send nothing more make room.
     await expect.poll(() => host.report(BLUE, `${LINE}\n`), { timeout: 15_000 }).toBe('taken');
   });
 });
@@ -188,7 +188,7 @@ describe.runIf(canRun)('events', () => {
 });
 
 describe.runIf(canRun)('connections of enclaves', () => {
-  test('lead to the hosts of their own image, by the same port', async () => {
+  test('reach the hosts of their own image, at the same port', async () => {
     const host = new Host();
     const [a, b] = [await listenOn('127.0.0.1', 0, echo('a')), await listenOn('127.0.0.1', 0, echo('b'))];
     host.hosts(`a.example.com 127.0.0.1 ${a.port}`, `b.example.com 127.0.0.1 ${b.port}`);
@@ -225,7 +225,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     expect(await ask(await host.dial(BLUE, 8102))).toBe('ECONNRESET');
   });
 
-  test('do not wait for the lookup of another host, which is asked for once', async () => {
+  test('do not wait for the lookup of another host, which happens once', async () => {
     const host = new Host();
     const { port } = await listenOn('127.0.0.1', 0, echo('fast'));
     host.hosts(
@@ -247,7 +247,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     expect(new Set(await slow)).toEqual(new Set(['fast x']));
   });
 
-  test('carry 8 MB in both directions at once, unchanged, and stop for a slow reader', async () => {
+  test('forward 8 MB in both directions at once, unchanged, and stop for a slow reader', async () => {
     const host = new Host();
     const block = randomBytes(8 * 1024 * 1024);
     const digest = createHash('sha256').update(block).digest('hex');
@@ -260,7 +260,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     const there = Promise.withResolvers<string>();
     const { port } = await listenOn('127.0.0.1', 0, async (socket) => {
       socket.end(block);
-      // Nothing moves until it reads.
+      // Nothing moves until the reader reads.
       await new Promise((done) => setTimeout(done, 500));
       receive(socket).then(there.resolve);
     });
@@ -306,13 +306,13 @@ describe.runIf(canRun)('connections of enclaves', () => {
 });
 
 describe.runIf(canRun)('callers', () => {
-  test('reach the enclave of their port, and each end of a connection is passed on', async () => {
+  test('reach the enclave of their port, and each end of a connection is forwarded', async () => {
     const { bluePort, greenPort } = await blueAndGreen();
     expect(await ask(await dialFrom('127.0.0.1', bluePort), 'hello')).toBe('blue hello');
     expect(await ask(await dialFrom('127.0.0.1', greenPort), 'hello')).toBe('green hello');
   });
 
-  test('are refused at once while the enclave is down, and only by its own port', async () => {
+  test('are refused at once while the enclave is down, but only at its own port', async () => {
     const { host, blue, bluePort, greenPort } = await blueAndGreen();
     const held = await dialFrom('127.0.0.1', bluePort);
     const ended = outcome(held);
@@ -325,7 +325,7 @@ describe.runIf(canRun)('callers', () => {
     expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue again x');
   });
 
-  test('see a reset where the enclave resets: a broken answer is not complete', async () => {
+  test('see a reset if the enclave resets, so that a broken answer does not look complete', async () => {
     const host = new Host();
     const port = await freePort();
     await host.listen(BLUE, 3000, (socket) => {
@@ -342,7 +342,7 @@ describe.runIf(canRun)('callers', () => {
     expect(await outcome(socket)).toBe('ECONNRESET');
   });
 
-  test('are bounded: 3,000 that stay silent do not keep out those of another enclave', async () => {
+  test('are bounded: 3,000 silent ones do not keep out callers of another enclave', async () => {
     const host = new Host();
     const [bluePort, greenPort] = [await freePort(), await freePort()];
     const open: Socket[] = [];
@@ -363,7 +363,7 @@ describe.runIf(canRun)('callers', () => {
       );
       expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
     }
-    // The others were rejected, after they have waited for room.
+    // The other connections were rejected after they had waited for room.
     await expect.poll(() => open.length - probes, { timeout: 20_000 }).toBeGreaterThan(2500);
     expect(open.length - probes).toBeLessThanOrEqual(2560);
     const rejected = await Promise.race([
@@ -375,7 +375,7 @@ describe.runIf(canRun)('callers', () => {
 });
 
 describe.runIf(canRun)('the folder', () => {
-  test('is read again on SIGHUP, and the connections of others are not touched', async () => {
+  test('is read again on SIGHUP, without touching the connections of other enclaves', async () => {
     const { host, bluePort, greenPort } = await blueAndGreen();
     const [blue, green] = [await dialFrom('127.0.0.1', bluePort), await dialFrom('127.0.0.1', greenPort)];
     const ended = outcome(blue);
@@ -388,7 +388,7 @@ describe.runIf(canRun)('the folder', () => {
     expect(await ask(green)).toBe('green x');
   });
 
-  test('may give the port of one enclave to another, beside which it was started, and breaks no connection', async () => {
+  test('may give the port of one enclave to another one beside it, which breaks no connection', async () => {
     const { host, bluePort, greenPort } = await blueAndGreen();
     const [held, old] = [await dialFrom('127.0.0.1', greenPort), await dialFrom('127.0.0.1', bluePort)];
     await new Promise((done) => setTimeout(done, 200));
@@ -425,7 +425,7 @@ describe.runIf(canRun)('the folder', () => {
     expect(await host.report(BLUE + 29, `${LINE}\n`)).toBe('taken');
   });
 
-  test('may have a file with a mistake, which is reported: what it said before stays', async () => {
+  test('may have a file with a mistake, which is reported, while its earlier content stays in effect', async () => {
     const mistakes: Record<string, string> = {
       'an unknown line': 'cid 16\nmore\n',
       'no CID': 'upstream 8101 a.example.com\n',
@@ -455,11 +455,11 @@ describe.runIf(canRun)('the folder', () => {
     expect(await ask(held)).toBe('blue x');
   });
 
-  test('may be one that the relay can only read: it says elsewhere what is in effect', async () => {
+  test('may be read-only for the relay, which writes elsewhere what is in effect', async () => {
     const host = new Host();
     host.conf('blue', `cid ${BLUE}`);
     const written = join(host.dir, 'blue/in_effect');
-    // What another relay has left is neither followed nor waited for.
+    // Files that another relay has left are neither followed nor waited for.
     expect(spawnSync('mkfifo', [`${written}.new`]).status).toBe(0);
     await host.start('--in-effect', written);
     expect(readdirSync(join(host.dir, 'relay'))).toEqual(['blue.conf']);
@@ -467,7 +467,7 @@ describe.runIf(canRun)('the folder', () => {
     expect(host.stderr).not.toMatch(/in_effect/);
   });
 
-  test('may name an address that another program has, and gets it when that ends', async () => {
+  test('may name an address that another program uses, and the relay gets it when that program ends', async () => {
     const host = new Host();
     const otherListener = await listenOn('127.0.0.1', 0, () => {});
     await host.listen(BLUE, 3000, echo('blue'));
@@ -485,7 +485,7 @@ describe.runIf(canRun)('the folder', () => {
 });
 
 describe.runIf(canRun)('the relay', () => {
-  test('ends on SIGTERM, and resets what is open', async () => {
+  test('ends on SIGTERM, and resets the open connections', async () => {
     const { host, bluePort } = await blueAndGreen();
     const held = await dialFrom('127.0.0.1', bluePort);
     held.write('x');
@@ -497,7 +497,7 @@ describe.runIf(canRun)('the relay', () => {
     expect(host.stderr).not.toMatch(/Sanitizer|runtime error/);
   });
 
-  test('is the only one of its host', async () => {
+  test('is the only relay of its host', async () => {
     const { host } = await blueAndGreen();
     const { status, stderr } = spawnSync(RELAY, ['serve', join(host.dir, 'relay'), host.dir], {
       env: host.env,
@@ -540,19 +540,19 @@ describe.runIf(canRun)('the relay', () => {
     expect(status).toBe(2);
   });
 
-  test('shows its figures at once beside idle connections, of which the oldest make room', async () => {
+  test('shows its figures at once beside idle connections, the oldest of which make room', async () => {
     const metrics = await freePort();
     await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const idle: Promise<string>[] = [];
     for (let count = 0; count < 50; count += 1) idle.push(outcome(await dialFrom('127.0.0.1', metrics)));
-    // Each ends after 5 s by itself: that must not be what lets this one in.
+    // Each idle connection ends by itself after 5 s, which must not be the reason why this one gets in.
     const start = performance.now();
     expect((await figures(metrics)).get('relay_enclaves')).toBe(2);
     expect(performance.now() - start).toBeLessThan(4000);
     expect(await Promise.all(idle.slice(0, 30))).toEqual(Array(30).fill('ECONNRESET'));
   });
 
-  test('passes standard input to an enclave, and its answer to standard output', async () => {
+  test('passes its standard input to an enclave, and the answer to its standard output', async () => {
     const host = new Host();
     await host.listen(BLUE, 7777, echo('accepted'));
     const pass = async (cid: number, port: number, input: string) => {

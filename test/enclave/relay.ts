@@ -1,6 +1,6 @@
 /**
- * Runs the host's relay, compiled for this machine with sanitizers. In place of vsock it has TCP on loopback,
- * where the last byte of an address is the CID; the host is 3.
+ * Runs the host's relay, which is compiled for this machine with sanitizers. In place of vsock it has TCP on
+ * loopback, where the last byte of an address is the CID. The host's CID is 3.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 
-/** Made before the tests (`test/natives.ts`). */
+/** Path of the relay, which `test/natives.ts` makes before the tests. */
 export const RELAY = fileURLToPath(new URL('../../build/test/relay', import.meta.url));
 
 export const REPORTS = 7778;
@@ -20,7 +20,7 @@ export const EVENTS = 7779;
 /** A host with a relay, which ends with the test. */
 export class Host {
   readonly dir = mkdtempSync(join(tmpdir(), 'relay-'));
-  /** The first three bytes of its addresses. */
+  /** First three bytes of its addresses. */
   readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
   child: ChildProcess | undefined;
   stdout = '';
@@ -39,12 +39,12 @@ export class Host {
     return {
       VSOCK_NET: this.network,
       HOSTS: join(this.dir, 'hosts'),
-      // What is in memory when it is killed is not a leak.
+      // Memory in use when the relay is killed is not a leak.
       ASAN_OPTIONS: 'detect_leaks=1',
     };
   }
 
-  /** Names, each with addresses and ports, that the relay finds. */
+  /** Sets the names that the relay finds, each with addresses and ports. */
   hosts(...lines: string[]): void {
     writeFileSync(join(this.dir, 'hosts'), lines.map((line) => `${line}\n`).join(''));
   }
@@ -59,7 +59,7 @@ export class Host {
     rmSync(join(this.dir, 'relay', `${name}.conf`));
   }
 
-  /** Starts the relay, until it serves what is in its folder. */
+  /** Starts the relay, and waits until it serves the content of its folder. */
   async start(...args: string[]): Promise<void> {
     const child = spawn(RELAY, ['serve', join(this.dir, 'relay'), this.dir, ...args], {
       env: this.env,
@@ -76,24 +76,24 @@ export class Host {
     await expect.poll(() => this.stderr + (child.exitCode ?? ''), { timeout: 10_000 }).toMatch(/serves|\d$/);
   }
 
-  /** Reads the folder again. */
+  /** Makes the relay read its folder again. */
   async reload(): Promise<void> {
     const before = this.stderr.length;
     this.child?.kill('SIGHUP');
     await expect.poll(() => this.stderr.slice(before), { timeout: 10_000 }).toMatch(/serves/);
   }
 
-  /** A connection of an enclave to a vsock port of the host. */
+  /** Connects to a vsock port of the host, as an enclave does. */
   dial(cid: number, port: number): Promise<Socket> {
     return dialFrom(`${this.network}.3`, port, `${this.network}.${cid}`);
   }
 
-  /** An enclave listens on a vsock port. */
+  /** Listens on a vsock port of an enclave. */
   async listen(cid: number, port: number, handle: (socket: Socket) => void): Promise<{ stop(): void }> {
     return listenOn(`${this.network}.${cid}`, port, handle);
   }
 
-  /** The result of an enclave's report: it was taken, or must be tried again. */
+  /** Reports as an enclave does. @returns whether the report was taken, or must be tried again */
   async report(cid: number, text: string): Promise<'taken' | 'refused'> {
     const socket = await this.dial(cid, REPORTS);
     socket.end(text);
@@ -125,7 +125,10 @@ export async function listenOn(
   return { port: (server.address() as { port: number }).port, stop };
 }
 
-/** @throws the error of the connection; one that is reset as soon as it is made is for `outcome` */
+/**
+ * Connects. @throws the error of the connection. Use `outcome` for a connection that is reset as soon as it
+ * is made
+ */
 export async function dialFrom(host: string, port: number, localAddress?: string): Promise<Socket> {
   const socket = connect({ host, port, allowHalfOpen: true, ...(localAddress && { localAddress }) });
   onTestFinished(() => void socket.destroy());
@@ -139,7 +142,7 @@ export async function dialFrom(host: string, port: number, localAddress?: string
   return socket;
 }
 
-/** All that a connection brings until it ends, or the code of its error. */
+/** Returns all bytes of a connection until it ends, or the code of its error. */
 export function outcome(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1').on('data', (chunk) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { canRun, freePort, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
-/** A writer to the pipe of the reports role, like the server. */
+/** Writes to the pipe of the reports role, like the server. */
 function writer(path: string) {
   const child = spawn('sh', ['-c', `cat >${path}`], { stdio: ['pipe', 'ignore', 'ignore'] });
   onTestFinished(() => {
@@ -13,7 +13,7 @@ function writer(path: string) {
   return child.stdin;
 }
 
-/** The log port and the lines that it received. */
+/** Listens on the log port. @returns also the received lines */
 async function parent() {
   const got: string[] = [];
   const port = await serve(async (socket) => {
@@ -42,7 +42,7 @@ describe.runIf(canRun)('the reports', () => {
     expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
   });
 
-  test('are retried until somebody listens', async () => {
+  test('are retried until a program listens', async () => {
     const path = fifo();
     const port = await freePort();
     startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);

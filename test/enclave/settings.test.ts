@@ -24,7 +24,7 @@ describe.runIf(canRun)('init', () => {
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 
-  test('parses those of an image with figures and events', () => {
+  test('parses the settings of an image with figures and events', () => {
     const none = { endpoints: [], secrets: [] };
     const env = `${SERVER_ENV}METRICS_PORT=9200\nEVENTS=true\n`;
     const text = makeSettings(none, makeEnvironment('weather', none, env, false));

@@ -6,8 +6,8 @@ import { canRun, dial, freePort, readAll, serve, startRole, temporaryFolder } fr
 
 const PATIENTLY = { timeout: 10_000 };
 
-/** A bridge that is supervised as long as something holds the pipe. */
-async function lookAfter(listen: number) {
+/** Starts a bridge that is supervised as long as the pipe is open. */
+async function startSupervised(listen: number) {
   const dir = temporaryFolder();
   const [pipe, lastEnd] = [join(dir, 'pipe'), join(dir, 'last_end')];
   execFileSync('mkfifo', [pipe]);
@@ -27,12 +27,12 @@ async function lookAfter(listen: number) {
 async function start() {
   const port = await freePort();
   const ask = async () => readAll(await dial(port));
-  const looked = await lookAfter(port);
+  const looked = await startSupervised(port);
   expect(await ask()).toBe('from the target');
   return { ...looked, ask };
 }
 
-/** In start order: a restarted bridge is the last one. */
+/** Returns the processes in start order: a restarted bridge is the last one. */
 function children(pid: number | undefined): number[] {
   const path = `/proc/${pid}/task/${pid}/children`;
   return existsSync(path) ? readFileSync(path, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
@@ -59,7 +59,7 @@ describe.runIf(canRun)('a process that init supervises', () => {
   });
 
   test('is restarted while it fails', async () => {
-    const { role, lastEnd } = await lookAfter(await serve((socket) => void socket.destroy()));
+    const { role, lastEnd } = await startSupervised(await serve((socket) => void socket.destroy()));
     const again = 'the bridge ended with status 1, and is started again';
     await expect.poll(() => role.output().split(again).length, PATIENTLY).toBeGreaterThan(3);
     expect(readFileSync(lastEnd, 'utf8')).toBe('the bridge ended with status 1\n');
@@ -68,7 +68,7 @@ describe.runIf(canRun)('a process that init supervises', () => {
   test.each([
     ['ends', () => {}, 'the server ended with status 0\n'],
     ['is killed', (pid: number) => process.kill(pid, 'SIGKILL'), 'the server was ended by signal 9\n'],
-  ])('ends with the server when that %s', async (_how, kill, reason) => {
+  ])('ends with the server when the server %s', async (_how, kill, reason) => {
     const { role, holder } = await start();
     kill(children(role.child.pid)[1] as number);
     holder.stdin.end();

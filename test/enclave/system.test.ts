@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { canRun, INIT } from './init.ts';
 
-/** Nobody else's on the machine: the kernel counts all tasks of a user. */
+/** User id that no other process has, since the kernel counts all tasks of a user. */
 const USER = '54321';
 const isRoot = canRun && process.getuid?.() === 0;
 
-/** The fields that a role prints. */
+/** Returns the fields that a role prints. */
 function run(role: string): (name: string) => string | undefined {
   const { status, stdout, stderr } = spawnSync(INIT, [role, USER], { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -20,7 +20,7 @@ describe.runIf(isRoot)("the server's process", () => {
     field = run('server');
   });
 
-  test('has no right, and can regain none', () => {
+  test('has no right, and can not regain any', () => {
     for (const ids of ['Uid', 'Gid']) expect(field(ids)?.split('\t')).toEqual(Array(4).fill(USER));
     expect(field('Groups')).toBe('');
     for (const set of ['CapPrm', 'CapEff', 'CapInh', 'CapBnd', 'CapAmb']) {
@@ -29,18 +29,18 @@ describe.runIf(isRoot)("the server's process", () => {
     expect(field('NoNewPrivs')).toBe('1');
   });
 
-  test('can open no vsock socket, in either way to call the kernel, and every other', () => {
+  test('can open every kind of socket except vsock, in either way to call the kernel', () => {
     const sockets = ['vsock', 'x32', 'inet', 'unix'].map((name) => field(name));
     const refused = 'Address family not supported by protocol';
     expect(sockets).toEqual([refused, refused, 'opened', 'opened']);
-    // Filtered, with one filter.
+    // Seccomp is in filter mode (2), with one filter.
     expect([field('Seccomp'), field('Seccomp_filters')]).toEqual(['2', '1']);
   });
 
-  test('can start threads, up to a number, and no process', () => {
+  test('can start threads up to a limit, but no process', () => {
     const starts = ['fork', 'vfork', 'clone', 'library'].map((name) => field(name));
     expect(starts).toEqual(Array(4).fill('Operation not permitted'));
-    // The C library then uses clone, whose flags the filter sees.
+    // The C library then uses clone, whose flags the filter checks.
     expect(field('clone3')).toBe('Function not implemented');
     expect([field('thread'), field('tasks')]).toEqual(['started', '64 of 64']);
   });

@@ -6,7 +6,7 @@ const utf8 = (text: string) => new TextEncoder().encode(text);
 const register = (index: number) => `${String(index + 1).repeat(96)} PCR${index}\n`;
 
 describe('a dropped file', () => {
-  test('with three registers is what is expected', () => {
+  test('with three registers gives the expected image', () => {
     const file = recognizeFile('nitro.pcrs', utf8([0, 1, 2].map(register).join('')));
     expect(file).toMatchObject({
       kind: 'registers',

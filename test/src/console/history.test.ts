@@ -1,4 +1,4 @@
-/** The events of a config, as the console reads them, of a package whose upgrade added one. */
+/** The events of a config, which the console reads from a package whose upgrade added an event. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { expect, onTestFinished, test } from 'vitest';
 import { readHistory } from '../../../src/console/chain/read.ts';

@@ -9,7 +9,7 @@ const all = Object.values(cases).flat();
 const createSubject = (document: string) => ({ bytes: fromHex(document), nonce: undefined, from: 'a file' });
 
 describe('the verdict', () => {
-  test('is in red, with the code, exactly where the library refuses', async () => {
+  test('is red, with the code, exactly if the library refuses', async () => {
     const tones = new Set<string>();
     for (const documentCase of all) {
       const roots = documentCase.roots?.map(fromHex) ?? [];
@@ -58,7 +58,7 @@ describe('the verdict', () => {
     });
   });
 
-  test('without registers to compare with says that nothing is known of the image', async () => {
+  test('says without registers to compare with that nothing is known of the image', async () => {
     const examination = await examine(subject, { ...expectation, images: [] }, first.at);
     expect(judge(examination)).toMatchObject({
       tone: 'warning',
@@ -67,7 +67,7 @@ describe('the verdict', () => {
     });
   });
 
-  test('on a document that answers another nonce says so', async () => {
+  test('reports that a document answers another nonce', async () => {
     const examination = await examine(
       { ...subject, nonce: new Uint8Array(32).fill(7) },
       expectation,

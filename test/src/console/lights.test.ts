@@ -35,7 +35,7 @@ describe('the light of a registered enclave', () => {
     ['in overlap', 'success', { ...enclave, configVersion: 2n }, config],
     ['stale', 'warning', { ...enclave, configVersion: 1n, isStale: true }, config],
     ['key too old', 'warning', enclave, { ...config, maxKeyAgeMs: 999n }],
-    // Contracts accept nothing of it, whatever else is true.
+    // Contracts accept nothing from it, even if the rest is in order.
     ['retired', 'danger', { ...enclave, isStale: true }, { ...config, isRetired: true }],
   ] as const)('%s is %s', (word, tone, enclaveState, configState) => {
     expect(chooseLight(enclaveState, configState, 2000)).toMatchObject({ word, tone });
@@ -54,7 +54,7 @@ describe('the light of an enclave that was asked', () => {
     expect(lightOfAsked(result, registered)).toMatchObject({ word, tone });
   });
 
-  test('is that of its registration, where its key is registered', () => {
+  test('is the light of its registration, if its key is registered', () => {
     const stale = chooseLight({ ...enclave, isStale: true }, config, 2000);
     expect(lightOfAsked({ kind: 'attested', publicKey: 'aa' }, new Map([['aa', stale]]))).toMatchObject({
       word: 'stale',

@@ -8,7 +8,7 @@ afterEach(() => {
 const BASE = new URL('https://enclave.example/a/');
 const KEY = 'ab'.repeat(32);
 
-/** Sends a request. @returns what was recorded, and the answer for the client */
+/** Sends a request. @returns the record of it, and the answer for the client */
 async function observed(path: string, answer: Response, init: RequestInit = {}) {
   vi.stubGlobal('fetch', async () => answer);
   const seen: Observed[] = [];
@@ -16,7 +16,7 @@ async function observed(path: string, answer: Response, init: RequestInit = {}) 
   return { seen: seen[0], response };
 }
 
-test('a plain request is noted with what the host reads, and its claim of a key', async () => {
+test('a plain request is noted with the parts that the host reads, and the key that its answer claims', async () => {
   const answer = new Response('{"a":1}', { headers: { 'x-enclave-key': KEY } });
   const { seen, response } = await observed('draw', answer, { method: 'POST', body: '{"é":1}' });
   expect(seen).toEqual({
@@ -31,7 +31,7 @@ test('a plain request is noted with what the host reads, and its claim of a key'
   expect(await response.text()).toBe('{"a":1}');
 });
 
-test('of a sealed request only the sizes are noted', async () => {
+test('only the sizes of a sealed request are noted', async () => {
   const body = new Uint8Array(120);
   const { seen } = await observed('sealed', new Response(new Uint8Array(99)), { method: 'POST', body });
   expect(seen).toMatchObject({
@@ -44,7 +44,7 @@ test('of a sealed request only the sizes are noted', async () => {
   });
 });
 
-test('an answer without end is read no further than the client reads, and an invalid key is not shown as one', async () => {
+test('an answer without end is read only as far as the client reads, and an invalid key is not shown as a key', async () => {
   let pulled = 0;
   const endless = new ReadableStream<Uint8Array>({
     pull(controller) {

@@ -17,7 +17,7 @@ describe('a link', () => {
   );
 
   test.each(['root=x', 'roots=x', 'pcrs=x', 'images=x', '__proto__=x', 'policy=x'])(
-    'names nothing that decides whom to trust: %s',
+    'sets nothing that decides whom to trust: %s',
     (query) => {
       expect(readRoute(`#/enclave?${query}`).fields).toEqual({});
     },
@@ -36,7 +36,7 @@ describe('a link', () => {
     );
   });
 
-  test('that was written is read back', () => {
+  test('is read back as it was written', () => {
     const fields = { url: 'https://a.example/?x=#y&z', node: 'http://[::1]:9000' };
     expect(readRoute(linkTo('enclave', fields))).toEqual({ view: 'enclave', fields });
   });

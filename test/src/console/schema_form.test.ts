@@ -32,7 +32,7 @@ describe('a form', () => {
     [{ description: 'The city: as its post office writes it' }, 'The city: as its post office writes it'],
     [{ description: 'transform' }, ''],
     [{ maxLength: '<b>', description: 5 }, ''],
-  ])('says what fits as people do: %j', (schema, words) => {
+  ])('describes valid values in plain words: %j', (schema, words) => {
     const [field] = listFields({ type: 'string', ...schema });
     expect(field?.description).toBe(words);
   });
@@ -75,7 +75,7 @@ describe('a form', () => {
     expect(buildQuery({})).toBe('');
   });
 
-  test('of a hostile schema is bounded, and throws nothing', () => {
+  test('of a hostile schema is bounded, and does not throw', () => {
     const wide = object(
       Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, { type: 'string' }])),
     );
@@ -94,7 +94,7 @@ describe('a form', () => {
 });
 
 describe('the codec of a signed type', () => {
-  test('makes the bytes that its description covers', () => {
+  test('encodes the bytes that its description covers', () => {
     const { signs } = readSchema({
       version: 1,
       endpoints: [],

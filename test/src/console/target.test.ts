@@ -6,10 +6,10 @@ describe('an address', () => {
     ['https://enclave.example', 'https://enclave.example/', 'enclave.example'],
     [' http://127.0.0.1:3000 ', 'http://127.0.0.1:3000/', '127.0.0.1:3000'],
     ['https://a.example/path?query#fragment', 'https://a.example/path/', 'a.example'],
-    // As the browser reads it, so that the button names where the request goes.
+    // The text is the one that the browser reads, so that the button names the real target of the request.
     ['https://аpple.example', 'https://xn--pple-43d.example/', 'xn--pple-43d.example'],
     ['https://a.example\\@b.example', 'https://a.example/@b.example/', 'a.example'],
-  ])('%j leads to %s', (text, href, host) => {
+  ])('%j is read as %s', (text, href, host) => {
     const target = parseTarget(text);
     expect('url' in target && [target.url.href, target.host]).toEqual([href, host]);
   });

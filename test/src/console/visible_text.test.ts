@@ -15,7 +15,7 @@ describe('a text of others', () => {
     ['variation\ufe0f', 'variation\\u{fe0f}'],
     ['Grüße, 東京 🚀', 'Grüße, 東京 🚀'],
     ['<img src=x onerror=alert(1)>', '<img src=x onerror=alert(1)>'],
-  ])('%j looks as it is', (text, visible) => {
+  ])('%j is shown as it is', (text, visible) => {
     expect(visibleText(text)).toBe(visible);
   });
 
@@ -25,7 +25,7 @@ describe('a text of others', () => {
     expect(visibleText('a'.repeat(10_000_000), 10)).toBe(`${'a'.repeat(10)}…`);
   });
 
-  test('never holds what could hide or reorder, whatever it is', () => {
+  test('never contains characters that could hide or reorder it', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 30 }),

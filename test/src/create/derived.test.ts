@@ -1,4 +1,4 @@
-/** A new repository has what `schema` and `gen` would write there, under every name. */
+/** A new repository has the files that `schema` and `gen` would write there, with every name. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ import { createSchemaFile } from '../../../src/toolchain/schema/app_schema.ts';
 const BUILD = fileURLToPath(new URL('../../../build/', import.meta.url));
 const LONGEST = 'a_name_that_has_32_characters_ab';
 
-/** A repository where imports are found: those of this one. */
+/** Makes a repository in which imports are found: those of this one. */
 function repository(template: ApplicationTemplate, name: string): Project {
   mkdirSync(BUILD, { recursive: true });
   const root = mkdtempSync(join(BUILD, 'derived-'));
@@ -41,7 +41,7 @@ describe.each(['price', 'gas_2', LONGEST])('of the name %s', (name) => {
     expect(derivedFiles(template, name).get('schema.json')).toBe(written);
   });
 
-  test('the template oracle has all that gen writes, and empty nothing', async () => {
+  test('the template oracle has all files of gen, and empty has none', async () => {
     const project = repository('oracle', name);
     const written = await generatedFiles(project, undefined, undefined);
     const { 'schema.json': _, ...generated } = Object.fromEntries(derivedFiles('oracle', name));
@@ -55,7 +55,7 @@ describe('sui-enclave test', () => {
   const compare = (project: Project) =>
     compareGenerated(project.application(), join(project.root, 'move/price'));
 
-  test.each(APPLICATION_TEMPLATES)('accepts what the template %s has', async (template) => {
+  test.each(APPLICATION_TEMPLATES)('accepts the files of the template %s', async (template) => {
     await compare(repository(template, 'price'));
   });
 
@@ -64,7 +64,7 @@ describe('sui-enclave test', () => {
     ['generated/client.ts', 'GEN_OUTDATED'],
     ['move/price/sources/signed.move', 'GEN_OUTDATED'],
     ['generated/vectors.json', 'GEN_EDITED'],
-  ])('refuses a %s that is not what would be written', async (path, code) => {
+  ])('refuses a %s that is out of date', async (path, code) => {
     const project = repository('oracle', 'price');
     const file = join(project.root, path);
     if (code === 'GEN_OUTDATED') rmSync(file);
@@ -72,7 +72,7 @@ describe('sui-enclave test', () => {
     await expect(compare(project)).rejects.toMatchObject({ code });
   });
 
-  test('asks nobody for files that an application does without', async () => {
+  test('does not require files that an application does not need', async () => {
     const project = repository('oracle', 'price');
     for (const path of derivedFiles('oracle', 'price').keys()) rmSync(join(project.root, path));
     await compare(project);

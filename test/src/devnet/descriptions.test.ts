@@ -21,7 +21,7 @@ afterAll(() => fixture.close());
 const datatype = async (moduleName: string, name: string) =>
   (await client.movePackageService.getDatatype({ packageId, moduleName, name })).response.datatype;
 
-test('the struct that weather signs is that of its contract', async () => {
+test('the struct that weather signs is the one of its contract', async () => {
   const [signed] = readSchema(schema).signs;
   const onChain = await datatype('weather', 'WeatherResponse');
   if (!signed || !onChain) throw new Error('there is none');
@@ -32,7 +32,7 @@ test('the struct that weather signs is that of its contract', async () => {
   );
 });
 
-test('parameters, vectors and options are described by what is in them', async () => {
+test('parameters, vectors and options are described by their content', async () => {
   const config = await datatype('enclave', 'EnclaveConfig');
   expect(config).toMatchObject({
     typeName: `${packageId}::enclave::EnclaveConfig`,
@@ -55,7 +55,7 @@ test('parameters, vectors and options are described by what is in them', async (
   );
 });
 
-test('what is not there is not found', async () => {
+test('a missing module or struct is not found', async () => {
   await expect(datatype('weather', 'None')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   await expect(datatype('none', 'WeatherResponse')).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });

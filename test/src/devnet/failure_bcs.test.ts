@@ -1,4 +1,4 @@
-/** The failures of the model in BCS, with all that they say. */
+/** Failures of the model in BCS, with all their details. */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase58 } from '@mysten/sui/utils';

@@ -1,4 +1,4 @@
-/** Tests of the inputs that the loopback node refuses before it executes a transaction. */
+/** Inputs that the loopback node refuses before it executes a transaction. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Inputs, Transaction } from '@mysten/sui/transactions';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -36,7 +36,7 @@ async function referenceTo({ id: objectId }: LedgerObject) {
   return { objectId, version: object.version, digest: object.digest };
 }
 
-/** Builds without a node: `coin` pays. */
+/** Builds a transaction without a node. `coin` pays for it. */
 async function unresolved(add: (tx: Transaction) => void, budget = 10_000_000) {
   const [coin] = coins as [LedgerObject];
   const payment = [await referenceTo(coin)];
@@ -52,7 +52,7 @@ async function unresolved(add: (tx: Transaction) => void, budget = 10_000_000) {
 const callTimestamp = (tx: Transaction, clock: Parameters<Transaction['object']>[0]) =>
   tx.moveCall({ target: '0x2::clock::timestamp_ms', arguments: [tx.object(clock)] });
 
-test('a shared object that is not there is not the clock', async () => {
+test('a missing shared object is not taken for the clock', async () => {
   const shared = { objectId: SOMEONE, initialSharedVersion: '1', mutable: false };
   const bytes = await unresolved((tx) => callTimestamp(tx, Inputs.SharedObjectRef(shared)));
   await expect(send(bytes)).rejects.toThrow(/Could not find the referenced object/);
@@ -64,7 +64,7 @@ test('the clock can not be changed', async () => {
   await expect(send(bytes)).rejects.toThrow(/immutable parameter expected/);
 });
 
-test('an owned object that is named as a shared one', async () => {
+test('an owned object that is passed as a shared one', async () => {
   const [, otherCoin] = coins as [LedgerObject, LedgerObject];
   const shared = { objectId: otherCoin.id, initialSharedVersion: '1', mutable: true };
   const bytes = await unresolved((tx) =>
@@ -73,13 +73,13 @@ test('an owned object that is named as a shared one', async () => {
   await expect(send(bytes)).rejects.toThrow(/is not shared/);
 });
 
-test('an object that is named twice, or that pays as well', async () => {
+test('an object that is passed twice, or that also pays', async () => {
   const [paying, otherCoin] = coins as [LedgerObject, LedgerObject];
   const sendTwice = async (object: LedgerObject, isDoubled: boolean) => {
     const reference = await referenceTo(object);
     const bytes = await unresolved((tx) => {
       tx.transferObjects([tx.object(Inputs.ObjectRef(reference))], SOMEONE);
-      // The SDK would make one input of both.
+      // The SDK would make one input of both objects.
       tx.addBuildPlugin(async (data, _, next) => {
         const [input] = data.inputs;
         if (isDoubled && input !== undefined) data.inputs.push(structuredClone(input));
@@ -110,7 +110,7 @@ test('a budget that the coins do not have', async () => {
   await expect(send(bytes)).rejects.toThrow(/is lower than the needed amount/);
 });
 
-test('the budget is not spent twice: what commands may take is what is left of it', async () => {
+test('the budget is not spent twice: commands may take only the rest of the coin', async () => {
   const { ledger } = fixture.node;
   const [coin] = coins as [LedgerObject];
   const [budget, balance] = [10_000_000, Number(ledger.balanceOf(coin))];

@@ -1,4 +1,4 @@
-/** The loopback node does as a real one does: seen on a validator and full node of Sui 1.63. */
+/** The loopback node behaves like a validator and full node of Sui 1.63. */
 import { parseTransactionEffectsBcs } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
@@ -61,7 +61,7 @@ async function send(add: (tx: Transaction) => void) {
   };
 }
 
-test('a config that is not shared can not be left', async () => {
+test('a config must be shared in the transaction that creates it', async () => {
   const left = signed((tx) => void newEnclaveConfig(tx, creation()));
   await expect(left).rejects.toThrow(/UnusedValueWithoutDrop \{ result_idx: 1, secondary_idx: 0 \}/);
   await signed((tx) => shareConfig(tx, { ...CALL, config: newEnclaveConfig(tx, creation()) }));
@@ -73,7 +73,7 @@ test('an object of another application is of the wrong type', async () => {
   await expect(wrong).rejects.toThrow(/CommandArgumentError \{ arg_idx: 0, kind: TypeMismatch \}/);
 });
 
-test('what is executed is answered with its events, and the epoch of the system state', async () => {
+test('an execution is answered with its events, and the epoch of the system state', async () => {
   const { events, epoch } = await send((tx) => createEnclaveConfig(tx, creation()));
   expect(events).toMatchObject([
     {
@@ -86,7 +86,7 @@ test('what is executed is answered with its events, and the epoch of the system 
   expect(epoch).toBe(systemState.epoch);
 });
 
-test('what is executed is answered with its signatures, and with effects in BCS that say the same', async () => {
+test('an execution is answered with its signatures, and with effects that are the same in BCS', async () => {
   const { effects, signatures, digest } = await send((tx) => createEnclaveConfig(tx, creation()));
   expect(signatures).toHaveLength(1);
   const { changedObjects, ...read } = parseTransactionEffectsBcs(effects.bcs ?? new Uint8Array());
@@ -122,7 +122,7 @@ test('of two transactions with the same object one is executed, and the other co
   const both = await Promise.all([0, 1].map(() => signed((tx) => createEnclaveConfig(tx, creation()))));
   const { executor, calls } = fixture.node;
   const { engine } = executor;
-  // The first waits for the second.
+  // The first transaction waits for the second.
   executor.engine = async (execution) => {
     const sends = () => calls.filter((name) => name === 'ExecuteTransaction').length;
     await expect.poll(sends).toBe(2);
@@ -147,13 +147,13 @@ async function attestation(): Promise<Uint8Array> {
 /** Price of a registrar in SUI. */
 const REGISTRAR = (32 * 7600) / 1e9;
 
-/** In SUI: computation, storage, rebate and the proposed budget, which are rounded to the last digit. */
+/** Measured costs in SUI: computation, storage, rebate and the proposed budget, rounded to the last digit. */
 test.each([
   ['create_config', [0.001, 0.005996, 0.002663, 0.1593]],
   ['register_enclave', [0.014, 0.010784, 0.005936, 0.1738]],
-  // Of a config with a registrar, whose 32 bytes are taken off.
+  // The config was measured with a registrar, whose 32 bytes are subtracted.
   ['update_pcrs', [0.001, 0.00624 - REGISTRAR, 0.006177 - 0.99 * REGISTRAR, 0.156]],
-])('the gas of %s is within 3 %% of what was measured', async (name, measured) => {
+])('the gas of %s is within 3 %% of the measured gas', async (name, measured) => {
   const made = await send((tx) => createEnclaveConfig(tx, creation()));
   const [configId = ''] = made.created;
   const call = { ...CALL, configId, capId };
@@ -171,7 +171,7 @@ test.each([
   }
 });
 
-test('destroying an enclave gives back what was measured', async () => {
+test('destroying an enclave returns the measured rebate', async () => {
   const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
   const call = { ...CALL, configId, capId };
   const document = await attestation();
@@ -182,7 +182,7 @@ test('destroying an enclave gives back what was measured', async () => {
   expect(Math.abs(net + 0.00126)).toBeLessThan(0.00126 * 0.03);
 });
 
-test('a page may list what happened, the latest first, and only where pages may ask', async () => {
+test('a page may list transactions and events, the latest first, but only if pages may ask the node', async () => {
   const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
   await expect(
     send((tx) => updatePcrs(tx, { ...CALL, configId: capId, capId, image: creation().image })),

@@ -1,4 +1,4 @@
-/** Packages that upgrades extend, on the model of a Sui node. */
+/** Packages with upgrades, on the model of a Sui node. */
 import { Transaction } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
@@ -12,7 +12,7 @@ import { weatherModules } from './weather_package.ts';
 
 const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
 
-/** A package, by its latest version. */
+/** A package in its latest version. */
 export interface Lineage {
   readonly packageId: string;
   readonly upgradeCap: string;
@@ -20,13 +20,13 @@ export interface Lineage {
   readonly created: Executed['created'];
 }
 
-/** The modules of `move/enclave`, for a package that holds them itself. */
+/** Returns the modules of `move/enclave`, for a package that contains them itself. */
 export async function enclaveModules(): Promise<readonly Uint8Array[]> {
   return (await weatherModules()).filter((module) => readModule(module).name !== 'weather');
 }
 
 /**
- * Compiles one module of the address `own`. Where it names the address `enclave`, its package must hold
+ * Compiles one module of the address `own`. If it names the address `enclave`, its package must contain
  * `move/enclave` too.
  */
 export async function compileModule(source: string): Promise<readonly Uint8Array[]> {

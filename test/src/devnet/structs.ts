@@ -1,4 +1,4 @@
-/** The objects of `move/enclave` and `sui::package`, as they are in BCS. */
+/** The objects of `move/enclave` and `sui::package` in BCS. */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
 

@@ -1,6 +1,5 @@
 /**
- * The loopback node's check of zkLogin signatures, with proofs that are simulated for a key with known
- * secrets.
+ * The loopback node's check of zkLogin signatures. Their proofs are simulated, for a key with known secrets.
  */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { computeZkLoginAddressFromSeed, getZkLoginSignature } from '@mysten/sui/zklogin';
@@ -78,10 +77,10 @@ test.each([
   ['under another verifying key', { inputs: { proofPoints: createProof(built.publicInput, otherKey) } }],
   ['whose points are swapped', { inputs: { proofPoints: { ...proof, a: proof.c, c: proof.a } } }],
   ['whose points are none', { inputs: { proofPoints: { ...proof, a: ['1', '1', '1'] } } }],
-])('refuses a proof %s, in the words of validators', async (_, changes) => {
+])('refuses a proof %s, with the message of validators', async (_, changes) => {
   const signature = await signatureWith(changes);
   await expect(verify.call(now, data, signature, sender)).rejects.toThrow('Groth16 proof verify failed');
-  // Which nothing else in the signature shows.
+  // Nothing else in the signature shows this.
   await verifyZkLogin.call(now, data, signature, sender);
 });
 
@@ -91,7 +90,7 @@ test('refuses a key that the issuer does not have', async () => {
   await expect(verify.call(now, data, signature, sender)).rejects.toThrow('unknown key');
 });
 
-test('refuses what it refuses without a proof: epoch, sender, data', async () => {
+test('refuses a wrong epoch, sender or data, as without a proof', async () => {
   const signature = await signatureWith();
   await expect(verify.call(at(BigInt(MAX_EPOCH) + 1n), data, signature, sender)).rejects.toThrow('expired');
   const otherAddress = `0x${'2'.repeat(64)}`;
@@ -108,12 +107,12 @@ test('make dev-sui checks the proof against each key that is built, and signatur
   const forged = await signatureWith({ inputs: { proofPoints: createProof(built.publicInput + 1n) } });
   await expect(checks(data, await signatureWith(), sender)).resolves.toBeUndefined();
   await expect(checks(data, forged, sender)).rejects.toThrow('Groth16 proof verify failed');
-  // Without a key, it can't tell.
+  // Without a key, the node can't tell.
   await expect(signatureChecks(node, [])(data, forged, sender)).resolves.toBeUndefined();
   const address = ephemeral.toSuiAddress();
   const { signature } = await ephemeral.signTransaction(data);
   await expect(checks(data, signature, address)).resolves.toBeUndefined();
-  // A message is not a transaction.
+  // A signature of a transaction is not valid for a message.
   await expect(checks(data, signature, address, 'PersonalMessage')).rejects.toThrow();
   const { signature: messageSignature } = await ephemeral.signPersonalMessage(data);
   await expect(checks(data, messageSignature, address, 'PersonalMessage')).resolves.toBeUndefined();

@@ -59,7 +59,7 @@ describe('the development authority, read by OpenSSL', () => {
     expect(new X509Certificate(toPem(root.certificate)).raw).toEqual(Buffer.from(root.certificate));
   });
 
-  test('a certificate can be made wrong on purpose', () => {
+  test('a certificate can be given faults on purpose', () => {
     const wrong = createCertificate({
       name: 'wrong',
       issuer: root,
@@ -110,7 +110,7 @@ describe('the document writer', () => {
     expect(verify('sha384', message, { key, dsaEncoding: 'ieee-p1363' }, signature)).toBe(true);
   });
 
-  test('writes duplicate keys as they come', () => {
+  test('writes duplicate keys as given', () => {
     const twice = encodeMap([
       ['a', encode(1)],
       ['a', encode(2)],

@@ -23,7 +23,7 @@ import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** A folder that a first start has written to. */
+/** Makes a folder to which a first start has written. */
 function started() {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-trust-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -38,7 +38,7 @@ function started() {
   return { url, file, read, isKept };
 }
 
-test('the root stays the same from start to start, and its key is readable by its owner alone', () => {
+test('the root stays the same from start to start, and only its owner can read its key', () => {
   const { url, file, read, isKept } = started();
   const [pem, key] = [read('dev-root.pem'), read('dev-root.key')];
   expect(statSync(file('dev-root.key')).mode & 0o777).toBe(0o600);

@@ -29,7 +29,7 @@ async function attest(nsm: EmulatedNsm, args: Record<string, unknown> = {}): Pro
 }
 
 describe('requests recorded from an emulated NSM are answered in the same form', () => {
-  // Each request in the file is a hexadecimal line after REQ; answers without secrets are given whole.
+  // Each request in the file is a hexadecimal line after REQ. Answers without secrets are complete there.
   const recorded = readFileSync(new URL('../../vectors/nsm-shapes.txt', import.meta.url), 'utf8')
     .split('\n\n')
     .flatMap((entry) => {
@@ -38,7 +38,7 @@ describe('requests recorded from an emulated NSM are answered in the same form',
       return request === undefined || answer === undefined ? [] : [{ request, answer }];
     });
 
-  test('every whole answer of the recording, in its order, byte for byte', async () => {
+  test('every complete answer of the recording, in its order, byte for byte', async () => {
     const nsm = new EmulatedNsm();
     const answers: string[] = [];
     for (const { request } of recorded) {
@@ -46,7 +46,7 @@ describe('requests recorded from an emulated NSM are answered in the same form',
     }
     expect(recorded).toHaveLength(12);
     const differing = answers.flatMap((answer, index) => (answer === recorded[index]?.answer ? [] : [index]));
-    // Only the value of register 0 differs: there it measures an image.
+    // Only the value of register 0 differs, which measured an image in the recording.
     expect(differing).toEqual([0]);
     expect(recorded[0]?.request).toBe('a16b4465736372696265504352a165696e64657800');
   });
@@ -135,7 +135,7 @@ describe('documents', () => {
     expect([...document.pcrs.keys()]).toEqual([...Array(16).keys(), 20]);
   });
 
-  test('chain to the root whose PEM is handed out', async () => {
+  test('chain to the root whose PEM is returned', async () => {
     const nsm = new EmulatedNsm(() => AT);
     const document = await attest(nsm);
     const root = new X509Certificate(nsm.rootPem());

@@ -1,4 +1,4 @@
-/** The issuer of `make prover`, whose tokens the front end's verification accepts. */
+/** The issuer of `make prover`, whose tokens the front end accepts. */
 import { expect, onTestFinished, test } from 'vitest';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
@@ -23,7 +23,7 @@ test('gives a request whose token verifies by its keys, and which fits the small
   expect(() => buildInput(request, key, PROFILES.small)).not.toThrow();
 });
 
-test('gives each caller another user, key, randomness and salt; a query changes claims', async () => {
+test('gives each caller another user, key, randomness and salt; a query changes the claims', async () => {
   const { ask } = await start();
   const requests = [await ask(), await ask()];
   const claims = requests.map(({ jwt }) => decodeClaims(jwt));

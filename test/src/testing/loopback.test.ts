@@ -1,4 +1,4 @@
-/** Servers of development answer programs and pages of this machine only, and take no memory without end. */
+/** Development servers answer only programs and pages of this machine, and use a bounded amount of memory. */
 import { globSync, readFileSync } from 'node:fs';
 import { request, type Server } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +37,7 @@ test.each([
   expect(isLoopbackOrigin(origin)).toBe(isOne);
 });
 
-/** Sends headers as they are, which fetch does not. */
+/** Sends headers unchanged, which fetch does not do. */
 async function ask(url: string, headers: Record<string, string>, method = 'GET') {
   const { hostname, port, pathname } = new URL(url);
   return await new Promise<{ status: number | undefined; allowed: unknown }>((resolve, reject) => {
@@ -69,7 +69,7 @@ async function startedUrl({ origin, close }: { readonly origin: string; close():
   return origin;
 }
 
-/** Each kind of server, and what it answers where a page may ask. */
+/** Kinds of servers, each with its answer to a page that may ask. */
 const SERVERS: readonly [string, () => Promise<string>][] = [
   ['the Sui node', startNode],
   ['the faucet', async () => await serve(createFaucet(() => '0x1'))],
@@ -152,7 +152,7 @@ describe('a server for production, on loopback', () => {
     return (await startServer({ config })).url;
   }
 
-  test('answers programs and pages of this machine only', async () => {
+  test('answers only programs and pages of this machine', async () => {
     const url = await start(LOOPBACK_ORIGINS);
     const { host } = new URL(url);
     for (const headers of [{ host: 'attacker.example' }, { host, origin: 'https://attacker.example' }]) {
@@ -195,10 +195,10 @@ test('a fake answers under the name of its host too, for a proxy that forwards r
   expect(await Promise.all(statuses)).toEqual([404, 403]);
 });
 
-test('every server of development listens by the same function', () => {
+test('every development server listens by the same function', () => {
   const files = globSync(['src/testing/**/*.ts', 'src/toolchain/dev/**/*.ts'], { cwd: ROOT });
   const listening = files.filter((file) => /\.listen\(/.test(readFileSync(`${ROOT}${file}`, 'utf8')));
-  // The issuer is for tests alone, and ports are only tried.
+  // The issuer is only for tests, and ports are only tried out.
   expect(listening.sort()).toEqual([
     'src/testing/loopback.ts',
     'src/testing/oidc_issuer.ts',
@@ -207,7 +207,10 @@ test('every server of development listens by the same function', () => {
 });
 
 describe('a body', () => {
-  /** Sends pieces until the server ends the connection. @returns how much it took, and its status */
+  /**
+   * Sends pieces until the server ends the connection. @returns the number of bytes that it accepted, and its
+   * status
+   */
   async function flood(url: string, headers: Record<string, string>, limit = 64 * 1024 ** 2) {
     const piece = Buffer.alloc(65_536);
     return await new Promise<{ sent: number; status: number | undefined }>((resolve) => {
@@ -236,9 +239,9 @@ describe('a body', () => {
     ['the Sui node', async () => `${await startNode()}/sui.rpc.v2.LedgerService/GetEpoch`, GRPC],
     ['the faucet', async () => `${await serve(createFaucet(() => '0x1'))}/v2/gas`, {}],
     ['the fake prover', async () => await serve(createFakeProver(() => false)), {}],
-  ])('that never ends is not kept by %s: it ends the connection', async (_, start, headers) => {
+  ])('that never ends is not kept by %s, which ends the connection', async (_, start, headers) => {
     const { sent, status } = await flood(await start(), headers);
-    // What the sockets' buffers hold is sent too.
+    // Bytes in the sockets' buffers count as sent too.
     expect(sent).toBeLessThan(32 * 1024 ** 2);
     expect([413, undefined]).toContain(status);
   });
@@ -250,7 +253,7 @@ describe('a body', () => {
   });
 });
 
-test('the weather API remembers the latest places alone', async () => {
+test('the weather API remembers only the latest places', async () => {
   const api = await startFakeWeatherApi();
   onTestFinished(() => api.close());
   (api.asked as string[]).push(...Array<string>(10_000).fill('earlier'));
@@ -259,7 +262,7 @@ test('the weather API remembers the latest places alone', async () => {
 });
 
 describe('the node remembers', () => {
-  test('calls of its own methods alone', async () => {
+  test('only calls of its own methods', async () => {
     const node = await LoopbackNode.start(new Uint8Array());
     onTestFinished(() => node.close());
     const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
@@ -272,7 +275,7 @@ describe('the node remembers', () => {
     expect(node.calls).toEqual(['GetEpoch']);
   });
 
-  test('the latest calls alone', async () => {
+  test('only the latest calls', async () => {
     const node = await LoopbackNode.start(new Uint8Array());
     onTestFinished(() => node.close());
     node.calls.push(...Array<string>(10_000).fill('earlier'));

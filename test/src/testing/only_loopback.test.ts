@@ -1,4 +1,6 @@
-/** Tests that what an application sends by itself stays on the machine, but what `upstream()` sends. */
+/**
+ * Requests that an application sends by itself stay on this machine. Requests of `upstream()` may leave it.
+ */
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { connect as connectNet } from 'node:net';
@@ -10,7 +12,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { createExchange } from '../../../src/service/exchange.ts';
 import { allowOnlyLoopback } from '../../../src/testing/only_loopback.ts';
 
-/** Nobody has this address (RFC 5737), and no name is under this domain (RFC 6761). */
+/** Address that no machine has (RFC 5737), and a name in a domain without names (RFC 6761). */
 const [ADDRESS, NAME] = ['192.0.2.1', 'feed.invalid'];
 
 function keepHere(): () => void {
@@ -64,7 +66,7 @@ test('an exchange of upstream() may leave the machine', async () => {
   expect(error).toMatchObject({ reason: expect.stringMatching(/unreachable|timeout/) });
 });
 
-test('it ends with the last server that asked for it', async () => {
+test('the restriction ends with the last server that asked for it', async () => {
   const [first, second] = [keepHere(), keepHere()];
   first();
   first();
@@ -74,10 +76,10 @@ test('it ends with the last server that asked for it', async () => {
   expect(await fetch(`http://${NAME}/`).catch(readCause)).not.toContain('leaves this machine');
 });
 
-test('the server of an image has no part of it', () => {
+test('the server of an image contains no part of the restriction', () => {
   const files = execFileSync('git', ['grep', '-l', 'only_loopback', '--', 'src/server', 'src/service'], {
     encoding: 'utf8',
   });
-  // A comment says where the mark is read.
+  // The comment there says where the mark is read.
   expect(files.trim()).toBe('src/service/exchange.ts');
 });

@@ -1,4 +1,4 @@
-/** Tests of the interface of a compiled module, and of the changes that an upgrade may make. */
+/** The interface of a compiled module, and the changes that an upgrade may make. */
 import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -137,7 +137,7 @@ const MAY_NOT: readonly [string, (source: string) => string, string][] = [
   ],
 ];
 
-/** The modules of `BASE` and of each change to it. */
+/** Compiled modules of `BASE` and of each change to it. */
 let compiled: ReadonlyMap<string, Uint8Array>;
 let base: ModuleInterface[];
 beforeAll(async () => {
@@ -158,7 +158,7 @@ function readInterface(source: string): ModuleInterface[] {
 }
 
 describe('a module is read', () => {
-  test('with its types, and with its public functions only', () => {
+  test('with its types, but only with its public functions', () => {
     const [dice] = base as [ModuleInterface];
     expect(dice.name).toBe('dice');
     expect([...dice.functions.keys()].sort()).toEqual(['all', 'keep', 'new', 'points', 'sides']);
@@ -191,7 +191,7 @@ describe('a module is read', () => {
     expect(enclave?.datatypes.get('Rotation')).toMatchObject({ abilities: 0 });
   });
 
-  test('and anything else is refused', () => {
+  test('and any other bytes are refused', () => {
     const module = findModule(BASE);
     const otherVersion = Uint8Array.from(module);
     otherVersion[4] = 9;
@@ -216,7 +216,7 @@ describe('a module is read', () => {
     );
   });
 
-  test('cut anywhere, it is refused', () => {
+  test('a module that is cut anywhere is refused', () => {
     const module = findModule(BASE);
     for (let length = 0; length < module.length; length += 1) {
       expect(() => readModule(module.subarray(0, length)), String(length)).toThrow(RangeError);

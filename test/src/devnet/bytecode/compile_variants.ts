@@ -2,8 +2,9 @@ import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-build
 import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 
 /**
- * Compiles variants of the module `dice` in one build, most of which is spent on the framework: each is at an
- * address of its own, which its bytecode then exchanges for 0x0, that of an unpublished module.
+ * Compiles variants of the module `dice` in one build, since most of a build is spent on the framework. Each
+ * variant is at an address of its own, which its bytecode then exchanges for 0x0, the address of an
+ * unpublished module.
  *
  * @param sources each begins with `module dice::`
  */

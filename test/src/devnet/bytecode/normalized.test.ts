@@ -1,4 +1,4 @@
-/** Tests that declarations are compared independently of the order of tables. */
+/** Declarations are compared independently of the order of tables. */
 import { beforeAll, expect, test } from 'vitest';
 import { listDeclarations } from '../../../../src/devnet/bytecode/normalized.ts';
 import { compileVariants } from './compile_variants.ts';
@@ -18,7 +18,7 @@ public fun called(): u64 { own() }
 
 const [HEAD = '', ...LINES] = SOURCE.trim().split('\n');
 const REVERSED = [HEAD, ...LINES.toReversed()].join('\n');
-/** Has other entries in the tables, too. */
+/** Source whose bytecode has additional entries in its tables. */
 const EXTENDED = `${[HEAD, 'fun aaa(): vector<u128> { vector[7, 8] }', ...LINES].join('\n')}\n`;
 
 const CHANGES = [
@@ -37,7 +37,7 @@ function changed(from: string, to: string): string {
   );
 }
 
-/** Declarations of each of these sources. */
+/** Returns the declarations of each of these sources. */
 let declared: ReadonlyMap<string, ReadonlyMap<string, string>>;
 beforeAll(async () => {
   const sources = [SOURCE, REVERSED, EXTENDED, ...CHANGES.map(([, from, to]) => changed(from, to))];
@@ -45,7 +45,7 @@ beforeAll(async () => {
   declared = new Map(modules.map((module, at) => [sources[at] ?? '', listDeclarations(module)]));
 });
 
-/** The names of the declarations that differ from those of `SOURCE`. */
+/** Returns the names of the declarations that differ from those of `SOURCE`. */
 function changes(source: string): string[] {
   const [before, after] = [declared.get(SOURCE), declared.get(source)];
   if (before === undefined || after === undefined) throw new Error(`not compiled: ${source}`);
@@ -59,6 +59,6 @@ test('another order of the declarations changes nothing', () => {
   expect(changes(EXTENDED)).toEqual(['function dice::aaa']);
 });
 
-test.each(CHANGES)('%s changes what it is in', (_, from, to, name) => {
+test.each(CHANGES)('%s changes its declaration', (_, from, to, name) => {
   expect(changes(changed(from, to))).toContain(name);
 });

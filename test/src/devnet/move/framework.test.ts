@@ -1,4 +1,4 @@
-/** The bytecode of the stub of Sui's framework is what the compiler makes of its sources. */
+/** The bytecode of the stub of Sui's framework is the compiler's output for its sources. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { OPCODE } from '../../../../src/devnet/bytecode/opcodes.ts';
 import { INSTRUCTIONS } from '../../../../src/devnet/move/instructions.ts';
 
-test('the machine executes every instruction, but those of global storage, which Sui has not', () => {
+test('the machine executes every instruction, but those of global storage, which Sui does not have', () => {
   const missing = Object.entries(OPCODE).filter(([, code]) => INSTRUCTIONS[code] === undefined);
   expect(missing.map(([name]) => name)).toEqual([
-    // These leave the function: the machine itself executes them.
+    // These instructions leave the function, so the machine itself executes them.
     'ret',
     'call',
     ...['existsDeprecated', 'mutBorrowGlobalDeprecated', 'immBorrowGlobalDeprecated'],

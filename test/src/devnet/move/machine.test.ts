@@ -1,4 +1,4 @@
-/** The machine does what Sui's own Move VM does, which runs the same functions as unit tests. */
+/** The machine behaves like Sui's own Move VM, which runs the same functions as unit tests. */
 import { dumpMovePackage, initMovePackageBuilder, testMovePackage } from '@zktx.io/sui-move-builder/full';
 import { expect, test } from 'vitest';
 import { MoveAbort, PrimitiveError } from '../../../../src/devnet/failures.ts';
@@ -156,14 +156,14 @@ const GENERAL_CALLS: readonly (readonly [name: string, a: number, b: number])[] 
 ];
 
 interface Case {
-  /** A function of the module `cases`. */
+  /** Name of a function in the module `cases`. */
   readonly name: string;
   readonly args: readonly Int[];
-  /** The last expression of the function. */
+  /** Last expression of the function. */
   readonly body?: string;
 }
 
-/** Operands at the edges of their types, and some of no particular size. */
+/** Operands at the edges of their types, and some of no special size. */
 function operands(bits: number): bigint[] {
   const max = 2n ** BigInt(bits) - 1n;
   return [0n, 1n, 3n, max / 3n, max - 1n, max];
@@ -212,7 +212,7 @@ const CASES: readonly Case[] = [
   })),
 ];
 
-/** Each function once. Their results are BCS, so that they can be compared as bytes. */
+/** Cases, each with a function of its own. Their results are BCS, so that they can be compared as bytes. */
 function source(): string {
   const functions = new Map(
     CASES.flatMap(({ name, args, body }) => {
@@ -231,7 +231,7 @@ const FILES = {
   'sources/cases.move': source(),
 };
 
-/** Writes the result of a call as a unit test, which passes in the VM if the result is the same there. */
+/** Writes the result of a call as a unit test. The test passes in the VM if the VM has the same result. */
 async function unitTest(code: ChainCode, { name, args }: Case, index: number): Promise<string> {
   const natives: Record<string, Native> = {
     'bcs::to_bytes': ({ args: [value], types: [type] }) => [
@@ -247,7 +247,7 @@ async function unitTest(code: ChainCode, { name, args }: Case, index: number): P
     const called = code.function(SELF, 'cases', name);
     const [result] = await machine.call(called, [], args as readonly Value[], link);
     const bytes = code.codec.encode(result as Value, parseType('vector<u8>'));
-    // Without the length of the vector.
+    // The length of the vector is left out.
     return run('', `assert!(${call} == x"${Buffer.from(bytes.subarray(1)).toString('hex')}");`);
   } catch (error) {
     if (error instanceof MoveAbort) {
@@ -265,7 +265,7 @@ async function unitTest(code: ChainCode, { name, args }: Case, index: number): P
   }
 }
 
-test(`${CASES.length} calls have the results, or the failures, that they have in the Move VM`, async () => {
+test(`${CASES.length} calls have the same results, or the same failures, as in the Move VM`, async () => {
   await initMovePackageBuilder();
   const { fetcher } = chooseFramework({});
   const options = { fetcher, network: 'testnet', ansiColor: false, silenceWarnings: true } as const;
@@ -276,7 +276,7 @@ test(`${CASES.length} calls have the results, or the failures, that they have in
   const code = new ChainCode(packages, frameworkPackage());
   const tests = await Promise.all(CASES.map((testCase, index) => unitTest(code, testCase, index)));
   const text = `#[test_only]\nmodule cases::compare;\n${tests.join('\n')}`;
-  // Neither only results nor only failures.
+  // Some calls have results, and some fail.
   expect(text.match(/expected_failure/g)?.length).toBeGreaterThan(CASES.length / 10);
   expect(text.match(/assert!/g)?.length).toBeGreaterThan(CASES.length / 3);
   const run = await testMovePackage({ files: { ...FILES, 'tests/compare.move': text }, ...options });

@@ -1,4 +1,4 @@
-/** Tests of the loopback node with a package of an application's author. */
+/** The loopback node with a package of an application's author. */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
@@ -145,7 +145,7 @@ const UPGRADED = SOURCE.replace('a - b }', 'a - b + 1000 }').replace('b"There is
 const ledger = new Ledger();
 let packageId: string;
 
-/** The bytecode of `shop`, as the Sui CLI publishes it. */
+/** Bytecode of `shop`, as the Sui CLI publishes it. */
 async function compiled(source: string): Promise<Uint8Array[]> {
   await initMovePackageBuilder();
   const { fetcher } = chooseFramework({});
@@ -168,7 +168,7 @@ interface Tx {
 async function execute({ inputs = [], commands, gasCoin }: Tx) {
   const changes = new Changes(ledger, `transaction ${ledger.clock}`);
   const context = { changes, sender: SENDER, nowMs: NOW, epoch: 3n, root: new Uint8Array() };
-  // Undefined: the clock.
+  // An undefined input stands for the clock.
   const named = inputs.map((input) => {
     if (input instanceof Uint8Array) return input;
     const object = input ?? clockAt(NOW);
@@ -262,9 +262,9 @@ test('a chain of calls: splits a coin, changes a table, emits an event, passes a
   ]);
   const box = findInLedger('::shop::Box<u64>');
   expect(box).toMatchObject({ owner: { kind: 'address', address: SENDER } });
-  // The content, then Small, and Made(9, true).
+  // The bytes are the content, then Small, and Made(9, true).
   expect([...box.content.subarray(32)]).toEqual([...u64(77), 2, 0, 2, ...u64(9), 1]);
-  // The table's entry, the shop, the coin and the box; the coin that paid is gone.
+  // Written are the table's entry, the shop, the coin and the box. The coin that paid is deleted.
   expect([...changes.written.values()].map(({ type }) => type.split('::')[2]?.split('<')[0]).sort()).toEqual([
     'Box',
     'Coin',
@@ -273,7 +273,7 @@ test('a chain of calls: splits a coin, changes a table, emits an event, passes a
   ]);
 });
 
-test('an object moves into a bag and out again, and a field that the transaction made is left changed', async () => {
+test('an object moves into a bag and out again, and a field that the transaction made stays changed', async () => {
   const box = findInLedger('::shop::Box<u64>');
   const kept = await execute({
     inputs: [findInLedger('::shop::Shop'), box],
@@ -378,14 +378,14 @@ test('a private entry function is called, and random values are in their range',
   expect([...all].sort()).toEqual(['1', '2', '3', '4', '5', '6']);
 });
 
-test('a value that is left and can not be dropped', async () => {
+test('a value that is left over and can not be dropped is refused', async () => {
   const inputs = [findInLedger('::shop::Shop'), text('tea'), coin(), undefined];
   const order = call('shop::order', [0, 1, 2, 3].map(input));
   const { description } = findError(await execute({ inputs, commands: [order] }));
   expect(description).toBe('UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }');
 });
 
-test('bytecode that no compiler made fails its transaction, and not the node', async () => {
+test('bytecode that no compiler made fails its transaction, but not the node', async () => {
   const [module = new Uint8Array()] = await compiled(SOURCE);
   const publish = (bytes: Uint8Array) =>
     execute({
@@ -397,13 +397,13 @@ test('bytecode that no compiler made fails its transaction, and not the node', a
     });
   const cut = await publish(module.subarray(0, 300));
   expect(findError(cut).description).toMatch(/^VMVerificationOrDeserializationError: /);
-  // `init` is asked for a function of the framework that is not there.
+  // The change makes `init` call a missing function of the framework.
   const at = Buffer.from(module).indexOf('is_one_time_witness');
   const renamed = await publish(Uint8Array.from(module).fill(0x78, at, at + 2));
   expect(findError(renamed).description).toMatch(/^VMInvariantViolation: .*xx_one_time_witness/);
 });
 
-test('what the stub does not have is UNIMPLEMENTED, by name', async () => {
+test('a function that the stub does not have is UNIMPLEMENTED, by name', async () => {
   const kiosk = execute({ commands: [call('kiosk::new', [])] });
   await expect(kiosk).rejects.toMatchObject({
     status: 'UNIMPLEMENTED',
@@ -411,21 +411,21 @@ test('what the stub does not have is UNIMPLEMENTED, by name', async () => {
   });
 });
 
-test('a call that never ends, one that fills the memory, and one with too many events end, and not the node', async () => {
+test('a call that never ends, a call that fills the memory, and a call with too many events are ended, but not the node', async () => {
   const isOutOfGas = { description: 'InsufficientGas' };
   for (const name of ['shop::forever', 'shop::grow']) {
     expect(findError(await execute({ commands: [call(name, [])] })), name).toMatchObject(isOutOfGas);
   }
   const shout = (times: number) =>
     execute({ inputs: [u64(times)], commands: [call('shop::shout', [input(0)])] });
-  // One more than Sui allows: what emits it aborts.
+  // Sui allows one event less, so emitting this one aborts.
   expect(findError(await shout(1025))).toMatchObject({ functionName: 'emit', abortCode: 0n });
   const { status, events } = await shout(1024);
   expect(status).toMatchObject({ success: true });
   expect(events).toHaveLength(1024);
 });
 
-test('an upgrade runs the new code under the types of the first, and a failed one changes nothing', async () => {
+test('an upgrade runs the new code with the types of the first version, and a failed upgrade changes nothing', async () => {
   const cap = findInLedger('::package::UpgradeCap');
   const modules = await compiled(UPGRADED);
   const upgrade = (digest: Uint8Array): Tx => ({

@@ -30,20 +30,20 @@ test.each([
   'vector<vector<u8>>',
   `&mut ${A}::shop::Box<vector<u8>>`,
   `${A}::shop::Pair<${A}::shop::Box<u8>,T1>`,
-])('%s is read and written as it is', (text) => {
+])('%s is read, and written in the same way', (text) => {
   expect(format(parseType(text))).toBe(text);
 });
 
-test('a type without its module is none', () => {
+test('a type without its module is refused', () => {
   expect(() => parseType('Box<u8>')).toThrow(TypeError);
 });
 
-test('arguments take the place of parameters, also within others', () => {
+test('arguments replace parameters, also nested ones', () => {
   const type = instantiate(parseType(`vector<${A}::shop::Box<T1>>`), ['u8', 'bool'].map(parseType));
   expect(format(type)).toBe(`vector<${A}::shop::Box<bool>>`);
 });
 
-test('an instance has the abilities that its arguments leave it, phantom ones aside', () => {
+test('an instance has the abilities that its arguments allow, except for phantom ones', () => {
   const abilities = (text: string) => datatypes.abilitiesOf(parseType(text));
   expect(abilities(`${A}::shop::Box<u8>`)).toBe(ABILITY.store | ABILITY.key);
   expect(abilities(`${A}::shop::Box<${A}::shop::Pot>`)).toBe(0);
@@ -66,7 +66,7 @@ describe('a value in BCS', () => {
     [[1, 5], `${A}::shop::Size`],
     [[0], `${A}::shop::Tag<u8>`],
     [[...new Array<number>(32).fill(3), 9, 1, 0], `${A}::shop::Box<u8>`],
-  ])('%j of %s is read and written as it is', (bytes, type) => {
+  ])('%j of %s is read, and written in the same way', (bytes, type) => {
     if (type.includes('Box')) return;
     expect([...again(bytes, type)]).toEqual(bytes);
   });

@@ -13,14 +13,17 @@ const refusal = (message: RegExp) =>
 const small = countSignals(PROFILES.small);
 
 describe('the generator in C++', () => {
-  test.each(['small', 'full'] as const)('of %s size is recognised by the signals in its .dat', async (size) => {
-    const folder = fakeGenerator(undefined, { size });
-    const generator = await findGenerator(folder);
-    expect(generator).toMatchObject({ size, command: [join(folder, 'zkLogin')] });
-    expect(generator.canMake(LOADED.wires)).toBe(true);
-    expect(generator.canMake(LOADED.wires + 1)).toBe(false);
-    expect(generator.canMake(LOADED.wires - 1)).toBe(false);
-  });
+  test.each(['small', 'full'] as const)(
+    'of %s size is recognised by the signals in its .dat',
+    async (size) => {
+      const folder = fakeGenerator(undefined, { size });
+      const generator = await findGenerator(folder);
+      expect(generator).toMatchObject({ size, command: [join(folder, 'zkLogin')] });
+      expect(generator.canMake(LOADED.wires)).toBe(true);
+      expect(generator.canMake(LOADED.wires + 1)).toBe(false);
+      expect(generator.canMake(LOADED.wires - 1)).toBe(false);
+    },
+  );
 
   test.each<[string, object, RegExp]>([
     ['another signal', { ...small, signature: undefined, signed: 32 }, /not of zkLogin's circuit/],

@@ -42,7 +42,7 @@ class Propagation {
     this.#openFactors = new Uint32Array(r1cs.constraints);
     this.#open = new Uint32Array(r1cs.constraints);
     this.#openNoBits = new Uint32Array(r1cs.constraints);
-    for (let at = 0; at < r1cs.constraints; at++) this.#findBit(at);
+    for (let constraint = 0; constraint < r1cs.constraints; constraint++) this.#findBit(constraint);
     for (let part = 0; part < 3 * r1cs.constraints; part++) {
       for (const { wire } of this.#terms(part)) this.#count(part, wire, 1);
     }
@@ -51,10 +51,11 @@ class Propagation {
   run(lemmas: readonly Lemma[]): number[] {
     const { wires, publicInputs, privateInputs, constraints } = this.#r1cs;
     for (let wire = 0; wire <= publicInputs + privateInputs; wire++) this.#learn(wire);
-    for (let at = 0; at < constraints; at++) this.#queue.push(at);
+    for (let constraint = 0; constraint < constraints; constraint++) this.#queue.push(constraint);
     let pending = lemmas;
     for (;;) {
-      for (let at = this.#queue.pop(); at !== undefined; at = this.#queue.pop()) this.#solve(at);
+      for (let constraint = this.#queue.pop(); constraint !== undefined; constraint = this.#queue.pop())
+        this.#solve(constraint);
       const ready = pending.filter(({ needs }) => needs.every((wire) => this.#known[wire]));
       if (ready.length === 0) break;
       pending = pending.filter((lemma) => !ready.includes(lemma));
@@ -77,8 +78,8 @@ class Propagation {
   }
 
   /** Finds a constraint that makes a wire a bit: up to factors, the wire times itself less 1 is 0. */
-  #findBit(at: number): void {
-    const [a, b, c] = [0, 1, 2].map((part) => this.#terms(3 * at + part)) as [Terms, Terms, Terms];
+  #findBit(constraint: number): void {
+    const [a, b, c] = [0, 1, 2].map((part) => this.#terms(3 * constraint + part)) as [Terms, Terms, Terms];
     if (c.length > 0 || a.length + b.length !== 3) return;
     const [linear, two] = a.length === 1 ? [a, b] : [b, a];
     const wire = linear[0]?.wire ?? 0;
@@ -90,9 +91,9 @@ class Propagation {
   }
 
   #count(part: number, wire: number, by: 1 | -1): void {
-    const at = Math.floor(part / 3);
+    const constraint = Math.floor(part / 3);
     const add = (counts: Uint32Array) => {
-      counts[at] = (counts[at] as number) + by;
+      counts[constraint] = (counts[constraint] as number) + by;
     };
     if (part % 3 < 2) {
       add(this.#openFactors);
@@ -113,11 +114,11 @@ class Propagation {
     }
   }
 
-  #solve(at: number): void {
-    const open = this.#open[at] as number;
-    if (this.#openFactors[at] !== 0 || open === 0) return;
-    if (open > 1 && this.#openNoBits[at] !== 0) return;
-    const terms = this.#terms(3 * at + 2).filter(({ wire }) => !this.#known[wire]);
+  #solve(constraint: number): void {
+    const open = this.#open[constraint] as number;
+    if (this.#openFactors[constraint] !== 0 || open === 0) return;
+    if (open > 1 && this.#openNoBits[constraint] !== 0) return;
+    const terms = this.#terms(3 * constraint + 2).filter(({ wire }) => !this.#known[wire]);
     if (open > 1 && !isSubsetSumUnique(terms.map(({ coefficient }) => coefficient))) return;
     for (const { wire } of terms) this.#learn(wire);
   }

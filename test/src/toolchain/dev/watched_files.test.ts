@@ -20,7 +20,7 @@ function watched() {
   files.beginRound();
   files.add(path('a.ts'));
   /** Returns the files in which a change was noticed, at the time of the first notice. */
-  const saw = async (action: () => void): Promise<string[]> => {
+  const readNotices = async (action: () => void): Promise<string[]> => {
     seen.length = 0;
     action();
     await expect.poll(() => seen.length).toBeGreaterThan(0);
@@ -28,28 +28,28 @@ function watched() {
   };
   /** Returns the same for actions that should cause no notice, followed by a save of a.ts. */
   const sawBeforeA = (...actions: readonly (() => void)[]) =>
-    saw(() => {
+    readNotices(() => {
       for (const action of [...actions, () => save('a.ts')]) action();
     });
-  return { files, path, save, saw, sawBeforeA };
+  return { files, path, save, saw: readNotices, sawBeforeA };
 }
 
 test('sees every save in place, and every save by rename', async () => {
-  const { path, save, saw } = watched();
+  const { path, save, saw: readNotices } = watched();
   const rename = () => {
     save('a.ts.new');
     renameSync(path('a.ts.new'), path('a.ts'));
   };
   const sed = () => void execFileSync('sed', ['-i.bak', 's/$/ /', path('a.ts')]);
   for (const action of [() => save('a.ts'), rename, rename, sed, sed, () => save('a.ts'), rename]) {
-    expect(await saw(action)).toEqual(['a.ts']);
+    expect(await readNotices(action)).toEqual(['a.ts']);
   }
 });
 
 test('sees a file that is deleted, and created again', async () => {
-  const { path, save, saw } = watched();
-  expect(await saw(() => rmSync(path('a.ts')))).toEqual(['a.ts']);
-  expect(await saw(() => save('a.ts'))).toEqual(['a.ts']);
+  const { path, save, saw: readNotices } = watched();
+  expect(await readNotices(() => rmSync(path('a.ts')))).toEqual(['a.ts']);
+  expect(await readNotices(() => save('a.ts'))).toEqual(['a.ts']);
 });
 
 test('ignores other files in the folder, backups and the files of an editor', async () => {
@@ -59,10 +59,10 @@ test('ignores other files in the folder, backups and the files of an editor', as
 });
 
 test('sees a file that appears together with its folder', async () => {
-  const { files, path, save, saw } = watched();
+  const { files, path, save, saw: readNotices } = watched();
   files.add(path('new/deep/c.ts'));
   expect(
-    await saw(() => {
+    await readNotices(() => {
       mkdirSync(path('new/deep'), { recursive: true });
       save('new/deep/c.ts');
     }),
@@ -70,27 +70,27 @@ test('sees a file that appears together with its folder', async () => {
 });
 
 test('forgets at the end of a round, and not earlier, the files that were not added in it', async () => {
-  const { files, path, save, saw, sawBeforeA } = watched();
+  const { files, path, save, saw: readNotices, sawBeforeA } = watched();
   files.add(path('b.ts'));
   files.finishRound();
   files.beginRound();
   files.add(path('a.ts'));
-  expect(await saw(() => save('b.ts'))).toEqual(['b.ts']);
+  expect(await readNotices(() => save('b.ts'))).toEqual(['b.ts']);
   files.finishRound();
   expect(await sawBeforeA(() => save('b.ts'))).toEqual(['a.ts']);
 });
 
 test('sees the files of a folder that was deleted and created again, in the next round', async () => {
-  const { files, path, save, saw } = watched();
+  const { files, path, save, saw: readNotices } = watched();
   mkdirSync(path('sub'));
   save('sub/c.ts');
   files.add(path('sub/c.ts'));
-  await saw(() => rmSync(path('sub'), { recursive: true }));
+  await readNotices(() => rmSync(path('sub'), { recursive: true }));
   mkdirSync(path('sub'));
   save('sub/c.ts');
   files.beginRound();
   files.add(path('a.ts'));
   files.add(path('sub/c.ts'));
   files.finishRound();
-  expect(await saw(() => save('sub/c.ts'))).toContain('sub/c.ts');
+  expect(await readNotices(() => save('sub/c.ts'))).toContain('sub/c.ts');
 });

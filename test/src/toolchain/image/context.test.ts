@@ -43,7 +43,7 @@ const listModules = (packages: NpmLock['packages']) =>
   neededModules({ packages }, ['src/server'], TOOLS).modules;
 
 describe('the packages of an image', () => {
-  test("are the packages of the server, their dependencies, and the bundler", () => {
+  test('are the packages of the server, their dependencies, and the bundler', () => {
     const packages = {
       ...server({ a: '1' }),
       ...BUILD,

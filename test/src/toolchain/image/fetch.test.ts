@@ -107,20 +107,17 @@ describe('a locked package', () => {
       /gone from every source[\s\S]*status 404[\s\S]*--inputs[\s\S]*npx --offline sui-enclave update_lock/,
     ],
     [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*npx --offline sui-enclave update_lock/],
-  ])(
-    'that is gone everywhere stops the build with advice (snapshot known: %s)',
-    async (isKnown, message) => {
-      const { address } = await serve({});
-      const mirrors = findMirrors(
-        { DEBIAN_MIRROR: address, ...(isKnown && { DEBIAN_SNAPSHOT: address }) },
-        noApt,
-      );
-      await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({
-        code: 'INPUTS_GONE',
-        message: expect.stringMatching(message),
-      });
-    },
-  );
+  ])('that is gone everywhere stops the build with advice (snapshot known: %s)', async (isKnown, message) => {
+    const { address } = await serve({});
+    const mirrors = findMirrors(
+      { DEBIAN_MIRROR: address, ...(isKnown && { DEBIAN_SNAPSHOT: address }) },
+      noApt,
+    );
+    await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({
+      code: 'INPUTS_GONE',
+      message: expect.stringMatching(message),
+    });
+  });
 
   test.each([
     ['other bytes', CONTENT.toUpperCase(), 'PACKAGE_CHANGED'],
