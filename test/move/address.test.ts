@@ -1,4 +1,7 @@
-/** An Enclave's address can be computed without the chain, as the Move VM and `@mysten/sui` do. */
+/**
+ * The address of an Enclave can be computed without the chain, with the same result as in the Move VM and in
+ * `@mysten/sui`.
+ */
 import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
@@ -29,11 +32,11 @@ function encodeKey(version: bigint): Uint8Array {
   return EnclaveKey.serialize({ config_version: version, pk: PUBLIC_KEY }).toBytes();
 }
 
-test('an Enclave is where its config, version and public key say', async () => {
+test('config, version and public key determine the address of an Enclave', async () => {
   const transaction = 7n;
   const digest = Buffer.alloc(32);
   digest.writeBigUInt64LE(transaction);
-  // The second object that the transaction makes.
+  // The config is the second object that the transaction creates.
   const config = hash(Uint8Array.of(0xf1), digest, bcs.u64().serialize(1n).toBytes());
 
   const run = await testPackage('enclave', chooseFramework(process.env), {

@@ -1,7 +1,4 @@
-/**
- * The contract that src/library/sui/README.md shows: it compiles without a warning, and does what the page
- * says.
- */
+/** The contract in src/library/sui/README.md compiles without a warning, and behaves as the page says. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';

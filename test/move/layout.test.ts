@@ -1,6 +1,5 @@
 /**
- * Tests that objects and events on chain have the bytes that src/library/sui reads and the loopback node's
- * model writes.
+ * Objects and events on chain have the bytes that src/library/sui reads and the loopback node's model writes.
  */
 import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/sui/bcs';
@@ -17,7 +16,7 @@ const PACKAGE = `0x${'e'.repeat(64)}`;
 const APPLICATION = `${PACKAGE}::weather::WEATHER`;
 const TRANSACTION = 9n;
 
-/** The id of the object that the test's transaction makes as its first, second, … */
+/** Returns the id of the object that the test's transaction creates as its first, second, … */
 function computeId(index: number): string {
   const digest = Buffer.alloc(32);
   digest.writeBigUInt64LE(TRANSACTION);
@@ -26,7 +25,7 @@ function computeId(index: number): string {
 }
 
 const [CAP, CONFIG, REGISTRAR] = [computeId(0), computeId(1), computeId(2)] as const;
-// Derived from the config's, by a hash that has another width in WebAssembly: see address.test.ts.
+// The id is derived from the config's, by a hash that has another width in WebAssembly: see address.test.ts.
 const ENCLAVE = `0x${'d'.repeat(64)}`;
 const PCR = new Uint8Array(48).fill(1);
 const KEY = new Uint8Array(32).fill(0x11);
@@ -69,7 +68,7 @@ const registrar = Registrar.serialize({ id: REGISTRAR, config_id: CONFIG }).toBy
 const image = { pcr0: '01'.repeat(48), pcr1: '01'.repeat(48), pcr2: '01'.repeat(48) };
 const registered = { enclaveId: ENCLAVE, configId: CONFIG, configVersion: 2, publicKey: KEY };
 const { EnclaveRegistered, EnclaveDestroyed } = ENCLAVE_EVENTS;
-/** Each event that the test's transaction emits, once. */
+/** Events that the test's transaction emits, each once. */
 const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
   EnclaveCapCreated: ENCLAVE_EVENTS.EnclaveCapCreated.serialize({ capabilityId: CAP }).toBytes(),
   EnclaveConfigCreated: ENCLAVE_EVENTS.EnclaveConfigCreated.serialize({
@@ -113,7 +112,7 @@ const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
 
 const hex = (bytes: Uint8Array) => `x"${Buffer.from(bytes).toString('hex')}"`;
 
-/** In Move: that the last event of this name has these bytes, but for an enclave's id. */
+/** Asserts in Move that the last event of this name has these bytes, except for an enclave's id. */
 function assertEmitted(name: string): string {
   const bytes = EMITTED[name as keyof typeof EMITTED];
   const isOfEnclave = /^Enclave(Registered|Destroyed)$/.test(name);
@@ -193,8 +192,8 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
   expect(stored('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
-  // The example has no registrar, no maximum key age, no source and no overlap: three registers with their
-  // lengths, and a time.
+  // The example has no registrar, no maximum key age, no source and no overlap. The length of an overlap is
+  // that of three registers with their lengths, and a time.
   const overlap = 3 * 49 + 8;
   const described = SourceContent.serialize(source).toBytes().length;
   expect(stored('create_enclave_config')).toBe(config.length - 32 - 8 - overlap - described);
@@ -205,14 +204,14 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
   expect(stored('new_registrar_cap')).toBe(registrar.length + 32);
 });
 
-/** A client whose node has one object. */
+/** Returns a client whose node has one object. */
 function createClient(struct: string, objectId: string, content: Uint8Array): ClientWithCoreApi {
   const type = `${PACKAGE}::enclave::${struct}<${APPLICATION}>`;
   const getObjects = async () => ({ objects: [{ objectId, type, content }] });
   return { core: { getObjects } } as unknown as ClientWithCoreApi;
 }
 
-test('they are read from these bytes', async () => {
+test('objects are read from these bytes', async () => {
   const contract = { enclavePackage: PACKAGE, application: APPLICATION };
   const pcr = '01'.repeat(48);
   expect(await readConfig(createClient('EnclaveConfig', CONFIG, config), CONFIG)).toEqual({

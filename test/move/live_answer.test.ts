@@ -1,6 +1,6 @@
 /**
- * From the running server to the contract: what `/process_data` answers, given to `update_weather` in Sui's
- * VM.
+ * From the running server to the contract: the answer of `/process_data` is passed to `update_weather` in
+ * Sui's VM.
  */
 import { describe, expect, test } from 'vitest';
 import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';
@@ -19,7 +19,7 @@ interface Answer {
   readonly signature: string;
 }
 
-/** The values that `update_weather` depends on, as Move expressions but for the time. */
+/** Values that `update_weather` depends on, as Move expressions except for the time. */
 interface Submission {
   readonly location: string;
   readonly temperature: bigint;
@@ -67,7 +67,7 @@ fun ${name}() {
 
 describe('a live answer', () => {
   test.each(['San Francisco', 'Zürich 東京 🌤 "quoted" \\'])(
-    'for %s is accepted by update_weather, and with one bit changed refused',
+    'for %s is accepted by update_weather, and refused if one bit is changed',
     async (place) => {
       const { server, ask } = await startWeather();
       const { pk } = (await (await server.get('/health_check')).json()) as { pk: string };

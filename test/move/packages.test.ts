@@ -32,12 +32,12 @@ describe('the Move modules that are generated from test/vectors', () => {
     ['enclave/tests/vectors.move', enclaveVectors],
     ['enclave/tests/real_document_cli_tests.move', realDocumentTests],
     ['weather/tests/vectors.move', weatherVectors],
-  ])('move/%s is as it would be generated now', async (path, generate) => {
+  ])('move/%s is up to date', async (path, generate) => {
     await expect(generate()).toMatchFileSnapshot(fileURLToPath(new URL(path, MOVE)));
   });
 });
 
-/** Reports of the runs of each package's own tests. */
+/** Reports of each package's own tests. */
 const runs = new Map<string, ReturnType<typeof testPackage>>();
 
 /** Runs a package's own tests once. */
@@ -67,7 +67,7 @@ test('for code that uses a module which the stub lacks, the error names where to
   expect(run.passed).toBe(false);
   expect(run.output).toContain("Unbound module: 'sui::bcs'");
   expect(run.output).toMatch(/stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
-  // A mistake in the code itself is not blamed on the framework.
+  // A mistake in the code itself does not count as one of the framework.
   const readerFile = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
   const { output } = await testPackage('weather', chooseFramework({}), { extra: readerFile });
   expect(output).toContain('app::nothing');
@@ -123,7 +123,7 @@ test.each(['enclave', 'pcrs', 'once', 'source'])(
 );
 
 describe('the runner', () => {
-  // The smaller package will do: its own tests run beside the one that fails.
+  // The smaller package is enough: its own tests run beside the failing one.
   const failing = '#[test_only] module app::failing; #[test] fun it_fails() { abort 3 }';
 
   test('fails when one test fails', async () => {
@@ -186,7 +186,7 @@ describe('the choice of a framework', () => {
     async (_what, options, reason) => {
       const refused = () => Promise.reject(new TypeError('fetch failed', options));
       vi.spyOn(globalThis, 'fetch').mockImplementation(refused);
-      // The fetcher waits before it tries again.
+      // The fetcher pauses before it retries.
       vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) =>
         setImmediate(run)) as never);
       onTestFinished(() => void vi.restoreAllMocks());

@@ -14,14 +14,14 @@ function serialize({ intent, timestamp_ms, location, temperature }: Values): Uin
     .toBytes();
 }
 
-/** Pure ed25519 as the chain verifies it. */
+/** Verifies pure ed25519 as the chain does. */
 function verifies(message: Uint8Array, signature: string, publicKey = VECTORS.signed.public_key): boolean {
   const x = Buffer.from(publicKey, 'hex').toString('base64url');
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
   return verify(null, message, key, Buffer.from(signature, 'hex'));
 }
 
-describe('the vectors that the Move packages are tested with, in TypeScript', () => {
+describe('the vectors of the Move packages, in TypeScript', () => {
   test.each(VECTORS.messages)('$name has the same bytes', ({ bytes, ...values }) => {
     expect(Buffer.from(serialize(values)).toString('hex')).toBe(bytes);
   });
@@ -35,7 +35,7 @@ describe('the vectors that the Move packages are tested with, in TypeScript', ()
     });
   });
 
-  test('what a production enclave signed verifies, and nothing near it', () => {
+  test('the signature of a production enclave verifies, and nothing near it', () => {
     const { signed } = VECTORS;
     expect(verifies(serialize(signed), signed.signature)).toBe(true);
     expect(verifies(serialize({ ...signed, temperature: '14' }), signed.signature)).toBe(false);

@@ -1,4 +1,4 @@
-/** The vectors that TypeScript and Move share, and the Move modules that are generated from them. */
+/** Vectors that TypeScript and Move share, and the Move modules that are generated from them. */
 import { readFileSync } from 'node:fs';
 
 export interface Values {
@@ -42,7 +42,7 @@ export const VECTORS: Vectors = JSON.parse(
   readFileSync(new URL('../vectors/bcs.json', import.meta.url), 'utf8'),
 );
 
-/** A Move expression of type `String`. */
+/** Writes a Move expression of type `String`. */
 export function moveText(text: string): string {
   return `x"${Buffer.from(text).toString('hex')}".to_string()`;
 }

@@ -4,9 +4,8 @@ import type { Sources } from '../../src/toolchain/move/packages.ts';
 const MOVE = new URL('../../move/', import.meta.url);
 
 /**
- * Leaves out a package's own tests, which `packages.test.ts` runs: for `extra` of `testPackage`. An empty
- * file takes the place of each with tests in it; modules that help tests stay, as do the tests for the Sui
- * CLI.
+ * Leaves out a package's own tests, which `packages.test.ts` runs, for `extra` of `testPackage`. An empty
+ * file replaces each file with tests. Modules that help tests stay, and so do the tests for the Sui CLI.
  */
 export function withoutOwnTests(name: string): Sources {
   const folder = new URL(`${name}/tests/`, MOVE);

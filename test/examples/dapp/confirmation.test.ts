@@ -1,4 +1,4 @@
-/** The questions of the example dapp: one click or key never answers two. */
+/** The questions of the example dapp: one click or key never answers two of them. */
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { confirmation, useQuestion } from '../../../examples/dapp/src/wallet/confirmation.ts';
 import { useArmed } from '../../../examples/dapp/src/wallet/use_armed.ts';
@@ -18,7 +18,7 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers());
 });
 
-/** The question that is shown. */
+/** Returns the visible question. */
 async function renderQuestion() {
   const { results } = await renderHook(useQuestion);
   return () => results.at(-1);
@@ -41,7 +41,7 @@ test('the second click of a double click leaves the next question open', async (
   expect(shown()).toBeUndefined();
 });
 
-test('a question that another one replaces is refused', async () => {
+test('a question that another question replaces is refused', async () => {
   const shown = await renderQuestion();
   const answered = vi.fn();
   await complete(() => void confirmation.ask(request('first')).then(answered));

@@ -1,4 +1,4 @@
-/** Tests of the example dapp's chain of proof: a refusal is red, and nothing beside it is green. */
+/** The example dapp's chain of proof: a refusal is red, and nothing beside it is green. */
 import { expect, test } from 'vitest';
 import {
   type Evidence,
@@ -21,7 +21,7 @@ function states(evidence: Partial<Evidence>): ProofState[] {
   return PROOF_STEPS.map((name) => verdicts[name].state);
 }
 
-/** The one refusal. */
+/** Returns the only refusal. */
 function refusal(evidence: Partial<Evidence>): string | undefined {
   const refusals = Object.values(judgeSteps({ ...HONEST, ...evidence })).flatMap(
     ({ refusal }) => refusal ?? [],
@@ -41,7 +41,7 @@ test('an honest enclave has four green ticks, the third with its answer', () => 
   expect(states(attesting)).toEqual(['waiting', 'waiting', 'missing', 'missing']);
 });
 
-test('another image: the attestation is red, and nothing else was reached', () => {
+test('another image: the attestation is red, and no later step was reached', () => {
   const evidence = {
     attestation: 'failed',
     attestationError: new AttestationError('POLICY_PCRS', 'other registers'),

@@ -1,4 +1,4 @@
-/** Tests of the text that the example dapp shows a user before a signature. */
+/** The text that the example dapp shows a user before a signature. */
 import { Transaction, type TransactionObjectArgument } from '@mysten/sui/transactions';
 import { expect, test } from 'vitest';
 import { describeGas, describeSteps, suiText } from '../../../examples/dapp/src/wallet/transaction_words.ts';
@@ -7,7 +7,7 @@ const id = (digit: string) => `0x${digit.repeat(64)}`;
 const [PACKAGE, SENDER, OTHER, COIN] = [id('a'), id('b'), id('c'), id('d')];
 const reference = (objectId: string) => ({ objectId, version: '1', digest: '1'.repeat(32) });
 
-/** The steps of a transaction, after it went through the bytes that are signed. */
+/** Returns the steps of a transaction, after it went through the bytes that are signed. */
 async function steps(build: (tx: Transaction) => void) {
   const tx = new Transaction();
   tx.setSender(SENDER);
@@ -46,7 +46,7 @@ test.each<[name: string, build: (tx: Transaction) => void, text: RegExp]>([
   ['that joins', (tx) => tx.mergeCoins(tx.gas, [tx.objectRef(reference(COIN))]), /^Join coins into/],
   ['that publishes', (tx) => tx.publish({ modules: [[1]], dependencies: [id('1')] }), /^Publish a package$/],
   ['with a list', (tx) => tx.makeMoveVec({ elements: [tx.objectRef(reference(COIN))] }), /^Make a list/],
-])('a step %s is none of the page', async (_, build, text) => {
+])('a step %s is not one of the page', async (_, build, text) => {
   const [step] = await steps(build);
   expect(step).toEqual({ text: expect.stringMatching(text), isExpected: false });
 });
@@ -63,11 +63,11 @@ test.each<[name: string, build: (tx: Transaction) => void, text: string]>([
     'Give the object 0xdddd…dddd to your own address',
   ],
   ['of all SUI', (tx) => tx.transferObjects([tx.gas], OTHER), `Give the coin that pays the gas to ${OTHER}`],
-])('nor is a gift %s', async (_, build, text) => {
+])('a gift %s is not one of the page either', async (_, build, text) => {
   expect((await steps(build)).at(-1)).toEqual({ text, isExpected: false });
 });
 
-test('the gas is named with its payer and its most', () => {
+test('the gas is named with its payer and its maximum', () => {
   const data = new Transaction().getData();
   const gasData = { ...data.gasData, budget: '7500000', owner: null };
   const ownGas = { payer: SENDER, isOwn: true, budget: '0.0075 SUI' };

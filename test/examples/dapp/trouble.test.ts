@@ -1,4 +1,4 @@
-/** Tests of the words that the example dapp has for errors. */
+/** The texts that the example dapp has for errors. */
 import { expect, test } from 'vitest';
 import { enclaveTrouble, otherTrouble, staleTrouble } from '../../../examples/dapp/src/trouble.ts';
 import { AttestationError } from '../../../src/library/attestation/index.ts';
@@ -50,7 +50,7 @@ test('silent, lying and stale have different titles and advice', () => {
   expect(new Set(troubles.map(({ title }) => title)).size).toBe(3);
 });
 
-test('what a wallet or a node refuses has words where there is something to do', () => {
+test('a refusal of a wallet or a node has a text if the user can do something', () => {
   const notSigned = otherTrouble(new ZkLoginError('ZKLOGIN_NOT_CONFIRMED', 'no'));
   expect(notSigned).toMatchObject({ kind: 'other', title: 'You did not sign' });
   expect(otherTrouble(new SuiError('SUI_GAS', 'no')).title).toBe('Your account has too little SUI');

@@ -26,7 +26,7 @@ describe('an amount of SUI', () => {
     '10000000000',
     '0x1',
     '١',
-  ])('%j is none', (text) => {
+  ])('%j is not an amount', (text) => {
     expect(parseMist(text)).toBe(undefined);
   });
 
@@ -36,11 +36,11 @@ describe('an amount of SUI', () => {
     [10_000_000_000n, '10'],
     [9_747_556_912n, '9.747556912'],
     [1_234_500_000_000n, '1,234.5'],
-  ])('%s MIST is written with the digits that matter', (mist, text) => {
+  ])('%s MIST is written with its significant digits', (mist, text) => {
     expect(formatSui(mist)).toBe(text);
   });
 
-  test('is read as it is written, but for the commas', () => {
+  test('is read as it is written, except for the commas', () => {
     fc.assert(
       fc.property(fc.bigInt(1n, 9_999_999_999_999_999_999n), (mist) => {
         expect(parseMist(formatSui(mist).replaceAll(',', ''))).toBe(mist);

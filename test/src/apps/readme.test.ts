@@ -1,4 +1,4 @@
-/** The application that src/apps/README.md shows; test/e2e/readme/apps.test.ts runs it. */
+/** The application in src/apps/README.md. test/e2e/readme/apps.test.ts runs it. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../../src/cli/commands.ts';
@@ -19,7 +19,7 @@ test('every command that the pages name for a repository of its own is one of th
     ([, name = '']) => name,
   );
   const missing = named.filter((name) => COMMANDS[name.replaceAll('-', '_')]?.inClone !== undefined);
-  // In a clone it does what create-sui-enclave does elsewhere.
+  // In a clone, new_app does what create-sui-enclave does elsewhere.
   expect([named.length > 10, [...new Set(missing)]]).toEqual([true, ['new_app']]);
   expect(named.filter((name) => COMMANDS[name.replaceAll('-', '_')] === undefined)).toEqual([]);
 });
