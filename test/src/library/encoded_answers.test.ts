@@ -38,7 +38,7 @@ describe('a Content-Encoding', () => {
   const gunzip = vi.spyOn(zlib, 'createGunzip');
   afterAll(() => gunzip.mockRestore());
 
-  test("is decoded by Node's fetch, whatever the request accepts", async () => {
+  test("is decoded by Node's fetch, no matter what the request accepts", async () => {
     gunzip.mockClear();
     const { url } = await serveRaw((socket) =>
       socket.end(answer(`content-encoding: gzip\r\n\r\n${GZIPPED}`), 'latin1'),

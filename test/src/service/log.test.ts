@@ -236,7 +236,7 @@ describe('the log', () => {
     }
   });
 
-  test('prints no value of a secret, wherever it is', () => {
+  test('prints no value of a secret, at any place', () => {
     const name = fc.constantFrom(
       'token',
       'Authorization',

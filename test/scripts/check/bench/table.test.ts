@@ -93,7 +93,7 @@ describe('the chart', () => {
     expect(svg.match(/width="2"/g)).toHaveLength(1);
   });
 
-  test('stays within its frame and well-formed, whatever the names and ratios', () => {
+  test('stays within its frame and well-formed, with any names and ratios', () => {
     const ratio = fc.double({ min: 0, max: 1e6, noNaN: true });
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string(), ratio), { maxLength: 5 }), (ratios) => {

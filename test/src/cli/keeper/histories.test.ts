@@ -169,7 +169,7 @@ class Keepers {
 }
 
 /** Returns the ids of the living enclaves that must be registered. */
-function listWanted({ config, processes, destroyed }: Simulation): string[] {
+function listExpectedIds({ config, processes, destroyed }: Simulation): string[] {
   return [...processes.values()]
     .filter(({ state, image: enclaveImage }) => state !== 'lying' && imageOf(enclaveImage) === config.image)
     .map(({ key }) => enclaveAddress(config, config.configVersion, createKey(key)))
@@ -220,7 +220,7 @@ test('after any history, the living enclaves of the image are registered, and th
       const numbers = [0, 1];
       const mayAct = numbers.some((number) => keepers.mayAct(number));
       const mayRegister = numbers.some((number) => keepers.mayRegister(number));
-      const expected = new Set([...fresh, ...(mayAct ? [] : old), ...(mayRegister ? listWanted(world) : [])]);
+      const expected = new Set([...fresh, ...(mayAct ? [] : old), ...(mayRegister ? listExpectedIds(world) : [])]);
       expect(new Set(world.enclaves.keys())).toEqual(expected);
       expect(world.violations).toEqual([]);
       for (const number of numbers) expect(world.mostGasADay(number)).toBeLessThanOrEqual(gasADay);

@@ -467,7 +467,7 @@ describe('a transaction', () => {
     expect(node.calls).not.toContain('ExecuteTransaction');
   });
 
-  test('is built, signed and executed with the derived address as its sender, whatever the sender was', async () => {
+  test('is built, signed and executed with the derived address as its sender, in place of any other sender', async () => {
     const { node, client, session } = await setUp(10n);
     for (const sender of [undefined, `0x${'2'.repeat(64)}`]) {
       const tx = new Transaction();
