@@ -220,7 +220,11 @@ test('after any history, the living enclaves of the image are registered, and th
       const numbers = [0, 1];
       const mayAct = numbers.some((number) => keepers.mayAct(number));
       const mayRegister = numbers.some((number) => keepers.mayRegister(number));
-      const expected = new Set([...fresh, ...(mayAct ? [] : old), ...(mayRegister ? listExpectedIds(world) : [])]);
+      const expected = new Set([
+        ...fresh,
+        ...(mayAct ? [] : old),
+        ...(mayRegister ? listExpectedIds(world) : []),
+      ]);
       expect(new Set(world.enclaves.keys())).toEqual(expected);
       expect(world.violations).toEqual([]);
       for (const number of numbers) expect(world.mostGasADay(number)).toBeLessThanOrEqual(gasADay);
