@@ -1,10 +1,12 @@
 /** A true release is accepted in both forms; each lie has the code of its cause. */
 import { createHash } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
+import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeBase64, encodePreAuth, PAYLOAD_TYPE } from '../../../../src/library/release/envelope.ts';
 import {
   type RELEASE_CODES,
+  ReleaseError,
   type ReleaseSigner,
   verifyRelease,
 } from '../../../../src/library/release/index.ts';
@@ -301,6 +303,30 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
 });
 
 describe('by key', () => {
+  test('whatever is cut out or changed, the answer is a ReleaseError, or the same release', async () => {
+    const sign = signs.key;
+    const statements = [provenance(), releaseStatement()].map((statement) =>
+      sign(formatStatement(statement)),
+    );
+    const release = file(await Promise.all(statements));
+    const log = await signLog(sign, { entries: chain(first, entry()) });
+    const options = { signer: signers.key, log, now: NOW };
+    const expected = await verifyRelease(release, options);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(release.length - 1),
+        fc.nat(20),
+        fc.uint8Array({ maxLength: 4 }),
+        async (start, length, inserted) => {
+          const changed = [...release.slice(0, start), ...inserted, ...release.slice(start + length)];
+          const result = await verifyRelease(Uint8Array.from(changed), options).catch((error) => error);
+          if (!(result instanceof ReleaseError)) expect(result).toEqual(expected);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
   test('refuses the key of somebody else', async () => {
     const signer = () => ({ publicKey: ed25519.getPublicKey(new Uint8Array(32).fill(6)) });
     await expect(verify('key', { signer })).rejects.toMatchObject({ code: 'RELEASE_SIGNATURE' });
