@@ -160,7 +160,7 @@ describe('another config of the application', () => {
   });
 });
 
-test('a list of events that never ends is not waited for', async () => {
+test('an audit does not wait for a list of events that never ends', async () => {
   const deployed = await deploy();
   const config = await readConfig(chain.client, deployed.configId);
   let at = 0;
@@ -174,7 +174,7 @@ test('a list of events that never ends is not waited for', async () => {
   expect(await formerSources(config, chain, 300)).toEqual([]);
 });
 
-test('thousands of registrars are counted, and not all looked up', async () => {
+test('thousands of registrars are counted, and only some of them looked up', async () => {
   const deployed = await deploy();
   const config = await readConfig(chain.client, deployed.configId);
   const registrars = Array.from({ length: 5000 }, (_, at) => normalizeSuiAddress(`0x${at.toString(16)}ff`));
@@ -307,7 +307,7 @@ describe('the capability of a package', () => {
     }
   });
 
-  test('that was ended later is ended where the node lists the transaction, and else not known', async () => {
+  test('that was ended later is ended where the node lists the transaction, and otherwise not known', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
     const digest = await pass(IMMUTABLE, caps[0] ?? '');
     expect((await holder(ids[0])).holder).toBe(

@@ -133,7 +133,7 @@ describe('dependencies', () => {
     expect(faulty(verdict).sort()).toEqual([second, below].sort());
   });
 
-  test('a package that the linkage table lists and no source has', async () => {
+  test('a package in the linkage table that no source declares', async () => {
     const { packageId: helper } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const weather = await compile('weather', packageIn(WEATHER, 'weather'));
     const published = await world.publishModules([...genuine, ...weather], 'weather', undefined, [helper]);
@@ -144,7 +144,7 @@ describe('dependencies', () => {
 });
 
 describe('addresses and folders', () => {
-  test('Move.toml gives the helper the address of another package, beside an equal decoy', async () => {
+  test('Move.toml gives the helper the address of another package, beside a decoy with the same content', async () => {
     const { packageId: evil } = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const toml = `${HELPER_TOML}[addresses]\nhelper = "${evil}"\n`;
     const application = weatherWithHelper(toml);

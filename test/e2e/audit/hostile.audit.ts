@@ -192,7 +192,7 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
     expect(world.git.requests.length).toBe(before);
   });
 
-  test('with 10 GB or a million files stops before they are there', async () => {
+  test('with 10 GB or a million files stops before it has downloaded them', async () => {
     const large = world.repository();
     // A commit with 300 MB of zeros is a few hundred KB when it is sent; the limit is 200 MB.
     const zeros = large.writeCommit({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });

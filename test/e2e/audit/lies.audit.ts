@@ -139,7 +139,7 @@ describe('a lie', () => {
     expectLie(await world.audit(deployed.configId, source), 'COMMIT_MISSING');
   });
 
-  test('a branch that moved under it', async () => {
+  test('a branch that moved away from the commit', async () => {
     const ownRepository = world.repository();
     const commit = ownRepository.writeCommit(WEATHER.files);
     const deployed = await world.deploy(WEATHER, ownRepository, commit);
@@ -158,7 +158,7 @@ describe('a lie', () => {
     expect(faults(verdict)).toEqual(['REGISTERS_DIFFER']);
   });
 
-  test('other key: what signs is not what attests', async () => {
+  test('other key: the key that signs is not the attested one', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const proxy = createServer(async (request, response) => {
@@ -238,7 +238,7 @@ describe('a lie', () => {
     expectLie(verdict, 'FRAMEWORK_UNKNOWN');
   });
 
-  test('changed server.env: with an image at hand, the audit names the file', async () => {
+  test('changed server.env: with an image to compare, the audit names the file', async () => {
     const files = { ...WEATHER.files, 'src/apps/weather/server.env': 'LOG_LEVEL=debug\n' };
     const commit = repository.writeCommit(files, { parent: honest });
     const deployed = await deploy({ source: { commit } });
@@ -257,7 +257,7 @@ describe('a lie', () => {
     expect(verdict.line).toMatch(/not checked: the enclave at http:\/\/127\.0\.0\.1:9 \(.* does not answer/);
   });
 
-  test('emulated root: trusted by nobody who did not name it, and on no real network', async () => {
+  test('emulated root: only an auditor who names it trusts it, and never on a real network', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const options = [...source, '--url', url];
@@ -345,7 +345,7 @@ describe('also', () => {
     expect(await world.audit(deployed.configId, source, failing(missingError))).toMatchObject({ exit: 3 });
   });
 
-  test('no text of an admin reaches the terminal as it is', async () => {
+  test('no text of an admin reaches the terminal unescaped', async () => {
     const name = 'GREEN\u001b[2J\nAGREES: all';
     const deployed = await deploy({
       name,

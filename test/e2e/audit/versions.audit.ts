@@ -190,7 +190,7 @@ describe('versions of enclave', () => {
     expect(minted).toContainEqual(expect.stringContaining('::weather::WeatherNFT'));
   });
 
-  test('the first one registers any image, and the type is of a version that was linked to it', async () => {
+  test('the first one registers any image, and the type belongs to a version that was linked to it', async () => {
     const enclave = await world.publishModules(unmeasured, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
@@ -201,7 +201,7 @@ describe('versions of enclave', () => {
     expect(faulty(verdict)).toEqual([first]);
   });
 
-  test('the first one is honest and linked, the second is not, and a third package calls with that', async () => {
+  test('the first one is honest and linked, the second is not, and a third package calls through that one', async () => {
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
@@ -228,7 +228,7 @@ describe('versions of enclave', () => {
     expect(faulty(verdict)).toEqual([published.packageId]);
   });
 
-  test('one has a module besides those of the release', async () => {
+  test('a version has a module that the release does not have', async () => {
     const sources = sourcesIn(ENCLAVE_PACKAGE);
     const more = 'module enclave::more;\npublic fun one(): u64 { 1 }\n';
     const modules = await compile('enclave', { ...sources, 'sources/more.move': more });
@@ -241,7 +241,7 @@ describe('versions of enclave', () => {
     expect(verdict.line).toContain(`${second} has a module more`);
   });
 
-  test('one links to a package, which no release does', async () => {
+  test('a version links to a package, which no release does', async () => {
     const { packageId: helperId } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [helperId]);
     const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [
@@ -252,7 +252,7 @@ describe('versions of enclave', () => {
     expect(verdict.line).toContain(`links to the package ${helperId}`);
   });
 
-  test('an upgrade that no release is has another PACKAGE_VERSION', async () => {
+  test('an upgrade that matches no release has another PACKAGE_VERSION', async () => {
     const next = await enclaveWith('sources/enclave.move', (text) =>
       text.replace('PACKAGE_VERSION: u64 = 1', 'PACKAGE_VERSION: u64 = 2'),
     );
@@ -293,7 +293,7 @@ describe('versions of the application', () => {
     expect(equal.line).toContain(commit);
   });
 
-  test('an older version is of a commit that the repository does not have', async () => {
+  test('an older version was made from a commit that the repository does not have', async () => {
     const published = await world.publishModules(
       [...genuine, ...(await compile('weather', packageIn(extended(1), 'weather')))],
       'weather',

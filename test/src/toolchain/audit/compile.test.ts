@@ -30,7 +30,7 @@ function compile(source: string, bounds = BOUND): Promise<string> {
   );
 }
 
-test('sources end with their time: macros that call macros, ten times in each other', async () => {
+test('the time limit ends the compiler: ten nested levels of macros that call macros', async () => {
   const macros = Array.from({ length: 10 }, (_, at) => {
     const call = at === 0 ? '$x' : `f${at - 1}!($x)`;
     return `macro fun f${at}($x: u64): u64 { ${Array(4).fill(call).join(' + ')} }`;
@@ -39,12 +39,12 @@ test('sources end with their time: macros that call macros, ten times in each ot
   expect(await compile(source)).toMatch(/^SOURCE_TOO_LARGE: .* longer than 1\.5 s/);
 });
 
-test('sources end with the stack of the compiler', async () => {
+test('the stack limit ends the compiler', async () => {
   const source = `module app::app; public fun go(): u64 { ${'('.repeat(100_000)}1${')'.repeat(100_000)} }`;
   expect(await compile(source, BOUNDS)).toMatch(/^NOT_FULLY_CHECKED: .*call stack/);
 });
 
-test('sources are not compiled where they are in too many packages', () => {
+test('sources are not compiled if they are in too many packages', () => {
   const paths = new Map(Array.from({ length: 21 }, (_, at) => [`p${at}`, `/nowhere/p${at}`] as const));
   const compiler = new Compiler(chooseFramework({}), { network: undefined });
   expect(() => new MoveCommit('the commit', paths, compiler)).toThrow(
@@ -106,7 +106,7 @@ describe('with a framework that is fetched', () => {
   });
 });
 
-test('names in what the compiler says reach nobody as they are', async () => {
+test('names in the messages of the compiler are escaped', async () => {
   const said = await compile('module app::app; fun f() { \u001b[2J\u202e }', BOUNDS);
   expect(said).toMatch(/^NOT_FULLY_CHECKED: move\/app does not compile/);
   expect(said).toMatch(/^[\x20-\x7e…]*$/);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { Chain } from '../../../../src/cli/sui/chain.ts';
 import { askEnclaves } from '../../../../src/toolchain/audit/enclaves.ts';
 
-test('a list of enclaves that never ends is not waited for', async () => {
+test('an audit does not wait for a list of enclaves that never ends', async () => {
   let pages = 0;
   const core = {
     async listDynamicFields({ signal }: { signal?: AbortSignal }) {

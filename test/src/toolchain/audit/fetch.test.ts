@@ -178,7 +178,7 @@ describe('a commit', () => {
     expect((await take(from, second)).files).toBe(1);
   });
 
-  test('of a clone on this machine is read without its settings, and its objects are what their hashes say', async () => {
+  test('of a clone on this machine is read without its settings, and its objects must match their hashes', async () => {
     const from = repository();
     from.configure('core.fsmonitor', 'touch /tmp/never');
     from.configure('core.alternateRefsCommand', 'touch /tmp/never');

@@ -77,7 +77,7 @@ describe('an application in a repository of its own', () => {
     }
   });
 
-  test('has no link or submodule among what an image or a contract is made of', () => {
+  test('has no link or submodule among the sources of an image or a contract', () => {
     const at = (path: string): Omitted[] => [{ path, kind: 'a link' }];
     for (const path of ['lib', 'lib/passwd', 'server.env', 'move/price/sources/a.move']) {
       expect(
@@ -340,7 +340,7 @@ describe('an application in a clone of the framework', () => {
     expect(catchCode(() => read(files, at))).toBe('LOCK_UNTRUSTED');
   });
 
-  test('is in src/apps: laid out elsewhere, it would be in the place of a tool of the build', () => {
+  test('is in src/apps: in another folder, it would replace a tool of the build', () => {
     const app = Object.entries(framework()).filter(([path]) => path.startsWith('src/apps/weather/'));
     for (const folder of ['node_modules/rolldown', 'src/toolchain', 'src', 'src/apps/weather/x', 'build']) {
       const moved = app.map(([path, file]) => [path.replace('src/apps/weather', folder), file]);
