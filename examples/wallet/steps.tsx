@@ -31,7 +31,7 @@ const STEPS = [
   },
   {
     title: 'The salt',
-    text: 'The salt service verifies the token and gives your salt, so that nobody can tell your address from your name.',
+    text: 'The salt service verifies the token and gives your salt, so that nobody can work out your address from your account.',
   },
   { title: 'The address', text: 'It follows from issuer, client, your id there and the salt, and stays.' },
   { title: settings.provesReally ? 'The proof' : 'The proof, a fake', text: PROVED },

@@ -63,7 +63,7 @@ export function readSettings(json: unknown): Settings {
 /** @throws SettingsError */
 export async function loadSettings(): Promise<Settings> {
   const response = await fetch(new URL('settings.json', document.baseURI), { cache: 'no-store' });
-  // Servers of single pages answer with the page for what is not there.
+  // Servers of single-page applications answer requests for missing files with the page.
   const isJson = response.headers.get('content-type')?.includes('json');
   if (!response.ok || !isJson) throw new SettingsError('there is no settings.json beside this page');
   return readSettings(await response.json().catch(() => null));

@@ -26,7 +26,7 @@ export const LOG_OPTIONS = {
   },
   seen: {
     value: '<file>',
-    help: 'the head of the log that was seen last: refuses a log without it, and writes the new one',
+    help: 'a file with the head of the log seen last: a log that lacks it is refused, and the file is updated',
     schema: path,
   },
 } as const;
@@ -77,7 +77,7 @@ export async function readSigner(file: string): Promise<ReleaseSigner> {
   return { identity: output.identity, trustedRoot: root.output };
 }
 
-/** Who signs releases, without the root: as a deployment file keeps it. */
+/** The signer of releases as a deployment file records it: without the root of Sigstore. */
 export type SignerDescription =
   | { readonly publicKey: string }
   | { readonly identity: { readonly [name in keyof ReleaseIdentity]: string } };

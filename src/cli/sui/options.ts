@@ -53,11 +53,11 @@ export const PCRS_OPTION = {
   pcrs: { value: '<file>', help: 'the registers of the image', schema: path, default: 'out/nitro.pcrs' },
 } as const;
 
-/** The option of commands that replace the registers: minutes, for which `overlapEnd` gives the end. */
+/** The option of commands that replace the registers. `overlapEnd` gives the end of its minutes. */
 export const OVERLAP_OPTION = {
   overlap: {
     value: '<minutes>',
-    help: 'have contracts accept the enclaves of the present version for as long (at most 1439: a day less a minute)',
+    help: 'have contracts accept the enclaves of the present version for this many minutes more (at most 1439, a minute less than a day)',
     schema: v.pipe(
       v.string(),
       v.regex(/^[1-9][0-9]{0,3}$/, 'must be a whole number of minutes from 1 to 1439'),

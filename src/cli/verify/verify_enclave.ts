@@ -186,9 +186,9 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   };
 }
 
-/** Says who vouches for the registers, which is not a rebuild. */
+/** Says who vouches for the registers. Their word is no proof: nothing was built again. */
 function formatVoucher({ version, source: { url, commit } }: VerifiedRelease): string {
-  return `The signer of the release ${version} vouches for these registers, of commit ${commit} of ${url}. Only an audit proves that.`;
+  return `The signer of the release ${version} states that these registers come from commit ${commit} of ${url}. Only an audit proves it.`;
 }
 
 /** Returns the document of a running enclave, made for a fresh nonce. */

@@ -128,7 +128,7 @@ export function typeArguments(types: readonly MoveType[]): string {
   return types.length === 0 ? '' : `<${types.map(format).join(',')}>`;
 }
 
-/** Returns the value that is passed, whether by value or by reference. */
+/** Returns the type without its reference, if it has one. */
 export function valueType(type: MoveType): MoveType {
   return type.kind === 'reference' ? type.of : type;
 }

@@ -77,7 +77,7 @@ const OPTIONS = {
 
 type Options = OptionValues<typeof OPTIONS>;
 
-/** Parts that tests replace: the minutes of a build, and a framework that knows its packages. */
+/** Parts that tests replace: the build takes minutes, and the framework must know its packages. */
 export interface Parts {
   readonly rebuild: Rebuild;
   readonly framework: () => OwnFramework;
@@ -162,7 +162,7 @@ async function audit(
     const enclaves = await compareEnclaves(restOfAudit, roots);
     const otherConfigsFound = await compareConfigs(restOfAudit);
     const holders = await findHolders(config, contracts.originals, chain, otherConfigsFound?.capabilities);
-    // This comes last, though not in the table: no connection outlasts the minutes of a build.
+    // The build takes minutes, in which connections end. So it runs last, although the table has it earlier.
     await compareImage(mainAudit, source, local);
     await compareAgain(restOfAudit);
     const { name, application, configVersion, isRetired, image } = config;
@@ -299,7 +299,7 @@ async function compareImage(
       const places = lines.length === 0 ? ['in no file'] : lines;
       throw new AuditError(
         error.code,
-        [error.message, `From ${options.image}, the image of the sources differs:`, ...places].join('\n'),
+        [error.message, `The image of the sources differs from ${options.image}:`, ...places].join('\n'),
       );
     }
     checks.same(REGISTERS, ON_CHAIN, 'PCR0, PCR1, PCR2, of an image that was built here');

@@ -29,7 +29,7 @@ export interface Eif extends ImageParts {
  * nitro-cli allows for a file of its user.
  */
 const MAX_METADATA_BYTES = 1024 ** 2;
-/** Levels of lists and objects: what prints the metadata, such as JSON.stringify, fails at some thousand. */
+/** The most levels of lists and objects: JSON.stringify and other printers fail at some thousands. */
 const MAX_DEPTH = 32;
 
 const anyJson = v.custom<unknown>((value) => isWithin(value, MAX_DEPTH));

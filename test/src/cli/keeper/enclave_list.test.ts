@@ -60,7 +60,7 @@ test('after a registration the config is listed twice again, since lists may lag
   for (const isListed of [true, true, false]) expect(await read()).toMatchObject({ ids, isListed });
 });
 
-test('a destroyed enclave is noticed without a list, which follows', async () => {
+test('a destroyed enclave is noticed before the registrations are listed again', async () => {
   const [first, second] = [await register(), await register()];
   await read();
   await read();

@@ -58,7 +58,7 @@ describe('a release in place of registers', () => {
   test('is trusted if its signer vouches for the image, and the report says who', async () => {
     const release = await writeRelease(dir, WEATHER_IMAGE);
     const { exit, out } = await verify('--file', WEATHER, ...release, '--at', AT);
-    expect([exit, out]).toEqual([0, expect.stringContaining('The signer of the release v1.2.0 vouches for')]);
+    expect([exit, out]).toEqual([0, expect.stringContaining('The signer of the release v1.2.0 states that')]);
     const { out: json } = await verify('--file', WEATHER, ...release, '--at', AT, '--json');
     expect(JSON.parse(json)).toMatchObject({ verdict: 'trusted', release: { version: 'v1.2.0' } });
   });

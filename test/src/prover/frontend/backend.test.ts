@@ -172,7 +172,7 @@ describe('a backend that', () => {
     expect([status, body['code']]).toEqual([502, 'PROVER_BACKEND_ANSWER']);
   });
 
-  test('is too late, which names the real number of seconds, as the wallet reads it', async () => {
+  test('is too late: the error names the real number of seconds, in the form that the wallet reads', async () => {
     const { ask, backend } = await startTestFrontend({ PROVER_TIMEOUT: '1' });
     backend.prove = () => {};
     const before = performance.now();

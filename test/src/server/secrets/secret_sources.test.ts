@@ -50,7 +50,7 @@ describe('the start stops', () => {
     expect(() => start({ config: sealed })).toThrow(CONFIG('needs a source of secrets'));
   });
 
-  test('if a secret is in the environment that must not be there, with any source', () => {
+  test('if the environment has a secret that must not be there, whatever the source of secrets', () => {
     const module = { secretsNotInEnvironment: ['API_KEY'] };
     for (const config of [{ secrets: 'any', secretsFd: 3 } as const, sealed]) {
       expect(() => start({ config, module, env: { API_KEY: 'hunter2' } })).toThrow(
