@@ -231,7 +231,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const refused = await enclave(['test', 'generated'], { exit: 1 });
       expectEqual(refused.includes('SCHEMA_OUTDATED: '), true);
       const { files, written } = JSON.parse(await enclave(['gen', '--json']));
-      expectEqual([files.length, written], [4, files]);
+      expectEqual([files.length, written], [6, files]);
       await enclave(['schema']);
       await enclave(['test', 'generated']);
       const contract = readFileSync(join(project, `move/${NAME}/sources/signed.move`), 'utf8');

@@ -274,7 +274,9 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         const reading = await page.getByText(DEGREES).innerText();
         await logIn(page);
         await page.getByRole('button', { name: 'Get SUI for gas' }).click();
-        await page.getByText('SUI is on its way').waitFor();
+        await page
+          .getByText(/^0x\S+ gets the object, and pays the gas from its [1-9][\d.,]* SUI\.$/)
+          .waitFor();
         const mint = page.getByRole('button', { name: `Mint ${reading}` });
         const question = page.getByRole('dialog', { name: 'Sign this transaction?' });
         await mint.click();
