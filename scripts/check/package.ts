@@ -181,7 +181,11 @@ const steps: Steps = {
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
     const { peerDependencies, peerDependenciesMeta } = readPublished(shipped);
     const optionalPeers = [
-      ...['@mysten/wallet-standard', '@sigstore/bundle', '@sigstore/protobuf-specs', '@sigstore/verify', 'react'],
+      '@mysten/wallet-standard',
+      '@sigstore/bundle',
+      '@sigstore/protobuf-specs',
+      '@sigstore/verify',
+      'react',
     ];
     expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui', ...optionalPeers]);
     const optional = Object.fromEntries(optionalPeers.map((name) => [name, { optional: true }]));
