@@ -5,7 +5,7 @@ import { CodedError } from '../errors.ts';
 export const RELEASE_CODES = {
   RELEASE_OPTION: 'An option is invalid. Nothing was verified.',
   RELEASE_UNSUPPORTED:
-    'The keyless form needs Node with the packages @sigstore/verify and @sigstore/bundle; browsers verify the form with a key.',
+    'The keyless form needs Node with the packages @sigstore/bundle, @sigstore/protobuf-specs and @sigstore/verify; browsers verify the form with a key.',
   RELEASE_TOO_LARGE: 'A file is larger than any of its kind.',
   RELEASE_JSON: 'A file is not JSON, or has the same name twice in an object.',
   RELEASE_FORM: 'A file, a statement or an envelope is not of the known form.',
@@ -29,6 +29,10 @@ export type ReleaseCode = keyof typeof RELEASE_CODES;
 
 /** Everything that `verifyRelease` throws on purpose. */
 export class ReleaseError extends CodedError<ReleaseCode> {}
+
+export function invalidOption(message: string): ReleaseError {
+  return new ReleaseError('RELEASE_OPTION', message);
+}
 
 /** A statement is signed by another identity than the expected one. */
 export class ReleaseIdentityError extends ReleaseError {

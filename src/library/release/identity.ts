@@ -1,5 +1,5 @@
 /** The workflow that signs without a key of its own: what Fulcio's certificate says of it. */
-import { ReleaseError } from './errors.ts';
+import { invalidOption } from './errors.ts';
 
 /**
  * The workflow that releases. Numbers and not names: a repository that is deleted and created again by
@@ -70,15 +70,16 @@ const FORMS: Readonly<Record<keyof ReleaseIdentity, RegExp>> = {
  * @throws ReleaseError: RELEASE_OPTION
  */
 export function checkSigner(signer: ReleaseSigner): ReleaseSigner {
-  if (typeof signer !== 'object' || signer === null) throw invalid('signer must be a key or an identity');
+  if (typeof signer !== 'object' || signer === null)
+    throw invalidOption('signer must be a key or an identity');
   const names = Object.keys(signer).sort().join();
   if ('publicKey' in signer && names === 'publicKey') {
     const { publicKey } = signer;
     if (publicKey instanceof Uint8Array && publicKey.length === 32) return { publicKey: publicKey.slice() };
-    throw invalid('publicKey must be an Ed25519 key of 32 bytes');
+    throw invalidOption('publicKey must be an Ed25519 key of 32 bytes');
   }
   if (!('identity' in signer) || names !== 'identity,trustedRoot') {
-    throw invalid('signer must have "publicKey", or "identity" and "trustedRoot"');
+    throw invalidOption('signer must have "publicKey", or "identity" and "trustedRoot"');
   }
   const { identity, trustedRoot } = signer;
   return { identity: checkIdentity(identity), trustedRoot };
@@ -86,13 +87,13 @@ export function checkSigner(signer: ReleaseSigner): ReleaseSigner {
 
 /** @throws ReleaseError: RELEASE_OPTION */
 export function checkIdentity(identity: ReleaseIdentity): ReleaseIdentity {
-  if (typeof identity !== 'object' || identity === null) throw invalid('identity must be an object');
+  if (typeof identity !== 'object' || identity === null) throw invalidOption('identity must be an object');
   const unknown = Object.keys(identity).find((name) => !Object.hasOwn(FORMS, name));
-  if (unknown !== undefined) throw invalid(`unknown property "${unknown}" of the identity`);
+  if (unknown !== undefined) throw invalidOption(`unknown property "${unknown}" of the identity`);
   const read = (name: keyof ReleaseIdentity) => {
     const value: unknown = identity[name];
     if (typeof value === 'string' && FORMS[name].test(value)) return value;
-    throw invalid(`"${name}" of the identity must match ${FORMS[name].source}`);
+    throw invalidOption(`"${name}" of the identity must match ${FORMS[name].source}`);
   };
   return {
     issuer: read('issuer'),
@@ -100,8 +101,4 @@ export function checkIdentity(identity: ReleaseIdentity): ReleaseIdentity {
     ownerId: read('ownerId'),
     workflow: read('workflow'),
   };
-}
-
-function invalid(message: string): ReleaseError {
-  return new ReleaseError('RELEASE_OPTION', message);
 }

@@ -1,5 +1,5 @@
 /** `sui-enclave/release`: who vouches for an image. `README.md` beside this file explains it. */
-export * from './errors.ts';
+export { RELEASE_CODES, type ReleaseCode, ReleaseError, ReleaseIdentityError } from './errors.ts';
 export type { ReleaseIdentity, ReleaseSigner } from './identity.ts';
 export type { LogHead, SeenHead } from './log.ts';
 export type { ReleaseContent } from './statement.ts';

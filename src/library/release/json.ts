@@ -1,12 +1,13 @@
 /** JSON of somebody else: bounded, and refused where two readers could read two things. */
-import { ReleaseError } from './errors.ts';
+import { invalidOption, ReleaseError } from './errors.ts';
 
 /**
  * @param label names the file in messages
  * @param maxSize in bytes
- * @throws ReleaseError: RELEASE_TOO_LARGE, RELEASE_JSON
+ * @throws ReleaseError: RELEASE_OPTION if `bytes` is not a Uint8Array; RELEASE_TOO_LARGE, RELEASE_JSON
  */
 export function parseStrictJson(bytes: Uint8Array, label: string, maxSize: number): unknown {
+  if (!(bytes instanceof Uint8Array)) throw invalidOption(`${label} must be a Uint8Array`);
   if (bytes.length > maxSize) {
     throw new ReleaseError('RELEASE_TOO_LARGE', `${label} has ${bytes.length} bytes, at most ${maxSize}`);
   }

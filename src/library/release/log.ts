@@ -4,7 +4,7 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { ReleaseError } from './errors.ts';
+import { invalidOption, ReleaseError } from './errors.ts';
 import { badForm, requireCount, requireList, requireObject, requireText } from './json.ts';
 import { HEAD_TYPE, isSame, type ReleaseContent, type Statement, VERSION } from './statement.ts';
 
@@ -35,6 +35,17 @@ export interface SeenHead {
 export interface LogHead extends SeenHead {
   /** Milliseconds since 1970. */
   readonly expiresMs: number;
+}
+
+/** Copies the head that was seen before. @throws ReleaseError: RELEASE_OPTION */
+export function checkSeen(seen: SeenHead): SeenHead {
+  const { sequence, digest }: Partial<SeenHead> = Object(seen);
+  if (Number.isSafeInteger(sequence) && Number(sequence) > 0 && SHA256.test(String(digest))) {
+    return { sequence: Number(sequence), digest: String(digest) };
+  }
+  throw invalidOption(
+    '"seen" must be a head: a positive integer "sequence", and a SHA-256 "digest" in hexadecimal',
+  );
 }
 
 /** Digests what a release is about, so that two releases of one version can be told apart. */

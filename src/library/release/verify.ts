@@ -1,9 +1,9 @@
 /** Verifies what an author has released: who signed it, of which commit, and that it is not withdrawn. */
-import { ReleaseError } from './errors.ts';
+import { invalidOption, ReleaseError } from './errors.ts';
 import { checkSigner, RELEASE_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
 import { parseStrictJson, requireList } from './json.ts';
-import { findInLog, type LogHead, type SeenHead } from './log.ts';
-import { readLog } from './log_file.ts';
+import { checkSeen, findInLog, type LogHead, type SeenHead } from './log.ts';
+import { type ReadLogOptions, readLog } from './log_file.ts';
 import { openStatement, readFormat } from './signed.ts';
 import { type ReleaseContent, readRelease } from './statement.ts';
 
@@ -18,9 +18,11 @@ export interface VerifyReleaseOptions {
   readonly log: Uint8Array;
   /** The head that was seen last: a log without it is refused. A first reader can't detect a rewrite. */
   readonly seen?: SeenHead;
-  /** Time of the check, in milliseconds since 1970. Default: the present. */
-  readonly now?: number;
+  /** Time of the check: a Date, or milliseconds since 1970. Default: the present. */
+  readonly now?: Date | number;
 }
+
+const OPTIONS: readonly string[] = ['signer', 'log', 'seen', 'now'] satisfies (keyof VerifyReleaseOptions)[];
 
 /** A release that its author vouches for. It says nothing about what runs: that is the attestation's. */
 export interface VerifiedRelease extends ReleaseContent {
@@ -44,8 +46,7 @@ export async function verifyRelease(
   release: Uint8Array,
   options: VerifyReleaseOptions,
 ): Promise<VerifiedRelease> {
-  const signer = checkSigner(options.signer);
-  const now = options.now ?? Date.now();
+  const { signer, log, seen, now } = checkOptions(options);
   const { statements } = readFormat(parseStrictJson(release, 'the release', MAX_RELEASE), 'the release');
   const signed = await Promise.all(
     requireList(statements, 'statements')
@@ -54,9 +55,30 @@ export async function verifyRelease(
   );
   const content = readRelease(signed.map(({ statement }) => statement));
   for (const { claims } of signed) checkClaims(claims, content);
-  const { entries, head } = await readLog(options.log, { signer, now, seen: options.seen });
+  const { entries, head } = await readLog(log, { signer, now, seen });
   findInLog(entries, content);
   return { ...content, head };
+}
+
+/** Refuses unknown options: a misspelt one would silently leave out a check. */
+function checkOptions(options: VerifyReleaseOptions): ReadLogOptions & { readonly log: Uint8Array } {
+  if (typeof options !== 'object' || options === null) throw invalidOption('the options must be an object');
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  if (unknown !== undefined) {
+    throw invalidOption(`unknown option "${unknown}"; known ones: ${OPTIONS.join(', ')}`);
+  }
+  const { log, seen, now = Date.now() } = options;
+  const time: unknown = now instanceof Date ? now.getTime() : now;
+  // No head expires at a time that is not one.
+  if (typeof time !== 'number' || !Number.isFinite(time)) {
+    throw invalidOption('"now" must be a Date or a number of milliseconds since 1970');
+  }
+  return {
+    signer: checkSigner(options.signer),
+    log,
+    seen: seen === undefined ? undefined : checkSeen(seen),
+    now: time,
+  };
 }
 
 /** The certificate's commit and tag are those of the statement; a key knows neither. */

@@ -214,6 +214,11 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
       },
     ],
     [
+      'of a debug enclave, whose registers are zero',
+      'RELEASE_FORM',
+      { statements: [provenance(), releaseStatement({ registers: { ...REGISTERS, pcr0: '0'.repeat(96) } })] },
+    ],
+    [
       'without the image',
       'RELEASE_SUBJECTS',
       {
@@ -355,6 +360,42 @@ describe('by key', () => {
     await expect(verify('key', { signer: () => signer as ReleaseSigner })).rejects.toMatchObject({
       code: 'RELEASE_OPTION',
     });
+  });
+});
+
+describe('a mistake is', () => {
+  const attempt = async (changes: object, content?: unknown) => {
+    const sign = signs.key;
+    const statements = [provenance(), releaseStatement()].map((statement) =>
+      sign(formatStatement(statement)),
+    );
+    const release = file(await Promise.all(statements));
+    const options = { signer: signers.key, log: await signLog(sign, { entries: chain(entry()) }), now: NOW };
+    return await verifyRelease((content ?? release) as Uint8Array, { ...options, ...changes });
+  };
+  const [head] = chain(entry()).map((last) => ({ sequence: 1, digest: digestEntry(last) }));
+
+  test.each<[string, object]>([
+    ['a time that is not a number', { now: Number.NaN }],
+    ['a time in words', { now: '2026-01-01' }],
+    ['a Date without a time', { now: new Date('soon') }],
+    ['a time that never comes', { now: Number.POSITIVE_INFINITY }],
+    ['a misspelt option', { sean: head }],
+    ['a head without a digest', { seen: { sequence: 1 } }],
+    ['a head of no entry', { seen: { ...head, sequence: 0 } }],
+    ['a head that is null', { seen: null }],
+    ['a log in words', { log: '{}' }],
+    ['no log', { log: undefined }],
+  ])('%s', async (_, changes) => {
+    await expect(attempt(changes)).rejects.toMatchObject({ name: 'ReleaseError', code: 'RELEASE_OPTION' });
+  });
+
+  test('a release in words', async () => {
+    await expect(attempt({}, '{}')).rejects.toMatchObject({ code: 'RELEASE_OPTION' });
+  });
+
+  test('neither a Date nor a head that was seen', async () => {
+    await expect(attempt({ now: new Date(NOW), seen: head })).resolves.toMatchObject({ version: 'v1.2.0' });
   });
 });
 
