@@ -1,5 +1,6 @@
 /** The file of an author's log: entries, and the signed head. */
-import { HEAD_EVENTS, type ReleaseSigner } from './identity.ts';
+import { ReleaseIdentityError } from './errors.ts';
+import { HEAD_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
 import { parseStrictJson } from './json.ts';
 import { checkHead, type LogEntry, type LogHead, readEntries, readHead, type SeenHead } from './log.ts';
 import { openStatement, readFormat } from './signed.ts';
@@ -26,8 +27,16 @@ export async function readLog(
 ): Promise<{ readonly entries: readonly LogEntry[]; readonly head: LogHead }> {
   const file = readFormat(parseStrictJson(log, 'the log', MAX_LOG), 'the log');
   const entries = readEntries(file['entries']);
-  const { statement } = await openStatement(file['head'], signer, HEAD_EVENTS);
+  const { statement, claims } = await openStatement(file['head'], signer, HEAD_EVENTS);
   const head = readHead(statement);
   checkHead(entries, head, { now, seen });
+  checkNewestTag(claims, entries);
   return { entries, head };
+}
+
+/** A workflow signs heads as its newest tag has it: an older one may have a fault that was mended since. */
+function checkNewestTag({ tag }: SignerClaims, entries: readonly LogEntry[]): void {
+  const newest = entries.findLast(({ kind }) => kind === 'release')?.version;
+  if (tag === undefined || tag === newest) return;
+  throw new ReleaseIdentityError('source ref', `refs/tags/${newest}`, `refs/tags/${tag}`);
 }

@@ -190,7 +190,7 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
     const { sequence, digest } = head;
     await verify(form, {
       seen: { sequence, digest },
-      log: { entries: chain(first, entry(), entry('v1.3.0')) },
+      log: { entries: chain(first, entry(), entry('v1.3.0')), run: { ref: 'refs/tags/v1.3.0' } },
     });
   });
 
@@ -240,7 +240,11 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
       'RELEASE_COMMIT',
       { statements: [provenance('d'.repeat(40)), releaseStatement()] },
     ],
-    ['that is not in the log', 'RELEASE_NOT_LOGGED', { log: { entries: chain(first) } }],
+    [
+      'that is not in the log',
+      'RELEASE_NOT_LOGGED',
+      { log: { entries: chain(first), run: { ref: 'refs/tags/v1.1.0' } } },
+    ],
     [
       'of which the log has other files',
       'RELEASE_NOT_LOGGED',
@@ -419,6 +423,20 @@ describe('by keyless', () => {
     await expect(verify('keyless', { log: { entries, run: { event: 'schedule' } } })).rejects.toMatchObject({
       code: 'RELEASE_IDENTITY',
     });
+  });
+
+  test('refuses a head that the workflow of an older tag has signed, also for a withdrawal', async () => {
+    const newer = [entry(), entry('v1.3.0', new Map([['nitro.eif', hash('newer')]]))];
+    const withdrawal = { ...first, kind: 'withdrawal' } as const;
+    const run = { ref: 'refs/tags/v1.3.0', event: 'workflow_dispatch' };
+    for (const entries of [chain(first, ...newer), chain(first, ...newer, withdrawal)]) {
+      await verify('keyless', { log: { entries, run } });
+      const older = { ...run, ref: RUN.ref };
+      await expect(verify('keyless', { log: { entries, run: older } })).rejects.toMatchObject({
+        code: 'RELEASE_IDENTITY',
+        property: 'source ref',
+      });
+    }
   });
 
   test('refuses a workflow that another one calls', async () => {
