@@ -53,5 +53,11 @@ function withImages(policy: ClientPolicy): Omit<AttestationPolicy, 'nonce'> {
     throw new AttestationError('POLICY_INVALID', 'a policy has "images" or a "release", not both');
   }
   const { release, ...requirements } = policy;
+  if (typeof release !== 'object' || release === null) {
+    throw new AttestationError(
+      'POLICY_INVALID',
+      '"release" of the policy must be what verifyRelease returned',
+    );
+  }
   return { ...requirements, images: [release.image] };
 }

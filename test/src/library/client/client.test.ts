@@ -754,6 +754,8 @@ describe('invalid options', () => {
       { policy: { images: [image], release: { image } } },
       'POLICY_INVALID',
     ],
+    ['a release that was not read', 'http://a', { policy: { release: undefined } }, 'POLICY_INVALID'],
+    ['a release without an image', 'http://a', { policy: { release: {} } }, 'POLICY_INVALID'],
     ['a misspelt option', 'http://a', { policy: { images: [image] }, root: [] }, 'CLIENT_OPTION'],
     ['an invalid URL', 'enclave', { policy: { images: [image] } }, 'CLIENT_OPTION'],
     ['a URL of a file', 'file:///etc', { policy: { images: [image] } }, 'CLIENT_OPTION'],
