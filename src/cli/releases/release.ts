@@ -13,8 +13,8 @@ import { command, type Result, readFileArgument, runAsProcess, UsageError } from
 import type { OptionValues } from '../command_line.ts';
 import { integer, path, text } from '../values.ts';
 import { ReleaseCommandError } from './errors.ts';
+import { LOG_OPTIONS, readSeen, readSigner, readVerifiedRelease, writeSeen } from './read_release.ts';
 import { append, describeRelease, formatLog, formatPublicKey, formatRelease, readKey } from './sign.ts';
-import { LOG_OPTIONS, readSeen, readSigner, readVerifiedRelease, writeSeen } from './vouched.ts';
 
 const ACTIONS = ['sign', 'verify', 'list', 'withdraw', 'renew'] as const;
 type Action = (typeof ACTIONS)[number];

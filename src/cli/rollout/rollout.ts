@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { type Context, command, type Result, readFileArgument, runAsProcess } from '../command.ts';
-import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/vouched.ts';
+import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/read_release.ts';
 import { isSameImage } from '../sui/contract.ts';
 import { Deployments } from '../sui/deployments.ts';
 import { COMMON } from '../sui/options.ts';

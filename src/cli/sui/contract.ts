@@ -25,7 +25,7 @@ import {
   type LOG_OPTIONS,
   type RELEASE_OPTIONS,
   readVerifiedRelease,
-} from '../releases/vouched.ts';
+} from '../releases/read_release.ts';
 import type { Chain } from './chain.ts';
 import type { DeploymentSigner, Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';

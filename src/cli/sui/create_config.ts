@@ -9,7 +9,7 @@ import { readApplicationType } from 'sui-enclave/sui/packages';
 import { createEnclaveConfig, newCapFromPublisher } from 'sui-enclave/sui/transactions';
 import { runAsProcess, UsageError } from '../command.ts';
 import type { Options } from '../command_line.ts';
-import { RELEASE_OPTIONS } from '../releases/vouched.ts';
+import { RELEASE_OPTIONS } from '../releases/read_release.ts';
 import { objectId, text } from '../values.ts';
 import { awaitListing, capabilitiesIn, findCapability } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';

@@ -10,7 +10,7 @@ import {
   registerEnclave,
 } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
-import { RELEASE_OPTIONS } from '../releases/vouched.ts';
+import { RELEASE_OPTIONS } from '../releases/read_release.ts';
 import { enclaveUrl } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';

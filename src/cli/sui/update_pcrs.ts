@@ -3,7 +3,7 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { beginOverlap, updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
-import { RELEASE_OPTIONS } from '../releases/vouched.ts';
+import { RELEASE_OPTIONS } from '../releases/read_release.ts';
 import { suiCommand } from './command.ts';
 import {
   checkContract,

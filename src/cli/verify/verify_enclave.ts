@@ -24,7 +24,7 @@ import {
 } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { PCRS_HINT } from '../places.ts';
-import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/vouched.ts';
+import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/read_release.ts';
 import { enclaveUrl, path, time } from '../values.ts';
 import { formatReport, makeReport } from './report.ts';
 
