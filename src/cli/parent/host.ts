@@ -17,9 +17,9 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { formatPcrs } from 'sui-enclave/attestation/image';
 import { replaceBy, replaceFile } from 'sui-enclave-service/replace_file';
 import { type Environment, UsageError } from '../command.ts';
-import { formatPcrs } from '../image/eif/measure.ts';
 import { IS_CLONE } from '../places.ts';
 import { readRegularFile } from '../read_file.ts';
 import { ParentError } from './errors.ts';

@@ -4,11 +4,11 @@ import { createReadStream } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parsePcrs } from 'sui-enclave/attestation';
-import { encodeBase64, encodePreAuth, PAYLOAD_TYPE } from 'sui-enclave/release/envelope';
+import { formatPcrs } from 'sui-enclave/attestation/image';
+import { encodePreAuth, PAYLOAD_TYPE } from 'sui-enclave/release/envelope';
 import { describeHead, digestEntry, type LogEntry, NO_ENTRY } from 'sui-enclave/release/log';
 import { FORMAT } from 'sui-enclave/release/signed';
 import {
-  formatRegisters,
   formatStatement,
   PROVENANCE_TYPE,
   RELEASE_TYPE,
@@ -97,7 +97,7 @@ export async function describeRelease(
   }
   const { commit, folder, framework_version: frameworkVersion = readVersion(), registers } = parsed.output;
   const pcrs = String(await readFileArgument(join(out, 'nitro.pcrs')));
-  if (formatRegisters(parsePcrs(pcrs)) !== pcrs || formatRegisters(registers) !== pcrs) {
+  if (formatPcrs(parsePcrs(pcrs)) !== pcrs || formatPcrs(registers) !== pcrs) {
     throw new ReleaseCommandError(
       'NOT_RELEASABLE',
       `${record} has other registers than nitro.pcrs: build again`,
@@ -183,11 +183,11 @@ export function append(
 }
 
 function signStatement(statement: Statement, key: KeyObject): object {
-  const payload = new TextEncoder().encode(formatStatement(statement));
+  const payload = Buffer.from(formatStatement(statement));
   const signature = sign(null, encodePreAuth(payload), key);
   return {
     payloadType: PAYLOAD_TYPE,
-    payload: encodeBase64(payload),
+    payload: payload.toString('base64'),
     signatures: [{ keyid: '', sig: signature.toString('base64') }],
   };
 }

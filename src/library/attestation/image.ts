@@ -41,6 +41,11 @@ export function parsePcrs(text: string): Image {
   return checkImage({ pcr0, pcr1, pcr2 });
 }
 
+/** Returns the lines of `out/nitro.pcrs`. */
+export function formatPcrs({ pcr0, pcr1, pcr2 }: Image): string {
+  return [pcr0, pcr1, pcr2].map((value, at) => `${value} PCR${at}\n`).join('');
+}
+
 /**
  * Returns the image in lower case.
  *

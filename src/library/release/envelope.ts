@@ -1,5 +1,6 @@
 /** DSSE envelopes (Dead Simple Signing Envelope v1), signed by an Ed25519 key of the author's. */
 import { bytesToHex, concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { fromBase64 } from '../attestation/pem.ts';
 import { verifyEd25519 } from '../client/ed25519.ts';
 import { ReleaseError } from './errors.ts';
 import { badForm, requireList, requireObject, requireText } from './json.ts';
@@ -45,12 +46,5 @@ export async function openEnvelope(value: unknown, publicKey: Uint8Array): Promi
 }
 
 function decodeBase64(value: unknown, label: string): Uint8Array {
-  const text = requireText(value, label, BASE64);
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-}
-
-export function encodeBase64(bytes: Uint8Array): string {
-  let text = '';
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
+  return fromBase64(requireText(value, label, BASE64));
 }

@@ -2,12 +2,12 @@
  * Sigstore bundles (v0.3), by Sigstore's own packages, which a program installs beside this library. The root
  * is given: nothing is fetched.
  */
+import { PAYLOAD_TYPE } from './envelope.ts';
 import { type ReleaseCode, ReleaseError, ReleaseIdentityError } from './errors.ts';
 import type { OpenBundle, ReleaseEvent, ReleaseIdentity, SignerClaims } from './identity.ts';
 import { badForm, requireObject } from './json.ts';
 
 const MEDIA_TYPE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
-const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
 /** Extensions of Fulcio's certificates, below 1.3.6.1.4.1.57264.1 (its "Sigstore OID information"). */
 const EXTENSIONS = {

@@ -6,9 +6,8 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { invalidOption, ReleaseError } from './errors.ts';
 import { badForm, requireCount, requireList, requireObject, requireText } from './json.ts';
-import { HEAD_TYPE, isSame, type ReleaseContent, type Statement, VERSION } from './statement.ts';
+import { HEAD_TYPE, isSame, type ReleaseContent, SHA256, type Statement, VERSION } from './statement.ts';
 
-const SHA256 = /^[0-9a-f]{64}$/;
 /** The digest before the first entry. */
 export const NO_ENTRY = '0'.repeat(64);
 /** Of the file in the log's head, which has the digest of the last entry. */

@@ -4,7 +4,7 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import type { Image } from '../attestation/image.ts';
+import { formatPcrs, type Image } from '../attestation/image.ts';
 import { ReleaseError } from './errors.ts';
 import { badForm, requireList, requireObject, requireText } from './json.ts';
 
@@ -24,7 +24,7 @@ export const REQUIRED_SUBJECTS = [
 ] as const;
 const MAX_SUBJECTS = 100;
 
-const SHA256 = /^[0-9a-f]{64}$/;
+export const SHA256 = /^[0-9a-f]{64}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
 const COMMIT = /^[0-9a-f]{40}$/;
 const PRINTABLE = /^[ -~]{1,200}$/;
@@ -101,7 +101,7 @@ export function readRelease(statements: readonly Statement[]): ReleaseContent {
     throw new ReleaseError('RELEASE_SUBJECTS', `the statements are not about ${missing}`);
   }
   const content = { ...readPredicate(release.predicate), subjects };
-  const registers = bytesToHex(sha256(utf8ToBytes(formatRegisters(content.image))));
+  const registers = bytesToHex(sha256(utf8ToBytes(formatPcrs(content.image))));
   if (subjects.get('nitro.pcrs') !== registers) {
     throw new ReleaseError('RELEASE_SUBJECTS', 'nitro.pcrs has other registers than the statement');
   }
@@ -141,11 +141,6 @@ function readCommit(predicate: Statement['predicate']): string {
   const [source] = requireList(definition['resolvedDependencies'], 'resolvedDependencies');
   const { digest } = requireObject(source, 'the first of resolvedDependencies');
   return requireText(requireObject(digest, 'its digest')['gitCommit'], 'gitCommit', COMMIT);
-}
-
-/** The content of `nitro.pcrs`. */
-export function formatRegisters({ pcr0, pcr1, pcr2 }: Image): string {
-  return `${pcr0} PCR0\n${pcr1} PCR1\n${pcr2} PCR2\n`;
 }
 
 export function isSame(first: ReadonlyMap<string, string>, second: ReadonlyMap<string, string>): boolean {

@@ -13,10 +13,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { formatPcrs } from 'sui-enclave/attestation/image';
 import { ConfigError, type EnclaveError } from 'sui-enclave/errors';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { EXIT } from 'sui-enclave-cli/command_line';
-import { formatPcrs, measureImage } from 'sui-enclave-cli/image/eif/measure';
+import { measureImage } from 'sui-enclave-cli/image/eif/measure';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import { readVersion } from 'sui-enclave-cli/release';

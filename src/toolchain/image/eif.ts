@@ -1,9 +1,10 @@
 /** `sui-enclave eif`: builds an enclave image, describes one, or measures one. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { formatPcrs } from 'sui-enclave/attestation/image';
 import { ConfigError } from 'sui-enclave/errors';
 import { command, type Result, runAsProcess, UsageError } from 'sui-enclave-cli/command';
-import { formatPcrs, measureImage } from 'sui-enclave-cli/image/eif/measure';
+import { measureImage } from 'sui-enclave-cli/image/eif/measure';
 import { type Eif, readEif } from 'sui-enclave-cli/image/eif/read';
 import { readRegularFile } from 'sui-enclave-cli/read_file';
 import { path, text } from 'sui-enclave-cli/values';

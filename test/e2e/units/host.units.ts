@@ -14,8 +14,9 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { formatPcrs, measureImage } from '../../../src/cli/image/eif/measure.ts';
+import { measureImage } from '../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../src/cli/image/eif/read.ts';
+import { formatPcrs } from '../../../src/library/attestation/image.ts';
 import { writeImage } from '../../src/cli/parent/fakes.ts';
 import { Machine, until, whyNot } from './machine.ts';
 

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { formatPcrs } from '../../../src/cli/image/eif/measure.ts';
 import { readRegularFile } from '../../../src/cli/read_file.ts';
+import { formatPcrs } from '../../../src/library/attestation/image.ts';
 import { callScript } from './run.ts';
 
 let dir: string;

@@ -23,8 +23,3 @@ function register(contents: readonly Uint8Array[]): string {
   for (const part of contents) content.update(part);
   return createHash('sha384').update(Buffer.alloc(48)).update(content.digest()).digest('hex');
 }
-
-/** Returns the lines of `out/nitro.pcrs`. */
-export function formatPcrs({ pcr0, pcr1, pcr2 }: Image): string {
-  return [pcr0, pcr1, pcr2].map((value, at) => `${value} PCR${at}\n`).join('');
-}

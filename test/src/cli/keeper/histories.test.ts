@@ -289,7 +289,7 @@ test('against the model of a node, the same holds', async () => {
       const keys: string[] = [];
       for (const { url: enclaveUrl } of living) {
         const document = await documentAt(enclaveUrl);
-        if (formatRegisters(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
+        if (formatPcrs(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
       }
       const fresh = before.filter((enclave) => enclave.configVersion === configVersion);
       const expected = new Set([...fresh.map(({ publicKey }) => toHex(publicKey)), ...keys]);
@@ -320,6 +320,6 @@ async function documentAt(enclaveUrl: string): Promise<AttestationDocument> {
 }
 
 /** The image as in a PCR file. */
-function formatRegisters({ pcrs }: AttestationDocument): string {
+function formatPcrs({ pcrs }: AttestationDocument): string {
   return [0, 1, 2].map((index) => `${toHex(pcrs.get(index) ?? new Uint8Array())} PCR${index}\n`).join('');
 }

@@ -14,12 +14,13 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { formatPcrs, measureImage } from '../../../../src/cli/image/eif/measure.ts';
+import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../src/cli/image/eif/read.ts';
 import { type Host, requireStartable } from '../../../../src/cli/parent/host.ts';
 import { type InstallOptions, install } from '../../../../src/cli/parent/host_install.ts';
 import { remove } from '../../../../src/cli/parent/host_remove.ts';
 import { upgrade } from '../../../../src/cli/parent/host_upgrade.ts';
+import { formatPcrs } from '../../../../src/library/attestation/image.ts';
 import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
 import { callScript } from '../run.ts';
 import { Parent } from './fakes.ts';

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { formatPcrs, measureImage } from '../../../../src/cli/image/eif/measure.ts';
+import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../src/cli/image/eif/read.ts';
 import { recordImage } from '../../../../src/cli/parent/foreground.ts';
 import type { Host } from '../../../../src/cli/parent/host.ts';
@@ -27,6 +27,7 @@ import { remove } from '../../../../src/cli/parent/host_remove.ts';
 import { upgrade } from '../../../../src/cli/parent/host_upgrade.ts';
 import { readConf, writeConf } from '../../../../src/cli/parent/relay.ts';
 import { lastEnd } from '../../../../src/cli/parent/reports.ts';
+import { formatPcrs } from '../../../../src/library/attestation/image.ts';
 import { Parent } from './fakes.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -4,8 +4,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { main } from '../../../../src/cli/releases/release.ts';
+import { formatPcrs } from '../../../../src/library/attestation/image.ts';
 import type { Image } from '../../../../src/library/attestation/index.ts';
-import { formatRegisters } from '../../../../src/library/release/statement.ts';
 import { call } from '../run.ts';
 
 export const REGISTERS: Image = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), pcr2: 'c2'.repeat(48) };
@@ -26,7 +26,7 @@ export function writeBuild(folder: string, registers = REGISTERS, measurements: 
   };
   const files = {
     'out/nitro.eif': 'eif',
-    'out/nitro.pcrs': formatRegisters(registers),
+    'out/nitro.pcrs': formatPcrs(registers),
     'out/sbom.json': '{}',
     'out/inputs.tar': 'inputs',
     'out/measurements.json': JSON.stringify(record),

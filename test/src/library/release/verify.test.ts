@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { encodeBase64, encodePreAuth, PAYLOAD_TYPE } from '../../../../src/library/release/envelope.ts';
+import { formatPcrs } from '../../../../src/library/attestation/image.ts';
+import { encodePreAuth, PAYLOAD_TYPE } from '../../../../src/library/release/envelope.ts';
 import {
   type RELEASE_CODES,
   ReleaseError,
@@ -18,7 +19,6 @@ import {
   NO_ENTRY,
 } from '../../../../src/library/release/log.ts';
 import {
-  formatRegisters,
   formatStatement,
   PROVENANCE_TYPE,
   RELEASE_TYPE,
@@ -34,7 +34,7 @@ const REGISTERS = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), pcr2: 'c2'.rep
 const hash = (text: string) => createHash('sha256').update(text).digest('hex');
 const SUBJECTS = new Map([
   ['nitro.eif', hash('eif')],
-  ['nitro.pcrs', hash(formatRegisters(REGISTERS))],
+  ['nitro.pcrs', hash(formatPcrs(REGISTERS))],
   ['measurements.json', hash('measurements')],
   ['sbom.json', hash('sbom')],
   ['inputs.tar', hash('inputs')],
@@ -80,8 +80,12 @@ const signWith =
   (secretKey: Uint8Array): Sign =>
   async (payload) => {
     const bytes = new TextEncoder().encode(payload);
-    const sig = encodeBase64(ed25519.sign(encodePreAuth(bytes), secretKey));
-    return { payloadType: PAYLOAD_TYPE, payload: encodeBase64(bytes), signatures: [{ keyid: '', sig }] };
+    const sig = Buffer.from(ed25519.sign(encodePreAuth(bytes), secretKey)).toString('base64');
+    return {
+      payloadType: PAYLOAD_TYPE,
+      payload: Buffer.from(payload).toString('base64'),
+      signatures: [{ keyid: '', sig }],
+    };
   };
 
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

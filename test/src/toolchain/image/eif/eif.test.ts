@@ -6,8 +6,9 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
 import type { Metadata } from '../../../../../src/cli/image/eif/format.ts';
-import { formatPcrs, measureImage } from '../../../../../src/cli/image/eif/measure.ts';
+import { measureImage } from '../../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../../src/cli/image/eif/read.ts';
+import { formatPcrs } from '../../../../../src/library/attestation/image.ts';
 import { writeEif } from '../../../../../src/toolchain/image/eif/write.ts';
 
 const METADATA: Metadata = {
