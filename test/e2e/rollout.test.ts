@@ -4,9 +4,11 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { parsePcrs } from '../../src/library/attestation/index.ts';
+import { writeRelease } from '../src/cli/releases/release_fixture.ts';
 import { RolloutFixture } from '../src/cli/rollout/rollout_fixture.ts';
 import { callScript } from '../src/cli/run.ts';
 import { startServer } from '../src/server/support.ts';
@@ -195,6 +197,34 @@ describe('does nothing', () => {
       1,
       expect.stringMatching(/^ROLLOUT_CONFIG: .*neither/),
     ]);
+  });
+});
+
+describe('with a release', () => {
+  const call = async (registers: string, args: readonly string[] = ['--dry-run']) => {
+    const image = parsePcrs(readFileSync(fixture.keeper.chain.file(registers), 'utf8'));
+    const release = await writeRelease(mkdtempSync(fixture.keeper.chain.file('release-')), image);
+    const argv = [fixture.plan(), ...release, ...args];
+    return await callScript('rollout/rollout.ts', argv, { env: fixture.env });
+  };
+
+  test('goes on if its signer vouches for the new image', async () => {
+    const { status, stdout } = await call('new.pcrs');
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringContaining('The signer of the release v1.2.0 vouches'),
+    ]);
+  });
+
+  test('does nothing for another image, for another signer than that of the config, and back', async () => {
+    const image = await call('dev.pcrs', []);
+    expect([image.status, image.stderr]).toEqual([2, expect.stringMatching(/^ROLLOUT_PLAN: .* v1\.2\.0/)]);
+    fixture.noteSigner({ publicKey: 'ab'.repeat(32) });
+    const signer = await call('new.pcrs', []);
+    expect([signer.status, signer.stderr]).toEqual([2, expect.stringMatching(/^RELEASE_SIGNER: /)]);
+    const back = await call('new.pcrs', ['--back']);
+    expect([back.status, back.stderr]).toEqual([2, expect.stringMatching(/^USAGE: --back needs no release/)]);
+    expect(fixture.calls).toEqual([]);
   });
 });
 

@@ -2,13 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
-import {
-  type ReleaseIdentity,
-  type ReleaseSigner,
-  type SeenHead,
-  type VerifiedRelease,
-  verifyRelease,
-} from 'sui-enclave/release';
+import { type ReleaseSigner, type SeenHead, type VerifiedRelease, verifyRelease } from 'sui-enclave/release';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { readFileArgument, UsageError } from '../command.ts';
@@ -42,19 +36,25 @@ export const RELEASE_OPTIONS = {
 } as const;
 
 const hex = (bytes: number) => v.pipe(v.string(), v.regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`)));
-const SignerFile = v.union([
-  v.strictObject({ publicKey: hex(32) }),
-  v.strictObject({
-    // The library checks the values.
-    identity: v.strictObject({
-      issuer: v.string(),
-      repositoryId: v.string(),
-      ownerId: v.string(),
-      workflow: v.string(),
-    }),
-    trustedRoot: v.string(),
+const KeySigner = v.strictObject({ publicKey: hex(32) });
+/** The library checks the values. */
+const WorkflowSigner = v.strictObject({
+  identity: v.strictObject({
+    issuer: v.string(),
+    repositoryId: v.string(),
+    ownerId: v.string(),
+    workflow: v.string(),
   }),
+});
+const SignerFile = v.union([
+  KeySigner,
+  v.strictObject({ ...WorkflowSigner.entries, trustedRoot: v.string() }),
 ]);
+
+/** The signer of releases as a deployment file records it: without the root of Sigstore. */
+export const SignerRecord = v.union([KeySigner, WorkflowSigner]);
+export type SignerRecord = v.InferOutput<typeof SignerRecord>;
+
 const SeenFile = v.strictObject({ sequence: v.pipe(v.number(), v.safeInteger()), digest: hex(32) });
 
 /** @throws UnreadableFileError; ReleaseCommandError: SIGNER_FILE */
@@ -77,19 +77,6 @@ export async function readSigner(file: string): Promise<ReleaseSigner> {
   return { identity: output.identity, trustedRoot: root.output };
 }
 
-/** The signer of releases as a deployment file records it: without the root of Sigstore. */
-export type SignerDescription =
-  | { readonly publicKey: string }
-  | { readonly identity: { readonly [name in keyof ReleaseIdentity]: string } };
-
-/** @throws as `readSigner` */
-export async function describeSigner(file: string): Promise<SignerDescription> {
-  const signer = await readSigner(file);
-  return 'publicKey' in signer
-    ? { publicKey: bytesToHex(signer.publicKey) }
-    : { identity: { ...signer.identity } };
-}
-
 /** @throws UnreadableFileError; ReleaseCommandError: SEEN_FILE */
 export async function readSeen(file: string | undefined): Promise<SeenHead | undefined> {
   if (file === undefined || !existsSync(file)) return undefined;
@@ -108,25 +95,49 @@ export function writeSeen(file: string | undefined, { sequence, digest }: SeenHe
   if (file !== undefined) replaceFile(file, `${JSON.stringify({ sequence, digest })}\n`);
 }
 
+/** A verified release, and who vouches for it. */
+export interface VouchedRelease {
+  readonly release: VerifiedRelease;
+  readonly signer: SignerRecord;
+}
+
 /**
  * Verifies a release by the files of the command line.
  *
- * @param file `release.json`
- * @throws UsageError without `--log` and `--signer`; UnreadableFileError, ReleaseError, ReleaseCommandError
+ * @returns undefined without `--release`
+ * @throws UsageError for `--release` without `--log` and `--signer`, or these without it; UnreadableFileError,
+ *   ReleaseError, ReleaseCommandError
  */
-export async function readVerifiedRelease(
-  file: string,
-  { log, signer, seen }: OptionValues<typeof LOG_OPTIONS>,
-): Promise<VerifiedRelease> {
-  if (log === undefined || signer === undefined) {
+export async function readRelease({
+  release: file,
+  log,
+  signer: signerFile,
+  seen,
+}: OptionValues<typeof RELEASE_OPTIONS>): Promise<VouchedRelease | undefined> {
+  if (file === undefined) {
+    const needless = Object.entries({ log, signer: signerFile, seen }).find(
+      ([, value]) => value !== undefined,
+    );
+    if (needless)
+      throw new UsageError(`--${needless[0]} is for --release <file>: nothing else is verified by it`);
+    return undefined;
+  }
+  if (log === undefined || signerFile === undefined) {
     throw new UsageError('a release needs --log and --signer: a signature proves nothing without them');
   }
+  const signer = await readSigner(signerFile);
   const seenHead = await readSeen(seen);
   const release = await verifyRelease(await readFileArgument(file), {
-    signer: await readSigner(signer),
+    signer,
     log: await readFileArgument(log),
     ...(seenHead && { seen: seenHead }),
   });
   writeSeen(seen, release.head);
-  return release;
+  return {
+    release,
+    signer:
+      'publicKey' in signer
+        ? { publicKey: bytesToHex(signer.publicKey) }
+        : { identity: { ...signer.identity } },
+  };
 }

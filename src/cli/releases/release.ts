@@ -13,14 +13,20 @@ import { command, type Result, readFileArgument, runAsProcess, UsageError } from
 import type { OptionValues } from '../command_line.ts';
 import { integer, path, text } from '../values.ts';
 import { ReleaseCommandError } from './errors.ts';
-import { LOG_OPTIONS, readSeen, readSigner, readVerifiedRelease, writeSeen } from './read_release.ts';
-import { append, describeRelease, formatLog, formatPublicKey, formatRelease, readKey } from './sign.ts';
+import { LOG_OPTIONS, readRelease, readSeen, readSigner, writeSeen } from './read_release.ts';
+import {
+  append,
+  describeRelease,
+  digestLast,
+  formatLog,
+  formatPublicKey,
+  formatRelease,
+  readKey,
+} from './sign.ts';
 
 const ACTIONS = ['sign', 'verify', 'list', 'withdraw', 'renew'] as const;
 type Action = (typeof ACTIONS)[number];
-/** Those that need the author's key. */
-const SIGNING: readonly Action[] = ['sign', 'withdraw', 'renew'];
-/** Those that are about the whole log. */
+/** Actions that are about the whole log. */
 const OF_LOG: readonly Action[] = ['list', 'renew'];
 
 const OPTIONS = {
@@ -32,16 +38,14 @@ const OPTIONS = {
   },
   days: {
     value: '<n>',
-    help: 'the number of days until the head of the log expires',
+    help: 'the number of days until the head of the log expires (default: 30)',
     schema: integer(1, 366),
-    default: '30',
   },
-  out: { value: '<folder>', help: 'sign: the folder of the build', schema: path, default: 'out' },
+  out: { value: '<folder>', help: 'sign: the folder of the build (default: out)', schema: path },
   schema: {
     value: '<file>',
-    help: "sign: the application's schema.json",
+    help: "sign: the application's schema.json (default: schema.json)",
     schema: path,
-    default: 'schema.json',
   },
   bytecode: {
     value: '<file>',
@@ -56,6 +60,18 @@ const OPTIONS = {
   },
 } as const;
 type ReleaseOptions = OptionValues<typeof OPTIONS>;
+type OptionName = keyof ReleaseOptions;
+
+/** Options of each action besides `--log`: those that it needs, and those that it may have. */
+const TAKES: Readonly<
+  Record<Action, { readonly needs: readonly OptionName[]; readonly allows: readonly OptionName[] }>
+> = {
+  sign: { needs: ['key', 'repository'], allows: ['seen', 'days', 'out', 'schema', 'bytecode'] },
+  verify: { needs: ['signer'], allows: ['seen'] },
+  list: { needs: ['signer'], allows: ['seen'] },
+  withdraw: { needs: ['key'], allows: ['seen', 'days'] },
+  renew: { needs: ['key'], allows: ['seen', 'days'] },
+};
 
 export const main = command({
   name: 'release',
@@ -70,11 +86,11 @@ renew     signs the head of the log anew, before it expires`,
     subject: { schema: text, optional: true },
   },
   forms: [
-    'sign <version> --repository <url> --log <file> --key <file>',
+    'sign <version> --repository <url> --log <file> --key <file> [--seen <file>]',
     'verify <release.json> --log <file> --signer <file> [--seen <file>]',
     'list --log <file> --signer <file> [--seen <file>]',
-    'withdraw <version> --log <file> --key <file>',
-    'renew --log <file> --key <file>',
+    'withdraw <version> --log <file> --key <file> [--seen <file>]',
+    'renew --log <file> --key <file> [--seen <file>]',
   ],
   options: OPTIONS,
   notes:
@@ -84,7 +100,7 @@ renew     signs the head of the log anew, before it expires`,
     checkForm(action, subject, options);
     switch (action) {
       case 'verify':
-        return reportRelease(await readVerifiedRelease(subject ?? '', options));
+        return await verifyRelease(subject, options);
       case 'list':
         return await listLog(options);
       case 'sign':
@@ -98,12 +114,16 @@ renew     signs the head of the log anew, before it expires`,
 });
 
 /** @throws UsageError */
-function checkForm(action: Action, subject: string | undefined, { log, key, signer }: ReleaseOptions): void {
-  if (log === undefined) throw new UsageError('missing: --log <file>');
-  const needsKey = SIGNING.includes(action);
-  if (needsKey && key === undefined) throw new UsageError(`${action} needs --key <file>`);
-  if (!needsKey && signer === undefined) throw new UsageError(`${action} needs --signer <file>`);
-  if (!needsKey && key !== undefined) throw new UsageError(`${action} takes no --key`);
+function checkForm(action: Action, subject: string | undefined, options: ReleaseOptions): void {
+  const present = (Object.keys(options) as OptionName[]).filter((name) =>
+    name === 'bytecode' ? options.bytecode.length > 0 : options[name] !== undefined,
+  );
+  const { needs, allows } = TAKES[action];
+  const needed = ['log' as const, ...needs];
+  const missing = needed.find((name) => !present.includes(name));
+  if (missing !== undefined) throw new UsageError(`${action} needs --${missing} ${OPTIONS[missing].value}`);
+  const needless = present.find((name) => !needed.includes(name) && !allows.includes(name));
+  if (needless !== undefined) throw new UsageError(`${action} takes no --${needless}`);
   const isOfLog = OF_LOG.includes(action);
   if (!isOfLog && subject === undefined) throw new UsageError(`${action} needs a version or a file`);
   if (isOfLog && subject !== undefined) throw new UsageError(`unexpected argument: ${subject}`);
@@ -124,41 +144,47 @@ async function listLog({ log = '', signer = '', seen }: ReleaseOptions): Promise
   return { json: { entries, expires }, text: [...lines, `fresh until ${expires}`].join('\n') };
 }
 
-/** The entries of the author's own log, whose head may have expired; none if there is no log yet. */
-async function readOwnLog(log: string, key: KeyObject): Promise<readonly LogEntry[]> {
-  if (!existsSync(log)) return [];
+async function verifyRelease(release: string | undefined, options: ReleaseOptions): Promise<Result> {
+  const { log, signer, seen } = options;
+  const vouched = await readRelease({ release, log, signer, seen });
+  if (vouched === undefined) throw new UsageError('verify needs a file');
+  return reportRelease(vouched.release);
+}
+
+/**
+ * Reads the entries of the author's own log, whose head may have expired; none if there is no log yet. An old
+ * copy would get a fresh head: `--seen` refuses it.
+ */
+async function readOwnLog({ log = '', seen }: ReleaseOptions, key: KeyObject): Promise<readonly LogEntry[]> {
+  const seenHead = await readSeen(seen);
+  if (!existsSync(log) && seenHead === undefined) return [];
   const signer = { publicKey: hexToBytes(formatPublicKey(key)) };
-  return (await readLog(await readFileArgument(log), { signer, now: 0, seen: undefined })).entries;
+  return (await readLog(await readFileArgument(log), { signer, now: 0, seen: seenHead })).entries;
 }
 
-async function renew({ log = '', key: keyFile = '', days }: ReleaseOptions): Promise<Result> {
-  const key = readKey(keyFile);
-  const entries = await readOwnLog(log, key);
+async function renew(options: ReleaseOptions): Promise<Result> {
+  const key = readKey(options.key ?? '');
+  const entries = await readOwnLog(options, key);
   if (entries.length === 0) {
-    throw new ReleaseCommandError('LOGGED', `${log} has no entry: sign a release first`);
+    throw new ReleaseCommandError('LOGGED', `${options.log} has no entry: sign a release first`);
   }
-  return writeLog(log, entries, formatLog(entries, key, days));
+  return writeLog(entries, key, options);
 }
 
-async function withdraw(
-  version: string,
-  { log = '', key: keyFile = '', days }: ReleaseOptions,
-): Promise<Result> {
-  const key = readKey(keyFile);
-  const entries = await readOwnLog(log, key);
+async function withdraw(version: string, options: ReleaseOptions): Promise<Result> {
+  const key = readKey(options.key ?? '');
+  const entries = await readOwnLog(options, key);
   const logged = entries.findLast((entry) => entry.version === version);
   if (logged?.kind !== 'release') {
     throw new ReleaseCommandError('LOGGED', `the log has no release ${version} that could be withdrawn`);
   }
-  const appended = append(entries, 'withdrawal', version, logged.subjects);
-  return writeLog(log, appended, formatLog(appended, key, days));
+  return writeLog(append(entries, 'withdrawal', version, logged.subjects), key, options);
 }
 
 async function signRelease(version: string, options: ReleaseOptions): Promise<Result> {
-  const { log = '', key: keyFile = '', days, out, schema, bytecode = [], repository } = options;
-  if (repository === undefined) throw new UsageError('sign needs --repository <url>');
-  const key = readKey(keyFile);
-  const entries = await readOwnLog(log, key);
+  const { out = 'out', schema = 'schema.json', bytecode, repository = '' } = options;
+  const key = readKey(options.key ?? '');
+  const entries = await readOwnLog(options, key);
   if (entries.some((entry) => entry.version === version)) {
     const message = `the log has ${version} already, and a released version is final: choose another`;
     throw new ReleaseCommandError('LOGGED', message);
@@ -169,15 +195,22 @@ async function signRelease(version: string, options: ReleaseOptions): Promise<Re
   const file = join(out, 'release.json');
   replaceFile(file, formatRelease(statements, key));
   const publicKey = formatPublicKey(key);
-  const { json } = writeLog(log, appended, formatLog(appended, key, days));
+  const { json } = writeLog(appended, key, options);
+  // A log that is new by mistake, such as a misspelt one, lacks withdrawals.
+  const verb = entries.length === 0 ? 'began the log' : 'wrote';
   return {
     json: { file, publicKey, ...json },
-    text: `wrote ${file} and ${log}\npublic key: ${publicKey}`,
+    text: `wrote ${file}\n${verb} ${json.log}\npublic key: ${publicKey}`,
   };
 }
 
-function writeLog(log: string, entries: readonly LogEntry[], content: string): Result {
-  replaceFile(log, content);
+function writeLog(
+  entries: readonly LogEntry[],
+  key: KeyObject,
+  { log = '', seen, days = 30 }: ReleaseOptions,
+) {
+  replaceFile(log, formatLog(entries, key, days));
+  writeSeen(seen, { sequence: entries.length, digest: digestLast(entries) });
   return { json: { log, entries: entries.length }, text: `wrote ${log}` };
 }
 

@@ -26,10 +26,12 @@ const DAY_MS = 86_400_000;
 const Measurements = v.object({
   commit: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)),
   unchanged_tree: v.literal(true),
+  channel: v.literal('stable'),
   folder: v.pipe(v.string(), v.regex(/^[\w./-]{0,100}$/)),
   framework_version: v.optional(v.string()),
   node_version: v.optional(v.string()),
   registers: v.object({ pcr0: v.string(), pcr1: v.string(), pcr2: v.string() }),
+  sha256: v.object({ eif: v.string() }),
 });
 
 /** The files of a release. */
@@ -92,7 +94,7 @@ export async function describeRelease(
   if (!parsed.success || parsed.output.node_version !== undefined) {
     throw new ReleaseCommandError(
       'NOT_RELEASABLE',
-      `${record} is not of a build from a commit, without other changes and with the pinned Node: build from a clean checkout of the tag`,
+      `${record} is not of a build with CHANNEL=stable and the pinned Node from a commit without changes: build so from a clean checkout of the tag`,
     );
   }
   const { commit, folder, framework_version: frameworkVersion = readVersion(), registers } = parsed.output;
@@ -114,6 +116,9 @@ export async function describeRelease(
   for (const [name, path] of files) {
     if (subjects.has(name)) throw new ReleaseCommandError('NOT_RELEASABLE', `two files would be ${name}`);
     subjects.set(name, await digestFile(path));
+  }
+  if (subjects.get('nitro.eif') !== parsed.output.sha256.eif) {
+    throw new ReleaseCommandError('NOT_RELEASABLE', `${record} is not of this nitro.eif: build again`);
   }
   const predicate = {
     version,
@@ -162,9 +167,8 @@ export function formatLog(
   days: number,
   now = Date.now(),
 ): string {
-  const last = entries.at(-1);
-  const digest = last === undefined ? NO_ENTRY : digestEntry(last);
-  const head = describeHead({ sequence: entries.length, digest, expiresMs: now + days * DAY_MS });
+  const expiresMs = now + days * DAY_MS;
+  const head = describeHead({ sequence: entries.length, digest: digestLast(entries), expiresMs });
   return `${JSON.stringify({ version: FORMAT, entries, head: signStatement(head, key) }, null, 2)}\n`;
 }
 
@@ -175,11 +179,13 @@ export function append(
   version: string,
   subjects: string,
 ): readonly LogEntry[] {
+  return [...entries, { kind, version, subjects, previous: digestLast(entries) }];
+}
+
+/** Digests the last entry, which the head and the next entry name. */
+export function digestLast(entries: readonly LogEntry[]): string {
   const last = entries.at(-1);
-  return [
-    ...entries,
-    { kind, version, subjects, previous: last === undefined ? NO_ENTRY : digestEntry(last) },
-  ];
+  return last === undefined ? NO_ENTRY : digestEntry(last);
 }
 
 function signStatement(statement: Statement, key: KeyObject): object {

@@ -1,9 +1,16 @@
 /** `sui-enclave rollout`: replaces the enclaves of an image by those of the next one, without a gap. */
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { type Context, command, type Result, readFileArgument, runAsProcess } from '../command.ts';
-import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/read_release.ts';
-import { isSameImage } from '../sui/contract.ts';
+import {
+  type Context,
+  command,
+  type Result,
+  readFileArgument,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
+import { RELEASE_OPTIONS, readRelease, type VouchedRelease } from '../releases/read_release.ts';
+import { checkSameSigner, isSameImage } from '../sui/contract.ts';
 import { Deployments } from '../sui/deployments.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
@@ -42,9 +49,13 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
   async run({ args, options }, context) {
     const plan = parsePlan((await readFileArgument(args.plan)).toString(), args.plan);
     const { back: isBack, 'dry-run': isDry, release, log, signer, seen, ...signing } = options;
+    // A withdrawn release is a reason to go back.
+    if (isBack && release !== undefined) throw new UsageError('--back needs no release: leave --release out');
     await readSigner(context.env, signing);
-    const rollout = await createRollout(plan, signing, context);
-    if (release !== undefined) await checkReleased(rollout, release, { log, signer, seen });
+    const deployments = new Deployments(plan.network, context.env, plan.app);
+    const rollout = await createRollout(plan, deployments, signing, context);
+    const vouched = await readRelease({ release, log, signer, seen });
+    if (vouched !== undefined) checkReleased(rollout, deployments, vouched);
     await forgetEnded(rollout);
     if (isBack) checkWayBack(rollout);
     else await checkBeginning(rollout);
@@ -57,26 +68,32 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
 });
 
 /**
- * Refuses new enclaves of another image than the release's.
+ * Refuses new enclaves of another image than the release's, and another signer than the config's.
  *
- * @throws RolloutPlanError; as `readVerifiedRelease`
+ * @throws RolloutPlanError; SuiCommandError: RELEASE_SIGNER
  */
-async function checkReleased(
+function checkReleased(
   { plan, world }: Rollout,
-  file: string,
-  options: Parameters<typeof readVerifiedRelease>[1],
-): Promise<void> {
-  const { image, version, source } = await readVerifiedRelease(file, options);
+  deployments: Deployments,
+  { release, signer }: VouchedRelease,
+): void {
+  const { image, version, source } = release;
   if (!isSameImage(image, world.findRegisters('new'))) {
     throw new RolloutPlanError(`${plan.new.pcrs} has other registers than the release ${version}`);
   }
+  const [, { config }] = deployments.application();
+  checkSameSigner(deployments, config?.id, signer);
   world.log(
     `The signer of the release ${version} vouches for the new image, of the commit ${source.commit}.`,
   );
 }
 
-async function createRollout(plan: Plan, signing: Signing, { env, io }: Context): Promise<Rollout> {
-  const deployments = new Deployments(plan.network, env, plan.app);
+async function createRollout(
+  plan: Plan,
+  deployments: Deployments,
+  signing: Signing,
+  { env, io }: Context,
+): Promise<Rollout> {
   const world = await createWorld({ plan, deployments, signing, env, io });
   const [app, { config }] = deployments.application();
   const file = join(dirname(deployments.path), `${plan.network}.${app}.rollout.json`);

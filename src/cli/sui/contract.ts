@@ -21,15 +21,15 @@ import { readFileArgument, UsageError } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { DEV_EMULATED, PCRS_HINT } from '../places.ts';
 import {
-  describeSigner,
-  type LOG_OPTIONS,
   type RELEASE_OPTIONS,
-  readVerifiedRelease,
+  readRelease,
+  type SignerRecord,
+  type VouchedRelease,
 } from '../releases/read_release.ts';
 import type { Chain } from './chain.ts';
-import type { DeploymentSigner, Deployments } from './deployments.ts';
+import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
+import { type EXPERIMENTAL_FLAG, type OVERLAP_OPTION, PCRS_OPTION, type SOURCE_OPTION } from './options.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
@@ -79,7 +79,7 @@ export interface ImageToAllow {
   readonly image: Image;
   readonly source: Source | undefined;
   /** Who vouches for it, in the form of the deployment file; undefined without `--release`. */
-  readonly signer: DeploymentSigner | undefined;
+  readonly signer: SignerRecord | undefined;
 }
 
 /**
@@ -99,9 +99,11 @@ export async function imageToAllow(
     typeof PCRS_OPTION & typeof EXPERIMENTAL_FLAG & typeof SOURCE_OPTION & typeof RELEASE_OPTIONS
   >,
 ): Promise<ImageToAllow> {
-  if (releaseOptions.release !== undefined) {
+  const vouched = await readRelease(releaseOptions);
+  if (vouched !== undefined) {
     if (url !== undefined) throw new UsageError('a release names its source: leave --source-url out');
-    return await readReleasedImage(chain, releaseOptions.release, releaseOptions);
+    if (pcrs !== PCRS_OPTION.pcrs.default) throw new UsageError('give either --pcrs or --release');
+    return releasedImage(chain, vouched, releaseOptions.release ?? '');
   }
   const { image, doubt, origin } = await readBuild(chain, pcrs);
   if (doubt !== null && isOnRealNetwork(chain) && !experimental) {
@@ -120,19 +122,16 @@ export async function imageToAllow(
   return { image, source: { url, ...origin }, signer: undefined };
 }
 
-async function readReleasedImage(
-  chain: Chain,
-  file: string,
-  options: OptionValues<typeof LOG_OPTIONS>,
-): Promise<ImageToAllow> {
-  const { image, source: signedSource, version, subjects } = await readVerifiedRelease(file, options);
+/** @param file `release.json` */
+function releasedImage(chain: Chain, { release, signer }: VouchedRelease, file: string): ImageToAllow {
+  const { image, source: signedSource, version, subjects } = release;
   // Every release has the file.
   const source = { ...signedSource, measurementsSha256: subjects.get('measurements.json') ?? '' };
   checkNotDevelopment(chain, image, file);
   chain.notes.push(
     `The image of the release ${version}: its signer says that it is of the commit ${source.commit}.`,
   );
-  return { image, source, signer: await describeSigner(options.signer ?? '') };
+  return { image, source, signer };
 }
 
 /**
@@ -142,11 +141,11 @@ async function readReleasedImage(
  */
 export function checkSameSigner(
   deployments: Deployments | undefined,
-  configId: string,
-  signer: DeploymentSigner | undefined,
+  configId: string | undefined,
+  signer: SignerRecord | undefined,
 ): void {
   const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
-    ({ config }) => config?.id === configId,
+    ({ config }) => config !== undefined && config.id === configId,
   )?.signer;
   if (noted === undefined || signer === undefined || isDeepStrictEqual(noted, signer)) return;
   throw new SuiCommandError(

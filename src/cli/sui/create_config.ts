@@ -9,13 +9,13 @@ import { readApplicationType } from 'sui-enclave/sui/packages';
 import { createEnclaveConfig, newCapFromPublisher } from 'sui-enclave/sui/transactions';
 import { runAsProcess, UsageError } from '../command.ts';
 import type { Options } from '../command_line.ts';
-import { RELEASE_OPTIONS } from '../releases/read_release.ts';
+import { RELEASE_OPTIONS, type SignerRecord } from '../releases/read_release.ts';
 import { objectId, text } from '../values.ts';
 import { awaitListing, capabilitiesIn, findCapability } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { imageToAllow, isSameImage } from './contract.ts';
-import type { Application, DeploymentSigner } from './deployments.ts';
+import type { Application } from './deployments.ts';
 import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -85,7 +85,7 @@ async function note(
   chain: Chain,
   outcome: Outcome,
   { original }: ApplicationIds,
-  signer: DeploymentSigner | undefined,
+  signer: SignerRecord | undefined,
 ): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
     const { enclavePackage, appPackage, module, witness } = input.ids;

@@ -12,6 +12,7 @@ import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { printable } from '../printable.ts';
 import { readRegularFile } from '../read_file.ts';
+import { SignerRecord } from '../releases/read_release.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 import { ID_NAMES, type IdName, type Ids, optionFor } from './ids.ts';
@@ -48,19 +49,7 @@ const ApplicationEntry = v.strictObject({
   /** The shared objects that `init` of the package made: functions of the contract may take them. */
   objects: v.optional(v.array(v.strictObject({ id: Id, type: v.pipe(v.string(), v.maxLength(1000)) }))),
   /** Who signs the releases of the application: a key in hexadecimal, or a workflow. */
-  signer: v.optional(
-    v.union([
-      v.strictObject({ publicKey: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
-      v.strictObject({
-        identity: v.strictObject({
-          issuer: v.string(),
-          repositoryId: v.string(),
-          ownerId: v.string(),
-          workflow: v.string(),
-        }),
-      }),
-    ]),
-  ),
+  signer: v.optional(SignerRecord),
   config: v.optional(v.strictObject({ id: Id, name: v.string(), version: Version })),
   registrars: v.array(v.strictObject({ id: Id, holder: Id })),
   enclaves: v.array(
@@ -83,7 +72,6 @@ const DeploymentFile = v.strictObject({
 });
 
 export type Application = v.InferOutput<typeof ApplicationEntry>;
-export type DeploymentSigner = NonNullable<Application['signer']>;
 export type Deployment = v.InferOutput<typeof DeploymentFile>;
 /** Applications by name, in the order of the file. */
 export type Applications = ReadonlyMap<string, Application>;

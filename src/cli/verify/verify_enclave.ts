@@ -12,7 +12,7 @@ import { readAttestation } from 'sui-enclave/client/answer';
 import { fetchAttestation } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { baseUrl, malformedAnswer } from 'sui-enclave/client/http';
-import type { VerifiedRelease } from 'sui-enclave/release';
+import { type ReleaseCode, ReleaseError, type VerifiedRelease } from 'sui-enclave/release';
 import * as v from 'valibot';
 import {
   command,
@@ -24,13 +24,15 @@ import {
 } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { PCRS_HINT } from '../places.ts';
-import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/read_release.ts';
+import { RELEASE_OPTIONS, readRelease } from '../releases/read_release.ts';
 import { enclaveUrl, path, time } from '../values.ts';
 import { formatReport, makeReport } from './report.ts';
 
 const TRUSTED = 0;
 const REFUSED = 1;
 const NO_VERDICT = 2;
+/** Codes of a release that was not judged. */
+const NO_RELEASE_VERDICT: readonly ReleaseCode[] = ['RELEASE_OPTION', 'RELEASE_UNSUPPORTED'];
 
 const TIMEOUT_MS = 10_000;
 
@@ -98,8 +100,8 @@ export const main = command({
   },
   notes: `--compare takes, for example, nitro_root_certificate.pem from the sources of Sui's verifier, or AWS's root.pem.
 
-exit codes: 0 trusted, or the same root; 1 refused, or another root; 2 no verdict (no answer, unreadable file, invalid
-command line)`,
+exit codes: 0 trusted, or the same root; 1 refused (the enclave or the release), or another root; 2 no verdict (no
+answer, unreadable file, invalid command line)`,
   report,
   async run({ args: { url }, options }) {
     if (options.compare !== undefined && !options['print-root']) {
@@ -147,10 +149,11 @@ function report(error: unknown, failure: Failure | undefined): Failure {
 }
 
 /**
- * Returns whether an error is a verdict. A mistake in the options is not one; an answer without a document,
- * or a policy of zeros, is one.
+ * Returns whether an error is a verdict. A mistake in the options is not one; an answer without a document, a
+ * policy of zeros, or a release that is refused, is one.
  */
 function isVerdict(error: unknown): boolean {
+  if (error instanceof ReleaseError) return !NO_RELEASE_VERDICT.includes(error.code);
   if (error instanceof AttestationError) return error.code !== 'POLICY_INVALID';
   return error instanceof ClientError && error.code === 'CLIENT_MALFORMED_ANSWER';
 }
@@ -161,12 +164,11 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   if (options.pcrs !== undefined && options.release !== undefined) {
     throw new UsageError('give either --pcrs or --release');
   }
-  const release =
-    options.release === undefined ? undefined : await readVerifiedRelease(options.release, options);
-  if (options.pcrs === undefined && release === undefined) {
+  const vouched = await readRelease(options);
+  if (options.pcrs === undefined && vouched === undefined) {
     throw new UsageError('--pcrs or --release is required: a verdict needs expected registers');
   }
-  const image = release?.image ?? (await readImage(options.pcrs ?? ''));
+  const image = vouched?.release.image ?? (await readImage(options.pcrs ?? ''));
   const roots = options.root === undefined ? null : await readRoots(options.root);
   const { document, nonce } =
     url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await ask(url);
@@ -181,9 +183,13 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   });
   return {
     exit: report.verdict === 'trusted' ? TRUSTED : REFUSED,
-    json: release ? { ...report, release: { version: release.version, source: release.source } } : report,
-    text: release ? `${formatReport(report)}\n${formatVoucher(release)}` : formatReport(report),
+    json: vouched ? { ...report, release: describeRelease(vouched.release) } : report,
+    text: vouched ? `${formatReport(report)}\n${formatVoucher(vouched.release)}` : formatReport(report),
   };
+}
+
+function describeRelease({ version, source }: VerifiedRelease) {
+  return { version, source };
 }
 
 /** Says who vouches for the registers. Their word is no proof: nothing was built again. */

@@ -84,6 +84,25 @@ test('a reader who keeps the head refuses an older log, and a fresh head needs t
   expect(await run('list', ...reading(folder))).toMatchObject({ status: 0 });
 });
 
+test('an author who keeps the head signs no older copy of the log, and no other log, by mistake', async () => {
+  const seen = ['--seen', at('seen.json')];
+  const named = ['--repository', REPOSITORY, '--out', at('out'), '--schema', at('schema.json')];
+  const signNext = (version: string) => run('sign', version, ...named, ...keyed(folder), ...seen);
+  expect((await signNext('v1.2.0')).stdout).toContain(`began the log ${at('log.json')}\n`);
+  const older = readFileSync(at('log.json'));
+  expect((await signNext('v1.3.0')).stdout).toContain(`\nwrote ${at('log.json')}\n`);
+  expect(await run('withdraw', 'v1.2.0', ...keyed(folder), ...seen)).toMatchObject({ status: 0 });
+  expect(JSON.parse(readFileSync(at('seen.json'), 'utf8'))).toMatchObject({ sequence: 3 });
+  writeFileSync(at('log.json'), older);
+  const rolledBack = { status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) };
+  expect(await run('renew', ...keyed(folder), ...seen)).toMatchObject(rolledBack);
+  expect(await signNext('v1.4.0')).toMatchObject(rolledBack);
+  expect(readFileSync(at('log.json'))).toEqual(older);
+  rmSync(at('log.json'));
+  expect((await signNext('v1.4.0')).stderr).toMatch(/log\.json can't be read: ENOENT/);
+  expect(existsSync(at('log.json'))).toBe(false);
+});
+
 test('a release without a key is verified by its identity, with the root beside the file of the signer', async () => {
   await sign();
   const sigstore = await Sigstore.start();
@@ -115,6 +134,9 @@ describe('refused is', () => {
     ['a build of no commit', { commit: null }],
     ['a build with another Node', { node_version: '24.0.0' }],
     ['a build of other registers', { registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } }],
+    ['a build of another image', { sha256: { eif: 'e'.repeat(64) } }],
+    ['a build that is experimental', { channel: 'experimental' }],
+    ['a build that does not say what it is', { channel: undefined }],
   ])('%s', async (_, measurements) => {
     writeBuild(folder, REGISTERS, measurements);
     expect(await sign()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^NOT_RELEASABLE: /) });
@@ -134,11 +156,19 @@ describe('refused is', () => {
   });
 
   test.each<[string[], RegExp]>([
-    [['sign', 'v1.2.0'], /^USAGE: missing: --log/],
-    [['sign', 'latest', '--log', 'x', '--key', 'x'], /^USAGE: <version> must be/],
+    [['sign', 'v1.2.0'], /^USAGE: sign needs --log <file>/],
+    [['sign', 'v1.2.0', '--log', 'x', '--key', 'x'], /^USAGE: sign needs --repository <url>/],
+    [['sign', 'latest', '--log', 'x', '--key', 'x', '--repository', REPOSITORY], /^USAGE: <version> must be/],
     [['verify', '--log', 'x', '--signer', 'x'], /^USAGE: verify needs a version or a file/],
     [['verify', 'x', '--log', 'x'], /^USAGE: verify needs --signer/],
     [['list', '--log', 'x', '--signer', 'x', '--key', 'x'], /^USAGE: list takes no --key/],
+    [['list', '--log', 'x', '--signer', 'x', '--days', '9'], /^USAGE: list takes no --days/],
+    [['renew', '--log', 'x', '--key', 'x', '--signer', 'x'], /^USAGE: renew takes no --signer/],
+    [
+      ['withdraw', 'v1.2.0', '--log', 'x', '--key', 'x', '--bytecode', 'x'],
+      /^USAGE: withdraw takes no --byt/,
+    ],
+    [['verify', 'x', '--log', 'x', '--signer', 'x', '--out', 'x'], /^USAGE: verify takes no --out/],
     [['renew', 'v1.2.0', '--log', 'x', '--key', 'x'], /^USAGE: unexpected argument/],
     [['publish'], /^USAGE: /],
   ])('the command line %j', async (argv, message) => {

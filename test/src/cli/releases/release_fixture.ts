@@ -1,5 +1,5 @@
 /** The files of a build, and a release of it that is signed by a key. */
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -22,6 +22,7 @@ export function writeBuild(folder: string, registers = REGISTERS, measurements: 
     folder: '.',
     framework_version: '0.1.0',
     registers,
+    sha256: { eif: createHash('sha256').update('eif').digest('hex') },
     ...measurements,
   };
   const files = {

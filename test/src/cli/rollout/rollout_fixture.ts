@@ -113,7 +113,12 @@ export class RolloutFixture {
       .enclaves;
   }
 
-  #writeDeployment(): void {
+  /** Writes the signer of the config's releases to the deployment file. */
+  noteSigner(signer: object): void {
+    this.#writeDeployment(signer);
+  }
+
+  #writeDeployment(signer?: object): void {
     const { chain, configId, capId } = this.keeper;
     const weather = {
       package: PACKAGE,
@@ -125,6 +130,7 @@ export class RolloutFixture {
       config: { id: configId, name: 'weather', version: 0 },
       registrars: [],
       enclaves: [],
+      ...(signer && { signer }),
     };
     const id = toHex(fromBase58(chain.node.chainId).slice(0, 4));
     mkdirSync(this.deployments, { recursive: true });

@@ -8,7 +8,7 @@ import { main } from '../../../../src/cli/releases/release.ts';
 import { checkSameSigner } from '../../../../src/cli/sui/contract.ts';
 import { Deployments } from '../../../../src/cli/sui/deployments.ts';
 import { readConfig } from '../../../../src/library/sui/objects.ts';
-import { COMMIT, keyed, REGISTERS, REPOSITORY, writeRelease } from '../releases/release_fixture.ts';
+import { COMMIT, keyed, REGISTERS, REPOSITORY, reading, writeRelease } from '../releases/release_fixture.ts';
 import { call } from '../run.ts';
 import { ChainFixture, ofConfig } from './chain_fixture.ts';
 
@@ -48,6 +48,9 @@ test('a release that is withdrawn, or that nothing vouches for, is refused, and 
     (await fixture.run('update_pcrs', ...ofConfig(configId), ...argv)).json();
   expect(await update('--release', at('out/release.json'))).toMatchObject({ code: 'USAGE' });
   expect(await update(...options, '--source-url', REPOSITORY)).toMatchObject({ code: 'USAGE' });
+  expect(await update(...options, '--pcrs', at('out/nitro.pcrs'))).toMatchObject({ code: 'USAGE' });
+  // Without --release, nothing would be verified.
+  expect(await update('--pcrs', at('out/nitro.pcrs'), ...reading(folder))).toMatchObject({ code: 'USAGE' });
   await call(main, ['withdraw', 'v1.2.0', ...keyed(folder)]);
   expect(await update(...options)).toMatchObject({ code: 'RELEASE_WITHDRAWN' });
   expect(sent()).toBe(before);

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { main as releaseCommand } from '../../../../src/cli/releases/release.ts';
 import { main } from '../../../../src/cli/verify/verify_enclave.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { realCases, WEATHER_IMAGE } from '../../library/attestation/cases/real.ts';
 import { FakeEnclave } from '../../library/client/fake_enclave.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
-import { writeRelease } from '../releases/release_fixture.ts';
+import { keyed, reading, writeRelease } from '../releases/release_fixture.ts';
 import { call, spawnScript } from '../run.ts';
 
 const VECTORS = fileURLToPath(new URL('../../../vectors/', import.meta.url));
@@ -69,6 +70,24 @@ describe('a release in place of registers', () => {
     expect((await verify('--file', WEATHER, ...release, '--at', AT)).exit).toBe(1);
     expect((await verify('--file', WEATHER, ...release, '--pcrs', file('weather.pcrs'))).exit).toBe(2);
     expect((await verify('--file', WEATHER, '--release', join(folder, 'out/release.json'))).exit).toBe(2);
+    // Without --release, nothing would be verified.
+    const ignored = await verify('--file', WEATHER, '--pcrs', file('weather.pcrs'), ...reading(folder));
+    expect([ignored.exit, ignored.err]).toEqual([2, expect.stringContaining('is for --release <file>')]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test('is refused once it is withdrawn, and a signer that is a mistake gives no verdict', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'verify-release-'));
+    const release = await writeRelease(folder, WEATHER_IMAGE);
+    await call(releaseCommand, ['withdraw', 'v1.2.0', ...keyed(folder)]);
+    const withdrawn = await verify('--file', WEATHER, ...release, '--at', AT);
+    expect([withdrawn.exit, withdrawn.err]).toEqual([
+      1,
+      expect.stringMatching(/^REFUSED \(RELEASE_WITHDRAWN\)/),
+    ]);
+    const identity = { issuer: 'x', repositoryId: '1', ownerId: '1', workflow: 'x' };
+    writeFileSync(join(folder, 'signer.json'), JSON.stringify({ identity, trustedRoot: 'signer.json' }));
+    expect((await verify('--file', WEATHER, ...release, '--at', AT)).exit).toBe(2);
     rmSync(folder, { recursive: true });
   });
 });
