@@ -208,7 +208,7 @@ describe('with a release', () => {
     return await callScript('rollout/rollout.ts', argv, { env: fixture.env });
   };
 
-  test('goes on if its signer vouches for the new image', async () => {
+  test('proceeds if its signer vouches for the new image', async () => {
     const { status, stdout } = await call('new.pcrs');
     expect([status, stdout]).toEqual([
       0,

@@ -105,8 +105,8 @@ export interface VouchedRelease {
  * Verifies a release by the files of the command line.
  *
  * @returns undefined without `--release`
- * @throws UsageError for `--release` without `--log` and `--signer`, or these without it; UnreadableFileError,
- *   ReleaseError, ReleaseCommandError
+ * @throws UsageError for `--release` without `--log` and `--signer`, or for one of these without `--release`;
+ *   UnreadableFileError, ReleaseError, ReleaseCommandError
  */
 export async function readRelease({
   release: file,

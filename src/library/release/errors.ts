@@ -30,7 +30,7 @@ export type ReleaseCode = keyof typeof RELEASE_CODES;
 /** Everything that `verifyRelease` throws on purpose. */
 export class ReleaseError extends CodedError<ReleaseCode> {}
 
-export function invalidOption(message: string): ReleaseError {
+export function invalidReleaseOption(message: string): ReleaseError {
   return new ReleaseError('RELEASE_OPTION', message);
 }
 

@@ -1,5 +1,5 @@
 /** The workflow that signs without a key of its own: what Fulcio's certificate says of it. */
-import { invalidOption } from './errors.ts';
+import { invalidReleaseOption } from './errors.ts';
 
 /**
  * The workflow that releases. Numbers and not names: a repository that is deleted and created again by
@@ -71,15 +71,15 @@ const FORMS: Readonly<Record<keyof ReleaseIdentity, RegExp>> = {
  */
 export function checkSigner(signer: ReleaseSigner): ReleaseSigner {
   if (typeof signer !== 'object' || signer === null)
-    throw invalidOption('signer must be a key or an identity');
+    throw invalidReleaseOption('signer must be a key or an identity');
   const names = Object.keys(signer).sort().join();
   if ('publicKey' in signer && names === 'publicKey') {
     const { publicKey } = signer;
     if (publicKey instanceof Uint8Array && publicKey.length === 32) return { publicKey: publicKey.slice() };
-    throw invalidOption('publicKey must be an Ed25519 key of 32 bytes');
+    throw invalidReleaseOption('publicKey must be an Ed25519 key of 32 bytes');
   }
   if (!('identity' in signer) || names !== 'identity,trustedRoot') {
-    throw invalidOption('signer must have "publicKey", or "identity" and "trustedRoot"');
+    throw invalidReleaseOption('signer must have "publicKey", or "identity" and "trustedRoot"');
   }
   const { identity, trustedRoot } = signer;
   return { identity: checkIdentity(identity), trustedRoot };
@@ -87,13 +87,14 @@ export function checkSigner(signer: ReleaseSigner): ReleaseSigner {
 
 /** @throws ReleaseError: RELEASE_OPTION */
 export function checkIdentity(identity: ReleaseIdentity): ReleaseIdentity {
-  if (typeof identity !== 'object' || identity === null) throw invalidOption('identity must be an object');
+  if (typeof identity !== 'object' || identity === null)
+    throw invalidReleaseOption('identity must be an object');
   const unknown = Object.keys(identity).find((name) => !Object.hasOwn(FORMS, name));
-  if (unknown !== undefined) throw invalidOption(`unknown property "${unknown}" of the identity`);
+  if (unknown !== undefined) throw invalidReleaseOption(`unknown property "${unknown}" of the identity`);
   const read = (name: keyof ReleaseIdentity) => {
     const value: unknown = identity[name];
     if (typeof value === 'string' && FORMS[name].test(value)) return value;
-    throw invalidOption(`"${name}" of the identity must match ${FORMS[name].source}`);
+    throw invalidReleaseOption(`"${name}" of the identity must match ${FORMS[name].source}`);
   };
   return {
     issuer: read('issuer'),

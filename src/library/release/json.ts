@@ -1,5 +1,5 @@
 /** JSON of somebody else: bounded, and refused where two readers could read two things. */
-import { invalidOption, ReleaseError } from './errors.ts';
+import { invalidReleaseOption, ReleaseError } from './errors.ts';
 
 /**
  * @param label names the file in messages
@@ -7,7 +7,7 @@ import { invalidOption, ReleaseError } from './errors.ts';
  * @throws ReleaseError: RELEASE_OPTION if `bytes` is not a Uint8Array; RELEASE_TOO_LARGE, RELEASE_JSON
  */
 export function parseStrictJson(bytes: Uint8Array, label: string, maxSize: number): unknown {
-  if (!(bytes instanceof Uint8Array)) throw invalidOption(`${label} must be a Uint8Array`);
+  if (!(bytes instanceof Uint8Array)) throw invalidReleaseOption(`${label} must be a Uint8Array`);
   if (bytes.length > maxSize) {
     throw new ReleaseError('RELEASE_TOO_LARGE', `${label} has ${bytes.length} bytes, at most ${maxSize}`);
   }

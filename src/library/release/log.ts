@@ -4,7 +4,7 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { invalidOption, ReleaseError } from './errors.ts';
+import { invalidReleaseOption, ReleaseError } from './errors.ts';
 import { badForm, requireCount, requireList, requireObject, requireText } from './json.ts';
 import { HEAD_TYPE, isSame, type ReleaseContent, SHA256, type Statement, VERSION } from './statement.ts';
 
@@ -42,7 +42,7 @@ export function checkSeen(seen: SeenHead): SeenHead {
   if (Number.isSafeInteger(sequence) && Number(sequence) > 0 && SHA256.test(String(digest))) {
     return { sequence: Number(sequence), digest: String(digest) };
   }
-  throw invalidOption(
+  throw invalidReleaseOption(
     '"seen" must be a head: a positive integer "sequence", and a SHA-256 "digest" in hexadecimal',
   );
 }

@@ -1,5 +1,5 @@
 /** Verifies what an author has released: who signed it, of which commit, and that it is not withdrawn. */
-import { invalidOption, ReleaseError } from './errors.ts';
+import { invalidReleaseOption, ReleaseError } from './errors.ts';
 import { checkSigner, RELEASE_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
 import { parseStrictJson, requireList } from './json.ts';
 import { checkSeen, findInLog, type LogHead, type SeenHead } from './log.ts';
@@ -62,16 +62,17 @@ export async function verifyRelease(
 
 /** Refuses unknown options: a misspelt one would silently leave out a check. */
 function checkOptions(options: VerifyReleaseOptions): ReadLogOptions & { readonly log: Uint8Array } {
-  if (typeof options !== 'object' || options === null) throw invalidOption('the options must be an object');
+  if (typeof options !== 'object' || options === null)
+    throw invalidReleaseOption('the options must be an object');
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) {
-    throw invalidOption(`unknown option "${unknown}"; known ones: ${OPTIONS.join(', ')}`);
+    throw invalidReleaseOption(`unknown option "${unknown}"; known ones: ${OPTIONS.join(', ')}`);
   }
   const { log, seen, now = Date.now() } = options;
   const time: unknown = now instanceof Date ? now.getTime() : now;
   // No head expires at a time that is not one.
   if (typeof time !== 'number' || !Number.isFinite(time)) {
-    throw invalidOption('"now" must be a Date or a number of milliseconds since 1970');
+    throw invalidReleaseOption('"now" must be a Date or a number of milliseconds since 1970');
   }
   return {
     signer: checkSigner(options.signer),
