@@ -3,7 +3,8 @@ import { visibleText } from '../lib/visible_text.ts';
 
 /** `0x2::coin::Coin<0x2::sui::SUI>` as `Coin<SUI>`. */
 export function shortenType(type: string): string {
-  return visibleText(type.replace(/(?:0x)?[0-9a-f]+::\w+::/gi, ''), 200);
+  // Without \b, a long text without a name would take a time that is quadratic in its length.
+  return visibleText(type.replace(/\b(?:0x)?[0-9a-f]+::\w+::/gi, ''), 200);
 }
 
 /** `0x12::weather::update_weather` as `weather::update_weather`; the name of another command as it is. */
