@@ -29,6 +29,10 @@ export function useRoute(): CurrentRoute {
 /** Writes a field in place of the present entry of the history, without a new visit. */
 export function setField(name: Field, value: string): void {
   const fields = { ...current.fields, [name]: value };
-  history.replaceState(null, '', linkTo(current.view, fields));
   show({ ...current, fields });
+  try {
+    history.replaceState(null, '', linkTo(current.view, fields));
+  } catch {
+    // Browsers limit how often a page may do so, as while a key is held down; the next change does it.
+  }
 }
