@@ -1,22 +1,15 @@
 /**
  * Root and registers to compare with, bound to the address that they were given for: another address does
- * without them. A reload keeps them in the session storage of the tab; no verdict is kept.
+ * without them. A reload keeps them; no verdict is kept.
  */
 import { useEffect, useState } from 'react';
-import { fromHex, toHex } from '../lib/bytes.ts';
-import { type Development, readDevelopment } from '../lib/development.ts';
+import { readDevelopment } from '../lib/development.ts';
 import { type Given, recognizeFile, replaced } from './files.ts';
+import { forget, type Kept, keep, recall } from './kept_files.ts';
 
-const KEY = 'sui-enclave.expected';
-
-type Kept = Extract<Given, { kind: 'registers' | 'roots' }>;
-
-interface Held {
+interface Held extends Omit<Kept, 'address'> {
   /** The address that they are for; undefined until they are used for one. */
   readonly address: string | undefined;
-  readonly files: readonly Given[];
-  /** Files of the page's own server that the person has removed. */
-  readonly removed: readonly Given['kind'][];
 }
 
 export interface ExpectedFiles {
@@ -33,105 +26,68 @@ export interface ExpectedFiles {
   bind(): void;
 }
 
+const NOTHING: Held = { address: undefined, files: [], removed: [] };
+
 /** @param address of the enclave, as `URL` writes it; undefined while the field has none */
 export function useExpectedFiles(address: string | undefined): ExpectedFiles {
-  const [held, setHeld] = useState<Held>(() => load(address));
-  const development = useDevelopment();
+  const [held, setHeld] = useState<Held>(() => (address && recall(address)) || NOTHING);
+  const server = useServer();
   const isOther = held.address !== undefined && held.address !== address;
+  const present = isOther ? NOTHING : held;
   useEffect(() => {
-    if (!isOther) return;
-    sessionStorage.removeItem(KEY);
-    setHeld({ address: undefined, files: [], removed: [] });
-  }, [isOther]);
+    if (isOther) setHeld(NOTHING);
+    // A link may have left another address, of which this view holds nothing.
+    if (present.address === undefined) forget();
+  }, [isOther, present]);
 
-  const present = isOther ? { address: undefined, files: [], removed: [] } : held;
-  const isStarted = address !== undefined && development?.started.includes(address) === true;
-  const serverFiles = listFiles(development);
+  const isStarted = address !== undefined && server.started.includes(address);
   const collect = ({ files, removed }: Held) => {
-    const ofServer = isStarted ? serverFiles.filter(({ kind }) => !removed.includes(kind)) : [];
+    const ofServer = isStarted ? server.files.filter(({ kind }) => !removed.includes(kind)) : [];
     return replaced(ofServer, files);
   };
   const hold = (next: Held) => {
     setHeld(next);
-    save(next);
+    if (next.address !== undefined) keep({ ...next, address: next.address });
     return collect(next);
   };
   const files = collect(present);
   return {
     files,
-    startedBy:
-      isStarted && files.some((file) => serverFiles.includes(file)) ? development?.command : undefined,
-    offer: development?.started.length === 0 ? serverFiles : [],
+    startedBy: isStarted && files.some((file) => server.files.includes(file)) ? server.command : undefined,
+    offer: server.started.length === 0 ? server.files : [],
     give: (added) => hold({ ...present, address, files: replaced(present.files, added) }),
     remove: (file) =>
       hold({
-        ...present,
+        address,
         files: present.files.filter((item) => item !== file),
-        removed: serverFiles.includes(file) ? [...present.removed, file.kind] : present.removed,
+        removed: server.files.includes(file) ? [...present.removed, file.kind] : present.removed,
       }),
     bind: () => hold({ ...present, address }),
   };
 }
 
-/** Recognises the files once for each answer of the server, so that they keep their identity. */
-const recognized = new WeakMap<Development, readonly Given[]>();
-
-function listFiles(development: Development | undefined): readonly Given[] {
-  if (development === undefined) return [];
-  const before = recognized.get(development);
-  if (before !== undefined) return before;
-  const files = Object.entries(development.files).map(([name, text]) =>
-    recognizeFile(name, new TextEncoder().encode(text)),
-  );
-  recognized.set(development, files);
-  return files;
+interface OwnServer {
+  /** The command that serves this page; undefined where the server says nothing. */
+  readonly command: string | undefined;
+  readonly started: readonly string[];
+  readonly files: readonly Given[];
 }
 
-function useDevelopment(): Development | undefined {
-  const [development, setDevelopment] = useState<Development>();
+/** Reads the enclaves that the page's own server has started, and their root and registers. */
+function useServer(): OwnServer {
+  const [server, setServer] = useState<OwnServer>({ command: undefined, started: [], files: [] });
   useEffect(() => {
     let isMounted = true;
-    void readDevelopment().then((answer) => isMounted && setDevelopment(answer));
+    void readDevelopment().then((development) => {
+      if (!isMounted || development === undefined) return;
+      const files = Object.entries(development.files).map(([name, text]) =>
+        recognizeFile(name, new TextEncoder().encode(text)),
+      );
+      setServer({ ...development, files });
+    });
     return () => {
       isMounted = false;
     };
   }, []);
-  return development;
-}
-
-function save({ address, files }: Held): void {
-  const kept = files.filter((file): file is Kept => file.kind === 'registers' || file.kind === 'roots');
-  if (address === undefined || kept.length === 0) {
-    sessionStorage.removeItem(KEY);
-    return;
-  }
-  const written = kept.map((file) =>
-    file.kind === 'roots' ? { ...file, roots: file.roots.map(toHex) } : file,
-  );
-  try {
-    sessionStorage.setItem(KEY, JSON.stringify({ address, files: written }));
-  } catch {
-    // A full or forbidden storage: a reload does without them.
-  }
-}
-
-function load(address: string | undefined): Held {
-  const nothing = { address: undefined, files: [], removed: [] };
-  if (address === undefined) return nothing;
-  try {
-    const stored = JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
-    if (stored?.address !== address) return nothing;
-    return { address, files: stored.files.map(readKept), removed: [] };
-  } catch {
-    return nothing;
-  }
-}
-
-/** @throws Error if this version of the page did not write it */
-function readKept(file: { kind: string; name: string; images: []; roots: string[] }): Kept {
-  const { kind, name, images, roots } = file;
-  if (kind === 'registers' && Array.isArray(images)) return { kind, name, images };
-  const decoded = roots.map(fromHex).filter((root) => root !== undefined);
-  if (kind !== 'roots' || decoded.length !== roots.length) throw new Error('not a kept file');
-  return { kind, name, roots: decoded };
+  return server;
 }
