@@ -55,6 +55,14 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
     );
   }
 
+  /** A verdict on an answer of one type says nothing of another type. */
+  const chooseType = (chosen: string) => {
+    setTypeName(chosen);
+    job.cancel();
+    setOutcome(undefined);
+    setFailure(undefined);
+  };
+
   const call = (event: FormEvent) => {
     event.preventDefault();
     const made = buildBody(fields, values);
@@ -94,7 +102,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
             <SelectField
               label="Type that it signs"
               value={typeName}
-              onChange={setTypeName}
+              onChange={chooseType}
               options={signs.map((item) => item.name)}
             />
           </div>
@@ -119,7 +127,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
         </form>
         <Progress job={job} />
       </Collapsible>
-      <StructFields type={type} node={node} onCompared={setComparison} />
+      <StructFields type={type} node={node} comparison={comparison} onCompared={setComparison} />
       <div ref={verdict} role="status" className="view">
         {failure !== undefined && (
           <Verdict tone="danger" title="The call failed in this page">

@@ -18,6 +18,8 @@ export interface Comparison {
 interface Props {
   readonly type: SchemaType;
   readonly node: string;
+  /** The latest comparison, which may be of another type. */
+  readonly comparison: Comparison | undefined;
   readonly onCompared: (comparison: Comparison | undefined) => void;
 }
 
@@ -25,27 +27,31 @@ interface Props {
  * Compares the signed type with the struct of a contract: the host wrote the one, and the chain has the
  * other.
  */
-export function StructFields({ type, node, onCompared }: Props) {
+export function StructFields({ type, node, comparison, onCompared }: Props) {
   const [struct, setStruct] = useState('');
-  const [shown, setShown] = useState<Comparison>();
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
   const target = parseTarget(node);
   const [, packageId, moduleName] = /^(0x[0-9a-fA-F]{1,64})::([A-Za-z]\w*)$/.exec(struct.trim()) ?? [];
   const isReady = packageId !== undefined && moduleName !== undefined && !('refused' in target);
 
+  const shown = comparison?.typeName === type.name ? comparison : undefined;
+
+  /** A comparison with another struct, or by another node, says nothing of this one. */
+  const reset = () => {
+    job.cancel();
+    setProblem(undefined);
+    onCompared(undefined);
+  };
+
   const compare = () => {
     if (!isReady) return;
-    setProblem(undefined);
-    setShown(undefined);
-    onCompared(undefined);
+    reset();
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host} for the struct`);
       const { differenceOnChain } = await import('../chain/struct.ts');
       const difference = await differenceOnChain(target.url, { packageId, moduleName }, type, signal);
-      const comparison = { typeName: type.name, difference };
-      setShown(comparison);
-      onCompared(comparison);
+      onCompared({ typeName: type.name, difference });
     });
   };
 
@@ -58,14 +64,20 @@ export function StructFields({ type, node, onCompared }: Props) {
             label={`Package and module that declare ${visibleText(type.name, 80)}`}
             placeholder="0x…::weather"
             value={struct}
-            onChange={setStruct}
+            onChange={(value) => {
+              setStruct(value);
+              reset();
+            }}
           />
           <div className="asking">
             <TextField
               label="Node (gRPC)"
               placeholder="https://fullnode.testnet.sui.io:443"
               value={node}
-              onChange={(value) => setField('node', value)}
+              onChange={(value) => {
+                setField('node', value);
+                reset();
+              }}
               problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
             />
             <button

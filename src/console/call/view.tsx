@@ -38,6 +38,14 @@ export default function CallView({ fields }: Props) {
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
   const give = (added: readonly Given[]) => expected.give(added.filter(({ kind }) => kind !== 'document'));
 
+  /** The form of one address is not called under another one, which has other roots and registers. */
+  const changeAddress = (value: string) => {
+    setField('url', value);
+    job.cancel();
+    setLoaded(undefined);
+    setProblem(undefined);
+  };
+
   const load = () => {
     if ('refused' in target) return;
     setProblem(undefined);
@@ -71,7 +79,7 @@ export default function CallView({ fields }: Props) {
             label="Address of the enclave"
             placeholder="https://enclave.example"
             value={address}
-            onChange={(value) => setField('url', value)}
+            onChange={changeAddress}
             problem={address.trim() !== '' && 'refused' in target ? target.refused : undefined}
             hint="Nothing is sent before you click."
           />

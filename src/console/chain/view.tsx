@@ -41,6 +41,13 @@ export default function ChainView({ fields }: Props) {
   const host = 'refused' in target ? undefined : target.host;
   const isConfig = config.trim() !== '';
 
+  /** What one node says of one config is not shown under another one. */
+  const change = (name: 'node' | 'config', value: string) => {
+    setField(name, value);
+    job.cancel();
+    setOutcome(undefined);
+  };
+
   const read = (event: FormEvent) => {
     event.preventDefault();
     if ('refused' in target || !isConfig) return;
@@ -91,12 +98,12 @@ export default function ChainView({ fields }: Props) {
       </div>
       <form className="panel stack" onSubmit={read}>
         <div className="pair">
-          <NetworkField node={node} onNode={(value) => setField('node', value)} />
+          <NetworkField node={node} onNode={(value) => change('node', value)} />
           <TextField
             label="Node (gRPC)"
             placeholder="https://fullnode.testnet.sui.io:443"
             value={node}
-            onChange={(value) => setField('node', value)}
+            onChange={(value) => change('node', value)}
             problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
           />
         </div>
@@ -104,7 +111,7 @@ export default function ChainView({ fields }: Props) {
           label="Config"
           placeholder="0x…"
           value={config}
-          onChange={(value) => setField('config', value)}
+          onChange={(value) => change('config', value)}
           hint="The id of an EnclaveConfig, which create_config prints. Nothing is sent before you click."
         />
         <div className="buttons">

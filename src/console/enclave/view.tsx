@@ -47,8 +47,19 @@ export function EnclaveView({ fields }: Props) {
   );
   const isRefused = address.trim() !== '' && 'refused' in target;
 
-  const report = async (about: Subject, all: readonly Given[]) => {
-    setOutcome(await examine(about, collectExpectation(all)));
+  /** The answer about one address is not shown under another one. */
+  const changeAddress = (value: string) => {
+    setField('url', value);
+    job.cancel();
+    setSubject(undefined);
+    setOutcome(undefined);
+  };
+
+  const report = async (about: Subject, all: readonly Given[], signal: AbortSignal) => {
+    const examination = await examine(about, collectExpectation(all));
+    // Verifying does not listen to the signal.
+    signal.throwIfAborted();
+    setOutcome(examination);
     setOpen(false);
   };
 
@@ -63,7 +74,7 @@ export function EnclaveView({ fields }: Props) {
       const document = await fetchDocument(target.url, signal);
       step(`Verifying the document by ${RULES.length} rules`);
       setSubject(document);
-      await report(document, files);
+      await report(document, files, signal);
     });
   };
 
@@ -74,12 +85,12 @@ export function EnclaveView({ fields }: Props) {
     const about = document ? { bytes: document.bytes, nonce: undefined, from: document.name } : subject;
     if (!about) return;
     setSubject(about);
-    job.start(() => report(about, all));
+    job.start(({ signal }) => report(about, all, signal));
   };
 
   const drop = (item: Given) => {
     const all = expected.remove(item);
-    if (subject) job.start(() => report(subject, all));
+    if (subject) job.start(({ signal }) => report(subject, all, signal));
   };
 
   return (
@@ -97,7 +108,7 @@ export function EnclaveView({ fields }: Props) {
             label="Address of the enclave"
             placeholder="https://enclave.example"
             value={address}
-            onChange={(value) => setField('url', value)}
+            onChange={changeAddress}
             problem={isRefused ? target.refused : undefined}
             hint="Nothing is sent before you click."
           />
@@ -112,7 +123,12 @@ export function EnclaveView({ fields }: Props) {
           Drop nitro.pcrs, the registers that you expect; a document to verify; or dev-root.pem, the root of
           an emulated enclave. They stay in this page.
         </DropZone>
-        <ConfigFields fields={fields} onGiven={(item) => give([item])} />
+        <ConfigFields
+          // What a node answers is for the address that it was asked for.
+          key={'refused' in target ? '' : target.url.href}
+          fields={fields}
+          onGiven={(item) => give([item])}
+        />
         <OwnServer expected={expected} />
         <GivenList given={files} onDrop={drop} />
         <Progress job={job} />
