@@ -130,8 +130,8 @@ export interface Naming {
 
 /**
  * Returns the type that the enclave signs. Its fields are named by the struct of the module that has these
- * fields in this order, or has them after a nonce (`enclave::once`); if there is none, by that of another
- * module. If several structs fit, it is the one that the function makes.
+ * fields in this order, or has them after a nonce (`enclave::once`); otherwise by that of another module. If
+ * several structs fit, it is the one that the function makes.
  *
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION

@@ -58,7 +58,7 @@ interface Findings {
 const isAccepted = (answer: Answering, { accepted }: Pick<Findings, 'accepted'>) =>
   answer.trusted && accepted.some(({ id }) => id === answer.enclave);
 
-/** Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; empty if there is none. */
+/** Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; empty without an overlap. */
 function describeOverlap({ config, now }: Pick<Findings, 'config' | 'now'>): string {
   if (config.isRetired || !isOverlapping(config, now)) return '';
   return `, and at version ${config.configVersion - 1n} until ${formatTime(config.overlap?.untilMs)}`;

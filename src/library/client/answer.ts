@@ -16,7 +16,7 @@ export interface ReceivedAnswer<Data> {
   readonly signature: Uint8Array;
   /** BCS of the intent message, rebuilt from the answer. */
   readonly signedBytes: Uint8Array;
-  /** Content beside the signed answer; undefined if there is none. */
+  /** Content beside the signed answer; undefined without such content. */
   readonly unsigned: unknown;
 }
 

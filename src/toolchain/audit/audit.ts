@@ -296,11 +296,9 @@ async function compareImage(
     } catch (error) {
       if (!(error instanceof AuditError) || local === undefined) throw error;
       const lines = listDifferences(rebuilt, local);
-      const places = lines.length === 0 ? ['in no file'] : lines;
-      throw new AuditError(
-        error.code,
-        [error.message, `The image of the sources differs from ${options.image}:`, ...places].join('\n'),
-      );
+      const relation = lines.length === 0 ? 'is the same as' : 'differs from';
+      const comparison = [`The image of the sources ${relation} ${options.image}`, ...lines];
+      throw new AuditError(error.code, [error.message, ...comparison].join('\n'));
     }
     checks.same(REGISTERS, ON_CHAIN, 'PCR0, PCR1, PCR2, of an image that was built here');
     const record = 'the record of the build (measurements.json)';
@@ -342,7 +340,7 @@ async function compareConfigs({ config, chain, checks }: Audit) {
   if (otherConfigsFound === undefined) return undefined;
   const { configs, capabilities } = otherConfigsFound;
   const now = Date.now();
-  if (configs.length === 0) checks.same(OTHERS, LISTED, 'there are none');
+  if (configs.length === 0) checks.same(OTHERS, LISTED, 'no other config is listed');
   for (const otherConfig of configs) {
     const text = describeOther(otherConfig, now);
     if (addsNothing(otherConfig, config, now)) {

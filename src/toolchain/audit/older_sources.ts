@@ -34,9 +34,9 @@ export function parseOlderSource(text: string, source: Source | null): OlderSour
 }
 
 /**
- * Returns the commits that a config has named so far, the latest first, without the present one. If the node
- * lists no events, there are none; if it takes too long, there are those that it listed in time. An auditor
- * can name others.
+ * Returns the commits that a config has named so far, the latest first, without the present one. The list
+ * is empty if the node lists no events; if it takes too long, it has those that the node listed in time.
+ * An auditor can name others.
  *
  * @param listMs for the events, in milliseconds
  * @throws SuiError

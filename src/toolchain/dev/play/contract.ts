@@ -25,7 +25,7 @@ export interface ContractOptions {
 /**
  * Returns the Move package that `play` publishes: that of the application's name, or the only one.
  *
- * @throws ConfigError if there is none
+ * @throws ConfigError if the project has no such package
  */
 export function findContract(project: Project, application: string): string {
   const packages = project.movePackages();

@@ -14,7 +14,7 @@ export function seedFolder(env: Env): string {
 }
 
 /**
- * Reads the seed in this folder, and creates folder and seed if there is none. The file marks the seed as one
+ * Reads the seed in this folder, and creates both if they are missing. The file marks the seed as one
  * for development, so that the salt service refuses it.
  *
  * @returns 64 hex characters, without that mark
