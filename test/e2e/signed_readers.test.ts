@@ -191,6 +191,21 @@ describe.skipIf(PYTHON === undefined)('in Python', () => {
     expectOutcomes(set.cases, execFileSync(PYTHON ?? '', argv, { encoding: 'utf8' }));
   });
 
+  test('refuses a key that is not 32 bytes', () => {
+    const folder = createFolder();
+    writeSet(QUOTE, 'signed.py', 'signed.py', folder);
+    const program = `
+import signed
+for size in (0, 31, 33):
+    try:
+        signed.verify_signature(b'', bytes(64), bytes(size))
+    except signed.SignedError as error:
+        print(error.code)
+`;
+    const output = execFileSync(PYTHON ?? '', ['-B', '-c', program], { cwd: folder, encoding: 'utf8' });
+    expect(output).toBe('SIGNATURE\n'.repeat(3));
+  });
+
   test('the example of the page verifies an answer', () => {
     const folder = createFolder();
     writeSet(QUOTE, 'signed.py', 'signed.py', folder);

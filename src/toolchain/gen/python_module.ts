@@ -108,6 +108,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey a
 
 _T = _TypeVar("_T")
 _UnicodeError = UnicodeError
+_ValueError = ValueError
 
 
 class SignedError(Exception):
@@ -149,7 +150,7 @@ def verify_signature(message: bytes, signature: bytes, public_key: bytes) -> Non
     """Checks an Ed25519 signature (RFC 8032) of a message in BCS. Raises SignedError."""
     try:
         _PublicKey.from_public_bytes(public_key).verify(signature, message)
-    except _InvalidSignature:
+    except (_InvalidSignature, _ValueError):  # the latter for a key that is not 32 bytes
         raise SignedError("SIGNATURE", "the signature is not that of this key for this message") from None
 
 
