@@ -32,7 +32,7 @@ export interface SeenHead {
 }
 
 export interface LogHead extends SeenHead {
-  /** Milliseconds since 1970. */
+  /** When the head expires, in milliseconds since 1970. */
   readonly expiresMs: number;
 }
 

@@ -43,7 +43,9 @@ export interface Statement {
 export interface ReleaseContent {
   /** The tag, such as `v1.2.0`. */
   readonly version: string;
+  /** The registers of the released image. */
   readonly image: Image;
+  /** The sources from which the image was built. */
   readonly source: {
     /** The public repository. */
     readonly url: string;

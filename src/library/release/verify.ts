@@ -10,7 +10,7 @@ import { type ReleaseContent, readRelease } from './statement.ts';
 /** Of the release file in bytes: two bundles of Sigstore, with their certificates and proofs. */
 const MAX_RELEASE = 1_000_000;
 
-/** Options of `verifyRelease`. */
+/** Says to `verifyRelease` who may sign, and how recent the log must be. */
 export interface VerifyReleaseOptions {
   /** Who may have signed the release and the head of the log. */
   readonly signer: ReleaseSigner;
