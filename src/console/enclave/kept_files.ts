@@ -30,7 +30,7 @@ export function keep({ address, files, removed }: Kept): void {
   try {
     sessionStorage.setItem(KEY, JSON.stringify({ address, files: keptFiles.map(write), removed }));
   } catch {
-    // What was kept before is not what counts now.
+    // Older files must not come back in place of these.
     forget();
   }
 }

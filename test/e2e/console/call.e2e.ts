@@ -7,7 +7,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
-import { inspect, launch, look, type Running, readVerdict, start } from './console.ts';
+import { inspect, launch, look, type Running, readVerdict, start, startEnclave } from './console.ts';
 import { createHost, type Forged, serve } from './enclaves.ts';
 
 let browser: Browser;
@@ -21,12 +21,7 @@ beforeAll(async () => {
   browser = await launch();
   sui = await start('sui/main.ts', { FAUCET_PORT: '0', LAG_MS: '0' }, /^http\S+ {2}a MODEL/m);
   node = /^(http\S+) {2}a MODEL/m.exec(sui.output)?.[1] ?? '';
-  dev = await start(
-    'main.ts',
-    { ATTEST: 'emulated', OUT: sui.folder },
-    /npx --offline sui-enclave verify \S+/,
-  );
-  enclave = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
+  [dev, enclave] = await startEnclave({ OUT: sui.folder });
   const publish = ['src/cli/main.ts', 'publish', 'weather', '--network', 'localnet', '--rpc-url', node];
   const { stdout } = await promisify(execFile)(process.execPath, [...publish, '--json'], {
     env: {

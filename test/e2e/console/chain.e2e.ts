@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { ConfigContent } from '../../../src/library/sui/structs.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { ChainFixture } from '../../src/cli/sui/chain_fixture.ts';
-import { inspect, launch, look, type Running, readVerdict, start } from './console.ts';
+import { inspect, launch, look, type Running, readVerdict, start, startEnclave } from './console.ts';
 import { createDocument, enclaveWith } from './enclaves.ts';
 
 let browser: Browser;
@@ -65,12 +65,7 @@ describe('the chain of make dev-sui', () => {
   }
 
   beforeAll(async () => {
-    dev = await start(
-      'main.ts',
-      { ATTEST: 'emulated', OUT: sui.folder },
-      /npx --offline sui-enclave verify \S+/,
-    );
-    enclave = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
+    [dev, enclave] = await startEnclave({ OUT: sui.folder });
     await run('publish', 'weather');
     config = (await run('create_config', 'weather', '--pcrs', join(sui.folder, 'dev.pcrs')))['config'] ?? '';
     await run('register_enclave', enclave, '--root', join(sui.folder, 'dev-root.pem'));

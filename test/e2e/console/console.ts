@@ -54,6 +54,15 @@ export async function start(entry: string, env: Record<string, string>, ready: R
   };
 }
 
+/**
+ * Starts the server with an emulated NSM, and returns its address too. @param env beside `ATTEST`
+ */
+export async function startEnclave(env: Record<string, string> = {}): Promise<[Running, string]> {
+  const address = /npx --offline sui-enclave verify (\S+)/;
+  const dev = await start('main.ts', { ATTEST: 'emulated', ...env }, address);
+  return [dev, address.exec(dev.output)?.[1] ?? ''];
+}
+
 export async function launch(): Promise<Browser> {
   return await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',

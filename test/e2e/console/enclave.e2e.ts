@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
-import { inspect, launch, look, type Running, readVerdict, start } from './console.ts';
+import { inspect, launch, look, type Running, readVerdict, startEnclave } from './console.ts';
 import { createDocument, debugNsm, enclaveWith, serve } from './enclaves.ts';
 
 let browser: Browser;
@@ -13,8 +13,7 @@ let enclave: string;
 
 beforeAll(async () => {
   browser = await launch();
-  dev = await start('main.ts', { ATTEST: 'emulated' }, /npx --offline sui-enclave verify \S+/);
-  enclave = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
+  [dev, enclave] = await startEnclave();
 });
 
 afterAll(async () => {

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { ChainFixture } from '../../src/cli/sui/chain_fixture.ts';
-import { launch, look, type Running, readVerdict, start } from './console.ts';
+import { launch, look, type Running, readVerdict, startEnclave } from './console.ts';
 import { enclaveWith, serve } from './enclaves.ts';
 
 let browser: Browser;
@@ -13,8 +13,7 @@ let enclave: string;
 
 beforeAll(async () => {
   browser = await launch();
-  dev = await start('main.ts', { ATTEST: 'emulated' }, /npx --offline sui-enclave verify \S+/);
-  enclave = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
+  [dev, enclave] = await startEnclave();
 });
 
 afterAll(async () => {
