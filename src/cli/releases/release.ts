@@ -12,17 +12,10 @@ import * as v from 'valibot';
 import { command, type Result, readFileArgument, runAsProcess, UsageError } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { integer, path, text } from '../values.ts';
+import { describeRelease } from './build.ts';
 import { ReleaseCommandError } from './errors.ts';
 import { LOG_OPTIONS, readRelease, readSeen, readSigner, writeSeen } from './read_release.ts';
-import {
-  append,
-  describeRelease,
-  digestLast,
-  formatLog,
-  formatPublicKey,
-  formatRelease,
-  readKey,
-} from './sign.ts';
+import { append, digestLast, formatLog, formatPublicKey, formatRelease, readKey } from './sign.ts';
 
 const ACTIONS = ['sign', 'verify', 'list', 'withdraw', 'renew'] as const;
 type Action = (typeof ACTIONS)[number];
