@@ -33,9 +33,26 @@ export interface Compiler {
   ): Promise<Compiled>;
 }
 
+/** Addresses of a Sigstore. */
+export interface SigstoreUrls {
+  /** Certificate authority. */
+  readonly fulcio: string;
+  /** Transparency log. */
+  readonly rekor: string;
+}
+
+/**
+ * Signs a payload in a run of a workflow.
+ *
+ * @param type media type of the payload
+ * @returns the JSON of a Sigstore bundle v0.3 with a DSSE envelope
+ */
+export type SignKeyless = (payload: Uint8Array, type: string, urls: SigstoreUrls) => Promise<unknown>;
+
 export interface Toolchain {
   readonly commands: CommandLoaders;
   compiler(): Promise<Compiler>;
+  keyless(): Promise<{ readonly signKeyless: SignKeyless }>;
 }
 
 /** The name of the package. */

@@ -31,3 +31,6 @@ export const commands: CommandLoaders = {
 
 /** Compiles packages of `move/`, for publish and upgrade. */
 export const compiler = () => import('./move/compile.ts');
+
+/** Signs releases in a run of a workflow. */
+export const keyless = () => import('./release/keyless.ts');

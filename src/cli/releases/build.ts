@@ -4,12 +4,14 @@ import { createReadStream } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parsePcrs } from 'sui-enclave/attestation';
-import { formatPcrs } from 'sui-enclave/attestation/image';
+import { formatPcrs, type Image } from 'sui-enclave/attestation/image';
 import { PROVENANCE_TYPE, RELEASE_TYPE, type Statement } from 'sui-enclave/release/statement';
 import * as v from 'valibot';
 import { readFileArgument, UnreadableFileError } from '../command.ts';
+import { printable } from '../printable.ts';
 import { readVersion } from '../release.ts';
 import { ReleaseCommandError } from './errors.ts';
+import type { WorkflowRun } from './run.ts';
 
 /** The record of a build that says what it was built from. */
 const Measurements = v.object({
@@ -32,16 +34,66 @@ export interface ReleaseFiles {
   readonly bytecode: readonly string[];
 }
 
+/** Names the sources of a build, and its tag. */
+export interface ReleaseName {
+  readonly version: string;
+  /** Address of the public repository. */
+  readonly repository: string;
+}
+
 /**
  * Describes a build by the two statements of a release.
  *
+ * @param run the run that signs; undefined for an author who signs by a key
+ */
+export function describeRelease(
+  { version, repository }: ReleaseName,
+  { commit, folder, registers, frameworkVersion, subjects }: Build,
+  run: WorkflowRun | undefined,
+): readonly [provenance: Statement, release: Statement] {
+  const predicate = { version, registers, repository, commit, folder, frameworkVersion };
+  const source = { uri: `git+${repository}${run ? `@${run.ref}` : ''}`, digest: { gitCommit: commit } };
+  const provenance = {
+    buildDefinition: { ...describeBuilder({ version, repository }, run), resolvedDependencies: [source] },
+    runDetails: run
+      ? { builder: { id: run.builder }, metadata: { invocationId: run.invocation } }
+      : { builder: { id: 'urn:sui-enclave:author' } },
+  };
+  return [
+    { predicateType: PROVENANCE_TYPE, predicate: provenance, subjects },
+    { predicateType: RELEASE_TYPE, predicate, subjects },
+  ];
+}
+
+/** Describes how the build began. For a workflow, by GitHub's build type "workflow/v1". */
+function describeBuilder(name: ReleaseName, run: WorkflowRun | undefined): object {
+  if (run === undefined) return { buildType: 'urn:sui-enclave:build:v1', externalParameters: name };
+  const { ref, repository, workflow, event, repositoryId, ownerId } = run;
+  return {
+    buildType: 'https://actions.github.io/buildtypes/workflow/v1',
+    externalParameters: { workflow: { ref, repository, path: workflow } },
+    internalParameters: {
+      github: { event_name: event, repository_id: repositoryId, repository_owner_id: ownerId },
+    },
+  };
+}
+
+interface Build {
+  readonly commit: string;
+  /** Folder of the application in the repository; empty for the repository itself. */
+  readonly folder: string;
+  readonly registers: Image;
+  readonly frameworkVersion: string;
+  /** SHA-256 in hexadecimal by the name of the file. */
+  readonly subjects: ReadonlyMap<string, string>;
+}
+
+/**
+ * Reads the files of a build, and checks that they belong together.
+ *
  * @throws UnreadableFileError, AttestationError; ReleaseCommandError: NOT_RELEASABLE
  */
-export async function describeRelease(
-  version: string,
-  repository: string,
-  { out, schema, bytecode }: ReleaseFiles,
-): Promise<readonly [provenance: Statement, release: Statement]> {
+export async function readBuild({ out, schema, bytecode }: ReleaseFiles): Promise<Build> {
   const record = join(out, 'measurements.json');
   const parsed = v.safeParse(
     v.pipe(v.string(), v.parseJson(), Measurements),
@@ -76,26 +128,39 @@ export async function describeRelease(
   if (subjects.get('nitro.eif') !== parsed.output.sha256.eif) {
     throw new ReleaseCommandError('NOT_RELEASABLE', `${record} is not of this nitro.eif: build again`);
   }
-  const predicate = {
-    version,
-    registers,
-    repository,
-    commit,
-    folder: folder === '.' ? '' : folder,
-    frameworkVersion,
-  };
-  const provenance = {
-    buildDefinition: {
-      buildType: 'urn:sui-enclave:build:v1',
-      externalParameters: { repository, version },
-      resolvedDependencies: [{ uri: `git+${repository}`, digest: { gitCommit: commit } }],
-    },
-    runDetails: { builder: { id: 'urn:sui-enclave:author' } },
-  };
-  return [
-    { predicateType: PROVENANCE_TYPE, predicate: provenance, subjects },
-    { predicateType: RELEASE_TYPE, predicate, subjects },
-  ];
+  return { commit, folder: folder === '.' ? '' : folder, registers, frameworkVersion, subjects };
+}
+
+/** Formats the digests of a build on one line, for the output of a job. */
+export function formatSubjects({ subjects }: Build): string {
+  return JSON.stringify(Object.fromEntries(subjects));
+}
+
+const Subjects = v.record(v.string(), v.string());
+
+/**
+ * Checks that another build has the same files, to the last bit.
+ *
+ * @param file what `formatSubjects` wrote of that build
+ * @throws UnreadableFileError; ReleaseCommandError: NOT_REPRODUCED
+ */
+export async function compareBuilds({ subjects }: Build, file: string): Promise<void> {
+  const parsed = v.safeParse(
+    v.pipe(v.string(), v.parseJson(), Subjects),
+    String(await readFileArgument(file)),
+  );
+  if (!parsed.success) {
+    throw new ReleaseCommandError('NOT_REPRODUCED', `${file} is not what release subjects prints`);
+  }
+  const rebuilt = new Map(Object.entries(parsed.output));
+  const names = [...new Set([...subjects.keys(), ...rebuilt.keys()])];
+  const differing = names.filter((name) => subjects.get(name) !== rebuilt.get(name));
+  if (differing.length > 0) {
+    throw new ReleaseCommandError(
+      'NOT_REPRODUCED',
+      `the other build has other bytes, so neither is released: ${differing.map((name) => printable(name)).join(', ')}`,
+    );
+  }
 }
 
 async function digestFile(path: string): Promise<string> {

@@ -1,32 +1,51 @@
 /** `sui-enclave release`: signs releases, verifies who vouches for an image, and withdraws releases. */
-import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { hexToBytes } from '@noble/curves/utils.js';
-import type { VerifiedRelease } from 'sui-enclave/release';
+import { bytesToHex } from '@noble/curves/utils.js';
+import { type VerifiedRelease, verifyRelease } from 'sui-enclave/release';
 import { digestSubjects, type LogEntry } from 'sui-enclave/release/log';
 import { readLog } from 'sui-enclave/release/log_file';
 import { VERSION } from 'sui-enclave/release/statement';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
-import { command, type Result, readFileArgument, runAsProcess, UsageError } from '../command.ts';
+import {
+  command,
+  type Environment,
+  type Result,
+  readFileArgument,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
-import { integer, path, text } from '../values.ts';
-import { describeRelease } from './build.ts';
+import { integer, path, secureUrl, text } from '../values.ts';
+import { compareBuilds, describeRelease, formatSubjects, type ReleaseFiles, readBuild } from './build.ts';
 import { ReleaseCommandError } from './errors.ts';
 import { LOG_OPTIONS, readRelease, readSeen, readSigner, writeSeen } from './read_release.ts';
-import { append, digestLast, formatLog, formatPublicKey, formatRelease, readKey } from './sign.ts';
+import { readRun, type WorkflowRun } from './run.ts';
+import {
+  append,
+  digestLast,
+  formatLog,
+  formatRelease,
+  readKey,
+  type Signing,
+  signAsWorkflow,
+  signByKey,
+} from './sign.ts';
 
-const ACTIONS = ['sign', 'verify', 'list', 'withdraw', 'renew'] as const;
+/** The public Sigstore. */
+const SIGSTORE = { fulcio: 'https://fulcio.sigstore.dev', rekor: 'https://rekor.sigstore.dev' } as const;
+
+const ACTIONS = ['sign', 'verify', 'list', 'withdraw', 'renew', 'subjects'] as const;
 type Action = (typeof ACTIONS)[number];
-/** Actions that are about the whole log. */
-const OF_LOG: readonly Action[] = ['list', 'renew'];
+/** Actions without a version or a file. */
+const OF_WHOLE: readonly Action[] = ['list', 'renew', 'subjects'];
 
 const OPTIONS = {
   ...LOG_OPTIONS,
   key: {
     value: '<file>',
-    help: 'the private key: Ed25519 in PEM, as openssl genpkey -algorithm ed25519 writes it',
+    help: 'the private key: Ed25519 in PEM, as openssl genpkey -algorithm ed25519 writes it. Without it, the run of a workflow of GitHub signs, by --signer',
     schema: path,
   },
   days: {
@@ -34,74 +53,93 @@ const OPTIONS = {
     help: 'the number of days until the head of the log expires (default: 30)',
     schema: integer(1, 366),
   },
-  out: { value: '<folder>', help: 'sign: the folder of the build (default: out)', schema: path },
-  schema: {
-    value: '<file>',
-    help: "sign: the application's schema.json (default: schema.json)",
-    schema: path,
-  },
+  out: { value: '<folder>', help: 'the folder of the build (default: out)', schema: path },
+  schema: { value: '<file>', help: "the application's schema.json (default: schema.json)", schema: path },
   bytecode: {
     value: '<file>',
-    help: 'sign: a Move package that compile wrote; may be given more than once',
+    help: 'a Move package that compile wrote; may be given more than once',
     schema: path,
     repeated: true,
+  },
+  rebuilt: {
+    value: '<file>',
+    help: 'sign: the output of subjects for another build: refuse to sign if a byte differs',
+    schema: path,
   },
   repository: {
     value: '<url>',
     help: 'sign: the public repository',
     schema: v.pipe(v.string(), v.regex(/^https:\/\/[!-~]{1,190}$/, 'must be an https URL')),
   },
+  fulcio: {
+    value: '<url>',
+    help: `without --key: the certificate authority (default: ${SIGSTORE.fulcio})`,
+    schema: secureUrl,
+  },
+  rekor: {
+    value: '<url>',
+    help: `without --key: the transparency log (default: ${SIGSTORE.rekor})`,
+    schema: secureUrl,
+  },
 } as const;
 type ReleaseOptions = OptionValues<typeof OPTIONS>;
 type OptionName = keyof ReleaseOptions;
 
-/** Options of each action besides `--log`: those that it needs, and those that it may have. */
+const SIGNING: readonly OptionName[] = ['key', 'signer', 'seen', 'days', 'fulcio', 'rekor'];
+const FILES: readonly OptionName[] = ['out', 'schema', 'bytecode'];
+
+/** Options of each action: those that it needs, and those that it may have. */
 const TAKES: Readonly<
   Record<Action, { readonly needs: readonly OptionName[]; readonly allows: readonly OptionName[] }>
 > = {
-  sign: { needs: ['key', 'repository'], allows: ['seen', 'days', 'out', 'schema', 'bytecode'] },
-  verify: { needs: ['signer'], allows: ['seen'] },
-  list: { needs: ['signer'], allows: ['seen'] },
-  withdraw: { needs: ['key'], allows: ['seen', 'days'] },
-  renew: { needs: ['key'], allows: ['seen', 'days'] },
+  sign: { needs: ['log', 'repository'], allows: [...SIGNING, ...FILES, 'rebuilt'] },
+  verify: { needs: ['log', 'signer'], allows: ['seen'] },
+  list: { needs: ['log', 'signer'], allows: ['seen'] },
+  withdraw: { needs: ['log'], allows: SIGNING },
+  renew: { needs: ['log'], allows: SIGNING },
+  subjects: { needs: [], allows: FILES },
 };
 
 export const main = command({
   name: 'release',
-  purpose: `sign      writes release.json for the image in out/, signed by a key, and appends it to the log
+  purpose: `sign      writes release.json for the image in out/, signed by a key or a workflow, and appends it to the log
 verify    verifies a release: who signed it, of which commit, and that the log has it and does not withdraw it
 list      prints the log, if its head is fresh
 withdraw  appends a withdrawal to the log
-renew     signs the head of the log anew, before it expires`,
+renew     signs the head of the log anew, before it expires
+subjects  prints the SHA-256 of each file of the build in out/, to compare it with another build`,
   example: 'verify release.json --log releases.json --signer release-signer.json',
   arguments: {
     action: { schema: v.picklist(ACTIONS, `must be one of ${ACTIONS.join(', ')}`) },
     subject: { schema: text, optional: true },
   },
   forms: [
-    'sign <version> --repository <url> --log <file> --key <file> [--seen <file>]',
+    'sign <version> --repository <url> --log <file> (--key <file> | --signer <file>) [options]',
     'verify <release.json> --log <file> --signer <file> [--seen <file>]',
     'list --log <file> --signer <file> [--seen <file>]',
-    'withdraw <version> --log <file> --key <file> [--seen <file>]',
-    'renew --log <file> --key <file> [--seen <file>]',
+    'withdraw <version> --log <file> (--key <file> | --signer <file>) [--seen <file>]',
+    'renew --log <file> (--key <file> | --signer <file>) [--seen <file>]',
+    'subjects [--out <folder>] [--schema <file>] [--bytecode <file>]',
   ],
   options: OPTIONS,
   notes:
     'A true release says who vouches for an image; only an audit, which builds it again, proves its source.',
   handlesSecrets: true,
-  async run({ args: { action, subject }, options }) {
+  async run({ args: { action, subject }, options }, { env }) {
     checkForm(action, subject, options);
     switch (action) {
       case 'verify':
-        return await verifyRelease(subject, options);
+        return await verifyFile(subject, options);
       case 'list':
         return await listLog(options);
+      case 'subjects':
+        return await listSubjects(options);
       case 'sign':
-        return await signRelease(readTag(subject), options);
+        return await signRelease(readTag(subject), options, await openSigner(options, env));
       case 'withdraw':
-        return await withdraw(readTag(subject), options);
+        return await withdraw(readTag(subject), options, await openSigner(options, env));
       default:
-        return await renew(options);
+        return await renew(options, await openSigner(options, env));
     }
   },
 });
@@ -112,14 +150,24 @@ function checkForm(action: Action, subject: string | undefined, options: Release
     name === 'bytecode' ? options.bytecode.length > 0 : options[name] !== undefined,
   );
   const { needs, allows } = TAKES[action];
-  const needed = ['log' as const, ...needs];
-  const missing = needed.find((name) => !present.includes(name));
+  const missing = needs.find((name) => !present.includes(name));
   if (missing !== undefined) throw new UsageError(`${action} needs --${missing} ${OPTIONS[missing].value}`);
-  const needless = present.find((name) => !needed.includes(name) && !allows.includes(name));
+  const needless = present.find((name) => !needs.includes(name) && !allows.includes(name));
   if (needless !== undefined) throw new UsageError(`${action} takes no --${needless}`);
-  const isOfLog = OF_LOG.includes(action);
-  if (!isOfLog && subject === undefined) throw new UsageError(`${action} needs a version or a file`);
-  if (isOfLog && subject !== undefined) throw new UsageError(`unexpected argument: ${subject}`);
+  if (allows.includes('key')) checkSigner(action, options);
+  const isOfWhole = OF_WHOLE.includes(action);
+  if (!isOfWhole && subject === undefined) throw new UsageError(`${action} needs a version or a file`);
+  if (isOfWhole && subject !== undefined) throw new UsageError(`unexpected argument: ${subject}`);
+}
+
+/** @throws UsageError */
+function checkSigner(action: Action, { key, signer, fulcio, rekor }: ReleaseOptions): void {
+  if ((key === undefined) === (signer === undefined)) {
+    throw new UsageError(`${action} needs --key <file>, or in a workflow --signer <file>`);
+  }
+  if (key !== undefined && (fulcio ?? rekor) !== undefined) {
+    throw new UsageError('--fulcio and --rekor are for a workflow, which signs without --key');
+  }
 }
 
 /** @throws UsageError */
@@ -137,72 +185,122 @@ async function listLog({ log = '', signer = '', seen }: ReleaseOptions): Promise
   return { json: { entries, expires }, text: [...lines, `fresh until ${expires}`].join('\n') };
 }
 
-async function verifyRelease(release: string | undefined, options: ReleaseOptions): Promise<Result> {
+async function listSubjects(options: ReleaseOptions): Promise<Result> {
+  const build = await readBuild(readFiles(options));
+  return { json: Object.fromEntries(build.subjects), text: formatSubjects(build) };
+}
+
+async function verifyFile(release: string | undefined, options: ReleaseOptions): Promise<Result> {
   const { log, signer, seen } = options;
   const vouched = await readRelease({ release, log, signer, seen });
   if (vouched === undefined) throw new UsageError('verify needs a file');
   return reportRelease(vouched.release);
 }
 
+/** The signer of the command line; without a key, the run of the workflow as well. */
+interface OpenSigner {
+  readonly signing: Signing;
+  readonly run?: WorkflowRun;
+}
+
+/** @throws UsageError, UnreadableFileError, ToolchainError; ReleaseCommandError */
+async function openSigner(
+  { key, signer: file = '', fulcio = SIGSTORE.fulcio, rekor = SIGSTORE.rekor }: ReleaseOptions,
+  env: Environment,
+): Promise<OpenSigner> {
+  if (key !== undefined) return { signing: signByKey(readKey(key)) };
+  const signer = await readSigner(file);
+  if ('publicKey' in signer) throw new UsageError(`${file} names a key: sign with --key, its private part`);
+  const run = readRun(env);
+  return { signing: await signAsWorkflow(signer, { fulcio, rekor }), run };
+}
+
 /**
  * Reads the entries of the author's own log, whose head may have expired; none if there is no log yet. An old
  * copy would get a fresh head: `--seen` refuses it.
  */
-async function readOwnLog({ log = '', seen }: ReleaseOptions, key: KeyObject): Promise<readonly LogEntry[]> {
+async function readOwnLog(
+  { log = '', seen }: ReleaseOptions,
+  { signer }: Signing,
+): Promise<readonly LogEntry[]> {
   const seenHead = await readSeen(seen);
   if (!existsSync(log) && seenHead === undefined) return [];
-  const signer = { publicKey: hexToBytes(formatPublicKey(key)) };
   return (await readLog(await readFileArgument(log), { signer, now: 0, seen: seenHead })).entries;
 }
 
-async function renew(options: ReleaseOptions): Promise<Result> {
-  const key = readKey(options.key ?? '');
-  const entries = await readOwnLog(options, key);
+async function renew(options: ReleaseOptions, { signing }: OpenSigner): Promise<Result> {
+  const entries = await readOwnLog(options, signing);
   if (entries.length === 0) {
     throw new ReleaseCommandError('LOGGED', `${options.log} has no entry: sign a release first`);
   }
-  return writeLog(entries, key, options);
+  return writeLog(entries, await signLog(entries, signing, options), options);
 }
 
-async function withdraw(version: string, options: ReleaseOptions): Promise<Result> {
-  const key = readKey(options.key ?? '');
-  const entries = await readOwnLog(options, key);
+async function withdraw(version: string, options: ReleaseOptions, { signing }: OpenSigner): Promise<Result> {
+  const entries = await readOwnLog(options, signing);
   const logged = entries.findLast((entry) => entry.version === version);
   if (logged?.kind !== 'release') {
     throw new ReleaseCommandError('LOGGED', `the log has no release ${version} that could be withdrawn`);
   }
-  return writeLog(append(entries, 'withdrawal', version, logged.subjects), key, options);
+  const appended = append(entries, 'withdrawal', version, logged.subjects);
+  return writeLog(appended, await signLog(appended, signing, options), options);
 }
 
-async function signRelease(version: string, options: ReleaseOptions): Promise<Result> {
-  const { out = 'out', schema = 'schema.json', bytecode, repository = '' } = options;
-  const key = readKey(options.key ?? '');
-  const entries = await readOwnLog(options, key);
+async function signRelease(
+  version: string,
+  options: ReleaseOptions,
+  { signing, run }: OpenSigner,
+): Promise<Result> {
+  const { repository = '', rebuilt } = options;
+  const entries = await readOwnLog(options, signing);
   if (entries.some((entry) => entry.version === version)) {
     const message = `the log has ${version} already, and a released version is final: choose another`;
     throw new ReleaseCommandError('LOGGED', message);
   }
-  const statements = await describeRelease(version, repository, { out, schema, bytecode });
-  const [{ subjects }] = statements;
-  const appended = append(entries, 'release', version, digestSubjects(subjects));
-  const file = join(out, 'release.json');
-  replaceFile(file, formatRelease(statements, key));
-  const publicKey = formatPublicKey(key);
-  const { json } = writeLog(appended, key, options);
+  const files = readFiles(options);
+  const build = await readBuild(files);
+  if (rebuilt !== undefined) await compareBuilds(build, rebuilt);
+  const release = await formatRelease(describeRelease({ version, repository }, build, run), signing);
+  const appended = append(entries, 'release', version, digestSubjects(build.subjects));
+  const log = await signLog(appended, signing, options);
+  const { signer } = signing;
+  // Sigstore signs for each workflow; readers accept only the one that they expect.
+  await verifyRelease(Buffer.from(release), { signer, log: Buffer.from(log) });
+  const file = join(files.out, 'release.json');
+  replaceFile(file, release);
+  const { json } = writeLog(appended, log, options);
+  const publicKey = 'publicKey' in signer ? bytesToHex(signer.publicKey) : undefined;
   // A log that is new by mistake, such as a misspelt one, lacks withdrawals.
   const verb = entries.length === 0 ? 'began the log' : 'wrote';
-  return {
-    json: { file, publicKey, ...json },
-    text: `wrote ${file}\n${verb} ${json.log}\npublic key: ${publicKey}`,
-  };
+  const lines = [
+    `wrote ${file}`,
+    `${verb} ${json.log}`,
+    ...(publicKey === undefined ? [] : [`public key: ${publicKey}`]),
+  ];
+  return { json: { file, publicKey: publicKey ?? null, ...json }, text: lines.join('\n') };
 }
 
-function writeLog(
+function readFiles({ out = 'out', schema = 'schema.json', bytecode }: ReleaseOptions): ReleaseFiles {
+  return { out, schema, bytecode };
+}
+
+/**
+ * Signs the head of a log, which readers must accept before it replaces the one before.
+ *
+ * @throws ReleaseError; ReleaseCommandError: SIGSTORE
+ */
+async function signLog(
   entries: readonly LogEntry[],
-  key: KeyObject,
-  { log = '', seen, days = 30 }: ReleaseOptions,
-) {
-  replaceFile(log, formatLog(entries, key, days));
+  signing: Signing,
+  { days = 30 }: ReleaseOptions,
+): Promise<string> {
+  const log = await formatLog(entries, signing, days);
+  await readLog(Buffer.from(log), { signer: signing.signer, now: Date.now(), seen: undefined });
+  return log;
+}
+
+function writeLog(entries: readonly LogEntry[], content: string, { log = '', seen }: ReleaseOptions) {
+  replaceFile(log, content);
   writeSeen(seen, { sequence: entries.length, digest: digestLast(entries) });
   return { json: { log, entries: entries.length }, text: `wrote ${log}` };
 }

@@ -1,11 +1,14 @@
-/** Signs a release by an author's key, and the log with it. */
+/** Signs a release and the log, by an author's key or as a workflow. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { hexToBytes } from '@noble/curves/utils.js';
+import type { ReleaseSigner } from 'sui-enclave/release';
 import { encodePreAuth, PAYLOAD_TYPE } from 'sui-enclave/release/envelope';
 import { describeHead, digestEntry, type LogEntry, NO_ENTRY } from 'sui-enclave/release/log';
 import { FORMAT } from 'sui-enclave/release/signed';
 import { formatStatement, type Statement } from 'sui-enclave/release/statement';
 import { UnreadableFileError } from '../command.ts';
 import { readRegularFile } from '../read_file.ts';
+import { loadToolchain, type SigstoreUrls } from '../toolchain.ts';
 import { ReleaseCommandError } from './errors.ts';
 
 const DAY_MS = 86_400_000;
@@ -39,26 +42,81 @@ export function readKey(file: string): KeyObject {
 }
 
 /** The public key, 32 bytes in hexadecimal. */
-export function formatPublicKey(key: KeyObject): string {
+function formatPublicKey(key: KeyObject): string {
   return createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex');
 }
 
-/** `release.json`. */
-export function formatRelease(statements: readonly Statement[], key: KeyObject): string {
-  const signed = statements.map((statement) => signStatement(statement, key));
+/** Who signs, and how. */
+export interface Signing {
+  /** The signer as readers name it. */
+  readonly signer: ReleaseSigner;
+  sign(statement: Statement): Promise<unknown>;
+}
+
+export function signByKey(key: KeyObject): Signing {
+  return {
+    signer: { publicKey: hexToBytes(formatPublicKey(key)) },
+    async sign(statement) {
+      const payload = Buffer.from(formatStatement(statement));
+      const signature = sign(null, encodePreAuth(payload), key);
+      return {
+        payloadType: PAYLOAD_TYPE,
+        payload: payload.toString('base64'),
+        signatures: [{ keyid: '', sig: signature.toString('base64') }],
+      };
+    },
+  };
+}
+
+/**
+ * Signs as the workflow of this run.
+ *
+ * @param signer the workflow that readers expect
+ * @throws ToolchainError
+ */
+export async function signAsWorkflow(signer: ReleaseSigner, urls: SigstoreUrls): Promise<Signing> {
+  const { signKeyless } = await (await loadToolchain()).keyless();
+  return {
+    signer,
+    async sign(statement) {
+      try {
+        return await signKeyless(Buffer.from(formatStatement(statement)), PAYLOAD_TYPE, urls);
+      } catch (error) {
+        // Message and cause may contain the token of the run.
+        throw new ReleaseCommandError('SIGSTORE', `Sigstore did not sign: ${describeFailure(error)}`);
+      }
+    },
+  };
+}
+
+/** Describes an error of `@sigstore/sign` by its code, and by the status of the server. */
+function describeFailure(error: unknown): string {
+  const { code, cause } = Object(error);
+  const { statusCode } = Object(cause);
+  const name = typeof code === 'string' && /^[A-Z_]{1,50}$/.test(code) ? code : 'unknown error';
+  return Number.isInteger(statusCode) ? `${name}, status ${statusCode}` : name;
+}
+
+/** Formats `release.json`. */
+export async function formatRelease(
+  statements: readonly Statement[],
+  { sign: signStatement }: Signing,
+): Promise<string> {
+  const signed: unknown[] = [];
+  for (const statement of statements) signed.push(await signStatement(statement));
   return `${JSON.stringify({ version: FORMAT, statements: signed }, null, 2)}\n`;
 }
 
-/** The log with a head that expires after some days. */
-export function formatLog(
+/** Formats the log with a head that expires after some days. */
+export async function formatLog(
   entries: readonly LogEntry[],
-  key: KeyObject,
+  { sign: signStatement }: Signing,
   days: number,
-  now = Date.now(),
-): string {
-  const expiresMs = now + days * DAY_MS;
+): Promise<string> {
+  const expiresMs = Date.now() + days * DAY_MS;
   const head = describeHead({ sequence: entries.length, digest: digestLast(entries), expiresMs });
-  return `${JSON.stringify({ version: FORMAT, entries, head: signStatement(head, key) }, null, 2)}\n`;
+  const file = { version: FORMAT, entries, head: await signStatement(head) };
+  return `${JSON.stringify(file, null, 2)}\n`;
 }
 
 /** Appends an entry. */
@@ -75,14 +133,4 @@ export function append(
 export function digestLast(entries: readonly LogEntry[]): string {
   const last = entries.at(-1);
   return last === undefined ? NO_ENTRY : digestEntry(last);
-}
-
-function signStatement(statement: Statement, key: KeyObject): object {
-  const payload = Buffer.from(formatStatement(statement));
-  const signature = sign(null, encodePreAuth(payload), key);
-  return {
-    payloadType: PAYLOAD_TYPE,
-    payload: payload.toString('base64'),
-    signatures: [{ keyid: '', sig: signature.toString('base64') }],
-  };
 }

@@ -163,7 +163,14 @@ describe('refused is', () => {
     [['verify', 'x', '--log', 'x'], /^USAGE: verify needs --signer/],
     [['list', '--log', 'x', '--signer', 'x', '--key', 'x'], /^USAGE: list takes no --key/],
     [['list', '--log', 'x', '--signer', 'x', '--days', '9'], /^USAGE: list takes no --days/],
-    [['renew', '--log', 'x', '--key', 'x', '--signer', 'x'], /^USAGE: renew takes no --signer/],
+    [
+      ['renew', '--log', 'x', '--key', 'x', '--signer', 'x'],
+      /^USAGE: renew needs --key <file>, or in a work/,
+    ],
+    [['withdraw', 'v1.2.0', '--log', 'x'], /^USAGE: withdraw needs --key <file>, or in a workflow --signer/],
+    [['renew', '--log', 'x', '--key', 'x', '--rekor', 'https://x.example'], /^USAGE: --fulcio and --rekor/],
+    [['renew', '--log', 'x', '--signer', 'x', '--rekor', 'http://x.example'], /^USAGE: .*https/],
+    [['subjects', '--log', 'x'], /^USAGE: subjects takes no --log/],
     [
       ['withdraw', 'v1.2.0', '--log', 'x', '--key', 'x', '--bytecode', 'x'],
       /^USAGE: withdraw takes no --byt/,

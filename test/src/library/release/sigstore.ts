@@ -114,45 +114,64 @@ export class Sigstore {
   }
 
   /**
+   * Certifies a key for a run.
+   *
+   * @param publicKey SPKI in DER
+   * @param subject the subject, if it is not the workflow
+   * @returns certificate and root, in DER
+   */
+  async certify(publicKey: Buffer<ArrayBuffer>, run: Run, subject = '') {
+    const workflowUri = `${run.repository}/${run.workflow}@${run.ref}`;
+    const values: Readonly<Record<number, string>> = {
+      8: run.issuer,
+      11: run.runner,
+      12: run.repository,
+      13: run.commit,
+      14: run.ref,
+      15: run.repositoryId,
+      17: run.ownerId,
+      18: workflowUri,
+      20: run.event,
+    };
+    const certificate = await this.#ca.issueCertificate({
+      publicKey,
+      subjectAltName: subject || workflowUri,
+      extensions: Object.entries(values).map(([id, value]) => ({ oid: `1.3.6.1.4.1.57264.1.${id}`, value })),
+    });
+    return [toBuffer(certificate), toBuffer(this.#ca.rootCertificate)] as const;
+  }
+
+  /**
+   * Logs the signature of an envelope, as Rekor does.
+   *
+   * @param verifier the certificate, in base64
+   * @param delayMs time after the certificate
+   * @returns the entry by its id
+   */
+  async log(payload: Buffer, signature: string, verifier: string, delayMs = 0) {
+    const rekor = await initializeTLog(REKOR, this.#rekorKey, new Date(this.#clock.getTime() + delayMs));
+    return await rekor.log({
+      kind: 'dsse',
+      apiVersion: '0.0.1',
+      spec: {
+        payloadHash: { algorithm: 'sha256', value: createHash('sha256').update(payload).digest('hex') },
+        signatures: [{ signature, verifier }],
+      },
+    });
+  }
+
+  /**
    * A bundle of a payload.
    *
    * @param run what differs from RUN
    * @param delayMs between certificate and log entry
    */
   async sign(payload: string, run: Partial<Run> = {}, { delayMs = 0, subject = '' } = {}) {
-    const { issuer, runner, repository, commit, ref, repositoryId, ownerId, workflow, event } = {
-      ...RUN,
-      ...run,
-    };
     const { publicKey, privateKey } = keyPair();
-    const workflowUri = `${repository}/${workflow}@${ref}`;
-    const values: Readonly<Record<number, string>> = {
-      8: issuer,
-      11: runner,
-      12: repository,
-      13: commit,
-      14: ref,
-      15: repositoryId,
-      17: ownerId,
-      18: workflowUri,
-      20: event,
-    };
-    const certificate = await this.#ca.issueCertificate({
-      publicKey: spki(publicKey),
-      subjectAltName: subject || workflowUri,
-      extensions: Object.entries(values).map(([id, value]) => ({ oid: `1.3.6.1.4.1.57264.1.${id}`, value })),
-    });
+    const [certificate] = await this.certify(spki(publicKey), { ...RUN, ...run }, subject);
     const bytes = Buffer.from(payload);
     const signature = sign('sha256', encodePreAuth(bytes), privateKey).toString('base64');
-    const rekor = await initializeTLog(REKOR, this.#rekorKey, new Date(this.#clock.getTime() + delayMs));
-    const logged = await rekor.log({
-      kind: 'dsse',
-      apiVersion: '0.0.1',
-      spec: {
-        payloadHash: { algorithm: 'sha256', value: createHash('sha256').update(bytes).digest('hex') },
-        signatures: [{ signature, verifier: base64(certificate) }],
-      },
-    });
+    const logged = await this.log(bytes, signature, base64(certificate), delayMs);
     const [entry] = Object.values(logged) as LogEntry[string][];
     const proof = entry?.verification.inclusionProof;
     if (!entry || !proof) throw new Error('the log has no entry');
