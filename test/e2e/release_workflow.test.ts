@@ -1,0 +1,227 @@
+/**
+ * The steps of the release workflow, as the jobs run them: the template's `.ci/release`, git with a bare
+ * repository, and a Sigstore on loopback. Two programs on the PATH are stand-ins: `npx`, which runs this
+ * tree's `sui-enclave` and copies prepared files in place of the builds; and `gh`, which keeps assets in a
+ * folder.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { main } from '../../src/cli/releases/release.ts';
+import { writeBuild } from '../src/cli/releases/release_fixture.ts';
+import { call } from '../src/cli/run.ts';
+import { RUN, Sigstore } from '../src/library/release/sigstore.ts';
+import { type SigstoreServer, serveSigstore } from '../src/library/release/sigstore_server.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PROGRAM = join(ROOT, 'src/cli/main.ts');
+const SCRIPT = join(ROOT, 'src/create/templates/repository/.ci/release');
+
+const NPX = `#!/usr/bin/env bash
+set -euo pipefail
+shift 2
+case $1 in
+  build) cp "$BUILD"/out/* out ;;
+  compile) cp "$BUILD/price.bytecode.json" "out/$2.$4.bytecode.json" ;;
+  *)
+    urls=()
+    case $2 in sign | renew | withdraw) urls=(--fulcio "$SIGSTORE" --rekor "$SIGSTORE") ;; esac
+    exec "$NODE" "$PROGRAM" "$@" "\${urls[@]}"
+    ;;
+esac
+`;
+const GH = `#!/usr/bin/env bash
+set -euo pipefail
+echo "$*" >>"$GH_FOLDER/calls"
+case "$1 $2" in
+  'release view') [ -d "$GH_FOLDER/$3" ] ;;
+  'release create') mkdir "$GH_FOLDER/$3" ;;
+  'release upload') cp "\${@:5}" "$GH_FOLDER/$3" ;;
+  'workflow run') ;;
+  *) exit 1 ;;
+esac
+`;
+
+let sigstore: Sigstore;
+let service: SigstoreServer;
+let folder: string;
+const at = (name: string) => join(folder, name);
+
+beforeAll(async () => {
+  sigstore = await Sigstore.start();
+  service = await serveSigstore(sigstore);
+});
+afterAll(async () => await service[Symbol.asyncDispose]());
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'release-workflow-'));
+  service.run = RUN;
+  for (const name of ['bin', 'gh', 'build', 'work/out', 'work/move/price', 'work/.ci']) {
+    mkdirSync(at(name), { recursive: true });
+  }
+  writeFileSync(at('bin/npx'), NPX, { mode: 0o755 });
+  writeFileSync(at('bin/npm'), '#!/bin/sh\n', { mode: 0o755 });
+  writeFileSync(at('bin/gh'), GH, { mode: 0o755 });
+  writeBuild(at('build'));
+  cpSync(SCRIPT, at('work/.ci/release'));
+  writeFileSync(at('work/schema.json'), '{}');
+  writeFileSync(at('work/trusted_root.json'), JSON.stringify(sigstore.root()));
+  const { issuer, repositoryId, ownerId, workflow } = RUN;
+  const signer = { identity: { issuer, repositoryId, ownerId, workflow }, trustedRoot: 'trusted_root.json' };
+  writeFileSync(at('work/release-signer.json'), JSON.stringify(signer));
+  execFileSync('git', ['init', '--quiet', '--bare', at('origin.git')]);
+  execFileSync('git', ['init', '--quiet', at('work')]);
+  git('remote', 'add', 'origin', at('origin.git'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const git = (...args: string[]) => execFileSync('git', args, { cwd: at('work'), encoding: 'utf8' }).trim();
+
+/** Runs a step of a job. */
+function run(step: string, variables: Readonly<Record<string, string>> = {}) {
+  const env = {
+    PATH: `${at('bin')}:${process.env['PATH']}`,
+    HOME: folder,
+    NODE: process.execPath,
+    PROGRAM,
+    BUILD: at('build'),
+    SIGSTORE: service.url,
+    GH_FOLDER: at('gh'),
+    GITHUB_OUTPUT: at('output'),
+    GITHUB_REF_NAME: service.run.ref.replace('refs/tags/', ''),
+    ...service.env(),
+    ...variables,
+  };
+  return new Promise<{ status: number; stderr: string }>((resolve) => {
+    const file = join(at('work'), '.ci/release');
+    const child = execFile(file, [step], { cwd: at('work'), env }, (_error, _stdout, stderr) =>
+      resolve({ status: child.exitCode ?? -1, stderr }),
+    );
+  });
+}
+
+/** Runs both jobs of a tag, of which the first one may have built other bytes. */
+async function release(tag: string, changeRebuilt = (subjects: string) => subjects) {
+  service.run = { ...RUN, ref: `refs/tags/${tag}` };
+  rmSync(at('output'), { force: true });
+  expect(await run('build')).toMatchObject({ status: 0 });
+  const [, subjects = ''] = /^subjects=(\{.*\})\n$/.exec(readFileSync(at('output'), 'utf8')) ?? [];
+  return await run('publish', { REBUILT: changeRebuilt(subjects) });
+}
+
+/** Verifies what is published, as a reader who has the file of the signer. */
+async function verify(tag: string) {
+  const log = execFileSync('git', ['--git-dir', at('origin.git'), 'show', 'releases:releases.json']);
+  writeFileSync(at('log.json'), log);
+  const signer = at('work/release-signer.json');
+  const argv = ['verify', at(`gh/${tag}/release.json`), '--log', at('log.json'), '--signer', signer];
+  return await call(main, argv);
+}
+
+const calls = () => readFileSync(at('gh/calls'), 'utf8').trim().split('\n');
+const countCommits = () =>
+  execFileSync('git', ['--git-dir', at('origin.git'), 'rev-list', '--count', 'releases'], {
+    encoding: 'utf8',
+  });
+
+test('a tag is released with its files, and the log has a commit for each change', async () => {
+  expect(await release('v1.2.0')).toEqual({ status: 0, stderr: '' });
+  expect(readdirSync(at('gh/v1.2.0')).sort()).toEqual([
+    ...['inputs.tar', 'measurements.json', 'nitro.eif', 'nitro.pcrs', 'price.testnet.bytecode.json'],
+    ...['release.json', 'sbom.json', 'schema.json'],
+  ]);
+  expect(await verify('v1.2.0')).toMatchObject({ status: 0 });
+  expect(await release('v1.3.0')).toMatchObject({ status: 0 });
+  expect(await verify('v1.2.0')).toMatchObject({ status: 0 });
+  expect(await verify('v1.3.0')).toMatchObject({ status: 0 });
+
+  expect(await run('request_renewal')).toMatchObject({ status: 0 });
+  expect(calls().at(-1)).toBe('workflow run release.yml --ref v1.3.0');
+  service.run = { ...service.run, event: 'workflow_dispatch' };
+  expect(await run('head', { WITHDRAW: '' })).toMatchObject({ status: 0 });
+  expect(await run('head', { WITHDRAW: 'v1.2.0' })).toMatchObject({ status: 0 });
+  expect(await verify('v1.2.0')).toMatchObject({ stderr: expect.stringMatching(/^RELEASE_WITHDRAWN: /) });
+  expect(await verify('v1.3.0')).toMatchObject({ status: 0 });
+  expect(countCommits()).toBe('4\n');
+});
+
+describe('nothing is published', () => {
+  test('if a byte of the other build differs', async () => {
+    const changed = await release('v1.2.0', (subjects) => subjects.replace(/("nitro.eif":")./, '$1x'));
+    expect(changed).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^NOT_REPRODUCED: .*nitro\.eif/),
+    });
+    expect(existsSync(at('gh/calls'))).toBe(false);
+  });
+
+  test('if the other job has no output', async () => {
+    expect(await release('v1.2.0', () => '')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^NOT_REPRODUCED: /),
+    });
+  });
+
+  test('if the log can not be read, which does not begin a new one', async () => {
+    await release('v1.2.0');
+    git('remote', 'set-url', 'origin', at('missing.git'));
+    expect(await release('v1.3.0')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("the branch releases can't be read"),
+    });
+    expect(existsSync(at('gh/v1.3.0'))).toBe(false);
+  });
+
+  test('if somebody else wrote the log', async () => {
+    const forged = JSON.stringify({ version: 1, entries: [], head: {} });
+    execFileSync('git', ['init', '--quiet', '-b', 'releases', at('forged')]);
+    writeFileSync(at('forged/releases.json'), forged);
+    const commit = ['-c', 'user.name=x', '-c', 'user.email=x', 'commit', '--quiet', '-m', 'x'];
+    for (const args of [['add', '.'], commit, ['push', '--quiet', at('origin.git'), 'releases']]) {
+      execFileSync('git', args, { cwd: at('forged') });
+    }
+    expect(await release('v1.2.0')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_/) });
+    expect(existsSync(at('gh/calls'))).toBe(false);
+  });
+
+  test('twice under one version', async () => {
+    await release('v1.2.0');
+    const assets = readFileSync(at('gh/v1.2.0/release.json'));
+    expect(await release('v1.2.0')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^LOGGED: /) });
+    expect(readFileSync(at('gh/v1.2.0/release.json'))).toEqual(assets);
+  });
+
+  test('without the file of the signer, which the build asks for first', async () => {
+    rmSync(at('work/release-signer.json'));
+    expect(await run('build')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^release-signer\.json is missing/),
+    });
+  });
+});
+
+test('a run that failed between release and log can be repeated', async () => {
+  writeFileSync(at('origin.git/hooks/pre-receive'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  expect(await release('v1.2.0')).toMatchObject({ status: 1 });
+  expect(existsSync(at('gh/v1.2.0'))).toBe(true);
+  rmSync(at('origin.git/hooks/pre-receive'));
+  expect(await release('v1.2.0')).toMatchObject({ status: 0 });
+  expect(await verify('v1.2.0')).toMatchObject({ status: 0 });
+});
+
+test('a renewal before the first release is not requested', async () => {
+  expect(await run('request_renewal')).toEqual({ status: 0, stderr: '' });
+  expect(existsSync(at('gh/calls'))).toBe(false);
+});
