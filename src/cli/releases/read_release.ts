@@ -2,7 +2,14 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
-import { type ReleaseSigner, type SeenHead, type VerifiedRelease, verifyRelease } from 'sui-enclave/release';
+import {
+  type ReleaseCode,
+  ReleaseError,
+  type ReleaseSigner,
+  type SeenHead,
+  type VerifiedRelease,
+  verifyRelease,
+} from 'sui-enclave/release';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { readFileArgument, UsageError } from '../command.ts';
@@ -140,4 +147,12 @@ export async function readRelease({
         ? { publicKey: bytesToHex(signer.publicKey) }
         : { identity: { ...signer.identity } },
   };
+}
+
+/** Codes of a release that was not judged. */
+const NO_VERDICT: readonly ReleaseCode[] = ['RELEASE_OPTION', 'RELEASE_UNSUPPORTED'];
+
+/** Returns whether an error refuses a release, rather than the options or the machine. */
+export function isRefused(error: unknown): error is ReleaseError {
+  return error instanceof ReleaseError && !NO_VERDICT.includes(error.code);
 }

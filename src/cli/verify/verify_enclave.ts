@@ -12,7 +12,7 @@ import { readAttestation } from 'sui-enclave/client/answer';
 import { fetchAttestation } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { baseUrl, malformedAnswer } from 'sui-enclave/client/http';
-import { type ReleaseCode, ReleaseError, type VerifiedRelease } from 'sui-enclave/release';
+import type { VerifiedRelease } from 'sui-enclave/release';
 import * as v from 'valibot';
 import {
   command,
@@ -24,15 +24,13 @@ import {
 } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { PCRS_HINT } from '../places.ts';
-import { RELEASE_OPTIONS, readRelease } from '../releases/read_release.ts';
+import { isRefused, RELEASE_OPTIONS, readRelease } from '../releases/read_release.ts';
 import { enclaveUrl, path, time } from '../values.ts';
 import { formatReport, makeReport } from './report.ts';
 
 const TRUSTED = 0;
 const REFUSED = 1;
 const NO_VERDICT = 2;
-/** Codes of a release that was not judged. */
-const NO_RELEASE_VERDICT: readonly ReleaseCode[] = ['RELEASE_OPTION', 'RELEASE_UNSUPPORTED'];
 
 const TIMEOUT_MS = 10_000;
 
@@ -153,7 +151,7 @@ function report(error: unknown, failure: Failure | undefined): Failure {
  * policy of zeros, or a release that is refused, is one.
  */
 function isVerdict(error: unknown): boolean {
-  if (error instanceof ReleaseError) return !NO_RELEASE_VERDICT.includes(error.code);
+  if (isRefused(error)) return true;
   if (error instanceof AttestationError) return error.code !== 'POLICY_INVALID';
   return error instanceof ClientError && error.code === 'CLIENT_MALFORMED_ANSWER';
 }

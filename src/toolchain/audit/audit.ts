@@ -20,6 +20,7 @@ import {
 } from 'sui-enclave-cli/command';
 import type { Environment, OptionValues } from 'sui-enclave-cli/command_line';
 import { printable } from 'sui-enclave-cli/printable';
+import { RELEASE_OPTIONS } from 'sui-enclave-cli/releases/read_release';
 import { Chain } from 'sui-enclave-cli/sui/chain';
 import { readRoots } from 'sui-enclave-cli/sui/contract';
 import { READING, ROOT_OPTION } from 'sui-enclave-cli/sui/options';
@@ -40,6 +41,7 @@ import { readSourceApart } from './source_process.ts';
 import { findStart, start } from './start.ts';
 import { writeTree } from './tree.ts';
 import { Checks, createResult } from './verdict.ts';
+import { compareVoucher, readVoucher } from './vouchers.ts';
 
 const OPTIONS = {
   network: READING.network,
@@ -66,6 +68,7 @@ const OPTIONS = {
     help: 'an image that you have: where the registers differ, the audit names the files that do',
     schema: path,
   },
+  ...RELEASE_OPTIONS,
   quick: { help: 'do not build the image again: then the audit can find a difference, but no agreement' },
   cache: {
     value: '<folder>',
@@ -143,6 +146,7 @@ async function audit(
   const progress = (line: string) => io.error(line);
   const local = commandLine.image === undefined ? undefined : await readFileArgument(commandLine.image);
   const roots = await readRoots(chain, commandLine.root);
+  const voucher = await readVoucher(commandLine);
   const { config, from, urls } = await findStart(named, chain);
   if (from !== null) progress(`${from} leads to the config ${config.id}`);
   const options = { ...commandLine, url: [...urls, ...commandLine.url] };
@@ -165,6 +169,7 @@ async function audit(
     // The build takes minutes, in which connections end. So it runs last, although the table has it earlier.
     await compareImage(mainAudit, source, local);
     await compareAgain(restOfAudit);
+    const vouchers = compareVoucher(voucher, config, restOfAudit.checks);
     const { name, application, configVersion, isRetired, image } = config;
     return createResult({
       checks: [...mainAudit.checks.all, ...restOfAudit.checks.all],
@@ -176,6 +181,7 @@ async function audit(
       config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
       source: config.source && plainSource(config.source),
       holders,
+      vouchers,
       settings: source === undefined ? [] : settingsLines(source),
     });
   } finally {

@@ -85,6 +85,11 @@ export const AUDIT_CODES = {
     failed,
     "The sources have no Move module of the application's name, have two, or the module does not compile.",
   ],
+  RELEASE_REFUSED: [
+    failed,
+    'The release is not signed as it must be, or its log lacks or withdraws it: the message has the code of the cause.',
+  ],
+  RELEASE_DIFFERS: [failed, 'The release is of another image, commit or folder than the config.'],
   NOT_FULLY_CHECKED: [
     NOT_FULLY_CHECKED,
     'Nothing differs, but not everything was checked: the first line says what.',

@@ -77,6 +77,8 @@ export interface Findings {
   readonly isOnlyImage: boolean;
   readonly source: object | null;
   readonly holders: readonly Holder[];
+  /** Statements about the signer of a release; empty without one. */
+  readonly vouchers: readonly string[];
   /** Statements of the image's settings; empty if they are not known. */
   readonly settings: readonly string[];
 }
@@ -89,7 +91,8 @@ const proves = (isOnlyImage: boolean) => [
 ];
 
 export function createResult(findings: Findings): Result {
-  const { checks, summary, notes, callable, config, otherConfigs, source, holders, settings } = findings;
+  const { checks, summary, notes, callable, config, otherConfigs, source, holders, vouchers, settings } =
+    findings;
   const proved = proves(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
   const open = checks.filter(({ result }) => result === 'not checked');
@@ -129,6 +132,7 @@ export function createResult(findings: Findings): Result {
   const lists = [
     ['Older versions that can still be called, to be read like the latest:', older],
     ['Who could change what:', holders.map(formatLine)],
+    ['Who vouches for it:', vouchers],
     ['By its settings:', settings],
     ['What this proves:', proved],
   ] as const;
@@ -152,6 +156,7 @@ export function createResult(findings: Findings): Result {
     notes,
     older,
     holders,
+    vouchers,
     settings,
     proves: proved,
   };

@@ -1,0 +1,86 @@
+/** An audit beside the release by which an author vouches for the image. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { main as release } from '../../../src/cli/releases/release.ts';
+import {
+  keyed,
+  reading,
+  signRelease,
+  writeBuild,
+  writeSigner,
+} from '../../src/cli/releases/release_fixture.ts';
+import { call } from '../../src/cli/run.ts';
+import { framework } from '../../src/toolchain/audit/applications.ts';
+import { type Application, type Deployed, World } from './world.ts';
+
+const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+
+let world: World;
+let repository: ReturnType<World['repository']>;
+let commit: string;
+let deployed: Deployed;
+beforeAll(async () => {
+  world = await World.start();
+  repository = world.repository();
+  commit = repository.writeCommit(WEATHER.files);
+  deployed = await world.deploy(WEATHER, repository, commit);
+});
+afterAll(() => world.close());
+
+/** Signs a release of the config's image. @param measurements properties that differ from the config's */
+async function writeRelease(measurements: object = {}): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'release-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeBuild(folder, deployed.image, { commit, folder: WEATHER.folder, ...measurements });
+  writeSigner(folder);
+  expect(await signRelease(folder)).toMatchObject({ status: 0 });
+  return folder;
+}
+
+const audit = async (folder: string, ...options: string[]) =>
+  await world.audit(deployed.configId, [
+    ...['--source', world.git.formatUrl(repository)],
+    ...['--release', join(folder, 'out/release.json'), ...reading(folder)],
+    ...options,
+  ]);
+
+test('an audit names who signed a release of the image, and takes it for no build', async () => {
+  const folder = await writeRelease();
+  const { publicKey } = JSON.parse(readFileSync(join(folder, 'signer.json'), 'utf8'));
+  expect(await audit(folder, '--quick')).toMatchObject({
+    exit: 3,
+    code: 'NOT_FULLY_CHECKED',
+    vouchers: [expect.stringContaining(`the key ${publicKey} signed the release v1.2.0`), expect.any(String)],
+  });
+});
+
+test('a release of another commit and folder than the config names differs', async () => {
+  const folder = await writeRelease({ commit: 'd'.repeat(40), folder: 'src/apps/salt' });
+  expect(await audit(folder, '--quick')).toMatchObject({
+    exit: 1,
+    code: 'RELEASE_DIFFERS',
+    line: expect.stringMatching(/the release v1\.2\.0 has another commit, folder than the config/),
+    vouchers: [],
+  });
+});
+
+test('a release that was withdrawn is refused, and vouches for nothing', async () => {
+  const folder = await writeRelease();
+  expect(await call(release, ['withdraw', 'v1.2.0', ...keyed(folder)])).toMatchObject({ status: 0 });
+  expect(await audit(folder, '--quick')).toMatchObject({
+    exit: 1,
+    code: 'RELEASE_REFUSED',
+    line: expect.stringContaining('RELEASE_WITHDRAWN'),
+    vouchers: [],
+  });
+});
+
+test('a release without its log, or with another form of signer, gives no verdict', async () => {
+  const folder = await writeRelease();
+  const options = ['--release', join(folder, 'out/release.json')];
+  expect(await world.audit(deployed.configId, options)).toMatchObject({ exit: 2, code: 'USAGE' });
+  writeFileSync(join(folder, 'signer.json'), '{}');
+  expect(await audit(folder)).toMatchObject({ exit: 2, code: 'SIGNER_FILE' });
+});
