@@ -1,6 +1,15 @@
 /** Makes the common parts of every package: a manifest of its own, a licence, a tarball in `out`. */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Channel } from '../../../src/toolchain/image/measurements.ts';
@@ -70,6 +79,7 @@ export function makeTarball(content: Content): Tarball {
   const { folder, own: manifest } = content;
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published(content), null, 2)}\n`);
+  setModes(folder);
   mkdirSync(OUT, { recursive: true });
   const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', OUT], {
     cwd: folder,
@@ -77,6 +87,15 @@ export function makeTarball(content: Content): Tarball {
   });
   const [{ filename, entryCount, size }] = JSON.parse(packed);
   return { name: manifest.name, file: `out/${filename}`, files: entryCount, bytes: size };
+}
+
+/** Sets the modes that npm packs: those of the files depend on the umask of the checkout. */
+function setModes(folder: string): void {
+  for (const path of globSync('**/*', { cwd: folder, withFileTypes: true })) {
+    if (!path.isFile()) continue;
+    const file = join(path.parentPath, path.name);
+    chmodSync(file, (statSync(file).mode & 0o100) === 0 ? 0o644 : 0o755);
+  }
 }
 
 function published(content: Content): object {
