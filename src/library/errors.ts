@@ -1,20 +1,20 @@
-/** Mark of an error of any copy of this module: each published package has a copy of its own. */
+/** Marks the errors of every copy of this module, since each published package contains its own copy. */
 const MARK = Symbol.for('sui-enclave.EnclaveError');
 
 /**
- * The base of every error that is thrown on purpose. Nothing here knows HTTP: the errors that the server
- * answers with, and their statuses, are in `src/service/errors.ts`.
+ * The base of every error that is thrown on purpose. This module knows nothing of HTTP: the errors with which
+ * the server answers, and their statuses, are in `src/service/errors.ts`.
  *
  * Messages are for the caller and leave the process: never put a secret, a URL with a query or the text
  * of a foreign error into one.
  */
 export abstract class EnclaveError extends Error {
-  /** The mark is in the prototype, so that printing an error does not show it. */
+  /** Puts the mark into the prototype, so that printing an error does not show it. */
   static {
     Object.defineProperty(EnclaveError.prototype, MARK, { value: true });
   }
 
-  /** Stable, upper-case with underscores, one per class: programs match on it, people read the message. */
+  /** Stable code in upper case with underscores, for programs. People read the message. */
   abstract readonly code: string;
 
   override get name(): string {
@@ -38,9 +38,9 @@ export abstract class CodedError<Code extends string> extends EnclaveError {
 }
 
 /**
- * A mistake in the environment, in app.yaml or in an application: the process must not start with it. An
- * option or a method that the client of an upstream lacks is one too. Where it shows in a request, it is
- * answered as an ApplicationMistake is.
+ * A mistake in the environment, in app.yaml or in an application: the process must not start with it. Using
+ * an option or a method that the client of an upstream lacks is such a mistake too. If it shows only in a
+ * request, the request is answered as for an ApplicationMistake.
  */
 export class ConfigError extends EnclaveError {
   readonly code = 'CONFIG';
@@ -48,18 +48,18 @@ export class ConfigError extends EnclaveError {
 
 /**
  * A mistake in an application's code that shows at the start or in a request. Its message is for the author,
- * by the log: callers learn no more about it than about any other bug of ours.
+ * in the log. Callers learn no more about it than about any other bug.
  */
 export class ApplicationMistake extends EnclaveError {
   readonly code = 'APPLICATION';
 }
 
-/** Returns whether this is an EnclaveError, of this copy of the class or of another package's. */
+/** Returns whether this is an EnclaveError, of this copy of the class or of another package's copy. */
 export function isEnclaveError(error: unknown): error is EnclaveError {
   return error instanceof Error && MARK in error;
 }
 
-/** Returns whether this is a ConfigError, of this copy of the class or of another package's. */
+/** Returns whether this is a ConfigError, of this copy of the class or of another package's copy. */
 export function isConfigError(error: unknown): error is ConfigError {
   return isEnclaveError(error) && error.code === 'CONFIG';
 }

@@ -12,12 +12,13 @@ export interface Bounds {
   readonly timeoutMs: number;
   /** Maximum size of the response body, in bytes. */
   readonly maxSize: number;
-  /** Ends the exchange early: it then rejects with the signal's reason. */
+  /** Ends the exchange early, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The header that names the key that signed an answer, in hex. Only a hint: anyone on the path can write it.
+ * The header that names the key that signed an answer, in hex. The header is only a hint, since anyone on the
+ * path can write it.
  */
 export const ENCLAVE_KEY_HEADER = 'x-enclave-key';
 
@@ -41,7 +42,7 @@ export interface BytesAnswer extends Outcome {
   readonly type: string | null;
 }
 
-/** Internal: each client turns it into an error with a code of its own. */
+/** An internal error, which each client turns into its own error with a code. */
 export class NoAnswerError extends Error {
   /** `broken`: the response began, but did not complete. */
   readonly reason: 'unreachable' | 'timeout' | 'too large' | 'broken';
@@ -62,11 +63,11 @@ export const UNREACHABLE = {
   /** The certificate is not valid for this host, or the peer doesn't speak TLS. */
   tls: 'no secure connection could be made (TLS)',
   redirect: 'it redirects, and redirects are not followed: give the URL that it redirects to',
-  /** The answer is encoded. Known in Node only, where answers are not decoded. */
+  /** The answer is encoded. Only Node reports this, since browsers decode answers. */
   encoding: 'its answer has a Content-Encoding, though the request accepts none',
   /** The answer began, but did not complete. */
   broken: 'the connection broke in the middle of the answer',
-  /** Browsers say no more. */
+  /** The platform gives no reason, as in browsers. */
   unknown:
     "it can't be reached, or it redirects; or, in a page, the browser withheld the answer: the service doesn't allow the page's origin (CORS), or is on http under a page on https",
 } as const;
@@ -74,7 +75,7 @@ export const UNREACHABLE = {
 /** Reason why no complete answer came: a key of the table of reasons. */
 export type UnreachableReason = keyof typeof UNREACHABLE;
 
-/** Node's codes (`tls`, "X509 certificate error codes", and its own) and OpenSSL's. */
+/** Matches codes of Node (`tls`, "X509 certificate error codes", and Node's own) and of OpenSSL. */
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|PATH_LENGTH_)/;
 
@@ -92,25 +93,25 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
 }
 
 /**
- * Returns the platform's code of what caused the failure, such as ECONNREFUSED; null where the platform gives
- * no code, as in browsers.
+ * Returns the platform's code of what caused the failure, such as ECONNREFUSED; null if the platform gives no
+ * code, as in browsers.
  *
- * @param error of `fetch`
+ * @param error what `fetch` threw
  */
 export function causeCode(error: unknown): string | null {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error)) return null;
-  // Fetch standard, "Port blocking": nothing is sent, and Node gives no code.
+  // By the Fetch standard, "Port blocking", nothing was sent. Node gives no code.
   if (cause.message === 'bad port') return 'BAD_PORT';
   const code = 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;
 }
 
 /**
- * Returns whether the exchange failed while it was connecting, so that no byte of the request has left. False
- * where the platform doesn't say, as in browsers.
+ * Returns whether the exchange failed while it was connecting, so that no byte of the request was sent.
+ * Returns false if the platform doesn't say, as in browsers.
  *
- * @param cause of a NoAnswerError
+ * @param cause the cause of a NoAnswerError
  */
 export function failedToConnect(cause: unknown): boolean {
   const inner: unknown = cause instanceof Error ? cause.cause : undefined;
@@ -119,7 +120,7 @@ export function failedToConnect(cause: unknown): boolean {
   return failures.length > 0 && failures.every(isConnectFailure);
 }
 
-/** Node's `syscall` and the name of its lookup, and undici's own time-out. */
+/** Recognises Node's `syscall`, the name of its lookup, and undici's own time-out. */
 function isConnectFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { syscall, code } = error as { syscall?: unknown; code?: unknown };
@@ -145,7 +146,7 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
 }
 
 /**
- * Follows no redirect, sends no cookie and ignores every cache.
+ * Sends a request. Follows no redirect, sends no cookie and ignores every cache.
  *
  * @throws NoAnswerError; the signal's reason
  */
@@ -181,9 +182,9 @@ function toOutcome({ status, ok, headers }: Response): Outcome {
 }
 
 /**
- * Returns a response with its body, read at once, for a client that has no bound of its own.
+ * Returns a response whose body was read at once, for a client that has no bound of its own.
  *
- * @param maxSize in bytes
+ * @param maxSize maximum size of the body in bytes
  * @throws NoAnswerError: too large; what the body's stream throws
  */
 export async function withBoundedBody(response: Response, maxSize: number): Promise<Response> {
@@ -219,7 +220,7 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBu
 }
 
 /**
- * Returns the `code` in the JSON of an error response, if it has the form of one. Nothing else of the
+ * Returns the `code` in the JSON of an error response, if it has the form of a code. Nothing else of the
  * response is passed on.
  */
 export function serverCode(text: string): string | null {

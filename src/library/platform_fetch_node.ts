@@ -1,15 +1,15 @@
 /**
  * The default way to send a request in Node: `node:http` and `node:https`, which decode nothing. Node's own
  * fetch decodes what a server declares in `Content-Encoding`, even if the request accepts `identity` only,
- * and a dispatcher can't prevent that. The only module of the library that imports from Node: see `imports`
- * in package.json.
+ * and a dispatcher can't prevent that. This is the only module of the library that imports from Node: see
+ * `imports` in package.json.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
 
 /**
- * Fetch standard, "HTTP-network-or-cache fetch": with `cache: 'no-store'`; and what Node's fetch says of
- * itself.
+ * Headers that the Fetch standard ("HTTP-network-or-cache fetch") adds with `cache: 'no-store'`, and those by
+ * which Node's fetch identifies itself.
  */
 const DEFAULT_HEADERS = {
   accept: '*/*',
@@ -51,7 +51,7 @@ const CONNECT_MS = 10_000;
  * has no cache and no cookies.
  */
 export const platformFetch: typeof globalThis.fetch = async (input, init) => {
-  // Checks method, headers, body and URL as fetch does.
+  // The constructor checks method, headers, body and URL as fetch does.
   const request = new Request(input, init);
   if (request.redirect === 'follow') throw new TypeError("redirect must be 'error' or 'manual'");
   const url = new URL(request.url);
@@ -65,7 +65,7 @@ export const platformFetch: typeof globalThis.fetch = async (input, init) => {
   }
 };
 
-/** Begins a request, of which nothing is sent before its end. @param length of the body, in bytes */
+/** Begins a request. Nothing of it is sent before its end. @param length of the body, in bytes */
 function open(url: URL, { method, headers }: Request, length: number | undefined): http.ClientRequest {
   if (!/^https?:$/.test(url.protocol)) throw new Error('unknown scheme');
   if (BAD_PORTS.has(Number(url.port))) throw new Error('bad port');
@@ -78,8 +78,8 @@ function open(url: URL, { method, headers }: Request, length: number | undefined
   const request = url.protocol === 'https:' ? https.request : http.request;
   // The global agents keep connections, and know of proxies exactly when Node's fetch does.
   const sent = request(url, { method, headers: { ...fields, ...framing } });
-  // Only their size is limited: Node would leave out headers beyond 2000, and one of them could be
-  // Content-Encoding.
+  // Limit only the size of headers, not their number: Node would leave out headers beyond 2000, and one of
+  // those could be Content-Encoding.
   sent.maxHeadersCount = 0;
   return sent;
 }
@@ -99,7 +99,8 @@ function limitConnecting(sent: http.ClientRequest): void {
 }
 
 /**
- * Maximum number of interim answers (RFC 9110, section 15.2): each costs time, and servers send one or two.
+ * Maximum number of interim answers (RFC 9110, section 15.2). Each costs time, and servers send only one or
+ * two.
  */
 const MAX_INTERIM = 16;
 
@@ -138,10 +139,10 @@ function exchange(
   });
 }
 
-/** @throws Error by whose message or code `unreachableReason` knows it */
+/** @throws Error that `unreachableReason` recognises by its message or code */
 function refuse({ statusCode = 0, headers }: http.IncomingMessage, redirect: RequestRedirect): void {
   if (redirect === 'error' && REDIRECTS.includes(statusCode)) throw new Error('unexpected redirect');
-  // RFC 9110, section 8.4: a list, of which elements may be empty, in any case.
+  // By RFC 9110, section 8.4, this is a list in upper or lower case, whose elements may be empty.
   const codings = (headers['content-encoding'] ?? '').split(',').map((coding) => coding.trim().toLowerCase());
   if (!codings.every((coding) => coding === '' || coding === 'identity')) {
     throw Object.assign(new Error('unexpected content encoding'), { code: 'CONTENT_ENCODING' });
@@ -159,7 +160,7 @@ function createResponse(
     headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
   }
   const isBodiless = WITHOUT_BODY.includes(statusCode);
-  // The constructor knows no status above; Node's fetch returns what a server sends.
+  // The constructor accepts no status above 599, whereas Node's fetch returns whatever a server sends.
   const status = Math.min(statusCode, 599);
   const response = new Response(isBodiless ? null : createStream(sent, message, signal), {
     status,
@@ -172,7 +173,7 @@ function createResponse(
   return response;
 }
 
-/** Reads no more than is asked for. */
+/** Returns a stream that reads no more than is asked for. */
 function createStream(
   sent: http.ClientRequest,
   message: http.IncomingMessage,
@@ -204,7 +205,10 @@ function createStream(
   );
 }
 
-/** The parser attaches what it could not read to its error: a server may repeat the request there. */
+/**
+ * Removes the bytes that the parser could not read and attached to its error: a server may have repeated the
+ * request in them.
+ */
 function withoutBytes(error: unknown): unknown {
   if (error instanceof Error && 'rawPacket' in error) delete error.rawPacket;
   return error;

@@ -1,4 +1,4 @@
-/** Waits that a signal ends. Browser-safe. */
+/** Waits until a promise settles or a signal ends the wait. Browser-safe. */
 
 /**
  * Settles like the promise, or rejects with the signal's reason, if that comes first. The promise itself
@@ -6,7 +6,7 @@
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await promise;
-  // The promise may still fail, after nobody waits for it.
+  // The promise may still fail when nobody waits for it any more.
   promise.catch(() => {});
   signal.throwIfAborted();
   return await new Promise<T>((resolve, reject) => {

@@ -4,8 +4,8 @@
  * leaves open: where a break may occur, how deep items nest, whether strings are UTF-8, and strings of
  * indefinite length.
  *
- * The strict form accepts only one encoding of each item, the lenient form any. The form `sui` is lenient,
- * and treats tags of bignums as the CBOR reader of Sui's verifier does (ciborium).
+ * The strict form accepts only one encoding of each item. The lenient form accepts any. The form `sui` is
+ * lenient too, and treats tags of bignums like ciborium, the CBOR reader of Sui's verifier.
  */
 import { type Token, Tokenizer, Type } from 'cborg';
 import { AttestationError } from './errors.ts';
@@ -63,7 +63,7 @@ const NEGATIVE_BIGNUM = 3;
 const MAX_BIGNUM = 16;
 
 /**
- * Returns the first item in `bytes` and its size in bytes. The caller checks what follows.
+ * Returns the first item in `bytes` and its size in bytes. The caller checks the bytes after it.
  *
  * @param form `strict` rejects indefinite lengths, and lengths and integers in more bytes than necessary
  * @throws AttestationError: CBOR_MALFORMED, CBOR_INDEFINITE_LENGTH
@@ -99,7 +99,7 @@ class Reader {
     const first = this.#peek();
     if (first === INDEFINITE_BYTES) return concat(this.#chunks(Type.bytes, first));
     if (first === INDEFINITE_TEXT) {
-      // Each chunk is UTF-8 by itself (RFC 8949 section 3.2.3).
+      // Each chunk must be UTF-8 by itself (RFC 8949 section 3.2.3).
       return this.#chunks(Type.string, first).map(utf8).join('');
     }
     const { type, value, byteValue } = this.#next();
@@ -143,7 +143,7 @@ class Reader {
     if (tag !== POSITIVE_BIGNUM && tag !== NEGATIVE_BIGNUM) return new CborTag(tag, content);
     const isBytes = content instanceof Uint8Array;
     if (this.#form === 'sui') {
-      // With any other content, these tags are ordinary ones.
+      // With any other content, these tags are kept like all others.
       const isNumber = isBytes && first !== INDEFINITE_BYTES && content.length <= MAX_BIGNUM;
       return isNumber ? suiBignum(tag, content) : new CborTag(tag, content);
     }
@@ -213,7 +213,7 @@ function toInteger(tag: number, magnitude: bigint): number | bigint | null {
 }
 
 /**
- * Sui's reader holds a bignum in 128 bits, with a sign if it is negative, and gives a large one back as a
+ * Sui's reader holds a bignum in 128 bits, signed if it is negative. It returns a bignum beyond 64 bits as a
  * tag.
  */
 function suiBignum(tag: number, bytes: Uint8Array): CborItem {

@@ -23,11 +23,14 @@ import { CertificateError } from './errors.ts';
 export interface ParsedCertificate {
   /** The certificate itself, without trailing bytes. */
   readonly der: Uint8Array;
-  /** The number of bytes that follow it. */
+  /** The number of bytes after the certificate. */
   readonly trailing: number;
   /** DER of the signed part. */
   readonly tbs: Uint8Array;
-  /** DER of the names, to compare byte by byte (RFC 5280 section 7.1 allows more, which AWS doesn't use). */
+  /**
+   * DER of the names, for a comparison byte by byte. RFC 5280 section 7.1 also allows looser comparisons,
+   * which AWS doesn't need.
+   */
   readonly issuer: Uint8Array;
   readonly subject: Uint8Array;
   /** Human-readable: `C=US, O=Amazon, …`. */
@@ -37,9 +40,9 @@ export interface ParsedCertificate {
   readonly notAfter: Date;
   /** The curve of an EC key; null for any other key. */
   readonly curve: Curve | null;
-  /** The public key's bits: of an EC key, the point (SEC 1 section 2.3.3). */
+  /** The public key's bits. For an EC key, these are the point (SEC 1 section 2.3.3). */
   readonly publicKey: Uint8Array;
-  /** OID of the signature's algorithm, next to the signature. */
+  /** OID of the signature's algorithm, as given beside the signature. */
   readonly signatureAlgorithm: string;
   /** Whether the signed part names the same algorithm (RFC 5280 section 4.1.1.2). */
   readonly algorithmsAgree: boolean;
@@ -50,8 +53,8 @@ export interface ParsedCertificate {
   /** OIDs of critical extensions other than the two above. */
   readonly otherCritical: readonly string[];
   /**
-   * OIDs of extensions that occur more than once, which RFC 5280 section 4.2 forbids: the first of each is
-   * read.
+   * OIDs of extensions that occur more than once, although RFC 5280 section 4.2 forbids it. Of each, the
+   * first is read.
    */
   readonly repeated: readonly string[];
 }
@@ -135,7 +138,7 @@ function read(bytes: Uint8Array): ParsedCertificate {
 }
 
 const CONSTRUCTED = 0x20;
-/** Deeper than any certificate nests. Bounds the recursion on hostile input. */
+/** Maximum nesting, deeper than that of any certificate. It bounds the recursion on hostile input. */
 const MAX_DEPTH = 32;
 
 /**
@@ -226,7 +229,8 @@ const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 
 /**
- * Accepts only the two forms of time in RFC 5280 section 4.1.2.5: the library reads any string as some date.
+ * Accepts only the two forms of time in RFC 5280 section 4.1.2.5: the library turns any string into some
+ * date.
  */
 function time(element: Uint8Array | undefined): Date {
   const [tag, , ...content] = element ?? [];

@@ -45,7 +45,7 @@ export function parseChain(
 }
 
 /**
- * Checks everything about a chain that was read, except its signatures.
+ * Checks everything about a parsed chain except its signatures.
  *
  * @param now milliseconds since 1970
  * @throws CertificateError
@@ -65,7 +65,7 @@ interface Parts {
   readonly leaf: ParsedCertificate;
 }
 
-/** The checks whose result is only that they passed, in the order of the rules. */
+/** The checks that return no detail for the report, in the order of the rules. */
 const CHECKS: readonly (readonly [RuleId, (parts: Parts) => void])[] = [
   ['chain.issuer', checkIssuers],
   ['certificate.authority', checkAuthorities],
@@ -121,7 +121,7 @@ function checkLeaf({ authorities, leaf }: Parts): void {
 }
 
 function checkPathLengths({ authorities }: Parts): void {
-  // Self-issued certificates count too: AWS has none between its root and a leaf.
+  // Self-issued certificates also count towards the path length: AWS has none between its root and a leaf.
   for (const [position, { basicConstraints }] of authorities.entries()) {
     const allowed = basicConstraints?.pathLength ?? Number.POSITIVE_INFINITY;
     const followers = authorities.length - 1 - position;

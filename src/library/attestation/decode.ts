@@ -56,7 +56,7 @@ const MAX_NONCE_SIZE = 512;
 const MAX_TIME = 8_640_000_000_000_000;
 
 /**
- * Reads a document and checks its form and sizes: the rules up to `payload.optional`.
+ * Reads a document and checks its form and sizes by the rules up to `payload.optional`.
  *
  * @param bytes the binary document, not its hexadecimal form
  * @throws AttestationError
@@ -77,7 +77,7 @@ export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationD
     );
   }
   passed('document.size', quantity(bytes.length, 'byte'));
-  // A copy: the signature is verified later, and over the same bytes.
+  // Copy the bytes, since the signature is verified later, over the same bytes.
   const { payload, signature } = decodeEnvelope(new Uint8Array(bytes), passed);
   return { ...decodePayload(payload, passed), payload, signature };
 }

@@ -11,8 +11,8 @@ import {
 } from './verify.ts';
 
 /**
- * The code for which a rule failed although the rule before it shares its step: the reader checks both, byte
- * by byte.
+ * The code of the rule `document.lengths`. The CBOR reader checks this rule together with the rule before,
+ * byte by byte, so only the code tells which of the two failed.
  */
 const INDEFINITE_LENGTH = 'CBOR_INDEFINITE_LENGTH';
 /** Maximum length of `found`, in UTF-16 code units. */
@@ -57,14 +57,14 @@ export type AttestationExplanation =
   | (Explanation & { readonly error: AttestationError; readonly verified?: never });
 
 /**
- * Verifies a document as `verifyAttestation` does, by the same code, and returns what became of each rule:
- * those before the failed one passed, those after it were not reached, except `options`, which was checked
+ * Verifies a document with the same code as `verifyAttestation`, and returns the outcome of each rule. The
+ * rules before the failed one passed. Those after it were not reached, except `options`, which is checked
  * first.
  *
  * Exported as `sui-enclave/attestation`.
  *
  * @param bytes the binary document, not its hexadecimal form
- * @throws AttestationError when an option is invalid, as `verifyAttestation` does; never for a document
+ * @throws AttestationError only when an option is invalid, never because of the document
  * @example
  * const { rules, error } = await explainAttestation(bytes, { now: Date.now(), policy: { images: [image] } });
  * for (const { id, state } of rules) console.log(state, id);
@@ -111,13 +111,13 @@ function rows(passed: ReadonlyMap<RuleId, string | undefined>, error?: Attestati
   });
 }
 
-/** @returns its index in the list */
+/** Returns the failed rule's index in the list. */
 function findFailedRule(passed: ReadonlyMap<RuleId, string | undefined>, { code }: AttestationError): number {
   const isIndefinite = code === INDEFINITE_LENGTH;
   return RULES.findIndex(({ id }) => (isIndefinite ? id === 'document.lengths' : !passed.has(id)));
 }
 
-/** Returns the text on one line, without unsafe characters, and cut where it is too long. */
+/** Returns the text on one line, without unsafe characters, and cut if it is too long. */
 function oneLine(text: string): string {
   const line = text.slice(0, 2 * MAX_FOUND).replace(UNSAFE, ' ');
   return line.length > MAX_FOUND || text.length > 2 * MAX_FOUND ? `${line.slice(0, MAX_FOUND - 1)}…` : line;

@@ -18,8 +18,8 @@ export interface AttestationPolicy {
   /** The user data that the document must hold. */
   readonly userData?: Uint8Array;
   /**
-   * The maximum age of the document in milliseconds, and how far ahead of `now` it may be dated, since clocks
-   * differ. Without it, only the certificates limit the age of the document.
+   * The maximum age of the document in milliseconds. The document may also be dated ahead of `now` by as
+   * much, since clocks differ. Without this limit, only the certificates limit the age of the document.
    */
   readonly maxAgeMs?: number;
 }
@@ -52,8 +52,8 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
   if (unknown !== undefined) {
     throw invalidPolicy(`unknown property "${unknown}" of the policy; known ones: ${KEYS.join(', ')}`);
   }
-  // Read each property once, by name: getters and inherited ones included, the values checked here are those
-  // used.
+  // Read each property once, by name, so that the checked values are the values that are used. Getters and
+  // inherited properties count too.
   const copy: Partial<Record<keyof AttestationPolicy, unknown>> = {};
   for (const key of KEYS) {
     if (key in policy) copy[key] = policy[key];
@@ -70,7 +70,7 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
     if (key in copy && !(value instanceof Uint8Array && value.length > 0)) {
       throw invalidPolicy(`"${key}" of the policy must be a Uint8Array, not empty`);
     }
-    // A copy: its owner may change the bytes before a document is compared with them.
+    // Copy the bytes, since their owner may change them before a document is compared with them.
     if (value instanceof Uint8Array) copy[key] = new Uint8Array(value);
   }
   if ('maxAgeMs' in copy && !(typeof maxAgeMs === 'number' && maxAgeMs >= 0)) {
@@ -183,7 +183,7 @@ function same(bytes: Uint8Array | null, expected: Uint8Array): boolean {
   return bytes !== null && equalBytes(bytes, expected);
 }
 
-/** Lists one line for each register that matches, and both values of each that differs. */
+/** Returns one line for each register that matches, and both values of each register that differs. */
 function diff(images: readonly Image[], values: readonly (string | null)[]): string {
   return images
     .flatMap((image, number) => [

@@ -22,7 +22,10 @@ export const ABORT_VERIFY = 2;
 export interface RegistrationPrediction {
   /** Whether `load_nitro_attestation` accepts the document at this time. */
   readonly accepted: boolean;
-  /** The code with which it aborts, or null: 1 can't parse, 2 does not verify. */
+  /**
+   * The code with which it aborts: 1 can't parse the document, 2 the document does not verify. Null if it
+   * accepts.
+   */
   readonly abort: typeof ABORT_PARSE | typeof ABORT_VERIFY | null;
   /** Reason of the abort, in words; null if the document is accepted. */
   readonly reason: string | null;
@@ -98,7 +101,7 @@ function verifyRule(holds: boolean, reason: string): asserts holds {
   if (!holds) throw new AbortError(ABORT_VERIFY, reason);
 }
 
-/** Reads lenient CBOR, and ignores what follows the item. */
+/** Reads lenient CBOR, and ignores the bytes after the item. */
 function read(bytes: Uint8Array, part: string): CborItem {
   try {
     return readCbor(bytes, 'sui').item;
@@ -192,7 +195,7 @@ function isU64(item: CborItem | undefined): boolean {
   return (typeof item === 'number' || typeof item === 'bigint') && item >= 0;
 }
 
-/** No register is required: the rule that aborted with 3 was removed. */
+/** Requires no register, since Sui has removed the rule that aborted with 3. */
 function checkRegisters(item: CborItem | undefined): void {
   parseRule(item instanceof CborMap && item.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
   const seen = new Set<number>();
@@ -203,7 +206,7 @@ function checkRegisters(item: CborItem | undefined): void {
     );
     parseRule(typeof index === 'number' && index >= 0 && index <= 255, 'the index of a register is not a u8');
     parseRule(!seen.has(index), `register ${index} occurs twice`);
-    // Sui drops the others, so that they may occur twice.
+    // Sui drops all other registers, so these may occur twice.
     if (REQUIRED_REGISTERS.includes(index) || (index <= 31 && value.some((byte) => byte !== 0))) {
       seen.add(index);
     }
@@ -263,7 +266,8 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
 }
 
 /**
- * An extension that occurs twice counts as none, and any other may: only these two are looked for.
+ * Checks only the extensions keyUsage and basicConstraints. Either counts as missing if it occurs twice. Any
+ * other extension may occur.
  *
  * @param index 0 is the leaf, 1 the authority that signed it, and so on
  */

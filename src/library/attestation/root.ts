@@ -1,7 +1,7 @@
 /**
  * The root of AWS Nitro Enclaves' attestation, "aws.nitro-enclaves", valid from 2019-10-28 to 2049-10-28.
  *
- * It can be compared with the vendor's: `README.md` beside this file says how.
+ * `README.md` beside this file says how to compare it with the vendor's certificate.
  */
 import { fromBase64 } from './pem.ts';
 
@@ -19,7 +19,9 @@ const DER_BASE64 =
   'OYCVRaEevL8uO1XYru5xtMPWrfMCMQCi85sWBbJwKKXdS6BptQFuZbT73o/gBh1qUxl/nNr12UO8Yfwr6wPLb+6N' +
   'IwLz3/Y=';
 
-/** DER of the certificate, 533 bytes: fresh ones at each call, so that nobody can change the pin. */
+/**
+ * Returns the DER of the certificate, 533 bytes. Each call makes a copy, so that nobody can change the pin.
+ */
 export function awsNitroRoot(): Uint8Array {
   return fromBase64(DER_BASE64);
 }

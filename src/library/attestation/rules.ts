@@ -15,8 +15,8 @@ interface RuleEntry {
   /** The codes of the errors for a document that breaks the rule. */
   readonly codes: readonly AttestationCode[];
   /**
-   * Comparison with Sui's verifier: it has the same rule, it accepts some documents that this rule refuses,
-   * or it leaves the check to the contract.
+   * Comparison with Sui's verifier. `same`: Sui's verifier has the same rule. `stricter`: Sui's verifier
+   * accepts some documents that this rule refuses. `caller`: Sui's verifier leaves the check to the contract.
    */
   readonly sui: 'same' | 'stricter' | 'caller';
   /**
@@ -360,8 +360,8 @@ export function getRuleNumber(id: RuleId): number {
 }
 
 /**
- * Receives each rule that a document passes, in the order of the list: the first rule that it does not
- * receive is the one that failed.
+ * Receives each rule that a document passes, in the order of the list. The first rule that it does not
+ * receive is the failed one.
  *
  * @param detail the document's value, if that says more than the rule. Unlimited in length, and not
  *   trustworthy

@@ -81,7 +81,7 @@ export async function verifyAttestation(
 export interface Progress {
   readonly passed: Passed;
   readonly decoded: (document: AttestationDocument) => void;
-  /** @param chain whose dates and signatures are not checked yet */
+  /** @param chain the parsed chain, before its dates and signatures are checked */
   readonly parsed: (chain: readonly ChainEntry[]) => void;
 }
 

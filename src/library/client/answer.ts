@@ -26,7 +26,7 @@ const SIGNATURE_SIZE = 64;
  * Reads `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`, with or without `"unsigned"` beside
  * them. A u64 may be a decimal string.
  *
- * @param endpoint that gave the answer, for messages
+ * @param endpoint name of the endpoint that gave the answer, for messages
  * @throws ClientError: CLIENT_MALFORMED_ANSWER, CLIENT_INTENT
  */
 export function readAnswer<Data, Input>(
@@ -53,7 +53,7 @@ export function readAnswer<Data, Input>(
     throw malformedAnswer(endpoint, `"signature" has ${quantity(signatureBytes.length, 'byte')}, not 64`);
   }
   const signedBytes = serialize(endpoint, schema, { intent, timestamp_ms, payload: data });
-  // Parsing the signed bytes drops properties that the schema doesn't have, which are not signed.
+  // Parsing the signed bytes drops properties that the schema doesn't have, since these are not signed.
   const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
   const unsigned =
     missingProperty(answer, ['unsigned']) === undefined

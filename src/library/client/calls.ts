@@ -10,7 +10,7 @@ import { attempting, type CallState, isKeyUnknown, sending } from './outcome.ts'
 import { requestSealed } from './sealed.ts';
 import type { Trust } from './trust.ts';
 
-/** The server has the same limit. */
+/** Maximum time by which an answer may be dated ahead, in milliseconds. The server has the same limit. */
 const MAX_AHEAD_MS = 60_000;
 /** Maximum number of times that one call is sealed, while its messages reach enclaves with other keys. */
 const MAX_SEALED = 16;
@@ -65,7 +65,7 @@ export class Calls {
     );
   }
 
-  /** Nothing is sent before an enclave is attested. */
+  /** Sends a request, after an enclave was attested. */
   async #request(
     endpoint: string,
     body: unknown,
@@ -80,8 +80,8 @@ export class Calls {
 
   /**
    * Seals the request again if its message reached an enclave that can't open it. Anyone on the path can
-   * claim this of a message that was opened. That is harmless: the server refuses sealed requests to
-   * endpoints that are not idempotent, since a host could repeat them by itself.
+   * claim this falsely, of a message that was opened. The claim is harmless: the server accepts sealed
+   * requests only for idempotent endpoints, since a host could repeat such requests by itself.
    */
   async #requestSealed(
     endpoint: string,
@@ -93,7 +93,8 @@ export class Calls {
     const content = { method, path: `/${endpoint}`, body } as const;
     const http = { ...this.#http, signal };
     let key = await this.keys.pickSealingKey(signal);
-    // By then, each known enclave has had its turn, if a balancer takes them in turns.
+    // If a balancer takes the enclaves in turns, each known enclave has had its turn after this many
+    // messages.
     let attestAfter = 2 * this.keys.size - 1;
     for (let sealed = 1; ; sealed++) {
       const { hex, sealingKey } = key;

@@ -70,13 +70,13 @@ export class EnclaveClient {
   }
 
   /**
-   * Returns a client that trusts what an EnclaveConfig on Sui does: the image comes from the chain, and each
-   * answer with the id of the registered Enclave whose key signed it. Loads `@mysten/sui`, which the rest of
-   * the client doesn't need.
+   * Returns a client that trusts whatever an EnclaveConfig on Sui trusts. The image comes from the chain.
+   * Each answer contains the id of the registered Enclave whose key signed it. Loads `@mysten/sui`, which the
+   * rest of the client doesn't need.
    *
-   * @param suiClient any client of `@mysten/sui`: it decides what the config says, so name a node that you
-   *   trust
-   * @param configId of the EnclaveConfig
+   * @param suiClient any client of `@mysten/sui`. Its node decides what the config says, so use a node that
+   *   you trust
+   * @param configId object id of the EnclaveConfig
    * @param url as for the constructor
    * @throws ClientError: CLIENT_OPTION; SuiError if the config can't be read; AttestationError if its image
    *   is all zeros
@@ -115,8 +115,8 @@ export class EnclaveClient {
   }
 
   /**
-   * Attests the enclave now, even if keys are known, and knows only its key afterwards. On failure it knows
-   * none.
+   * Attests the enclave now, even if the client knows keys already. Afterwards the client knows only this
+   * enclave's key, or no key if the attestation failed.
    *
    * @throws ClientError when there is no document, AttestationError when it can't be trusted
    */
@@ -134,10 +134,10 @@ export class EnclaveClient {
    *
    * @param payload what the application's endpoint accepts, as JSON
    * @param schema the type that the application signs: the bytes are rebuilt with it
-   * @param options `expect`: the properties in which the signed data must repeat the request; `idempotent`,
-   *   `signal`
-   * @throws ClientError, AttestationError; the signal's reason. `mayHaveExecuted` says what is known of the
-   *   call
+   * @param options `expect` has the properties in which the signed data must repeat the request. For
+   *   `idempotent` and `signal`, see CallOptions
+   * @throws ClientError, AttestationError; the signal's reason. `mayHaveExecuted` says whether the enclave
+   *   may have executed the call
    */
   async processData<Data, Input>(
     payload: unknown,
@@ -148,7 +148,7 @@ export class EnclaveClient {
   }
 
   /**
-   * Calls an endpoint of the application, whose answers are signed, like `processData` calls `/process_data`.
+   * Calls an endpoint of the application that signs its answers, as `processData` calls `/process_data`.
    *
    * @param path such as `/draw`
    * @param body sent as JSON by POST; undefined for an endpoint that is called by GET
@@ -165,8 +165,9 @@ export class EnclaveClient {
   }
 
   /**
-   * Calls an endpoint whose answers are not signed, such as that of a salt service, with a sealed request.
-   * The answer comes from the attested enclave, but proves nothing to others. Only with the option `sealed`.
+   * Sends a sealed request to an endpoint that does not sign its answers, such as `/get_salt` of a salt
+   * service. The answer comes from the attested enclave, but proves nothing to third parties. Requires the
+   * client's option `sealed`.
    *
    * @param path such as `/get_salt`
    * @param body as for `call`
@@ -196,9 +197,9 @@ export class RegisteredEnclaveClient extends EnclaveClient {
   }
 
   /**
-   * Calls an endpoint whose answers are signed; the answer has the id of the registered enclave.
+   * Calls an endpoint that signs its answers. The answer has the id of the registered enclave.
    *
-   * @throws also NotRegisteredError, SuiError
+   * @throws what `EnclaveClient.call` throws, and NotRegisteredError, SuiError
    */
   override async call<Data, Input>(
     path: string,

@@ -5,18 +5,21 @@ import { ClientError } from './errors.ts';
 
 /** Some bytes of a signed answer, and what they mean. */
 export interface SignedField {
-  /** `intent`, `timestamp_ms`, or below `payload`: `payload.legs[2].price`. */
+  /**
+   * Place in the message: `intent`, `timestamp_ms`, or a path within the payload such as
+   * `payload.legs[2].price`.
+   */
   readonly path: string;
   /** The type as Move's sources write it. */
   readonly type: string;
-  /** Offset of its first byte. */
+  /** Offset of the first of these bytes. */
   readonly from: number;
-  /** Offset of the byte after its last. */
+  /** Offset of the byte after the last of these bytes. */
   readonly to: number;
   /**
    * Value of the bytes: an integer in decimal, `true` or `false`, the text of a String, an address or a
    * `vector<u8>` as `0x` and hexadecimal. For any other vector, it is the length, such as `3 items`; for an
-   * Option, it is the tag, `some` or `none`. The contents of both have entries of their own.
+   * Option, it is the tag, `some` or `none`. The contents of vectors and Options have entries of their own.
    */
   readonly value: string;
 }
@@ -69,7 +72,7 @@ class FieldReader {
     for (const { name, type, fields: inner } of fields) this.read(`${path}.${name}`, type, inner);
   }
 
-  /** @param inner the fields of the struct, if the type or the type of its items is one */
+  /** @param inner the fields of the struct, if the type, or the type of its items, is a struct */
   read(path: string, type: string, inner: readonly SchemaField[] | undefined): void {
     const [wrapper] = unwrapped(type).wrappers;
     if (wrapper === 'Option') this.#option(path, type, inner);

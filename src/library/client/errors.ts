@@ -32,7 +32,7 @@ export const CLIENT_CODES = {
 /** Stable code of a ClientError: a key of CLIENT_CODES. */
 export type ClientCode = keyof typeof CLIENT_CODES;
 
-/** The errors of the client itself. If the attestation fails, it throws an AttestationError instead. */
+/** An error of the client itself. If the attestation fails, the client throws an AttestationError instead. */
 export class ClientError extends CodedError<ClientCode> {}
 
 /** The enclave did not answer: the network failed, or the answer took too long. */
@@ -86,7 +86,8 @@ export class EnclaveRefusedError extends ClientError {
 
 /**
  * The answer to a sealed request is not sealed. The enclave gives such answers before it can open a request
- * (`BODY_TOO_LARGE`, `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but anyone on the path can too: don't act on it.
+ * (`BODY_TOO_LARGE`, `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but anyone on the path can forge one: don't act on
+ * this error.
  */
 export class UnauthenticatedError extends ClientError {
   /** The HTTP status of the answer. */
@@ -123,7 +124,7 @@ export class AnswerTimeError extends ClientError {
   }
 }
 
-/** The signed answer is to another request: a property of its data differs from `expect`. */
+/** The signed answer belongs to another request: a property of its data differs from `expect`. */
 export class UnexpectedAnswerError extends ClientError {
   /** The name of the property of `data`. */
   readonly member: string;
@@ -147,8 +148,8 @@ const NOT_REGISTERED = {
 } as const;
 
 /**
- * No contract would accept the answer, or any answer if the config is retired. Thrown by clients of
- * `forConfig` only.
+ * No contract would accept the answer. If the config is retired, no contract would accept any answer. Only
+ * clients of `EnclaveClient.forConfig` throw this error.
  */
 export class NotRegisteredError extends ClientError {
   /** Reason why no contract accepts an answer: the state of the key or the config. */

@@ -11,7 +11,7 @@ import { ClientError, EnclaveRefusedError, EnclaveUnreachableError } from './err
 
 export interface Http {
   readonly base: URL;
-  /** Default: the platform's own. */
+  /** Function that sends requests. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Time limit of one request, including the body of the answer, in milliseconds. */
   readonly timeoutMs: number;
@@ -55,7 +55,7 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   }
 }
 
-/** @param name of the endpoint, for the message */
+/** @param name the endpoint's name, for the message */
 export function refusedError(
   name: string,
   { status, text, retryAfterSeconds }: Pick<TextAnswer, 'status' | 'text' | 'retryAfterSeconds'>,
@@ -68,7 +68,7 @@ export function refusedError(
   });
 }
 
-/** @param name of the endpoint, without its query, for the message */
+/** @param name the endpoint's name without its query, for the message */
 export function noAnswer({ base }: Http, name: string, error: unknown): never {
   if (!(error instanceof NoAnswerError)) throw error;
   if (error.reason === 'too large') {
@@ -80,7 +80,7 @@ export function noAnswer({ base }: Http, name: string, error: unknown): never {
   throw new EnclaveUnreachableError(href, unreachableReason(error), causeCode(cause), { cause });
 }
 
-/** @param endpoint that gave the answer, for the message */
+/** @param endpoint name of the endpoint that gave the answer, for the message */
 export function malformedAnswer(endpoint: string, problem: string, options?: ErrorOptions): ClientError {
   const message = `the answer to ${endpoint} can't be used: ${problem}`;
   return new ClientError('CLIENT_MALFORMED_ANSWER', message, options);
@@ -139,7 +139,9 @@ export function baseUrl(url: string | URL): URL {
   return base;
 }
 
-/** Wraps an error that is not of this library for the state of an enclave: it becomes the cause, unread. */
+/**
+ * Wraps an error from outside this library, for the state of an enclave. The error becomes the cause, unread.
+ */
 export function foreignError(cause: unknown): ClientError {
   const message = 'the enclave is not attested, since something else failed: see the cause of this error';
   return new ClientError('CLIENT_FAILED', message, { cause });

@@ -24,7 +24,7 @@ export interface EnclaveKeys {
   readonly attestation: VerifiedAttestation;
   /** Time of the attestation, in milliseconds since 1970. */
   readonly at: number;
-  /** Version of the requirements under which it was attested. */
+  /** Version of the requirements under which the enclave was attested. */
   readonly version: bigint;
   /** Number of messages in a row that were sealed to this key and reached another enclave. */
   misses: number;
@@ -59,15 +59,14 @@ export class KnownKeys {
   }
 
   /**
-   * Returns the keys that are trusted now, the latest attested first. Attests an enclave if there would be
-   * none.
+   * Returns the keys that are trusted now, the latest attested first. If there are none, attests an enclave.
    */
   async trusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
     const { version } = await abortable(this.#options.trust.current(), signal);
     const now = this.#options.now();
     for (const [hex, key] of this.#keys) {
       const age = now - key.at;
-      // After the clock was set back, the age is unknown.
+      // A negative age means that the clock was set back, and that the real age is unknown.
       const isTrusted = age >= 0 && age <= this.#options.maxAgeMs && key.version === version;
       if (!isTrusted) this.#keys.delete(hex);
     }
@@ -104,7 +103,9 @@ export class KnownKeys {
     return key;
   }
 
-  /** Verifies a document, by the new requirements too if they have changed in the meantime. */
+  /**
+   * Verifies a document. If the requirements have changed in the meantime, verifies it by the new ones too.
+   */
   async #verify(
     document: Uint8Array,
     nonce: Uint8Array,
@@ -168,7 +169,7 @@ export class KnownKeys {
   ): Promise<Uint8Array> {
     const tried = new Set(trustedKeys.map(({ hex }) => hex));
     const { policy } = await abortable(this.#options.trust.current(), signal);
-    // Each further key shows that there may be more.
+    // Each new key shows that there may be more enclaves.
     const most = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (tried.size + 1)));
     let failure: unknown;
     for (let made = 0; made < most(); made++) {
@@ -185,8 +186,8 @@ export class KnownKeys {
   }
 
   /**
-   * Returns a key to seal to. Behind a balancer nobody knows which enclave will get the message, so this is
-   * random, but seldom a key whose enclave seems to be gone.
+   * Returns a key to seal to. Behind a balancer nobody knows which enclave will get the message, so the key
+   * is chosen at random. Keys whose enclaves seem to be gone are chosen seldom.
    */
   async pickSealingKey(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
     const trustedKeys = await this.trusted(signal);

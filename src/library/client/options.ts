@@ -4,8 +4,9 @@ import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { invalidOption } from './http.ts';
 
 /**
- * The requirements of a client: those of a policy, with the images that may answer, or with a release that
- * `verifyRelease` of `sui-enclave/release` has verified, whose image may answer. The client makes the nonce.
+ * The requirements of a client: those of a policy except the nonce, which the client makes. The policy names
+ * either the images that may answer, or a release that `verifyRelease` of `sui-enclave/release` has verified.
+ * In the latter case, the release's image may answer.
  */
 export type ClientPolicy =
   | Omit<AttestationPolicy, 'nonce'>
@@ -21,8 +22,8 @@ export interface EnclaveClientOptions {
   /** DER of the roots to trust instead of AWS's, for development. */
   readonly roots?: readonly Uint8Array[];
   /**
-   * Seals every request to the attested enclave, and accepts only answers that it sealed for them: neither
-   * the host nor a proxy can read or change either. Default: false.
+   * Seals every request to the attested enclave, and accepts only answers that the enclave sealed for the
+   * request. Neither the host nor a proxy can read or change requests and answers. Default: false.
    */
   readonly sealed?: boolean;
   /**
@@ -48,22 +49,22 @@ export interface EnclaveClientOptions {
 export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'> {
   /** Maximum age of what was read about the config and its enclaves, in milliseconds. Default: 1 minute. */
   readonly configMaxAgeMs?: number;
-  /** Ends `forConfig` itself early: it then rejects with the signal's reason. */
+  /** Ends `forConfig` itself early, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /** Options of an attestation or a call: a signal that ends it. */
 export interface AttestOptions {
-  /** Ends it early: it then rejects with the signal's reason. */
+  /** Ends the attestation or call early, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /** Options of one call whose answer is not signed. */
 export interface RequestOptions extends AttestOptions {
   /**
-   * Whether repeating the call is harmless. If so, it is made again, up to four times, when the connection or
-   * a gateway fails, or an unknown enclave answers. Any other call is sent once, and `mayHaveExecuted` says
-   * what a failure means. Default: false.
+   * Whether repeating the call is harmless. If so, the client repeats it up to four times when the connection
+   * or a gateway fails, or an unknown enclave answers. Any other call is sent once, and `mayHaveExecuted`
+   * says what a failure means. Default: false.
    */
   readonly idempotent?: boolean;
 }
@@ -71,8 +72,8 @@ export interface RequestOptions extends AttestOptions {
 /** Options of one call. */
 export interface CallOptions<Input> extends RequestOptions {
   /**
-   * Properties that the signed data must have: those in which the answer repeats the request, since a host
-   * can send the genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
+   * Properties that the signed data must have. Give those in which the answer repeats the request, since a
+   * host can send a genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
    */
   readonly expect?: Readonly<Partial<Input>>;
 }

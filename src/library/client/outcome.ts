@@ -22,14 +22,17 @@ const unknownOutcomes = new WeakSet<object>();
 const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISIBLE'];
 
 /**
- * Returns whether the enclave may have executed the call that threw this error: then find out before you call
- * again, unless repeating it is harmless. False if nothing was sent, or it was refused with a status from 400
- * to 499. (A refusal in clear may be the host's own word, and so may anything that a host could repeat by
- * itself.) Also true for the error of a Sui transaction that was executed, or may have been
+ * Returns whether the enclave may have executed the call that threw this error. If so, find out before you
+ * call again, unless repeating the call is harmless.
+ *
+ * Returns false if nothing was sent, or if the request was refused with a status from 400 to 499. (A refusal
+ * in clear may be the host's own word, and so may anything that a host could repeat by itself.)
+ *
+ * Also returns true for the error of a Sui transaction that was executed, or may have been
  * (UnknownOutcomeError, NotVisibleError): look up its `digest`.
  *
- * @param error what a call of `EnclaveClient` threw, also the reason of its signal, or what sending a
- *   transaction threw; true for a value that is not an object
+ * @param error what a call of `EnclaveClient` threw, including the reason of its signal, or what sending a
+ *   transaction threw. For a value that is not an object, the result is true
  */
 export function mayHaveExecuted(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || unknownOutcomes.has(error)) return true;
@@ -38,7 +41,7 @@ export function mayHaveExecuted(error: unknown): boolean {
 
 /** One call, over all its attempts. */
 export interface CallState {
-  /** Whether a byte of a request may have left, and no refusal says that it had no effect. */
+  /** Whether any byte of a request may have been sent, and no refusal says that the request had no effect. */
   hasLeft: boolean;
 }
 
@@ -70,8 +73,8 @@ export interface RetryOptions {
 }
 
 /**
- * Makes a call. Repeats an idempotent one after a failure that another attempt, or another enclave, may not
- * have.
+ * Makes a call. Repeats an idempotent call after a failure if another attempt, or another enclave, may
+ * succeed.
  */
 export async function attempting<T>(
   { idempotent, signal }: RetryOptions,
@@ -97,7 +100,10 @@ export async function attempting<T>(
 
 const TRANSIENT_REASONS: readonly string[] = ['connection', 'broken', 'timeout', 'unknown'];
 const TRANSIENT_STATUSES: readonly number[] = [502, 503, 504];
-/** Another enclave behind the same URL may have the right image, key or registration. */
+/**
+ * Codes of failures after which another attempt may succeed: another enclave behind the same URL may have the
+ * right image, key or registration.
+ */
 const TRANSIENT_CODES: readonly string[] = [
   'CLIENT_SIGNATURE',
   'CLIENT_NOT_REGISTERED',

@@ -1,4 +1,7 @@
-/** Trusts what an EnclaveConfig on Sui does. Loaded by `EnclaveClient.forConfig` only, with `@mysten/sui`. */
+/**
+ * Trusts whatever an EnclaveConfig on Sui trusts. Only `EnclaveClient.forConfig` loads this module, and with
+ * it `@mysten/sui`.
+ */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';
 import { checkPolicy } from '../attestation/policy.ts';
@@ -39,7 +42,7 @@ export function trustInConfig(
   return { trust, options, signal };
 }
 
-/** A config as it was read, and the keys that are registered under it as far as is known. */
+/** A config as it was read, and the keys that are known to be registered under it. */
 interface Snapshot {
   readonly config: EnclaveConfig;
   readonly requirements: Requirements;
@@ -51,10 +54,10 @@ interface Snapshot {
 }
 
 /**
- * Trusts the image that the config names, in an overlap also the one before, and the keys that are registered
- * under it. For a key that the client has not attested itself, registration is as good as an attestation: the
- * contract has verified a document of that key with these registers, and a key never leaves its enclave. This
- * trusts the node no further than before, since the registers come from there too.
+ * Trusts the image that the config names, in an overlap also the previous image, and the keys that are
+ * registered under the config. For a key that the client has not attested itself, registration is as good as
+ * an attestation: the contract has verified a document of that key with these registers, and a key never
+ * leaves its enclave. This requires no more trust in the node, since the registers come from the node too.
  */
 class ChainTrust implements Trust {
   readonly #client: ClientWithCoreApi;

@@ -1,5 +1,6 @@
 /**
- * The schema of an application: what its endpoints take, and what it signs. Its sender is not authenticated.
+ * The schema of an application: what its endpoints take, and what it signs. The sender of a schema is not
+ * authenticated.
  */
 import { isTooDeep, MAX_SCHEMA_DEPTH, MAX_SCHEMA_SIZE } from '../wire/schema_bounds.ts';
 import { isPlainType, type SchemaField, type SchemaType, unwrapped, widthOf } from '../wire/schema_type.ts';
@@ -7,7 +8,10 @@ import { ClientError } from './errors.ts';
 import { baseUrl, type Http, requestJson } from './http.ts';
 import { duration, readCallOptions, requireKnown } from './options.ts';
 
-/** A JSON Schema (draft 7), as `sui-enclave schema` makes it of valibot's. Its content is not checked. */
+/**
+ * A JSON Schema (draft 7), as `sui-enclave schema` makes it from a valibot schema. Its content is not
+ * checked.
+ */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
@@ -82,7 +86,7 @@ export interface SchemaOptions {
   readonly timeoutMs?: number;
   /** Function that sends the request. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Ends it early: it then rejects with the signal's reason. */
+  /** Ends the request early, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -93,7 +97,7 @@ export interface SchemaOptions {
  * Exported as `sui-enclave/client`.
  *
  * @param url base URL of the enclave's endpoints
- * @throws ClientError: CLIENT_REFUSED, with `serverCode` SCHEMA_NOT_FOUND, where the image has no schema;
+ * @throws ClientError: CLIENT_REFUSED, with `serverCode` SCHEMA_NOT_FOUND if the image has no schema;
  *   CLIENT_SCHEMA
  */
 export async function fetchSchema(url: string | URL, options: SchemaOptions = {}): Promise<AppSchema> {
@@ -181,7 +185,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** @throws ClientError if it is not an object, or has a property other than these */
+/** @throws ClientError if the value is not an object, or has a property that is not in `keys` */
 function record(value: unknown, where: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
   if (!isObject(value)) throw invalidSchema(`${where} is not an object`);
   if (Object.keys(value).some((key) => !keys.includes(key))) {
@@ -204,7 +208,7 @@ function requireUnique(names: readonly string[], where: string): void {
   if (new Set(names).size !== names.length) throw invalidSchema(`${where} has an entry twice`);
 }
 
-/** Messages repeat nothing of the schema but positions, since a stranger may have written it. */
+/** Creates an error whose message quotes only positions, since a stranger may have written the schema. */
 function invalidSchema(problem: string, options?: ErrorOptions): ClientError {
   return new ClientError('CLIENT_SCHEMA', `the schema of the application can't be used: ${problem}`, options);
 }

@@ -1,4 +1,4 @@
-/** Sealed requests to an enclave: what comes back is its sealed answer, or an error. */
+/** Sends sealed requests to an enclave, and returns its sealed answers. */
 import { fetchBytes, serverCode } from '../fetch.ts';
 import { SealingError } from '../sealing/errors.ts';
 import { SEALED_PATH, SEALED_TYPE, type SealedCall, sealRequest } from '../sealing/request.ts';
@@ -9,7 +9,7 @@ import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, refusedError } from './ht
 const TYPE = /^application\/vnd\.sui-enclave\.sealed[ \t]*(;|$)/i;
 
 /**
- * @param sealingKey of the attested enclave, 32 bytes
+ * @param sealingKey the attested enclave's key, 32 bytes
  * @param padding the sealed content is padded to a multiple of this number of bytes
  * @returns the JSON body of the answer that the enclave sealed
  * @throws ClientError: EnclaveRefusedError only if the enclave sealed its refusal

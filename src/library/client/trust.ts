@@ -1,4 +1,4 @@
-/** Sources of trust of a client: its caller's policy, here, and the chain, in `registered.ts`. */
+/** Sources of trust of a client: its caller's policy (in this module) and the chain (in `registered.ts`). */
 import { AttestationError, type AttestationPolicy } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
 import type { ClientPolicy } from './options.ts';
@@ -27,7 +27,7 @@ export interface Trust {
 }
 
 /**
- * Trusts what meets the policy.
+ * Trusts the enclaves that meet the policy.
  *
  * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
  */
@@ -46,7 +46,7 @@ export function trustIn(clientPolicy: ClientPolicy): Trust {
   };
 }
 
-/** Puts the image of a release in its place. */
+/** Returns the policy with the release, if it has one, replaced by the release's image. */
 function withImages(policy: ClientPolicy): Omit<AttestationPolicy, 'nonce'> {
   if (typeof policy !== 'object' || policy === null || !('release' in policy)) return policy;
   if ('images' in policy) {

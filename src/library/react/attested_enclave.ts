@@ -1,4 +1,4 @@
-/** One enclave, from its attestation on: the state that `useEnclave` shows, without React. */
+/** Keeps the state of one enclave from its attestation on, which `useEnclave` shows. Needs no React. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';
 import type { AttestationError, VerifiedAttestation } from '../attestation/index.ts';
@@ -11,16 +11,17 @@ import { type Trust, trustIn } from '../client/trust.ts';
 import { isEnclaveError } from '../errors.ts';
 import type { SuiError } from '../sui/errors.ts';
 
-/** Trusts what an EnclaveConfig on Sui does, as `EnclaveClient.forConfig`. */
+/** Options to trust whatever an EnclaveConfig on Sui trusts, as `EnclaveClient.forConfig` does. */
 export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'signal'> {
-  /** Any client of `@mysten/sui`: it decides what the config says, so name a node that you trust. */
+  /** Any client of `@mysten/sui`. Its node decides what the config says, so use a node that you trust. */
   readonly suiClient: ClientWithCoreApi;
   /** Object id of the EnclaveConfig. */
   readonly configId: string;
 }
 
 /**
- * The enclave has another signing key than before: it has restarted, or another one answers. 32 bytes each.
+ * The enclave has another signing key than before: it has restarted, or another enclave answers. Each key has
+ * 32 bytes.
  */
 export interface KeyChange {
   /** The key that was attested, or acknowledged, before. */
@@ -32,11 +33,11 @@ export interface KeyChange {
 interface AtAnyTime {
   /**
    * Change to another key, which was attested or has signed an answer that the client accepted. The change
-   * stays until `acknowledge` is called, even while the enclave is attested again, and if that fails. Of
-   * several changes, the earliest comes first.
+   * stays until `acknowledge` is called, even while the enclave is attested again, and even if that fails. If
+   * there are several changes, this is the earliest.
    */
   readonly changed: KeyChange | undefined;
-  /** Accepts the key in `changed`, which is then no news any more. Does nothing without one. */
+  /** Accepts the new key in `changed`, which then disappears. Does nothing if nothing has changed. */
   acknowledge(): void;
   /**
    * Attests the enclave again. Does nothing while it is being attested, or after the component is unmounted.
@@ -45,8 +46,8 @@ interface AtAnyTime {
 }
 
 /**
- * Why an enclave is not attested, in `useEnclave`. Its `code` says the cause; an error that is not of this
- * library is the `cause` of a ClientError with the code CLIENT_FAILED.
+ * Why an enclave is not attested, in `useEnclave`. Its `code` says the cause. An error from outside this
+ * library becomes the `cause` of a ClientError with the code CLIENT_FAILED.
  */
 export type EnclaveStateError = ClientError | AttestationError | SuiError;
 
@@ -61,7 +62,7 @@ type Stage<Client> =
   | {
       readonly status: 'attested';
       readonly client: Client;
-      /** The latest. Its `image` has the registers that were accepted. */
+      /** The latest attestation. Its `image` has the registers that were accepted. */
       readonly attestation: VerifiedAttestation;
       /** The signing key in this attestation: Ed25519, 32 bytes. */
       readonly publicKey: Uint8Array;
@@ -87,13 +88,13 @@ export class AttestedEnclave {
   #running: AbortController | undefined;
   /** Keys that were acknowledged, in hexadecimal. */
   readonly #known = new Set<string>();
-  /** The latest that is known, or is in `#changes`. */
+  /** The latest key that is known, or is in `#changes`. */
   #latest: Uint8Array | undefined;
   #changes: readonly KeyChange[] = [];
   #stage: Stage<EnclaveClient> = { ...UNKNOWN, status: 'attesting' };
   #state: UsedEnclave<EnclaveClient>;
 
-  /** Nothing is sent before someone subscribes. */
+  /** Sends nothing before someone subscribes. */
   constructor(url: string, options: EnclaveClientOptions | RegisteredEnclaveOptions) {
     const wrapTrust = (trust: Trust) => observeKeys(trust, (publicKey) => this.#meet(publicKey));
     this.#connect = async (signal) => {
@@ -115,8 +116,8 @@ export class AttestedEnclave {
   readonly read = (): UsedEnclave<EnclaveClient> => this.#state;
 
   /**
-   * The first who subscribes has the enclave attested. When nobody does any more, what is under way is
-   * aborted.
+   * Subscribes to changes. The first subscription starts the attestation. When the last subscription ends,
+   * any work under way is aborted.
    */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -163,7 +164,7 @@ export class AttestedEnclave {
       this.#meet(publicKey);
       end({ status: 'attested', client, attestation, publicKey, error: undefined });
     } catch (error) {
-      // A subscription after an abort attests it again.
+      // A subscription after an abort attests the enclave again.
       if (this.#running === running) end({ ...UNKNOWN, status: 'failed', error: toStateError(error) });
     }
   }
@@ -194,14 +195,14 @@ export class AttestedEnclave {
 }
 
 function toStateError(error: unknown): EnclaveStateError {
-  // The client and `forConfig` throw no other of the library's own.
+  // The client and `forConfig` throw no other errors of this library.
   if (isEnclaveError(error)) return error as EnclaveStateError;
   return foreignError(error);
 }
 
 /**
- * Calls `onKey` with the key of each accepted answer: the client itself attests again where no known key
- * signed one.
+ * Calls `onKey` with the key of each accepted answer, since the client itself attests again if no known key
+ * signed an answer.
  */
 function observeKeys(trust: Trust, onKey: (publicKey: Uint8Array) => void): Trust {
   return {

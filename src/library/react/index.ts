@@ -1,6 +1,6 @@
 /**
- * `sui-enclave/react`: the library as state of React components. React is a peer dependency of this entry
- * alone.
+ * `sui-enclave/react`: the library as state of React components. Only this entry has React as a peer
+ * dependency.
  */
 export type {
   EnclaveStateError,

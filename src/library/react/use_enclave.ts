@@ -1,7 +1,4 @@
-/**
- * An attested enclave as the state of a component. The work is that of `AttestedEnclave`, which knows no
- * React.
- */
+/** An attested enclave as the state of a component. `AttestedEnclave` does the work, without React. */
 import { useState, useSyncExternalStore } from 'react';
 import type { EnclaveClient, RegisteredEnclaveClient } from '../client/client.ts';
 import type { EnclaveClientOptions } from '../client/options.ts';
@@ -10,17 +7,18 @@ import { AttestedEnclave, type RegisteredEnclaveOptions, type UsedEnclave } from
 /**
  * Attests an enclave once, when the component is mounted, and gives the client that calls it. A later render
  * attests again only if `url` or the content of `options` has changed; functions in `options` are taken from
- * the first render. What is under way is aborted when the component is unmounted.
+ * the first render. Requests under way are aborted when the component is unmounted.
  *
- * Use it once for an enclave, and pass its result on: each component that uses it attests by itself.
+ * Use this hook once for an enclave, and pass its result on, since each component that uses the hook attests
+ * the enclave by itself.
  *
  * Exported as `sui-enclave/react`.
  *
  * @param url as for `EnclaveClient`
- * @param options those of `EnclaveClient`; or `suiClient` and `configId`, with those of
- *   `EnclaveClient.forConfig`. Make `suiClient` outside the component, or keep it by `useMemo`: another one
- *   is another enclave
- * @returns never throws: a mistake in the options is an `error` too
+ * @param options the options of `EnclaveClient`; or `suiClient` and `configId`, with the options of
+ *   `EnclaveClient.forConfig`. Make `suiClient` outside the component, or keep it by `useMemo`, since another
+ *   `suiClient` counts as another enclave
+ * @returns the enclave's state. The hook never throws: a mistake in the options is an `error` too
  * @example
  * const enclave = useEnclave('https://weather.example', { policy: { images: [image] } });
  * if (enclave.status === 'attested') return <Weather client={enclave.client} />;
@@ -39,7 +37,7 @@ export function useEnclave(
   const [held, hold] = useState(begin);
   const isCurrent = held.address === address && isSame(held.options, options);
   const current = isCurrent ? held : begin();
-  // React renders again at once, with this one.
+  // React renders again at once, with the current enclave.
   if (!isCurrent) hold(current);
   const { subscribe, read } = current.enclave;
   return useSyncExternalStore(subscribe, read, read);
@@ -61,7 +59,7 @@ function isSame(a: unknown, b: unknown): boolean {
   );
 }
 
-/** Returns whether the value is a plain object, which has no identity, unlike a client. */
+/** Returns whether the value is a plain object. Unlike a client, such an object has no identity. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;

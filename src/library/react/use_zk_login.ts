@@ -12,7 +12,10 @@ export type ZkLoginOptions = FlowOptions;
 
 /** State and functions that `useZkLogin` returns. */
 export interface UsedZkLogin extends ZkLoginProgress {
-  /** Makes a key and leaves for the provider. Keeps an open session until the answer has become another. */
+  /**
+   * Makes a key and leaves for the provider. Keeps an open session until the provider's answer has
+   * become another session.
+   */
   logIn(options: LogInOptions): void;
   /** Retries after an error, and checks whether the session has expired. */
   retry(): void;
@@ -23,8 +26,9 @@ export interface UsedZkLogin extends ZkLoginProgress {
 }
 
 /**
- * The login of this page: from a click through the provider and back to a session, which a reload keeps. Use
- * it once in a page, above whatever needs the session. Requests end when the component is unmounted.
+ * Manages the login of this page, from a click to the provider and back to a session, which survives a
+ * reload. Use this hook once in a page, above all components that need the session. Requests end when the
+ * component is unmounted.
  *
  * Exported from `sui-enclave/react`.
  *

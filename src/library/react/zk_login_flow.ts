@@ -1,5 +1,6 @@
 /**
- * A page's zkLogin as something that changes and can be watched: what `useZkLogin` shows. It needs no React.
+ * Keeps the state of a page's zkLogin, which `useZkLogin` shows, and notifies subscribers of changes. Needs
+ * no React.
  */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { type BeginOptions, beginLogin } from '../zklogin/begin.ts';
@@ -28,7 +29,7 @@ export type ZkLoginStep = 'loading' | 'none' | 'leaving' | 'token' | 'salt' | 'p
 export interface ZkLoginProgress {
   /** The present step of the login. */
   readonly step: ZkLoginStep;
-  /** Known from the step `proof` on. */
+  /** The user's address, known from the step `proof` on. */
   readonly address: string | undefined;
   /** The open session, at the step `open` only. */
   readonly session: ZkLoginSession | undefined;
@@ -39,15 +40,15 @@ export interface ZkLoginProgress {
 export interface FlowOptions {
   /** Client of the network on which the session signs. */
   readonly client: ClientWithCoreApi;
-  /** The URL of the salt service, for getSalt, or what asks it. */
+  /** The URL of the salt service, for getSalt, or a function that asks the service. */
   readonly salt: string | ((token: string, options: { signal: AbortSignal }) => Promise<BigNumber>);
-  /** The URL of the proving service, for getProof, or what asks it. */
+  /** The URL of the proving service, for getProof, or a function that asks the service. */
   readonly prover: string | ((request: ProofRequest, options: { signal: AbortSignal }) => Promise<Proof>);
   /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
   /**
-   * The provider's answer to a form_post, as the server got it. Default: that in the page's address, if there
-   * is one.
+   * The provider's answer to a form_post, as the server got it. Default: the answer in the page's address, if
+   * there is one.
    */
   readonly answer?: Redirect;
   /**
@@ -55,7 +56,7 @@ export interface FlowOptions {
    * fragment.
    */
   readonly home?: string;
-  /** Default: the session storage of the browser. */
+  /** Storage of the login. Default: the session storage of the browser. */
   readonly storage?: SessionStore;
 }
 
@@ -66,8 +67,8 @@ const NOTHING = { address: undefined, session: undefined, error: undefined };
 export const LOADING: ZkLoginProgress = { step: 'loading', ...NOTHING };
 
 /**
- * Reason why work was ended: its result is not wanted, or other work continues it, now or when the page is
- * back.
+ * Reason why work was ended: its result is no longer wanted, or other work continues it, now or when the page
+ * is back.
  */
 type Ending = 'discarded' | 'interrupted';
 
@@ -77,7 +78,7 @@ export class ZkLoginFlow {
   readonly #listeners = new Set<() => void>();
   #work: AbortController | undefined;
   #isMounted = false;
-  /** An answer is used once, whatever became of it. */
+  /** Whether the answer was used. It is used only once, whatever the result. */
   #hasAnswered = false;
 
   constructor(options: FlowOptions) {
@@ -99,7 +100,8 @@ export class ZkLoginFlow {
     return () => {
       this.#isMounted = false;
       removeEventListener('pageshow', this.#onPageShow);
-      // React's StrictMode mounts again at once: a code that is being exchanged would be lost.
+      // React's StrictMode mounts again at once: without this delay, a code that is being exchanged would be
+      // lost.
       queueMicrotask(() => {
         if (!this.#isMounted) this.#end('interrupted');
       });
@@ -188,7 +190,7 @@ export class ZkLoginFlow {
   async #complete(answer: Redirect, signal: AbortSignal): Promise<void> {
     this.#hasAnswered = true;
     this.#update(signal, { step: 'token', ...NOTHING });
-    // The token is not for the address bar.
+    // The token must not stay in the address bar.
     history.replaceState(history.state, '', this.options.home ?? location.pathname);
     let login: Login;
     try {

@@ -1,4 +1,4 @@
-/** DSSE envelopes (Dead Simple Signing Envelope v1), signed by an Ed25519 key of the author's. */
+/** DSSE envelopes (Dead Simple Signing Envelope v1), signed by the author's Ed25519 key. */
 import { bytesToHex, concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { fromBase64 } from '../attestation/pem.ts';
 import { verifyEd25519 } from '../client/ed25519.ts';
@@ -8,7 +8,7 @@ import { badForm, requireList, requireObject, requireText } from './json.ts';
 export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** A signed payload; nothing of it is verified yet. */
+/** A signed payload, before anything of it is verified. */
 export interface Envelope {
   readonly payload: Uint8Array;
   readonly signature: Uint8Array;
@@ -24,7 +24,7 @@ export function readEnvelope(value: unknown): Envelope {
   return { payload: decodeBase64(payload, 'payload'), signature: decodeBase64(sig, 'sig') };
 }
 
-/** The bytes that DSSE signs: PAEv1. */
+/** Returns the bytes that DSSE signs: PAEv1. */
 export function encodePreAuth(payload: Uint8Array): Uint8Array {
   const head = `DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `;
   return concatBytes(utf8ToBytes(head), payload);

@@ -2,21 +2,21 @@
 import { invalidReleaseOption } from './errors.ts';
 
 /**
- * The workflow that releases. Numbers and not names: a repository that is deleted and created again by
- * somebody else has another id.
+ * The workflow that releases. It is identified by numeric ids, not by names, since a repository that is
+ * deleted and created again by somebody else has another id.
  */
 export interface ReleaseIdentity {
   /** Issuer of the workflow's token, such as `https://token.actions.githubusercontent.com`. */
   readonly issuer: string;
   /** Numeric id of the repository. */
   readonly repositoryId: string;
-  /** Numeric id of its owner. */
+  /** Numeric id of the repository's owner. */
   readonly ownerId: string;
   /** Path of the workflow in the repository, such as `.github/workflows/release.yml`. */
   readonly workflow: string;
 }
 
-/** Who may sign: an Ed25519 key of the author's, or a workflow, under a root of Sigstore. */
+/** Who may sign: the author's Ed25519 key, or a workflow under a root of Sigstore. */
 export type ReleaseSigner =
   | {
       /** Ed25519, 32 bytes. */
@@ -32,11 +32,14 @@ export type ReleaseSigner =
 export interface SignerClaims {
   /** The commit that the workflow ran on; undefined for a signature by key. */
   readonly commit: string | undefined;
-  /** The tag that it ran on; undefined for a signature by key. */
+  /** The tag that the workflow ran on; undefined for a signature by key. */
   readonly tag: string | undefined;
 }
 
-/** Events that may begin a run that signs: a release needs a pushed tag, a head may be renewed by hand. */
+/**
+ * Events that may begin a run that signs: a release needs a pushed tag, whereas a head may also be renewed by
+ * hand.
+ */
 export const RELEASE_EVENTS = ['push'] as const;
 export const HEAD_EVENTS = ['push', 'workflow_dispatch'] as const;
 export type ReleaseEvent = (typeof HEAD_EVENTS)[number];
@@ -54,7 +57,7 @@ export interface OpenedBundle {
   readonly claims: SignerClaims;
 }
 
-/** Verifies a bundle of Sigstore: `#keyless` says where that is possible. */
+/** Verifies a bundle of Sigstore: `imports` of package.json says, for `#keyless`, where that is possible. */
 export type OpenBundle = (value: unknown, trust: BundleTrust) => Promise<OpenedBundle>;
 
 const FORMS: Readonly<Record<keyof ReleaseIdentity, RegExp>> = {

@@ -26,10 +26,12 @@ export function parseStrictJson(bytes: Uint8Array, label: string, maxSize: numbe
   return value;
 }
 
-/** A string, or a character that begins or ends an object or a list, or follows a name. */
+/** Matches a string, or a character that begins or ends an object or a list, or that follows a name. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
 
-/** Finds a name that an object has twice: `JSON.parse` takes the last value, other parsers the first. */
+/**
+ * Finds a name that occurs twice in an object: `JSON.parse` takes the last value, other parsers the first.
+ */
 function findDuplicate(text: string): string | undefined {
   const names: (Set<string> | undefined)[] = [];
   let last = '';

@@ -1,4 +1,4 @@
-/** Where the keyless form can't be verified: Sigstore's packages are for Node. */
+/** Refuses the keyless form outside Node, since Sigstore's packages are for Node. */
 import { ReleaseError } from './errors.ts';
 import type { OpenBundle } from './identity.ts';
 

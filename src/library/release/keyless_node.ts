@@ -1,6 +1,6 @@
 /**
- * Sigstore bundles (v0.3), by Sigstore's own packages, which a program installs beside this library. The root
- * is given: nothing is fetched.
+ * Verifies Sigstore bundles (v0.3) with Sigstore's own packages, which a program installs beside this
+ * library. The caller gives the root, and nothing is fetched.
  */
 import { PAYLOAD_TYPE } from './envelope.ts';
 import { type ReleaseCode, ReleaseError, ReleaseIdentityError } from './errors.ts';
@@ -23,13 +23,13 @@ const EXTENSIONS = {
 } as const;
 type ExtensionName = keyof typeof EXTENSIONS;
 const ARC = '1.3.6.1.4.1.57264.1.';
-/** Runners of others could sign anything in the name of the workflow. */
+/** The only accepted kind of runner: self-hosted runners could sign anything in the name of the workflow. */
 const RUNNER = 'github-hosted';
 const TAG = /^refs\/tags\/([!-~]{1,200})$/;
 
 /**
- * Verifies a bundle with a DSSE envelope: its certificate's chain, its entry in the transparency log and that
- * of the certificate in Certificate Transparency, its time, its signature, and who signed.
+ * Verifies a bundle with a DSSE envelope: its certificate's chain, its entry in the transparency log, the
+ * certificate's entry in Certificate Transparency, its time, its signature, and who signed.
  *
  * @throws ReleaseError: RELEASE_FORM, RELEASE_SIGNATURE, RELEASE_CERTIFICATE, RELEASE_INCLUSION,
  *   RELEASE_IDENTITY, RELEASE_UNSUPPORTED, RELEASE_OPTION
@@ -58,7 +58,10 @@ export const openBundle: OpenBundle = async (value, { identity, trustedRoot, eve
   return { payload: new Uint8Array(content.dsseEnvelope.payload), claims };
 };
 
-/** Codes of this library by those of Sigstore's `VerificationError`; what they lack has the caller's code. */
+/**
+ * Codes of this library by those of Sigstore's `VerificationError`; for other codes, the caller's code
+ * applies.
+ */
 const CAUSES: Readonly<Record<string, ReleaseCode>> = {
   CERTIFICATE_ERROR: 'RELEASE_CERTIFICATE',
   TIMESTAMP_ERROR: 'RELEASE_INCLUSION',
@@ -114,14 +117,17 @@ function checkIdentity(
     throw new ReleaseIdentityError('source ref', 'refs/tags/*', ref);
   const workflow = `${readExtension('source repository')}/${identity.workflow}@${ref}`;
   requireExtension('workflow', workflow);
-  // A workflow that another one calls would be the signer.
+  // If the workflow calls another one, the subject is the called workflow, which must not sign.
   if (subjectAlternativeName !== workflow) {
     throw new ReleaseIdentityError('subject', workflow, subjectAlternativeName);
   }
   return { commit: readExtension('source commit'), tag };
 }
 
-/** A UTF8String in DER of at most 65,535 bytes (X.690 section 8.1); undefined if it is not exactly one. */
+/**
+ * Decodes a UTF8String in DER of at most 65,535 bytes (X.690 section 8.1). Returns undefined for anything
+ * else.
+ */
 function decodeUtf8String(der: Uint8Array): string | undefined {
   const [tag, first = 0, second = 0, third = 0] = der;
   const [length, start] =

@@ -1,6 +1,6 @@
 /**
- * The log of an author's releases: entries of which each names the digest of the one before, and a signed
- * head, which names the last one and expires. It is outside of what is measured.
+ * The log of an author's releases. Each entry names the digest of the entry before. A signed head names the
+ * last entry, and expires. The log is not part of what is measured.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
@@ -10,7 +10,7 @@ import { HEAD_TYPE, isSame, type ReleaseContent, SHA256, type Statement, VERSION
 
 /** The digest before the first entry. */
 export const NO_ENTRY = '0'.repeat(64);
-/** Of the file in the log's head, which has the digest of the last entry. */
+/** Name of the subject in the log's head, whose digest is that of the last entry. */
 const HEAD_SUBJECT = 'log';
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
 
@@ -19,7 +19,7 @@ export interface LogEntry {
   readonly version: string;
   /** SHA-256 of the files and their digests: see `digestSubjects`. */
   readonly subjects: string;
-  /** SHA-256 of the entry before; of the first, zeros. */
+  /** SHA-256 of the entry before; zeros in the first entry. */
   readonly previous: string;
 }
 
@@ -94,7 +94,7 @@ function readEntry(value: unknown): LogEntry {
   };
 }
 
-/** The predicate and subject of a head's statement. */
+/** Returns the predicate and subject of a head's statement. */
 export function describeHead({ sequence, digest, expiresMs }: LogHead): Statement {
   const predicate = { sequence, expires: new Date(expiresMs).toISOString() };
   return { predicateType: HEAD_TYPE, predicate, subjects: new Map([[HEAD_SUBJECT, digest]]) };
@@ -116,7 +116,8 @@ export function readHead({ predicateType, predicate, subjects }: Statement): Log
 }
 
 /**
- * Checks that the head is of these entries, fresh, and no older than the one that was seen before.
+ * Checks that the head belongs to these entries, is fresh, and is no older than the head that was seen
+ * before.
  *
  * @throws ReleaseError: RELEASE_LOG, RELEASE_HEAD_EXPIRED, RELEASE_HEAD_ROLLED_BACK
  */

@@ -5,19 +5,19 @@ import { parseStrictJson } from './json.ts';
 import { checkHead, type LogEntry, type LogHead, readEntries, readHead, type SeenHead } from './log.ts';
 import { openStatement, readFormat } from './signed.ts';
 
-/** In bytes: some thousand entries. */
+/** Maximum size of a log in bytes, enough for some thousand entries. */
 const MAX_LOG = 1_000_000;
 
 /** The options of a reader of a log. */
 export interface ReadLogOptions {
   readonly signer: ReleaseSigner;
-  /** Milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly now: number;
   readonly seen: SeenHead | undefined;
 }
 
 /**
- * Reads a log whose head is signed, fresh, and no older than the one that was seen before.
+ * Reads a log. Its head must be signed, fresh, and no older than the head that was seen before.
  *
  * @throws ReleaseError
  */

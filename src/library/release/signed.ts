@@ -1,11 +1,11 @@
-/** Statements with a signature, in either form. */
+/** Opens statements with a signature in either form: by a key, or keyless. */
 import { openBundle } from '#keyless';
 import { openEnvelope } from './envelope.ts';
 import type { ReleaseEvent, ReleaseSigner, SignerClaims } from './identity.ts';
 import { badForm, parseStrictJson, requireObject } from './json.ts';
 import { readStatement, type Statement } from './statement.ts';
 
-/** Of one payload, in bytes. */
+/** Maximum size of one payload, in bytes. */
 const MAX_PAYLOAD = 200_000;
 /** The version of the release file and of the log. */
 export const FORMAT = 1;
@@ -17,7 +17,7 @@ export function readFormat(value: unknown, label: string): Readonly<Record<strin
   return file;
 }
 
-/** A statement, and what its certificate says of who signed it. */
+/** A statement, and what its certificate says about the signer. */
 export interface SignedStatement {
   readonly statement: Statement;
   readonly claims: SignerClaims;

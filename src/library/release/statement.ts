@@ -1,6 +1,6 @@
 /**
- * The statements of a release, by in-toto's attestation framework v1 (Statement v1): SLSA provenance v1, and
- * this project's own, which has the registers. Both are about the same files.
+ * The two statements of a release, in the form of in-toto's attestation framework v1 (Statement v1): one of
+ * SLSA provenance v1, and this project's own with the registers. Both are about the same files.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
@@ -49,9 +49,9 @@ export interface ReleaseContent {
   readonly source: {
     /** The public repository. */
     readonly url: string;
-    /** 40 hexadecimal digits. */
+    /** The hash of the commit, 40 hexadecimal digits. */
     readonly commit: string;
-    /** The folder of the application in it; empty for the repository itself. */
+    /** The application's folder in the repository; empty for the root. */
     readonly folder: string;
     /** The version of the framework. */
     readonly frameworkVersion: string;
@@ -137,7 +137,9 @@ function readPredicate(predicate: Statement['predicate']): Omit<ReleaseContent, 
   };
 }
 
-/** The commit of a provenance: as in GitHub's build type, the first resolved dependency is the source. */
+/**
+ * Returns the commit of a provenance. As in GitHub's build type, the first resolved dependency is the source.
+ */
 function readCommit(predicate: Statement['predicate']): string {
   const definition = requireObject(predicate['buildDefinition'], 'buildDefinition');
   const [source] = requireList(definition['resolvedDependencies'], 'resolvedDependencies');
@@ -149,7 +151,7 @@ export function isSame(first: ReadonlyMap<string, string>, second: ReadonlyMap<s
   return first.size === second.size && [...first].every(([name, digest]) => second.get(name) === digest);
 }
 
-/** The statement as JSON, for who signs it. */
+/** Returns the statement as JSON, for the signer. */
 export function formatStatement({ predicateType, predicate, subjects }: Statement): string {
   return JSON.stringify({
     _type: STATEMENT_TYPE,

@@ -7,7 +7,10 @@ import { type ReadLogOptions, readLog } from './log_file.ts';
 import { openStatement, readFormat } from './signed.ts';
 import { type ReleaseContent, readRelease } from './statement.ts';
 
-/** Of the release file in bytes: two bundles of Sigstore, with their certificates and proofs. */
+/**
+ * Maximum size of the release file in bytes: enough for two bundles of Sigstore with their certificates and
+ * proofs.
+ */
 const MAX_RELEASE = 1_000_000;
 
 /** Says to `verifyRelease` who may sign, and how recent the log must be. */
@@ -16,7 +19,10 @@ export interface VerifyReleaseOptions {
   readonly signer: ReleaseSigner;
   /** The content of the author's log. */
   readonly log: Uint8Array;
-  /** The head that was seen last: a log without it is refused. A first reader can't detect a rewrite. */
+  /**
+   * The head that was seen last. A log without it is refused. Without `seen`, a rewritten log can't be
+   * detected.
+   */
   readonly seen?: SeenHead;
   /** Time of the check: a Date, or milliseconds since 1970. Default: the present. */
   readonly now?: Date | number;
@@ -31,8 +37,8 @@ export interface VerifiedRelease extends ReleaseContent {
 }
 
 /**
- * Verifies the file of a release against the author's log. A true release proves who vouches for these
- * registers, and not that the image was built of the commit: only a rebuild does.
+ * Verifies the file of a release against the author's log. A verified release proves who vouches for these
+ * registers. It doesn't prove that the image was built from the commit: only a rebuild does.
  *
  * Exported as `sui-enclave/release`.
  *

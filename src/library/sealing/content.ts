@@ -6,7 +6,7 @@ import { SealingError } from './errors.ts';
 
 const SPACE = 0x20;
 
-/** @param multiple the length is padded to a multiple of this number of bytes; 0 and 1: no padding */
+/** @param multiple the length is padded to a multiple of this number of bytes; 0 and 1 mean no padding */
 export function encodeContent(json: string, multiple: number): Uint8Array {
   const bytes = new TextEncoder().encode(json);
   const excess = multiple > 1 ? bytes.length % multiple : 0;
@@ -17,7 +17,7 @@ export function encodeContent(json: string, multiple: number): Uint8Array {
 }
 
 /**
- * @param properties the only ones that the object may have; default: any
+ * @param properties the only properties that the object may have; default: any
  * @throws SealingError: SEALED_CONTENT
  */
 export function decodeContent(bytes: Uint8Array, properties?: readonly string[]): Record<string, unknown> {

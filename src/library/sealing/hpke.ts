@@ -1,7 +1,7 @@
 /**
  * HPKE (RFC 9180) in mode Base with one message for each context: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256,
- * AES-256-GCM. The construction is the package `hpke`; the algorithms below it are Web Crypto's, or the
- * server's.
+ * AES-256-GCM. The package `hpke` implements the construction. The algorithms below it come from Web Crypto,
+ * or from the server.
  */
 import {
   type AEAD,
@@ -100,7 +100,7 @@ export async function openWith(
     const plaintext = await ctx.Open(ciphertext, aad);
     return { plaintext, exportSecret: (context, size) => ctx.Export(context, size) };
   } catch (error) {
-    // An encapsulated key of low order (RFC 9180, section 7.1.4) is one that no sender makes.
+    // No sender makes an encapsulated key of low order (RFC 9180, section 7.1.4).
     if (error instanceof OpenError || error instanceof DecapError) throw altered();
     throw error;
   }

@@ -13,7 +13,7 @@ export const SEALED_TYPE = 'application/vnd.sui-enclave.sealed';
 
 const VERSION = 1;
 const INFO = new TextEncoder().encode('sui-enclave sealed request 1');
-/** Version and recipient's key: what is sent in clear and authenticated. */
+/** Size of the version and the recipient's key, which are sent in clear and authenticated. */
 const HEADER_SIZE = 1 + KEY_SIZE;
 const MIN_SIZE = HEADER_SIZE + KEY_SIZE + TAG_SIZE;
 
@@ -28,7 +28,8 @@ export interface SealedCall {
 
 export interface SealOptions {
   /**
-   * The sealed content is padded to a multiple of this number of bytes, to hide its length. Default: 0, none.
+   * The sealed content is padded to a multiple of this number of bytes, to hide its length. Default: 0, no
+   * padding.
    */
   readonly padding?: number;
   readonly suite?: Suite;
@@ -42,7 +43,7 @@ export interface SealedRequest {
 }
 
 /**
- * @param sealingKey the enclave's, from its verified attestation document: 32 bytes
+ * @param sealingKey the enclave's key from its verified attestation document, 32 bytes
  * @throws SealingError: SEALING_UNSUPPORTED
  */
 export async function sealRequest(
@@ -66,8 +67,8 @@ export interface RecipientKey extends Key {
 }
 
 /**
- * A request that was opened: its sender knew the key and nobody changed it, but the content is not checked
- * yet.
+ * A request that was opened. This proves that nobody has changed it on the way, but its content is not
+ * checked yet.
  */
 export interface OpenedRequest {
   readonly content: Uint8Array;

@@ -6,7 +6,7 @@ import { altered, type ExportSecret, type Suite, TAG_SIZE } from './hpke.ts';
 
 const VERSION = 1;
 const LABEL = 'sui-enclave sealed answer 1';
-/** Makes each answer's key its own, even if the host repeats a request. */
+/** Size in bytes of the nonce that gives each answer its own key, even if the host repeats a request. */
 const NONCE_SIZE = 32;
 const HEADER_SIZE = 1 + NONCE_SIZE;
 /** The key seals one message only, so the nonce of AES-GCM may be constant. */
@@ -27,13 +27,13 @@ export interface Answer {
 
 /** The secret that seals one answer. */
 export interface AnswerSecret {
-  /** Version and nonce: the beginning of the answer, authenticated. */
+  /** Version and nonce, with which the answer begins. They are authenticated. */
   readonly header: Uint8Array;
   /** The key of AES-256-GCM, 32 bytes. */
   readonly key: Uint8Array;
 }
 
-/** An AEAD as the server has it: without waiting. */
+/** An AEAD that seals synchronously, as the server's does. */
 export type SealNow = (
   key: Uint8Array,
   nonce: Uint8Array,
@@ -42,7 +42,7 @@ export type SealNow = (
 ) => Uint8Array;
 
 /**
- * @param nonce for test vectors; otherwise random
+ * @param nonce only for test vectors; default: random
  * @param label identifies the kind of message that is answered; default: a request
  */
 export async function answerSecret(
@@ -60,13 +60,11 @@ export interface SealedContent {
   /** The body, the same as in a plain answer. */
   readonly json: string;
   readonly retryAfterSeconds?: number | undefined;
-  /** A UUID in lower case. */
+  /** Id of the request: a UUID in lower case. */
   readonly requestId?: string | undefined;
 }
 
-/**
- * Call it once for each secret.
- */
+/** Seals an answer. Call this only once for each secret. */
 export function sealAnswer(
   { header, key }: AnswerSecret,
   { status, json, retryAfterSeconds, requestId }: SealedContent,
@@ -119,7 +117,7 @@ function readAnswer(content: Uint8Array): Answer {
   return { status, body, retryAfterSeconds: retry_after, requestId: request_id };
 }
 
-/** RFC 9562, section 4, in lower case. */
+/** Recognises a UUID (RFC 9562, section 4) in lower case. */
 function isUuid(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 }

@@ -32,10 +32,14 @@ const NO_AAD = new Uint8Array();
 const REGISTER_SIZE = 48;
 const SIGNATURE_SIZE = 64;
 const RECEIPT_KEY_SIZE = 32;
-/** Lengths of values say something about them. */
+/**
+ * The content is padded to a multiple of this number of bytes, since the lengths of values say something
+ * about them.
+ */
 const PADDING = 256;
 /**
- * Maximum size of the JSON of all secrets, in bytes: sealed and in base64, it fits into a hand-off of 64 KiB.
+ * Maximum size of the JSON of all secrets, in bytes. Sealed and in base64, it still fits into a hand-off of
+ * 64 KiB.
  */
 const MAX_CONTENT_SIZE = 48_000;
 
@@ -49,7 +53,7 @@ export interface EnclaveState {
   readonly signingKey: Uint8Array;
 }
 
-/** A message with sealed secrets, as it was sent: nothing in it is checked but its form. */
+/** A message with sealed secrets as it was sent. Only its form is checked. */
 export interface SealedSecrets {
   /** The recipient's X25519 key, 32 bytes. */
   readonly key: Uint8Array;
@@ -59,7 +63,7 @@ export interface SealedSecrets {
   readonly signed?: {
     /** The provisioner's Ed25519 public key, 32 bytes. */
     readonly provisioner: Uint8Array;
-    /** 64 bytes, over `provisionedBytes`. */
+    /** The signature of `provisionedBytes`, 64 bytes. */
     readonly signature: Uint8Array;
   };
 }
@@ -75,7 +79,7 @@ export interface ProvisionerKey {
 /** An enclave's receipt for the secrets that it has accepted, in the same order. */
 export interface Receipt {
   readonly names: readonly string[];
-  /** HMAC-SHA256 of each value in UTF-8, in hexadecimal. */
+  /** The HMAC-SHA256 of each value in UTF-8, in hexadecimal. */
   readonly hmacs: readonly string[];
 }
 
@@ -100,7 +104,7 @@ const Signed = bcs.struct('ProvisionedSecrets', {
   ciphertext: bcs.byteVector(),
 });
 
-/** HPKE's `info`: the secrets open for this state alone. */
+/** Returns HPKE's `info`, so that the secrets open for this state alone. */
 export function secretsInfo({ application, version, registers, signingKey }: EnclaveState): Uint8Array {
   const [pcr0, pcr1, pcr2] = registers;
   const fields = { label: INFO_LABEL, application, version, pcr0, pcr1, pcr2, signing_key: signingKey };
@@ -134,7 +138,8 @@ export interface SealedMessage {
 }
 
 /**
- * @param sealingKey the enclave's, 32 bytes; it and the state come from one verified attestation document
+ * @param sealingKey the enclave's key, 32 bytes. Key and state must come from one verified attestation
+ *   document
  * @throws SealingError: SEALED_TOO_LARGE, SEALING_UNSUPPORTED
  */
 export async function sealSecrets(
@@ -143,7 +148,7 @@ export async function sealSecrets(
   state: EnclaveState,
   { provisioner, suite = webCryptoSuite() }: SealSecretsOptions = {},
 ): Promise<SealedMessage> {
-  // A copy: the receipt is compared with what was sealed.
+  // Copy the secrets, since the receipt is compared with what was sealed.
   const values = { ...secrets };
   const plaintext = encodeContent(JSON.stringify(values), PADDING);
   if (plaintext.length > MAX_CONTENT_SIZE) throw tooLarge();
@@ -205,7 +210,7 @@ export function decodeSealedSecrets(json: unknown): SealedSecrets {
   return { ...bytes, signed };
 }
 
-/** Secrets that were opened: they were sealed for this state, but not checked yet. */
+/** Secrets that were opened. They were sealed for this state, but are not checked yet. */
 export interface OpenedSecrets {
   readonly content: Uint8Array;
   /** The secret that seals the receipt. */
@@ -213,7 +218,7 @@ export interface OpenedSecrets {
   readonly receiptKey: Uint8Array;
 }
 
-/** @throws SealingError: SEALED_KEY_UNKNOWN if they are sealed to another key */
+/** @throws SealingError: SEALED_KEY_UNKNOWN if the secrets are sealed to another key */
 export function requireRecipient({ key }: SealedSecrets, { publicKey }: RecipientKey): void {
   if (equalBytes(key, publicKey)) return;
   const message = 'the secrets are sealed to another key: attest the enclave again for its current key';
@@ -238,7 +243,7 @@ export async function openSecrets(
   };
 }
 
-/** @param nonce for test vectors; otherwise random */
+/** @param nonce only for test vectors; default: random */
 export async function secretsAnswer(exportSecret: ExportSecret, nonce?: Uint8Array): Promise<AnswerSecret> {
   return await answerSecret(exportSecret, nonce, ANSWER_LABEL);
 }
@@ -258,7 +263,7 @@ export function receiptFor(values: Readonly<Record<string, string>>, key: Uint8A
   return { names: Object.keys(values), hmacs: Object.values(values).map(computeMac) };
 }
 
-/** Returns an object with no other than these properties. */
+/** Returns an object that has no other properties than these. */
 function readProperties(json: unknown, names: readonly string[]): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     throw malformed('it is not an object');

@@ -10,7 +10,7 @@ import { ALGORITHM_IDS, KEY_SIZE } from './hpke.ts';
 
 /** The user data that an enclave puts into its attestation documents. */
 export interface UserData {
-  /** X25519, 32 bytes: requests are sealed to it. */
+  /** The X25519 key to which requests are sealed, 32 bytes. */
   readonly sealingKey: Uint8Array;
   /**
    * The application's name: a letter, then letters, digits, `_` and `-` in lower case, 64 characters at most.
@@ -23,7 +23,7 @@ export interface UserData {
 }
 
 const FORMAT = 'sui-enclave/1';
-/** The NSM's limit, in bytes. The structure has at most 182. */
+/** The NSM's limit, in bytes. The structure has at most 182 bytes. */
 const MAX_SIZE = 512;
 
 const Structure = bcs.struct('UserData', {
@@ -69,7 +69,8 @@ function parse(bytes: Uint8Array): typeof Structure.$inferType {
   } catch {
     throw unusable(malformed);
   }
-  // BCS has one encoding of each value: bytes after it, long lengths and invalid UTF-8 end here.
+  // BCS has one encoding of each value: this refuses bytes after it, long forms of lengths, and invalid
+  // UTF-8.
   if (!equalBytes(reencoded, bytes)) throw unusable(malformed);
   return fields;
 }

@@ -6,8 +6,8 @@ import type { SuiClientTypes } from '@mysten/sui/client';
 import { fullAddress, LOCATION } from './runtime_errors.ts';
 
 /**
- * The whole refusal, with the `ExecutionStatus` as Rust prints it for debugging. Every part is bounded, since
- * a node may send anything.
+ * Matches the whole refusal, with the `ExecutionStatus` as Rust prints it for debugging. Every part is
+ * bounded, since a node may send anything.
  */
 const ABORT = refusal(String.raw`MoveAbort\(${LOCATION}, (\d{1,20})\)`);
 const RUNTIME_ERROR = refusal(
@@ -21,7 +21,7 @@ function refusal(error: string): RegExp {
 
 const MAX_U64 = 2n ** 64n - 1n;
 
-/** Returns the failure that the text describes; null if it is anything else, down to a character. */
+/** Returns the failure that the text describes, or null unless every character of the text matches. */
 export function failureIn(message: string): SuiClientTypes.ExecutionError | null {
   const [, words] = RUNTIME_ERROR.exec(message) ?? [];
   if (words !== undefined) return { $kind: 'Unknown', message: words, Unknown: null };

@@ -117,7 +117,7 @@ export const ABORT_CODES: Readonly<Record<string, number>> = Object.fromEntries(
 /** An abort as a node describes it. */
 export interface Abort {
   readonly module?: string | undefined;
-  /** The code of the error constant, where the node gives it. Default: what is in the number. */
+  /** The code of the error constant, if the node gives it. Default: the code that `number` contains. */
   readonly code?: number | undefined;
   /** The name of the error constant. */
   readonly name?: string | undefined;
@@ -138,8 +138,8 @@ export function explainAbort(abort: Abort): { abort: string; explanation: string
 }
 
 /**
- * Finds the name by the code if the node gives one, otherwise by the name. A module of the same name
- * elsewhere may disagree on both.
+ * Returns the error's name, by its code if there is one. If the node also gives another name, the abort is
+ * from another module of the same name, and the node's name counts.
  */
 function nameOf({ module, name, number, code = codeIn(number) }: Abort): string | undefined {
   if (code === undefined) return name;
@@ -153,9 +153,9 @@ function nameOf({ module, name, number, code = codeIn(number) }: Abort): string 
 }
 
 /**
- * Returns the code of an `#[error(code = …)]` constant in what a function aborted with (`ErrorBitset` of
- * Move): four bits of version, four that are 0, then the code. 255 says that the constant has none, and so
- * does an older version.
+ * Returns the code of an `#[error(code = …)]` constant in the number that a function aborted with. The number
+ * is an `ErrorBitset` of Move: four bits of version, four bits that are 0, then the code. If the code is 255,
+ * or the version is older, the constant has no code.
  */
 function codeIn(number: string): number | undefined {
   if (!/^\d{1,20}$/.test(number)) return undefined;

@@ -34,7 +34,9 @@ function isObjectForm(value: unknown): boolean {
   return type === 'object' && OBJECT_FORMS.some((form) => form in value);
 }
 
-/** A value that is serialized already. @throws SuiError: SUI_VALUE when it is too long for an argument */
+/**
+ * Passes a value that is serialized already. @throws SuiError: SUI_VALUE when it is too long for an argument
+ */
 export function pureArgument(tx: Transaction, name: string, bytes: Uint8Array) {
   if (bytes.length > MAX_PURE_SIZE) {
     throw invalidValue(`${name} has ${bytes.length} bytes in BCS: an argument has at most ${MAX_PURE_SIZE}`);

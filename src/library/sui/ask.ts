@@ -1,4 +1,6 @@
-/** Asks a node: one request, its end by a signal, and the answers that can't be used. Browser-safe. */
+/**
+ * Sends one request to a node, which a signal can end, and refuses answers that can't be used. Browser-safe.
+ */
 import { SuiError } from './errors.ts';
 import { toSuiError } from './failures.ts';
 import { invalidValue } from './values.ts';
@@ -10,8 +12,8 @@ export interface AskOptions {
 }
 
 /**
- * Maximum number of pages, more than any list has: a node that always names a next page must not keep the
- * caller waiting for ever.
+ * Maximum number of pages, more than any list has. Otherwise, a node that always names a next page would keep
+ * the caller waiting for ever.
  */
 export const MAX_PAGES = 100_000;
 

@@ -11,12 +11,13 @@ export interface BuildOptions {
 }
 
 /**
- * `transaction.build({ client })`, with an error that says what to do. Where the client leaves open whether a
- * function aborted with 0 or an instruction had no result, this asks the node a second time.
+ * Builds a transaction as `transaction.build({ client })` does, but throws errors that say what to do. If the
+ * client's error leaves open whether a function aborted with 0 or an instruction had no result, this function
+ * asks the node again.
  *
  * @returns BCS of the transaction's data, or of its kind
  * @throws SuiError: MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when the transaction would
- *   fail; what the client throws about anything but a node
+ *   fail; any error of the client that is not about a node
  */
 export async function buildTransaction(
   client: ClientWithCoreApi,

@@ -43,8 +43,8 @@ export class UnknownOutcomeError extends SuiError {
 }
 
 /**
- * The transaction was executed, but the node's reads did not show it in time, or the wait for them was ended:
- * don't send another in its place. `client.core.waitForTransaction({ digest })` waits again.
+ * The transaction was executed, but the node's reads did not show it in time, or the wait was ended. Don't
+ * send another transaction in its place. `client.core.waitForTransaction({ digest })` waits again.
  */
 export class NotVisibleError extends SuiError {
   /** Digest of the transaction that was executed, in base58. */
@@ -73,7 +73,7 @@ export class NodeRefusedError extends SuiError {
   }
 }
 
-/** The object does not exist, or was deleted, or is within another one. */
+/** The object does not exist, or was deleted, or is wrapped in another object. */
 export class ObjectNotFoundError extends SuiError {
   /** Id of the object that was not found. */
   readonly objectId: string;
@@ -116,7 +116,7 @@ export class MoveAbortError extends SuiError {
 /**
  * An instruction of a Move function has no result: an overflow, a division by zero, a cast or a shift that
  * does not fit, an index that is not there, or calls that are nested too deep. The chain does not record
- * which.
+ * which of these it was.
  */
 export class MoveRuntimeError extends SuiError {
   /** `package::module::function`, as far as the node gives it. */

@@ -35,9 +35,9 @@ export const ENCLAVE_EVENTS = {
     configVersion: u64,
   }),
   /**
-   * A config has new registers: enclaves of older versions are stale from now on, but for those of the
-   * version before if `overlapUntilMs` is not null: they become stale at that time, in milliseconds since the
-   * Unix epoch.
+   * A config has new registers: enclaves of older versions are stale from now on. If `overlapUntilMs` is not
+   * null, enclaves of the version before become stale only at that time, in milliseconds since the Unix
+   * epoch.
    */
   PcrsUpdated: bcs.struct('PcrsUpdated', {
     configId: bcs.Address,
@@ -47,7 +47,8 @@ export const ENCLAVE_EVENTS = {
     overlapUntilMs: bcs.option(timeMs),
   }),
   /**
-   * An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale.
+   * An overlap was ended, perhaps after its time was over. All enclaves except those of this version are
+   * stale.
    */
   OverlapEnded: bcs.struct('OverlapEnded', { configId: bcs.Address, configVersion: u64 }),
   /** A config has a new name. */
@@ -56,11 +57,14 @@ export const ENCLAVE_EVENTS = {
   MaxKeyAgeUpdated: bcs.struct('MaxKeyAgeUpdated', { configId: bcs.Address, maxKeyAgeMs: bcs.option(u64) }),
   /** A config was retired: contracts no longer accept any of its enclaves. */
   ConfigRetired: bcs.struct('ConfigRetired', { configId: bcs.Address }),
-  /** The config was moved to this version of the package: only it verifies by the config and changes it. */
+  /**
+   * The config was moved to this version of the package. Only this version verifies by the config and changes
+   * it.
+   */
   ConfigMigrated: bcs.struct('ConfigMigrated', { configId: bcs.Address, packageVersion: u64 }),
   /** A registrar was created, and may register enclaves from now on. */
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
-  /** A registrar was revoked, and may no longer register enclaves. Those that it registered remain. */
+  /** A registrar was revoked, and may no longer register enclaves. The enclaves that it registered remain. */
   RegistrarCapRevoked: bcs.struct('RegistrarCapRevoked', Registrar),
   /**
    * An enclave was registered for the application. `registeredBy` is the capability or registrar that was
@@ -98,13 +102,16 @@ export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
 /** Query for events of one package, of all its applications or of one. */
 export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> extends AskOptions {
   /**
-   * The package of `enclave::enclave`, by the id of its latest version. That of an earlier version finds the
-   * events that this version has, no matter which version emits them.
+   * Id of the latest version of the package that contains `enclave::enclave`. The id of an earlier version
+   * finds only those events that the earlier version defines, no matter which version emits them.
    */
   readonly enclavePackage: string;
   /** Type of the application whose events are read. Default: all applications of the package. */
   readonly application?: string;
-  /** Name of the events that are read. Default: all, if one version of the package introduced them. */
+  /**
+   * Name of the events that are read. Default: all, which works only if one version of the package introduced
+   * them all.
+   */
   readonly name?: Name;
   /** Default: `ascending`, oldest first. */
   readonly order?: 'ascending' | 'descending';
@@ -126,16 +133,16 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
    */
   readonly cursor: string | null;
   /**
-   * Whether there may be more. A page may be empty all the same, since nodes search a part of the ledger at
-   * once.
+   * Whether there may be more. A page may be empty all the same, since nodes search only a part of the ledger
+   * at a time.
    */
   readonly hasNextPage: boolean;
 }
 
 /**
- * One page of events, as the node reports them. Works with the gRPC and the GraphQL client of `@mysten/sui`.
- * A gRPC node that doesn't offer `LedgerService.ListEvents` refuses with the status UNIMPLEMENTED: ask a
- * GraphQL service then. Nodes may have pruned old events.
+ * Reads one page of events, as the node reports them. Works with the gRPC and the GraphQL client of
+ * `@mysten/sui`. A gRPC node that doesn't offer `LedgerService.ListEvents` refuses with the status
+ * UNIMPLEMENTED: ask a GraphQL service then. Nodes may have pruned old events.
  *
  * @example
  * let { cursor } = await load();
@@ -143,8 +150,9 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
  * for (const { data } of page.events) console.log(data.enclaveId, data.registeredBy);
  * await save(page.cursor);
  *
- * @throws SuiError: SUI_VALUE also if that version of the package has no such event, or if several versions
- *   introduced its events and the query has no `name`: nodes list them apart; the reason of an aborted signal
+ * @throws SuiError: SUI_VALUE also if that version of the package has no such event, or if the query has no
+ *   `name` although several versions introduced events, which nodes list separately; the reason of an aborted
+ *   signal
  */
 export async function readEvents<Name extends EnclaveEventName = EnclaveEventName>(
   client: ClientWithCoreApi,
@@ -170,7 +178,8 @@ export async function readEvents<Name extends EnclaveEventName = EnclaveEventNam
 }
 
 /**
- * Every event up to now, page by page. To continue later, use `readEvents`, and keep its cursor.
+ * Yields every event up to now, and reads them page by page. To continue later, use `readEvents`, and keep
+ * its cursor.
  *
  * @example
  * for await (const { name, data } of iterateEvents(client, contract)) console.log(name, data);
@@ -209,7 +218,9 @@ function checkContract({ enclavePackage, application, name }: EventQuery): Check
 /** The type origins of packages, which never change, by the id of a version. */
 const READ = new WeakMap<ClientWithCoreApi, Map<string, ReadonlyMap<string, string>>>();
 
-/** Returns the id of the version that introduced the events of a query, which their types have. */
+/**
+ * Returns the id of the version that introduced the events of a query. The types of the events have this id.
+ */
 async function readOrigin(
   client: ClientWithCoreApi,
   packageId: string,

@@ -16,7 +16,7 @@ import * as transactions from './transactions.ts';
 
 type Builders = typeof transactions;
 
-/** Each builder without its transaction, which `tx.add` gives. */
+/** Each builder without its first parameter, the transaction, which `tx.add` passes. */
 export type EnclaveCalls = {
   readonly [Name in keyof Builders]: (
     call: Parameters<Builders[Name]>[1],
@@ -102,7 +102,7 @@ function createCalls(builders: Readonly<Record<string, Build>>): EnclaveCalls {
 }
 
 /**
- * Extends a client of `@mysten/sui` by the readers, and under `call` by the builders.
+ * Returns an extension that adds the readers to a client of `@mysten/sui`, and the builders under `call`.
  *
  * @example
  * const client = new SuiGrpcClient({ network: 'testnet', baseUrl }).$extend(suiEnclave());
@@ -112,7 +112,7 @@ function createCalls(builders: Readonly<Record<string, Build>>): EnclaveCalls {
 export function suiEnclave<const Name extends string = 'suiEnclave'>({
   name = 'suiEnclave' as Name,
 }: {
-  /** The property of the client. Default: `suiEnclave`. */
+  /** Name of the client's new property. Default: `suiEnclave`. */
   readonly name?: Name;
 } = {}) {
   return { name, register: (client: ClientWithCoreApi) => new SuiEnclaveExtension(client) };

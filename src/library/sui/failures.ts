@@ -16,10 +16,7 @@ import { runtimeErrorPlace } from './runtime_errors.ts';
 const NO_ANSWER = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED'];
 /** Statuses that the transport, a proxy or a failing node may give: the request may have been executed. */
 const NO_VERDICT: readonly (string | null)[] = [null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS'];
-/**
- * Statuses of a send that a node also gives of transactions that were executed, whatever it says of the
- * cause.
- */
+/** Statuses of a send that a node may also give for an executed transaction, whatever cause it names. */
 const PERHAPS_EXECUTED: readonly (string | null)[] = ['ABORTED', 'RESOURCE_EXHAUSTED'];
 /** The statuses that gRPC-web reads from HTTP, for the GraphQL client, which reports the HTTP status only. */
 const HTTP_STATUSES: Readonly<Record<string, string>> = {
@@ -34,15 +31,15 @@ const HTTP_STATUSES: Readonly<Record<string, string>> = {
   504: 'DEADLINE_EXCEEDED',
 };
 /**
- * The messages of fetch for a failed connection. The transport passes it on as INTERNAL, like a server's own
- * message.
+ * Matches the messages of fetch for a failed connection. The transport reports them with the status INTERNAL,
+ * like a server's own messages.
  */
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
 
 /**
- * The message of what a client's `fetch` throws where an answer is too large. The transport keeps nothing
- * else of it.
+ * The message of the error that a client's `fetch` throws if an answer is too large. The transport keeps only
+ * this message.
  */
 export const ANSWER_TOO_LARGE = 'the answer of the node is too large';
 
@@ -176,9 +173,9 @@ function createRefusal(status: string | null, message: string, cause: Error): Su
   return new NodeRefusedError(status, isSilent ? silentReason(status) : message, options);
 }
 
-/** Explains, by its status, a refusal of a node without a message. */
+/** Explains a node's refusal without a message by its status. */
 function silentReason(status: string | null): string {
-  // A full node answers so when it is asked for a package that is not there.
+  // A full node gives this status when it is asked for a package that does not exist.
   if (status === 'NOT_FOUND') return 'the requested object does not exist on this network';
   if (status === 'UNIMPLEMENTED') return 'it does not offer this method, perhaps because it is too old';
   return 'it gives no reason';
@@ -196,8 +193,8 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
 
 /**
  * Returns the SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui`
- * describes an instruction without a result as an abort with 0, so this takes it for one: `buildTransaction`
- * and `sendTransaction` tell them apart, and so does what a wallet returns.
+ * describes an instruction without a result as an abort with 0, so this function does too. `buildTransaction`
+ * and `sendTransaction` tell the two apart, and a wallet's result does too.
  */
 export function toExecutionError(error: SuiClientTypes.ExecutionError): SuiError {
   const place = runtimeErrorPlace(error);

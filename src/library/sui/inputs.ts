@@ -4,15 +4,18 @@ import { type ClientWithCoreApi, ObjectError } from '@mysten/sui/client';
 import { fromBase58 } from '@mysten/sui/utils';
 import { abortable } from '../waiting.ts';
 
-/** Time limit for reading them, in milliseconds: a node that hangs must not prevent the send. */
+/** Time limit for reading the objects, in milliseconds: a node that hangs must not prevent the send. */
 const READ_MS = 10_000;
-/** The last 20 bytes of the digest of what is not an object, but a part of an address' balance that pays. */
+/**
+ * Value of each of the last 20 bytes of a payment's digest, if the payment is not an object but a part of an
+ * address's balance.
+ */
 const RESERVATION = 0xac;
 
 /**
  * Lists the ids of the objects that a transaction takes, or pays with.
  *
- * @param transaction BCS of its data; otherwise the list is empty
+ * @param transaction BCS of the transaction's data; for other bytes, the list is empty
  */
 export function namedObjects(transaction: Uint8Array): string[] {
   try {
@@ -33,7 +36,10 @@ function isReservation(digest: string): boolean {
     .every((byte) => byte === RESERVATION);
 }
 
-/** The first of these objects that the node says is not there; undefined also if it does not answer. */
+/**
+ * Returns the first of these objects that the node says does not exist. Returns undefined also if the node
+ * does not answer.
+ */
 export async function firstMissing(
   client: ClientWithCoreApi,
   objectIds: readonly string[],

@@ -26,7 +26,7 @@ type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap' | 'RegistrarCap';
 /** The contracts that an object belongs to, according to its type. */
 export interface Contract {
   /**
-   * The version of the package that introduced the types of `enclave::enclave`: they keep its id through
+   * Id of the package version that introduced the types of `enclave::enclave`, which keep this id through
    * upgrades. It is the first version, unless an upgrade added that module to the package.
    */
   readonly enclavePackage: string;
@@ -49,9 +49,9 @@ export interface EnclaveConfig extends Contract {
   /** The number of times that the registers changed. */
   readonly configVersion: bigint;
   /**
-   * Contracts also accept enclaves of the version before, of this image, until this time in milliseconds
-   * since the Unix epoch, which may be over. Null: none was begun with the present registers, or it was
-   * ended.
+   * The overlap: contracts also accept enclaves of the version before, which run `image`, until `untilMs`.
+   * That time is in milliseconds since the Unix epoch, and may be over. Null if no overlap was begun with the
+   * present registers, or if it was ended.
    */
   readonly overlap: { readonly image: Image; readonly untilMs: bigint } | null;
   /** The maximum age of an accepted key, in milliseconds since its attestation; null: no maximum. */
@@ -59,7 +59,7 @@ export interface EnclaveConfig extends Contract {
   /** The ids of the registrars that may register enclaves. */
   readonly registrars: readonly string[];
   /**
-   * Whether it has ended: nothing can be registered under it, and none of its enclaves speaks for the
+   * Whether the config has ended: nothing can be registered under it, and none of its enclaves speaks for the
    * application.
    */
   readonly isRetired: boolean;
@@ -74,13 +74,15 @@ export interface EnclaveConfig extends Contract {
 export interface Enclave extends Contract {
   /** Object id of the enclave. */
   readonly id: string;
-  /** Its ed25519 key, 32 bytes. */
+  /** The enclave's ed25519 key, 32 bytes. */
   readonly publicKey: Uint8Array;
-  /** Object id of its config. */
+  /** Object id of the enclave's config. */
   readonly configId: string;
   /** The version of the config at registration: see `isStale`. */
   readonly configVersion: bigint;
-  /** The time of the attestation that it was registered with, in milliseconds since the Unix epoch. */
+  /**
+   * The time of the attestation with which the enclave was registered, in milliseconds since the Unix epoch.
+   */
   readonly registeredAtMs: bigint;
 }
 
@@ -117,7 +119,10 @@ export async function readEnclave(
 export interface Registrar extends Contract {
   /** Object id of the RegistrarCap. */
   readonly id: string;
-  /** The config that it registers under, unless revoked: see `registrars` of the config. */
+  /**
+   * Object id of the config under which it registers enclaves, unless it was revoked: see `registrars` of the
+   * config.
+   */
   readonly configId: string;
 }
 
@@ -136,16 +141,16 @@ export async function readRegistrar(
 }
 
 /**
- * Returns whether contracts also accept enclaves of the version before at a time, in milliseconds since the
- * Unix epoch.
+ * Returns whether contracts also accept enclaves of the previous version of the config at a time, in
+ * milliseconds since the Unix epoch.
  */
 export function isOverlapping({ overlap }: EnclaveConfig, nowMs: number): boolean {
   return overlap !== null && BigInt(nowMs) < overlap.untilMs;
 }
 
 /**
- * Returns the images of enclaves that contracts accept at a time, in milliseconds since the Unix epoch: in an
- * overlap two.
+ * Returns the images of enclaves that contracts accept at a time, in milliseconds since the Unix epoch. In an
+ * overlap there are two, otherwise one.
  */
 export function acceptedImages(config: EnclaveConfig, nowMs: number): [Image, ...Image[]] {
   const { image, overlap } = config;
@@ -153,23 +158,26 @@ export function acceptedImages(config: EnclaveConfig, nowMs: number): [Image, ..
 }
 
 /**
- * Returns whether the registers changed after the enclave was registered, and no overlap lets it speak for
- * the application at a time, in milliseconds since the Unix epoch.
+ * Returns whether the enclave is stale at a time, in milliseconds since the Unix epoch: the registers changed
+ * after it was registered, and no overlap lets it speak for the application.
  */
 export function isStale(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
   const oldest = config.configVersion - (isOverlapping(config, nowMs) ? 1n : 0n);
   return enclave.configVersion < oldest;
 }
 
-/** Returns whether the config allows no key of this age at a time, in milliseconds since the Unix epoch. */
+/**
+ * Returns whether the enclave's key is older than the config allows at a time, in milliseconds since the Unix
+ * epoch.
+ */
 export function isKeyTooOld(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
   return config.maxKeyAgeMs !== null && BigInt(nowMs) - enclave.registeredAtMs > config.maxKeyAgeMs;
 }
 
 /**
- * Returns the id of the enclave with this key at a version of the config, whether it exists or not. Needs no
- * node: the type `EnclaveKey`, from which it is derived, is of the same version of the package as that of the
- * config.
+ * Returns the id of the enclave with this key at a version of the config, whether the enclave exists or not.
+ * Needs no node: the id is derived from the type `EnclaveKey`, which the same version of the package
+ * introduced as the config's type.
  */
 export function enclaveAddress(
   config: Pick<EnclaveConfig, 'id' | 'enclavePackage'>,
@@ -191,7 +199,7 @@ export function enclaveAddress(
 export interface Registration {
   /** The id of its enclave, whether it exists or not. */
   readonly enclaveId: string;
-  /** The version of the config that `enclaveId` and `state` are of. */
+  /** The version of the config to which `enclaveId` and `state` refer. */
   readonly configVersion: bigint;
   /** `free`: never registered. `destroyed`: was registered, and can't be again at this version. */
   readonly state: 'free' | 'registered' | 'destroyed';
@@ -200,8 +208,9 @@ export interface Registration {
 /** Options of a search for a registration. */
 export interface RegistrationOptions extends AskOptions {
   /**
-   * `accepted`: at a version that contracts accept, which in an overlap may be the one before the latest.
-   * `latest`: at the only version at which the key can be registered. Default: `accepted`.
+   * Versions of the config at which to look. `accepted`: those that contracts accept, in an overlap also the
+   * one before the latest. `latest`: the latest version only, since a key can be registered at no other.
+   * Default: `accepted`.
    */
   readonly versions?: 'accepted' | 'latest';
   /**
@@ -211,7 +220,8 @@ export interface RegistrationOptions extends AskOptions {
 }
 
 /**
- * Finds out whether a key is registered under a config. If it is not, the result is about the latest version.
+ * Finds out whether a key is registered under a config. If it is not registered, the result is about the
+ * latest version.
  *
  * @throws as `readConfig` does
  */
@@ -246,23 +256,23 @@ export async function findRegistration(
 /** Options of a list of enclaves. */
 export interface ListOptions extends AskOptions {
   /**
-   * `current`: only the enclaves of versions that contracts accept: in an overlap, of two. Default: `all`.
+   * `current`: only the enclaves of versions that contracts accept. In an overlap, these are two versions.
+   * Default: `all`.
    */
   readonly versions?: 'all' | 'current';
   /** The time that decides which are stale, in milliseconds since the Unix epoch. Default: now. */
   readonly nowMs?: number;
   /**
-   * The greatest number of registrations to look at: then the result may have a `cursor`. Default: all of
-   * them.
+   * Maximum number of registrations to look at. With a maximum, the result may have a `cursor`. Default: all.
    */
   readonly limit?: number;
-  /** The `cursor` of the result before. */
+  /** The `cursor` of the previous result, from which to continue. */
   readonly cursor?: string | null;
 }
 
 /** An enclave that exists. */
 export interface ListedEnclave extends Enclave {
-  /** Whether contracts accept its version no longer: see the function `isStale`. */
+  /** Whether contracts no longer accept its version: see the function `isStale`. */
   readonly isStale: boolean;
 }
 

@@ -2,10 +2,10 @@
  * The tables that the chain stores with each version of a package (`MovePackage` of Sui's `move_package.rs`).
  * Browser-safe.
  *
- * A datatype has the id of the version that introduced it, in the types of objects and events, in type
- * arguments, and in the addresses that are derived from types: one that an upgrade adds has the id of that
- * upgrade. Bytecode, and what Move compares by `type_name::with_original_ids`, has the id of the package's
- * first version instead.
+ * In the types of objects and events, in type arguments, and in the addresses that are derived from types, a
+ * datatype has the id of the version that introduced it. If an upgrade adds a datatype, this is the upgrade's
+ * id. Bytecode, and the names that Move compares by `type_name::with_original_ids`, have the id of the
+ * package's first version instead.
  */
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
@@ -36,7 +36,7 @@ export interface PackageVersion {
   readonly modules: readonly Uint8Array[];
   /** Ids of the versions that introduced the datatypes, by `module::Name`. */
   readonly typeOrigins: ReadonlyMap<string, string>;
-  /** Ids of the versions to which it links, by the id of the first version of each package below it. */
+  /** Ids of the package versions that it depends on, by the id of each package's first version. */
   readonly linkage: ReadonlyMap<string, string>;
 }
 
@@ -76,8 +76,9 @@ function parsePackage(object: Uint8Array | undefined) {
 }
 
 /**
- * Returns the type `T` for which an application registers its enclaves, as `applicationType` makes it, but by
- * the id of any version of the package that has the type. It differs if an upgrade introduced the type.
+ * Returns the type `T` for which an application registers its enclaves, in the form that `applicationType`
+ * makes. Unlike that function, this one accepts the id of any version of the package that has the type. The
+ * results differ if an upgrade introduced the type.
  *
  * @example await readApplicationType(client, appPackageId, 'weather', 'WEATHER')
  * @throws as `readPackage` does; WrongObjectTypeError if that version of the package does not have the type
@@ -98,7 +99,7 @@ export async function readApplicationType(
 /**
  * Returns the id of the version of a package that introduced a datatype.
  *
- * @param packageId of any version that has the datatype
+ * @param packageId id of any version that has the datatype
  * @param datatype `module::Name`
  * @throws as `readPackage` does; WrongObjectTypeError if that version does not have the datatype
  */

@@ -1,6 +1,7 @@
 /**
- * Tells an instruction that has no result from an abort. A node gives both a place, and the gRPC client of
- * `@mysten/sui` reports both as aborts: the first with the number 0. Browser-safe.
+ * Distinguishes an instruction without a result from an abort. A node gives a place for both. The gRPC client
+ * of `@mysten/sui` reports both as aborts, and an instruction without a result with the number 0.
+ * Browser-safe.
  */
 import type { SuiClientTypes } from '@mysten/sui/client';
 
@@ -12,12 +13,14 @@ type ExecutionError = SuiClientTypes.ExecutionError;
  */
 export const LOCATION = String.raw`MoveLocation \{ module: ModuleId \{ address: (?:0x)?([0-9a-f]{1,64}), name: Identifier\("(\w{1,128})"\) \}, function: \d{1,5}, instruction: \d{1,5}, function_name: (?:Some\("(\w{1,128})"\)|None) \}`;
 
-/** `MovePrimitiveRuntimeError` of Sui, as a node prints it, after the command if it is from GraphQL. */
+/**
+ * `MovePrimitiveRuntimeError` of Sui, as a node prints it. A GraphQL service prints the command before it.
+ */
 const RUNTIME_ERROR = /^(?:Error in \d+\w\w command, )?Move ?Primitive ?Runtime ?Error\b/;
 
 /**
- * The places in it: of `withRuntimeError`, of a node over gRPC, and of a GraphQL service. The effects in BCS
- * give a client none.
+ * Match the place in the error's text, as `withRuntimeError`, a node over gRPC and a GraphQL service write
+ * it. The effects in BCS contain no place.
  */
 const PLACES: readonly RegExp[] = [
   /^MovePrimitiveRuntimeError\(\{"module":\{"address":"0x([0-9a-f]{1,64})","name":"(\w{1,128})"\},"function":\d{1,5},"instruction":\d{1,5},"functionName":(?:"(\w{1,128})"|null)\}\)$/,
@@ -70,16 +73,16 @@ interface GrpcError {
 }
 
 /**
- * Returns the content that a client is asked for, with the node's own words for a failure, which only the
- * gRPC client knows. Give its answer to `withRuntimeError`.
+ * Returns the `include` for a request, extended by the node's own words for a failure, which only the gRPC
+ * client has. Pass the client's answer to `withRuntimeError`.
  */
 export function withNodesWords<Include extends object>(include: Include | undefined): Include {
   return { ...include, protoJson: true } as object as Include;
 }
 
 /**
- * Returns an answer to what was asked with `withNodesWords`, in which an instruction without a result is not
- * an abort.
+ * Corrects the answer to a request with `withNodesWords`: in the result, an instruction without a result is
+ * not an abort.
  */
 export function withRuntimeError<Answer extends object>(answer: Answer): Answer {
   const { protoJson, ...result } = answer as {

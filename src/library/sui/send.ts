@@ -19,14 +19,14 @@ export interface SignedTransaction<Included extends Include = object> {
   /** The content of the result, as for the client's `executeTransaction`. */
   readonly include?: Included;
   /**
-   * Time in milliseconds for which the transaction is looked up after an unclear answer, and, before the
-   * send, an object that the node does not show. Default: 10,000.
+   * Time in milliseconds for which to look up the transaction after an unclear answer. Before the send, it is
+   * also the time for which to look for an object that the node does not show. Default: 10,000.
    */
   readonly lookUpMs?: number;
   /**
-   * Time limit in milliseconds within which the node's reads must show the executed transaction; 0 returns at
-   * once. A transaction that is built from earlier reads fails, because it names old objects. Default:
-   * 60,000.
+   * Time limit in milliseconds within which the node's reads must show the executed transaction. With 0, the
+   * call returns at once. A transaction that is built from reads before that time fails, because it names old
+   * objects. Default: 60,000.
    */
   readonly waitMs?: number;
   /** Ends the waiting. The transaction may be executed nonetheless. */
@@ -41,11 +41,11 @@ const MAX_MS = 2_147_483_647;
 const FIRST_PAUSE_MS = 100;
 
 /**
- * Executes a signed transaction, and waits until the node shows it: later reads and builds see its changes,
- * unless another node answers. If the node doesn't answer, or gives an answer that nodes also give for
- * executed transactions (such as the gRPC statuses ABORTED and RESOURCE_EXHAUSTED), this function asks for
- * the digest until the node shows the transaction, or the time is over. Sending the same bytes again is safe:
- * the chain executes them once.
+ * Executes a signed transaction, and waits until the node shows it. Later reads and builds then see its
+ * changes, unless another node answers them. If the node doesn't answer, or gives an answer that nodes also
+ * give for executed transactions (such as the gRPC statuses ABORTED and RESOURCE_EXHAUSTED), this function
+ * asks for the digest until the node shows the transaction, or the time is over. Sending the same bytes again
+ * is safe: the chain executes them once.
  *
  * A transaction that takes an object which is not there is not sent: validators would look for the object for
  * more than a minute, and the outcome would be unknown. Since reads lag, this looks for the object for
@@ -83,7 +83,8 @@ export async function sendTransaction<Included extends Include = object>(
 /**
  * Waits until the node shows every object that a transaction names.
  *
- * @returns the transaction itself if it was executed before, and ended one of them; null otherwise
+ * @returns the transaction if an object is missing because this transaction was executed before; null
+ *   otherwise
  * @throws SuiError: ObjectNotFoundError
  */
 async function findInputs<Included extends Include>(
@@ -134,7 +135,10 @@ function checkDuration(name: string, value: number): void {
   throw invalidValue(`"${name}" must be an integer from 0 to ${MAX_MS}, in milliseconds`);
 }
 
-/** `sendTransaction`, which returns a failed transaction too, and does not wait until the node shows it. */
+/**
+ * Does what `sendTransaction` does, but also returns a failed transaction, and does not wait until the node
+ * shows it.
+ */
 export async function resultOfSending<Included extends Include = object>(
   client: ClientWithCoreApi,
   {
@@ -159,8 +163,8 @@ export async function resultOfSending<Included extends Include = object>(
 }
 
 /**
- * Returns the transaction if it was executed nonetheless; null if the error leaves no doubt. Rejects if none
- * is found.
+ * Looks up a transaction after an error. Returns null if the error leaves no doubt about the outcome. Rejects
+ * if the transaction is not found.
  */
 async function lookUp<Included extends Include>(
   client: ClientWithCoreApi,

@@ -33,7 +33,10 @@ type Whole =
 
 type IsStruct<Value> = Value extends Whole ? false : true;
 
-/** One argument for each field, by its name. A field that is a struct has one for each of its own fields. */
+/**
+ * One argument for each field, by its name. A field that is a struct has an argument for each of its own
+ * fields.
+ */
 export type FieldArguments<Data> = {
   readonly [Name in keyof Data]: IsStruct<Data[Name]> extends true
     ? FieldArguments<Data[Name]>
@@ -46,7 +49,7 @@ export interface SignedArguments<Data> {
   readonly data: FieldArguments<Data>;
   /** Time of the signature, a `u64` of milliseconds since 1970. */
   readonly timestampMs: TransactionArgument;
-  /** A `vector<u8>` or `&vector<u8>`. */
+  /** The enclave's signature, a `vector<u8>` or `&vector<u8>`. */
   readonly signature: TransactionArgument;
 }
 
@@ -55,9 +58,9 @@ export interface SignedArguments<Data> {
  * signed type, which the function puts into its struct, the time and the signature. Give them in the order of
  * your function, with the objects that it takes.
  *
- * Each field is passed in BCS by the signed type, so that the submitter can neither round nor rename
- * anything. Sui takes numbers, bool, address, ID, String, and vectors and options of these as arguments, of
- * at most 16,384 bytes each.
+ * The signed type writes each field in BCS, so that the submitter can neither round nor rename anything. Sui
+ * takes numbers, bool, address, ID, String, and vectors and options of these as arguments, of at most 16,384
+ * bytes each.
  *
  * @example
  * const { data, timestampMs, signature } = signedArguments(tx, answer, Award);
@@ -149,11 +152,11 @@ function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
         const member = Reflect.get(target, name);
         if (typeof name === 'symbol') return member;
         const read: Read = { at: writer.toBytes().length, reads: new Map() };
-        // The last read counts: a type may read a field before, to check it. A Map keeps the first place of a
-        // key.
+        // Only the last read counts, since a type may read a field earlier to check it. Delete the earlier
+        // read, since a Map keeps the first place of a key.
         reads.delete(name);
         reads.set(name, read);
-        // Raw types of BCS would write 0 for it.
+        // The types of BCS themselves would write 0 for undefined.
         if (member === undefined) throw new TypeError('it is not there');
         return watched(member, writer, read.reads);
       },
@@ -168,8 +171,8 @@ function isPlain(value: unknown): value is object {
 }
 
 /**
- * Returns the fields of a value that was written as a struct is: from its start, each field after the other.
- * Else its bytes.
+ * Returns the fields of a value that was written like a struct: from its start, one field after the other.
+ * Returns the bytes of any other value.
  */
 function cut(bytes: Uint8Array, { at: start, reads }: Read, end: number): Field {
   const starts = [...reads.values()].map(({ at }) => at);

@@ -55,7 +55,8 @@ const MAX_NAME_LENGTH = 128;
  *
  * @param type of a schema: `SchemaType`
  * @param onChain as `client.movePackageService.getDatatype` returns it
- * @param nested the same of every struct within it: one that is not given counts as a difference
+ * @param nested every struct within it, in the same form. A struct that is missing here counts as a
+ *   difference
  * @returns undefined if they are equal
  */
 export function structDifference(
@@ -80,7 +81,7 @@ function describeDifference(
   if (onChain.kind !== undefined && onChain.kind !== STRUCT_KIND) return `${name} on chain is not a struct`;
   if (onChain.typeParameters.length > 0) return `${name} on chain has type parameters`;
   if (depth === 0) return `${name} nests too deep`;
-  // The order in an answer is the node's; that of the bytes is the position.
+  // The node chooses the order of fields in its answer. The order of their bytes is that of the positions.
   const there = [...onChain.fields].sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
   for (const [index, field] of fields.entries()) {
     const chainField = there[index];
@@ -112,7 +113,7 @@ function nestedDifference(
   return describeDifference({ name: leaf, fields }, onChain, nested, depth);
 }
 
-/** Returns a type as Move's sources write it, with what a schema can't have in full. */
+/** Returns a type as Move's sources write it, and spells out in full what a schema can't have. */
 function formatType(type: OnChainType | undefined, depth: number): string {
   if (type?.type === undefined || depth === 0) return 'unknown';
   const plain = PLAIN[type.type];
@@ -126,7 +127,8 @@ function formatType(type: OnChainType | undefined, depth: number): string {
   if (full === '0x2::object::ID') return 'address';
   if (full === '0x1::option::Option') return `Option<${items.join(', ')}>`;
   const name = formatName(path.split('::').at(-1));
-  // A struct of the framework, of a contract's own called String, or with parameters: no signed type has it.
+  // No signed type has a struct of the framework, a contract's own struct called String, or one with
+  // parameters.
   const isForeign = address === '1' || address === '2' || isPlainType(name) || items.length > 0;
   return isForeign ? bounded(items.length > 0 ? `${full}<${items.join(', ')}>` : full) : name;
 }

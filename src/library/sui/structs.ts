@@ -1,6 +1,6 @@
 /**
- * The structs of `move/enclave` in BCS, which has no names: the order and the types are the format.
- * Browser-safe.
+ * The structs of `move/enclave` in BCS. Since BCS has no names, the order and the types of the fields are the
+ * format. Browser-safe.
  */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { fromHex, toHex } from '@mysten/sui/utils';
@@ -59,8 +59,8 @@ export const SourceContent = bcs
 export const MAX_TIME_MS = 8_640_000_000_000_000n;
 
 /**
- * A time of the chain's clock, in milliseconds since the Unix epoch. Throws for what a Date can't have: it is
- * not one.
+ * A time of the chain's clock, in milliseconds since the Unix epoch. Throws for a number that a Date can't
+ * have, since it is not a time.
  */
 export const timeMs = u64.transform({
   output: (ms: bigint): bigint => {
@@ -69,7 +69,7 @@ export const timeMs = u64.transform({
   },
 });
 
-/** `Overlap`: the registers of the version before, and when contracts stop to accept its enclaves. */
+/** `Overlap`: the registers of the version before, and when contracts stop accepting its enclaves. */
 const Overlap = bcs.struct('Overlap', { image: Pcrs, untilMs: timeMs });
 
 export const ConfigContent = bcs.struct('EnclaveConfig', {
@@ -106,7 +106,7 @@ export function parseExactly<Value extends Input, Input>(
 ): Value | null {
   try {
     const value = type.parse(bytes);
-    // The parser ignores trailing bytes: they would mean another struct of the same name.
+    // The parser ignores trailing bytes, which would mean that this is another struct of the same name.
     return type.serialize(value).toBytes().length === bytes.length ? value : null;
   } catch {
     return null;

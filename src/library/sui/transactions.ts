@@ -1,9 +1,9 @@
 /**
- * The calls of `move/enclave`, each as a function that adds it to a transaction. Browser-safe: a dapp adds
- * them to its own transaction, which a wallet signs.
+ * The calls of `move/enclave`: each function adds one call to a transaction. Browser-safe: a dapp adds the
+ * calls to its own transaction, which a wallet signs.
  *
- * They check what can be checked without a node, and throw a SuiError (SUI_VALUE) or, for an image, an
- * AttestationError. Package ids are call targets: pass the latest version.
+ * The functions check what can be checked without a node, and throw a SuiError (SUI_VALUE) or, for an image,
+ * an AttestationError. Package ids are call targets: pass the latest version.
  */
 import type { Transaction, TransactionObjectArgument, TransactionResult } from '@mysten/sui/transactions';
 import type { Image } from '../attestation/image.ts';
@@ -33,13 +33,14 @@ export interface ConfigCall extends EnclaveCall {
   readonly configId: ObjectInput;
 }
 
-/** A call of the holder of the capability that made the config. */
+/** A call that needs the capability with which the config was made. */
 export interface AdminCall extends ConfigCall {
   readonly capId: ObjectInput;
 }
 
 /**
- * Maximum size of a document in bytes: above that of any real one, and within the limit for a pure argument.
+ * Maximum size of a document in bytes. It exceeds every real document, and is within the limit for a pure
+ * argument.
  */
 const MAX_ATTESTATION_SIZE = 16_380;
 
@@ -63,7 +64,7 @@ function bytes(tx: Transaction, value: Uint8Array) {
   return tx.pure.vector('u8', value);
 }
 
-/** Returns an `Option<Source>`, as a call of its own returns it. */
+/** Adds a separate call that creates an `Option<Source>`, and returns its result. */
 function optional(tx: Transaction, { enclavePackage }: EnclaveCall, source: Source | undefined) {
   const module = `${checkAddress('the package of the enclave', enclavePackage)}::source`;
   if (source === undefined) return tx.moveCall({ target: `${module}::none` });
@@ -78,7 +79,10 @@ function createName(tx: Transaction, name: string) {
   return tx.pure(encodeText('the name of the config', name));
 }
 
-/** The capability of an application whose module is on chain already, made by its Publisher. Transfer it. */
+/**
+ * Creates the capability of an application whose module is on chain already, by its Publisher. Transfer the
+ * result.
+ */
 export function newCapFromPublisher(
   tx: Transaction,
   call: EnclaveCall & { readonly publisherId: ObjectInput },
@@ -111,7 +115,9 @@ export function createEnclaveConfig(tx: Transaction, call: Creation): void {
   else tx.moveCall({ ...target(call, 'create_enclave_config'), arguments: creation(tx, call) });
 }
 
-/** Creates a config, for further calls of the transaction: the last must be `shareConfig`. */
+/**
+ * Creates a config for further calls of the same transaction. The last of these calls must be `shareConfig`.
+ */
 export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionResult {
   const callArguments = creation(tx, call);
   return tx.moveCall({
@@ -120,7 +126,7 @@ export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionRe
   });
 }
 
-/** Shares a config of `newEnclaveConfig`. */
+/** Shares a config that `newEnclaveConfig` returned. */
 export function shareConfig(
   tx: Transaction,
   call: EnclaveCall & { readonly config: TransactionObjectArgument },
@@ -188,12 +194,15 @@ export function retireConfig(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'retire'), arguments: admin(tx, call) });
 }
 
-/** Ends the versions of the package before the one that is called, for this config. */
+/** Moves this config to the version of the package that is called. Earlier versions no longer work for it. */
 export function migrateConfig(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'migrate'), arguments: admin(tx, call) });
 }
 
-/** A capability that registers enclaves of the config's present image, until it is revoked. Transfer it. */
+/**
+ * Creates a registrar: a capability to register enclaves of the config's present image, until it is revoked.
+ * Transfer the result.
+ */
 export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionResult {
   return tx.moveCall({ ...target(call, 'new_registrar_cap'), arguments: admin(tx, call) });
 }
@@ -202,7 +211,7 @@ export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionRe
 export function revokeRegistrarCap(
   tx: Transaction,
   call: AdminCall & {
-    /** An id, not an object: the admin who revokes a capability does not own it. */
+    /** The id of the RegistrarCap, not the object, since the admin who revokes it does not own it. */
     readonly registrarId: string;
   },
 ): void {
@@ -222,13 +231,15 @@ export function destroyRegistrarCap(
 }
 
 /**
- * Has the chain verify an attestation document, for a later call of the transaction. Call
+ * Adds a call in which the chain verifies an attestation document, for a later call of the transaction. Call
  * `predictRegistration` of `sui-enclave/attestation` first: a document that doesn't verify also costs gas.
  *
- * Load every document before the other calls. The chain's function is a private entry function, and Sui
- * refuses to call one (`InvalidArgumentToPrivateEntryFunction`) whose arguments, here the clock, an earlier
- * call joined with an object that is not shared yet, as `newEnclaveConfig` and `newEnclave` return it, or
- * with a shared object by value, as `destroyEnclave` and `destroyOldEnclave` take it.
+ * Load every document before the other calls. The chain's function is a private entry function that takes the
+ * clock. Sui refuses this call (`InvalidArgumentToPrivateEntryFunction`) if an earlier call used the clock
+ * together with either:
+ *
+ * - an object that is not shared yet, as `newEnclaveConfig` and `newEnclave` return it;
+ * - a shared object by value, as `destroyEnclave` and `destroyOldEnclave` take it.
  */
 export function loadAttestation(tx: Transaction, attestation: Uint8Array): TransactionResult {
   const document = checkBytes('the attestation document', attestation, { min: 1, max: MAX_ATTESTATION_SIZE });
@@ -239,8 +250,9 @@ export function loadAttestation(tx: Transaction, attestation: Uint8Array): Trans
 }
 
 /**
- * An attestation document: its bytes, which the call itself loads; or the result of `loadAttestation`, as a
- * transaction needs it that has created or destroyed something before.
+ * An attestation document: its bytes, or the result of `loadAttestation`. A call that gets the bytes loads
+ * them itself. A transaction that creates or destroys something before this call needs the result of
+ * `loadAttestation`.
  */
 export type AttestationInput = Uint8Array | TransactionObjectArgument;
 
@@ -258,7 +270,10 @@ export function registerEnclave(
   tx.moveCall({ ...target(call, 'register_enclave'), arguments: [...admin(tx, call), document] });
 }
 
-/** `registerEnclave`, for further calls of the transaction: the last must be `shareEnclave`. */
+/**
+ * Registers an enclave for further calls of the same transaction. The last of these calls must be
+ * `shareEnclave`.
+ */
 export function newEnclave(
   tx: Transaction,
   call: AdminCall & { readonly attestation: AttestationInput },
@@ -267,7 +282,7 @@ export function newEnclave(
   return tx.moveCall({ ...target(call, 'new_enclave'), arguments: [...admin(tx, call), document] });
 }
 
-/** Shares an enclave of `newEnclave`. */
+/** Shares an enclave that `newEnclave` returned. */
 export function shareEnclave(
   tx: Transaction,
   call: EnclaveCall & { readonly enclave: TransactionObjectArgument },
@@ -275,7 +290,7 @@ export function shareEnclave(
   tx.moveCall({ ...target(call, 'share_enclave'), arguments: [object(tx, 'enclave', call.enclave)] });
 }
 
-/** `registerEnclave` by a registrar of the config. */
+/** Registers the enclave that the document attests, as a registrar of the config. */
 export function registerEnclaveAsRegistrar(
   tx: Transaction,
   call: ConfigCall & { readonly registrarId: ObjectInput; readonly attestation: AttestationInput },
@@ -288,8 +303,8 @@ export function registerEnclaveAsRegistrar(
 }
 
 /**
- * Allows another image, in a transaction that also registers an enclave of it: `finishRotation` must follow.
- * Call `loadAttestation` before.
+ * Allows another image in a transaction that also registers an enclave of this image. Call `loadAttestation`
+ * before, and `finishRotation` after it.
  */
 export function beginRotation(tx: Transaction, call: AdminCall & Allowed): TransactionResult {
   const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
@@ -342,11 +357,11 @@ export function destroyOldEnclave(
   });
 }
 
-/** Compiled modules, and the packages that they link to. */
+/** Compiled modules, and the packages that they depend on. */
 export interface Bytecode {
   /** Bytecode of the modules in base64. */
   readonly modules: readonly string[];
-  /** Ids of the packages that it links to. */
+  /** Ids of the packages that the modules depend on. */
   readonly dependencies: readonly string[];
 }
 
@@ -356,8 +371,8 @@ function checkBytecode({ modules, dependencies }: Bytecode) {
 }
 
 /**
- * Publishes compiled modules, and transfers their upgrade capability to `owner`; null destroys it, so that
- * nobody can ever upgrade the package.
+ * Publishes compiled modules, and transfers the upgrade capability to `owner`. If `owner` is null, destroys
+ * the capability, so that nobody can ever upgrade the package.
  */
 export function publishPackage(tx: Transaction, call: Bytecode & { readonly owner: string | null }): void {
   const upgradeCap = tx.publish(checkBytecode(call));
@@ -374,7 +389,7 @@ export function upgradePackage(
     readonly packageId: string;
     /** Blake2b-256 digest of modules and dependencies, 32 bytes. */
     readonly digest: Uint8Array;
-    /** The policy of the capability: 0 compatible, 128 additive, 192 dependencies only. */
+    /** The policy of the upgrade capability: 0 is compatible, 128 additive, 192 dependencies only. */
     readonly policy: number;
   },
 ): void {

@@ -16,7 +16,9 @@ export function invalidValue(message: string, options?: ErrorOptions): SuiError 
   return new SuiError('SUI_VALUE', message, options);
 }
 
-/** Returns an address or id in full length: a short one is more often a bad copy than `0x2`. */
+/**
+ * Returns an address or id. Requires its full length, since a short one is more often a bad copy than `0x2`.
+ */
 export function checkAddress(name: string, value: string): string {
   if (typeof value !== 'string' || !/^0x/i.test(value) || !isValidSuiObjectId(value)) {
     throw invalidValue(`${name} must be 0x and 64 hexadecimal digits`);
@@ -24,7 +26,7 @@ export function checkAddress(name: string, value: string): string {
   return normalizeSuiAddress(value);
 }
 
-/** Returns a name in Move: of a module, a struct or a function. */
+/** Returns a valid Move name of a module, a struct or a function. */
 export function checkIdentifier(name: string, value: string): string {
   if (typeof value !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/.test(value)) {
     throw invalidValue(`${name} must be a name in Move: a letter, then letters, digits and underscores`);
@@ -33,10 +35,11 @@ export function checkIdentifier(name: string, value: string): string {
 }
 
 /**
- * Returns the type `T` for which an application registers its enclaves: that of its one-time witness.
+ * Returns the type `T` for which an application registers its enclaves, which is the type of its one-time
+ * witness.
  *
- * @param appPackage the version of the package that introduced the type: `readApplicationType` finds it for
- *   any version
+ * @param appPackage id of the package version that introduced the type. `readApplicationType` finds it from
+ *   the id of any version
  * @example applicationType(appPackageId, 'weather', 'WEATHER')
  * @throws SuiError: SUI_VALUE
  */
@@ -45,7 +48,7 @@ export function applicationType(appPackage: string, moduleName: string, witness:
   return `${address}::${checkIdentifier('the module', moduleName)}::${checkIdentifier('the one-time witness', witness)}`;
 }
 
-/** Returns a struct type without parameters, in full. */
+/** Returns a struct type without parameters, with its address in full length. */
 export function checkStructType(name: string, value: string): string {
   try {
     const tag = parseStructTag(value);
@@ -117,7 +120,7 @@ export function encodeSource(source: Source): Uint8Array[] {
   ];
 }
 
-/** PCR0 to PCR2 as bytes. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE */
+/** Returns PCR0 to PCR2 as bytes. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE */
 export function encodeRegisters(image: Image): [Uint8Array, Uint8Array, Uint8Array] {
   const { pcr0, pcr1, pcr2 } = checkImage(image);
   return [fromHex(pcr0), fromHex(pcr1), fromHex(pcr2)];

@@ -1,14 +1,17 @@
 /**
- * The limits that Sui's zkLogin circuit puts on a token. Shared by the wallet's flow and the salt service.
+ * The limits that Sui's zkLogin circuit puts on a token. The wallet's flow and the salt service share them.
  */
 
-/** Sizes in characters. Values include their two quotes, extended claims the `,` or `}` after them. */
+/**
+ * Maximum sizes in characters. Sizes of values include the two quotes. Sizes of extended claims include the
+ * `,` or `}` after the claim.
+ */
 export interface Profile {
   /** Name of the profile, `full` or `small`. */
   readonly name: string;
   /** Size of the token's header, in base64url. */
   readonly header: number;
-  /** Header, dot, payload and SHA-256 padding. */
+  /** Size of header, dot, payload and SHA-256 padding. */
   readonly paddedUnsignedJwt: number;
   /** The name of the claim that identifies the user, with its quotes. */
   readonly keyClaimName: number;
@@ -24,13 +27,13 @@ export interface Profile {
   readonly extendedNonce: number;
   /** Size of the claim `iss` as written in the token, escapes included. */
   readonly extendedIssuer: number;
-  /** Size of the issuer in the base64 characters that contain it. */
+  /** Number of base64 characters that contain the issuer. */
   readonly issuerBase64: number;
-  /** White space within one claim other than the issuer. */
+  /** Number of white space characters within one claim other than the issuer. */
   readonly whiteSpace: number;
 }
 
-/** The circuit in use on every network. */
+/** The limits of the circuit that is in use on every network. */
 export const SUI_V1: Profile = {
   name: 'sui-v1',
   header: 248,
@@ -51,7 +54,7 @@ export const SUI_V1: Profile = {
  * of the token, so a value that JSON writes with an escape would give another address than the decoded
  * string.
  *
- * @param maxQuoted in characters, with both quotes
+ * @param maxQuoted maximum length in characters, with both quotes
  */
 export function valueFault(value: string, maxQuoted: number): string | null {
   if (value === '') return 'is empty';
@@ -62,7 +65,7 @@ export function valueFault(value: string, maxQuoted: number): string | null {
   return null;
 }
 
-/** Whether a proof can contain an issuer, or a client id. */
+/** Functions that return whether a proof can contain an issuer or a client id. */
 export const isProvable = {
   issuer: (value: string) => valueFault(value, SUI_V1.extendedIssuer - '"iss":,'.length) === null,
   clientId: (value: string) => valueFault(value, SUI_V1.audience) === null,

@@ -1,4 +1,4 @@
-/** Compares issuers of tokens exactly. Shared by the wallet's flow and the salt service. */
+/** Compares issuers of tokens exactly. The wallet's flow and the salt service share this module. */
 
 /** The issuer in Microsoft's discovery document: `{tenantid}` is a placeholder for the GUID of a tenant. */
 export const MICROSOFT_ISSUER = 'https://login.microsoftonline.com/{tenantid}/v2.0';
@@ -12,7 +12,8 @@ export function normalizeIssuer(issuer: string): string {
 }
 
 /**
- * Whether a token is from the expected issuer: an exact comparison, except for Google's two spellings.
+ * Returns whether a token is from the expected issuer. The comparison is exact, except for Google's two
+ * spellings.
  *
  * @param expected an issuer, or MICROSOFT_ISSUER for every tenant
  * @param claims `iss`, and for Microsoft `tid`, which must be the GUID in `iss`

@@ -1,7 +1,8 @@
 /**
- * The OpenID providers that Sui's documentation describes, as data: from their own documentation and Sui's
- * (zkLogin, "OpenID providers"). Sui's table lists three more for every network, each with its own issuers:
- * AWS (by tenant), Karrier One and Credenza3. discoverProvider reads those from their discovery documents.
+ * The OpenID providers that Sui's documentation describes, as data. The data come from the providers'
+ * documentation and from Sui's (zkLogin, "OpenID providers"). Sui's table lists three more for every network,
+ * each with its own issuers: AWS (by tenant), Karrier One and Credenza3. discoverProvider reads these
+ * providers from their discovery documents.
  */
 import { MICROSOFT_ISSUER } from './issuer.ts';
 
@@ -18,18 +19,25 @@ export interface Provider {
   readonly responseType: 'id_token' | 'code' | 'code id_token';
   /** Scope of the token; null if the provider accepts none. */
   readonly scope: string | null;
-  /** Sent with every login, besides client_id, redirect_uri, nonce, state, response_type and scope. */
+  /**
+   * Parameters that are sent with every login, besides client_id, redirect_uri, nonce, state, response_type
+   * and scope.
+   */
   readonly extraParameters: Readonly<Record<string, string>>;
-  /** According to Sui's documentation. Whether a code must be exchanged depends on `token`, not on this. */
+  /**
+   * Whether Sui's documentation lists only the auth flow. Whether a code must be exchanged depends on
+   * `token`, not on this.
+   */
   readonly authFlowOnly: boolean;
   /** URL and form of the exchange of a code for a token; null if the login itself returns the token. */
   readonly token: { readonly url: string; readonly variant: 'grant_type' | 'client_secret' } | null;
   /** URL of the provider's public keys (JWKS). */
   readonly jwksUrl: string;
-  /** The exact `iss` (Google's may lack `https://`), or MICROSOFT_ISSUER. */
+  /** The exact `iss` of the tokens, or MICROSOFT_ISSUER. Google's `iss` may lack `https://`. */
   readonly issuer: string;
   /**
-   * Networks whose validators accept its tokens, as last documented. Empty: unknown, for a custom provider.
+   * Networks whose validators accept the provider's tokens, as last documented. Empty if they are unknown, as
+   * for a custom provider.
    */
   readonly networks: readonly Network[];
 }
@@ -125,7 +133,7 @@ export const PROVIDERS = {
   },
 } as const satisfies Record<string, Provider>;
 
-/** Whether some network is known not to accept its tokens. */
+/** Returns whether some network is known not to accept the provider's tokens. */
 export function isAcceptedSomewhereOnly({ networks }: Provider): boolean {
   return networks.length > 0 && !EVERYWHERE.every((network) => networks.includes(network));
 }

@@ -38,10 +38,10 @@ export type Confirmation = (request: ConfirmRequest, signal?: AbortSignal) => Pr
 const SPACING_MS = 500;
 
 /**
- * Asks one question at a time, so that dialogs don't stack: each question waits for the answer to the one
- * before, and then for SPACING_MS. So no user answers an unread question by the same click.
+ * Asks one question at a time, so that dialogs don't stack: each question waits for the answer to the
+ * previous question, and then for SPACING_MS. This way, no user answers an unread question by the same click.
  *
- * @param wait for tests
+ * @param wait replaces the pause in tests
  */
 export function oneAtATime(
   confirm: (request: ConfirmRequest) => Promise<boolean>,

@@ -4,13 +4,14 @@
  */
 
 /**
- * The channel of one login. `state` is known to the provider and to the two pages alone, and holds no secret.
+ * Returns the name of one login's channel. Only the provider and the two pages know `state`, which contains
+ * no secret.
  */
 export function channelName(state: string): string {
   return `sui-enclave/wallet/${state}`;
 }
 
-/** Message of the redirect page: the URL to which the provider sent the user, or the body of a form_post. */
+/** The redirect page's message: the URL to which the provider sent the user, or the body of a form_post. */
 export interface HandedAnswer {
   readonly kind: 'answer';
   readonly answer: string;
@@ -21,12 +22,14 @@ export interface Taken {
   readonly kind: 'taken';
 }
 
-/** Returns the kind of any message: every page of this origin that knows the state can send one. */
+/**
+ * Returns the kind of any message, since every page of this origin that knows the state can send messages.
+ */
 export function kindOf(data: unknown): unknown {
   return typeof data === 'object' && data !== null && 'kind' in data ? data.kind : undefined;
 }
 
-/** The page on which a login in this tab, without a window, continues; kept in the session storage. */
+/** The page on which a login in this tab, without a window, continues. It is kept in the session storage. */
 export interface Pointer {
   readonly wallet: string;
   readonly state: string;
@@ -34,7 +37,9 @@ export interface Pointer {
   readonly returnTo: string;
 }
 
-/** The answer to such a login, until that page is loaded again and takes it. */
+/**
+ * The answer to a login in this tab, kept until the page that began the login is loaded again and takes it.
+ */
 export interface KeptAnswer {
   readonly wallet: string;
   readonly answer: string;
@@ -44,8 +49,8 @@ export const POINTER_KEY = 'sui-enclave/wallet/redirect';
 export const ANSWER_KEY = 'sui-enclave/wallet/answer';
 
 /**
- * Returns the entry of the session storage, if it holds these names as strings. Anything else counts as
- * absent.
+ * Returns the entry of the session storage if it has a string for each of these names. Any other entry counts
+ * as absent.
  */
 export function readEntry<Name extends string>(
   key: string,

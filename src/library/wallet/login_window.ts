@@ -1,4 +1,4 @@
-/** A login at a provider, in a window of its own or in this tab, from the page that waits for it. */
+/** Starts a login at a provider, in a separate window or in this tab, and waits for its answer. */
 import { ZkLoginError } from '../zklogin/errors.ts';
 import { holdsAnswer } from '../zklogin/redirect.ts';
 import {
@@ -19,8 +19,8 @@ const POLL_MS = 250;
 const CLOSED_POLLS = 8;
 
 /**
- * Opens a blank window, which must happen within the user's click. Its opener is removed while it is blank: a
- * provider must not navigate the page.
+ * Opens a blank window, which must happen within the user's click. Its opener is removed while the window is
+ * blank, so that a provider can't navigate the page.
  *
  * @returns null if the browser blocks it
  */
@@ -105,9 +105,7 @@ export function takeAnswer(wallet: string): string | null {
   return kept.answer;
 }
 
-/**
- * Waits for a promise that also ends with the signal or the time limit. @param start returns what cleans up
- */
+/** Waits for a promise, a signal or a time limit. @param start returns the function that cleans up */
 async function settled<T>(
   signal: AbortSignal,
   start: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,

@@ -20,9 +20,9 @@ interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** A provider, and the dapp as a client of it. Each is a wallet of its own. */
+/** A provider, and the dapp's client id there. Each entry becomes a separate wallet. */
 export interface WalletProvider {
-  /** One of PROVIDERS, or one from discoverProvider. */
+  /** The provider, from PROVIDERS or from discoverProvider. */
   readonly provider: Provider;
   /** Client id of the dapp at the provider. */
   readonly clientId: string;
@@ -37,34 +37,39 @@ export interface WalletProvider {
 
 /** Options of `registerZkLoginWallet`: providers, services and the user's confirmation. */
 export interface RegisterOptions {
-  /** Providers of the login, at least one, each once. */
+  /** Providers of the login: at least one, and each only once. */
   readonly providers: readonly WalletProvider[];
-  /** The page that calls answerLogin: of this page's origin, as registered with each provider. */
+  /**
+   * URL of the page that calls answerLogin. It has this page's origin, and is registered with each provider.
+   */
   readonly redirectUri: string;
   /** Client that builds and sends transactions. Its network is that of the wallets: `sui:<network>`. */
   readonly client: ClientWithCoreApi;
   /** The URL of the salt service, for getSalt, or a function that returns the salt for a token. */
   readonly salt: string | ((token: string, asking: Asking) => Promise<BigNumber>);
-  /** The URL of the proving service, for getProof, or a function. */
+  /** The URL of the proving service, for getProof, or a function that returns the proof. */
   readonly prover: string | ((request: ProofRequest, asking: Asking) => Promise<Proof>);
   /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
   /**
    * Shows the user what is about to be signed, and resolves to true if the user allows it. Anything else, or
-   * a rejection, refuses. Called for one signature at a time, and half a second after the answer before at
-   * the earliest, so that a double click can't answer two questions.
+   * a rejection, refuses. Called for one signature at a time, at the earliest half a second after the
+   * previous answer, so that a double click can't answer two questions.
    */
   readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
   /**
-   * Called once when a session has expired, also while nobody signs: the wallet then has no account. A dapp
-   * can tell the user, who did not disconnect.
+   * Called once when a session has expired, even while nobody signs. The wallet then has no account. A dapp
+   * can tell this to the user, who did not disconnect.
    */
   readonly onExpired?: (address: string) => void;
   /** Payer of the gas in signAndExecuteTransaction. Default: the user. */
   readonly sponsor?: Sponsor;
   /** The number of epochs after the current one in which a session can sign. Default: 2. */
   readonly validEpochs?: number;
-  /** Default: the session storage of the browser. With another, a blocked window ends the login. */
+  /**
+   * Storage of the sessions. Default: the session storage of the browser. With another storage, a blocked
+   * window ends the login.
+   */
   readonly storage?: SessionStore;
 }
 
@@ -84,7 +89,10 @@ const OPTIONS: readonly string[] = [
 const OF_A_PROVIDER: readonly string[] = ['provider', 'clientId', 'name', 'icon'];
 const ICON = /^data:image\/(svg\+xml|webp|png|gif);base64,/;
 
-/** Reads each option once, so that what was checked is what is used. @throws ZkLoginError: ZKLOGIN_OPTION */
+/**
+ * Reads each option once, so that the checked values are the values that are used. @throws ZkLoginError:
+ * ZKLOGIN_OPTION
+ */
 export function readRegisterOptions(source: RegisterOptions): RegisterOptions {
   refuseUnknown('option', source ?? {}, OPTIONS);
   const { providers, ...options } = copyKnown(source ?? {}, OPTIONS);
@@ -162,7 +170,7 @@ function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOp
 const NETWORKS: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
 
 /**
- * Finds the network for beginLogin, whose validators must accept the provider; left out for an unknown
+ * Returns the network for beginLogin, whose validators must accept the provider. Leaves out an unknown
  * network.
  */
 export function findNetwork({ network }: ClientWithCoreApi): { readonly network?: Network } {

@@ -13,7 +13,8 @@ import {
 } from './handover.ts';
 
 /**
- * Time limit for the acknowledgement of the page that began the login, which may be in the background, in ms.
+ * Time limit for the acknowledgement by the page that began the login, in milliseconds. The page may be in
+ * the background.
  */
 const ACKNOWLEDGE_MS = 5000;
 
@@ -26,14 +27,14 @@ const WORDS = {
 };
 
 /**
- * Hands the provider's answer to the page that began the login: in a window that the wallet opened, it sends
- * the answer to the waiting page and closes the window; in the same tab, it goes back to that page. The
- * answer leaves the address bar and the history at once. Tells the user what to do, if anything.
+ * Hands the provider's answer to the page that began the login. In a window that the wallet opened, sends the
+ * answer to the waiting page and closes the window. In the same tab, goes back to that page. Removes the
+ * answer from the address bar and the history at once. Tells the user what to do, if anything.
  *
  * Exported from `sui-enclave/wallet/redirect`.
  *
  * @param answer the body of a form_post, which the server puts into the page. Default: `location.href`
- * @param say shows a sentence to the user. Default: in place of the page's content
+ * @param say shows a sentence to the user. Default: shows it in place of the page's content
  * @returns once it is clear whether the answer was taken
  * @example
  * await answerLogin();
@@ -80,7 +81,7 @@ async function handOver(state: string, answer: string): Promise<boolean> {
   }
 }
 
-/** Finds the only `state` of a URL, in its query or fragment, or of a form's body. */
+/** Finds the only `state` in a form's body, or in the query or fragment of a URL. */
 function stateIn(answer: string): string | null {
   const { search, hash } = URL.canParse(answer) ? new URL(answer) : { search: answer, hash: '' };
   const states = [search, hash.slice(1)].flatMap((part) => new URLSearchParams(part).getAll('state'));

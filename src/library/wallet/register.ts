@@ -7,7 +7,7 @@ import { type RegisteredWallet, ZkLoginWallet } from './wallet.ts';
 
 /** The registered wallets, and a function that removes them. */
 export interface RegisteredWallets {
-  /** One for each provider, in the order given. */
+  /** The wallets, one for each provider, in the given order. */
   readonly wallets: readonly RegisteredWallet[];
   /** Removes the wallets from the page, and gives up their logins. Open sessions stay in the storage. */
   unregister(): void;
@@ -18,13 +18,13 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
 
 /**
  * Registers a wallet for each provider with the page's Wallet Standard, so that the connect button of a dapp
- * lists them. An open session is taken up from the storage, and so is the answer to a login by redirect. Call
- * it once, when the page is loaded. A later call replaces the wallets of the same provider and client id, as
- * when a development server loads the module of the page again.
+ * lists them. Continues an open session from the storage, or the answer to a login by redirect. Call this
+ * once, when the page is loaded. A later call replaces the wallets of the same provider and client id, for
+ * example when a development server loads the page's module again.
  *
  * Exported from `sui-enclave/wallet`.
  *
- * @throws ZkLoginError: ZKLOGIN_OPTION, also outside of a page and in a frame; ZKLOGIN_STORAGE
+ * @throws ZkLoginError: ZKLOGIN_OPTION, including outside of a page and in a frame; ZKLOGIN_STORAGE
  * @example
  * registerZkLoginWallet({
  *   providers: [{ provider: PROVIDERS.google, clientId }],
@@ -86,7 +86,7 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
 const REGISTERED = Symbol.for('sui-enclave/wallet/registered');
 
 /**
- * Reads the functions that remove the registered wallets of this page, by wallet id. The window has them,
+ * Reads the functions that remove the registered wallets of this page, by wallet id. The window keeps them,
  * since a bundle may contain this module twice.
  */
 function readRegistered(): Map<string, () => void> {

@@ -50,7 +50,7 @@ const ACCOUNT_FEATURES = Object.freeze([
   SuiSignPersonalMessage,
 ] as const);
 
-/** Interval at which the epoch is read while there is an account, in milliseconds: an epoch takes a day. */
+/** Interval at which the epoch is read while there is an account, in milliseconds. An epoch takes a day. */
 const EXPIRY_CHECK_MS = 60_000;
 
 type Listener = StandardEventsListeners['change'];
@@ -62,7 +62,7 @@ export interface WalletParts extends Omit<RegisterOptions, 'providers' | 'confir
   readonly item: WalletProvider;
   /** The wallet's own part of the storage. */
   readonly store: SessionStore;
-  /** Whether the store is still there after a redirect. */
+  /** Whether the store survives a redirect. */
   readonly storeSurvives: boolean;
   readonly confirmed: Confirmation;
 }
@@ -86,9 +86,9 @@ export class ZkLoginWallet implements RegisteredWallet {
   readonly #currentEpoch: EpochSource;
   readonly #listeners = new Set<Listener>();
   #accounts: readonly WalletAccount[] = [];
-  /** The session. An expired one is kept too, so that a signature is refused for this reason. */
+  /** The session. An expired session is kept too, so that a signature is refused for this reason. */
   #session: ZkLoginSession | null = null;
-  /** The latest session that `onExpired` was called for. */
+  /** The latest session for which `onExpired` was called. */
   #expired: ZkLoginSession | null = null;
   /** The login of the latest connect. */
   #login: AbortController | null = null;
@@ -119,7 +119,7 @@ export class ZkLoginWallet implements RegisteredWallet {
       },
       [SuiSignPersonalMessage]: { version: '1.1.0', signPersonalMessage: this.#signPersonalMessage },
     };
-    // The user is shown name and chain.
+    // Name and chain must not change, since the user is shown them.
     Object.freeze(this);
   }
 
@@ -136,7 +136,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     const starting = this.#resume(answer).finally(() => {
       this.#starting = null;
     });
-    // A caller that waits for it, such as a connect, gets the error.
+    // Callers that wait for `starting`, such as a connect, get the error.
     starting.catch(() => {});
     this.#starting = starting;
   }
@@ -283,9 +283,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     return { wallet: this.name, address, chain: this.chains[0] };
   }
 
-  /**
-   * Logs in until the wallet has an account. If it needs a window, it opens it before it waits for anything.
-   */
+  /** Logs in until the wallet has an account. If a window is needed, opens it before waiting for anything. */
   async #logIn(signal: AbortSignal): Promise<void> {
     if (this.#starting !== null) await abortable(this.#starting, signal);
     if (this.#accounts.length > 0 && (await abortable(this.#isOpen(), signal))) return;
@@ -402,8 +400,8 @@ export class ZkLoginWallet implements RegisteredWallet {
   }
 
   /**
-   * Returns whether the session can sign, by the latest answer of the node: without an answer nothing
-   * changes, since each signature asks again. Shows or removes the account accordingly.
+   * Returns whether the session can sign, by the node's latest answer. Without an answer nothing changes,
+   * since each signature asks again. Shows or removes the account accordingly.
    */
   async #isOpen(): Promise<boolean> {
     const session = this.#session;

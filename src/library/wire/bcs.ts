@@ -1,15 +1,15 @@
 /**
  * BCS types for what an enclave signs. They refuse values that `@mysten/bcs` would silently change: a lone
- * surrogate would become U+FFFD, 1.5 would become 1, undefined would become 0. `move.ts` has the rest of
- * them. Browser-safe.
+ * surrogate would become U+FFFD, 1.5 would become 1, undefined would become 0. `move.ts` has the other types.
+ * Browser-safe.
  */
 import { BcsType, bcs } from '@mysten/bcs';
 
-/** The properties of a type in Move. A type of `@mysten/bcs` does not have them. */
+/** The properties of a type in Move. Types of `@mysten/bcs` do not have them. */
 export interface InMove {
   /** The type as Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
   readonly move: string;
-  /** The type of an item, of a vector or an Option. */
+  /** The type of the items of a vector or an Option. */
   readonly item?: MoveType;
   /** The fields of a struct, in the order of their bytes. */
   readonly fields?: readonly Field[];
@@ -23,7 +23,7 @@ export type MoveType = BcsType<any> & InMove;
 export interface Field {
   readonly name: string;
   readonly type: MoveType;
-  /** Its type as Move's sources write it. */
+  /** The field's type as Move's sources write it. */
   readonly move: string;
 }
 
@@ -31,7 +31,7 @@ export function inMove<Type extends object>(move: string, type: Type): Type & In
   return Object.assign(type, { move });
 }
 
-/** @throws TypeError for a type that is not of this folder, even where the compiler did not see it */
+/** @throws TypeError for a type that is not from this folder, in case the compiler did not notice it */
 export function requireMoveType(type: Partial<MoveType> | undefined, label: string): void {
   if (typeof type?.move === 'string' && typeof type.serialize === 'function') return;
   throw new TypeError(
@@ -42,7 +42,7 @@ export function requireMoveType(type: Partial<MoveType> | undefined, label: stri
 /** The forms in which callers may give a u64, a u128 or a u256. Parsing always returns a bigint. */
 export type U64Input = bigint | number | string;
 
-/** A u256 has at most 78 digits. */
+/** Matches a decimal integer. A u256 has at most 78 digits. */
 const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
 
 /** @returns a function that throws a TypeError for a value that is not an integer of this number of bits */
@@ -65,8 +65,8 @@ export function exactly(bits: number): (value: U64Input) => bigint {
 const toU64 = exactly(64);
 
 /**
- * Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. (The library's own divides by 256 for each
- * byte, which took a quarter of the time to serialize and parse an answer.)
+ * Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. (The u64 of `@mysten/bcs` divides by 256 for
+ * each byte, which took a quarter of the time to serialize and parse an answer.)
  */
 export const u64: BcsType<bigint, U64Input, 'u64'> & InMove = inMove(
   'u64',
@@ -85,7 +85,7 @@ export const u64: BcsType<bigint, U64Input, 'u64'> & InMove = inMove(
   }),
 );
 
-/** Options of an integer that is a number in TypeScript; the library checks the range. */
+/** Options of an integer that is a number in TypeScript. `@mysten/bcs` checks the range. */
 export const wholeNumber = (bits: 8 | 16 | 32) => ({
   validate(value: number) {
     if (!Number.isInteger(value)) {

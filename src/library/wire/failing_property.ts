@@ -2,7 +2,8 @@
 
 /**
  * Returns the path, such as `readings.2.cents`, of the property at which `serialize` fails: it reads
- * properties one after another, so the last one that it read is the one. An empty string where it read none.
+ * properties one after another, so it fails at the last one that it read. Returns an empty string if it read
+ * none.
  */
 export function propertyThatFails(serialize: (value: object) => void, value: object): string {
   let last = '';

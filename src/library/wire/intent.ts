@@ -26,7 +26,7 @@ export interface SignedType<Data, Input> {
 /**
  * Describes a type that an enclave signs, for clients and for generators.
  *
- * @param payload a `struct` where the type is described to generators; dapps may use those of `@mysten/bcs`
+ * @param payload a `struct` if the type is described to generators. Dapps may use structs of `@mysten/bcs`
  * @throws TypeError when `intent` is not a u8
  */
 export function signedType<Data, Input, Payload extends BcsType<Data, Input>>(

@@ -1,5 +1,5 @@
 /**
- * The types of Move beside those of `bcs.ts`; they refuse what they can't hold exactly, too. Browser-safe.
+ * The types of Move that `bcs.ts` lacks. They also refuse values that they can't hold exactly. Browser-safe.
  */
 import { type BcsType, bcs, fromHex, toHex } from '@mysten/bcs';
 import { exactly, type InMove, inMove, requireMoveType, type U64Input, wholeNumber } from './bcs.ts';

@@ -8,7 +8,7 @@ export interface SchemaField {
   readonly name: string;
   /** The type as Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
   readonly type: string;
-  /** Its size in bytes, where all values have the same. */
+  /** The field's size in bytes, if all values have the same size. */
   readonly width?: number;
   /** The fields of the struct that the type is or contains, in the order of their bytes. */
   readonly fields?: readonly SchemaField[];
@@ -28,7 +28,7 @@ export interface SchemaType extends SchemaStruct {
   readonly intent: number;
 }
 
-/** Sizes in bytes of the types that have one. */
+/** Sizes in bytes of the types whose values all have the same size. */
 const WIDTHS = new Map([
   ['bool', 1],
   ['u8', 1],
@@ -49,7 +49,7 @@ export interface Unwrapped {
   readonly leaf: string;
 }
 
-/** `vector<Option<u64>>` as its parts. Whether the leaf exists is the caller's to check. */
+/** Takes a type such as `vector<Option<u64>>` apart. The caller must check whether the leaf exists. */
 export function unwrapped(type: string): Unwrapped {
   const wrappers: ('vector' | 'Option')[] = [];
   let leaf = type;
@@ -61,15 +61,15 @@ export function unwrapped(type: string): Unwrapped {
   }
 }
 
-/** Returns whether it is a type of Move or `String`, and not the name of a struct. */
+/** Returns whether the leaf is a type of Move or `String`, and not the name of a struct. */
 export function isPlainType(leaf: string): boolean {
   return leaf === TEXT || WIDTHS.has(leaf);
 }
 
 /**
- * Returns the size in bytes of a type, undefined where it depends on the value.
+ * Returns the size in bytes of a type, or undefined if the size depends on the value.
  *
- * @param fields of the struct, if it is one
+ * @param fields the struct's fields, if the type is a struct
  */
 export function widthOf(type: string, fields: readonly SchemaField[] | undefined): number | undefined {
   if (fields === undefined) return WIDTHS.get(type);
@@ -83,7 +83,7 @@ export function widthOf(type: string, fields: readonly SchemaField[] | undefined
   return sum;
 }
 
-/** Returns a signed type as the schema of an application has it. */
+/** Returns a signed type in the form that an application's schema uses. */
 export function toSchemaType({ intent, payload }: DeclaredStruct): SchemaType {
   return { intent, name: payload.name, fields: payload.fields.map(toSchemaField) };
 }

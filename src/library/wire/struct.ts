@@ -1,4 +1,4 @@
-/** Structs as Move has them, which can be asked for their fields. Browser-safe. */
+/** Structs of Move whose fields can be listed. Browser-safe. */
 import { type BcsStruct, bcs } from '@mysten/bcs';
 import { type Field, type InMove, inMove, type MoveType, requireMoveType } from './bcs.ts';
 
@@ -11,7 +11,7 @@ const MAX_NAME_LENGTH = 128;
 /**
  * Returns a struct with the name and the fields that it has in Move, in the same order.
  *
- * @throws TypeError if a name can't be one in Move, or if a field has a type of `@mysten/bcs`, which doesn't
+ * @throws TypeError if a name is invalid in Move, or if a field has a type of `@mysten/bcs`, which doesn't
  *   say what it is in Move
  */
 export function struct<Fields extends Record<string, MoveType>>(

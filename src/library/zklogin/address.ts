@@ -8,7 +8,7 @@ import { type BigNumber, readNumber, SALT_SIZE } from './numbers.ts';
 export const KEY_CLAIM = 'sub';
 
 export interface AddressInputs extends LoginClaims {
-  /** Below 2^128; in base64 or bytes, exactly 16 bytes. */
+  /** The user's salt: a number below 2^128, or exactly 16 bytes, also in base64. */
   readonly salt: BigNumber;
   /**
    * True for the few old addresses whose seed begins with a zero byte and was hashed without it. There is no
@@ -18,8 +18,8 @@ export interface AddressInputs extends LoginClaims {
 }
 
 /**
- * The Sui address of a login: blake2b-256 of flag, issuer and address seed. Normalises the issuer as Sui
- * does: `accounts.google.com` is the same as `https://accounts.google.com`.
+ * Returns the Sui address of a login: the blake2b-256 of flag, issuer and address seed. Normalises the issuer
+ * as Sui does: `accounts.google.com` is the same as `https://accounts.google.com`.
  *
  * Exported from `sui-enclave/zklogin`.
  *

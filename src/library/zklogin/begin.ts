@@ -7,7 +7,7 @@ import { type SessionStore, saveLogin, sessionStore } from './storage.ts';
 
 /** Options of `beginLogin`: provider, client and lifetime of the session. */
 export interface BeginOptions {
-  /** One of PROVIDERS, or one from discoverProvider. */
+  /** The provider, from PROVIDERS or from discoverProvider. */
   readonly provider: Provider;
   /** Client id of your application at the provider. */
   readonly clientId: string;
@@ -24,7 +24,7 @@ export interface BeginOptions {
    * Required for a provider that not every network accepts.
    */
   readonly network?: Network;
-  /** Default: the session storage of the browser. */
+  /** Storage of the login. Default: the session storage of the browser. */
   readonly storage?: SessionStore;
 }
 
@@ -40,12 +40,14 @@ const OPTIONS: readonly string[] = [
 ];
 
 const DEFAULT_VALID_EPOCHS = 2;
-/** Validators refuse a maxEpoch further ahead (`zklogin_max_epoch_upper_bound_delta`). */
+/**
+ * Maximum number of epochs ahead: validators refuse a later maxEpoch (`zklogin_max_epoch_upper_bound_delta`).
+ */
 const MAX_VALID_EPOCHS = 30;
 
 /**
  * Creates an ephemeral key pair, stores it in the session storage, and returns the URL to which to send the
- * user. Discards a login that was begun and not finished; keeps an open session.
+ * user. Discards a login that was begun but not finished. Keeps an open session.
  *
  * Exported from `sui-enclave/zklogin`.
  *
@@ -63,7 +65,7 @@ export function beginLogin(options: BeginOptions): string {
       `unknown option "${unknown}"; known ones: ${OPTIONS.join(', ')}`,
     );
   }
-  // Each option is read once, so that what was checked is what is used.
+  // Each option is read once, so that the checked values are the values that are used.
   const {
     clientId,
     redirectUri,
@@ -101,7 +103,7 @@ export function beginLogin(options: BeginOptions): string {
   return authorizationUrl(provider, { client_id: clientId, redirect_uri: redirectUri, nonce, state });
 }
 
-/** Checks what a provider needs to know of a wallet. @throws ZkLoginError: ZKLOGIN_OPTION */
+/** Checks a wallet's data for the provider. @throws ZkLoginError: ZKLOGIN_OPTION */
 export function checkClient(
   options: Pick<BeginOptions, 'provider' | 'clientId' | 'redirectUri' | 'network'>,
 ): void {
@@ -128,7 +130,7 @@ function requireAccepted(provider: Provider, network: Network | undefined): void
       `${name} is accepted on ${networks.join(', ')} only: set the option network to that of the wallet's transactions`,
     );
   }
-  // An empty list: for a custom provider, nobody knows which networks accept it.
+  // The list of a custom provider may be empty, since nobody knows which networks accept it.
   if (network !== undefined && networks.length > 0 && !networks.includes(network)) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',

@@ -5,10 +5,11 @@ import { type BuildOptions, buildTransaction } from '../sui/build.ts';
 import { ZkLoginError } from './errors.ts';
 
 /**
- * Copies bytes of a caller. The constructor reads them once, and calls none of their methods, which their
- * class may have replaced.
+ * Copies bytes of a caller. The constructor reads the bytes once, and calls none of their methods, which the
+ * bytes' class may have replaced.
  *
- * @returns null for anything but a Uint8Array, and for one whose buffer was transferred or is too short
+ * @returns null for anything but a Uint8Array, and for a Uint8Array whose buffer was transferred or is too
+ *   short
  */
 export function tryCopy(value: unknown): Uint8Array<ArrayBuffer> | null {
   if (!(value instanceof Uint8Array)) return null;
@@ -27,8 +28,8 @@ export function copyBytes(name: string, value: unknown): Uint8Array<ArrayBuffer>
 }
 
 /**
- * Returns the BCS of the transaction's data, or of its kind alone. A copy: the transaction may be of a
- * caller's own class.
+ * Returns the BCS of the transaction's data, or of its kind alone. The result is a copy, since the
+ * transaction may be of a caller's own class.
  *
  * @throws SuiError; ZkLoginError: ZKLOGIN_OPTION
  */

@@ -9,11 +9,11 @@ import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } 
 /** Options of `completeLogin`, which takes the provider's answer. */
 export interface CompleteOptions extends ServiceOptions {
   /**
-   * Client secret for a provider whose token URL requires it. Outside browsers only: for a page, the backend
-   * adds it.
+   * Client secret for a provider whose token URL requires it. Only for use outside browsers. For a page, its
+   * backend adds the secret.
    */
   readonly clientSecret?: string;
-  /** Default: the session storage of the browser. */
+  /** Storage of the login. Default: the session storage of the browser. */
   readonly storage?: SessionStore;
   /** The current time in milliseconds since 1970. Default: Date.now. */
   readonly now?: () => number;
@@ -26,13 +26,13 @@ const EXCHANGE_TIMEOUT_MS = 10_000;
  * began. If the answer is a code, exchanges it for the token.
  *
  * @param redirect the URL to which the user came back (or only its query or fragment), or the body of a
- *   form_post. loginStage says whether it has an answer
+ *   form_post. loginStage says whether the redirect has an answer
  * @throws ZkLoginError
  */
 export async function completeLogin(redirect: Redirect, options: CompleteOptions = {}): Promise<Login> {
   const store = loginStore(options.storage);
   const login = loadLogin(store);
-  // The login has its answer: this one is a copy, or belongs to another login.
+  // The login already has its answer. This answer is a copy, or belongs to another login.
   if (login.stage !== 'begun')
     throw new ZkLoginError(
       'ZKLOGIN_NO_LOGIN',
@@ -132,7 +132,7 @@ function readReason(text: string): string | null {
   }
 }
 
-/** Nothing else from the provider is passed on. */
+/** Returns whether a value is a reason that may be passed on. Nothing else from the provider is. */
 function isReason(value: unknown): value is string {
   return typeof value === 'string' && /^[a-z_]{1,64}$/.test(value);
 }

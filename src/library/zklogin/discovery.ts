@@ -8,7 +8,7 @@ import { createServiceError } from './http.ts';
 export interface DiscoveryOptions {
   /** Name of the provider, for people. */
   readonly name: string;
-  /** Default: `id_token` if the provider supports it, else `code`. */
+  /** Response type of the login. Default: `id_token` if the provider supports it, else `code`. */
   readonly responseType?: Provider['responseType'];
   /** Scope of the token. Default: `openid`. */
   readonly scope?: string;
@@ -20,7 +20,7 @@ export interface DiscoveryOptions {
   readonly networks?: Provider['networks'];
   /** Function that sends the request. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Ends the request early: it then rejects with the signal's reason. */
+  /** Ends the request early, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -32,7 +32,7 @@ const MAX_SIZE = 65_536;
  * Returns a custom provider, from its discovery document (OpenID Connect Discovery 1.0, section 4). Sui's
  * validators accept its tokens only if they know the issuer.
  *
- * @param issuer exactly as in its tokens
+ * @param issuer the issuer exactly as in the provider's tokens
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
  *   ZKLOGIN_MALFORMED_ANSWER, which includes a document of another issuer
  */
@@ -99,7 +99,7 @@ async function fetchDocument(
     const document: unknown = JSON.parse(text);
     if (typeof document === 'object' && document !== null) return document as Record<string, unknown>;
   } catch {
-    // Handled below.
+    // The error below covers this case.
   }
   throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', `the ${SERVICE} is not a JSON object`);
 }

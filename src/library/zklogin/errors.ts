@@ -36,12 +36,16 @@ export const ZKLOGIN_CODES = {
 /** Stable code of a ZkLoginError: a key of ZKLOGIN_CODES. */
 export type ZkLoginCode = keyof typeof ZKLOGIN_CODES;
 
-/** The errors of `sui-enclave/zklogin`. If a Sui node fails, it throws a SuiError instead. */
+/**
+ * An error of `sui-enclave/zklogin`. If a Sui node fails, `sui-enclave/zklogin` throws a SuiError instead.
+ */
 export class ZkLoginError extends CodedError<ZkLoginCode> {}
 
 /** The provider didn't log the user in. */
 export class ProviderRefusedError extends ZkLoginError {
-  /** The provider's error code (RFC 6749, section 4.1.2.1), or null if it has not the form of one. */
+  /**
+   * The provider's error code (RFC 6749, section 4.1.2.1), or null if the answer has no text of that form.
+   */
   readonly reason: string | null;
 
   constructor(reason: string | null) {
@@ -63,7 +67,9 @@ export class ClaimError extends ZkLoginError {
   }
 }
 
-/** A service did not answer. There is no `cause`: it may hold the request, and with it the token. */
+/**
+ * A service did not answer. There is no `cause`, since it might contain the request, and with it the token.
+ */
 export class ServiceUnreachableError extends ZkLoginError {
   /** Reason why no complete answer came, as far as the platform gives it. */
   readonly reason: UnreachableReason;
@@ -83,7 +89,7 @@ export class ServiceRefusedError extends ZkLoginError {
   /** Seconds until the next attempt, if the service gives them. */
   readonly retryAfterSeconds: number | null;
 
-  /** @param advice for the reader of the message; it holds nothing of the request */
+  /** @param advice text for the reader of the message, without anything from the request */
   constructor(
     service: string,
     {

@@ -20,7 +20,7 @@ export interface ServiceOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Time limit of one attempt, including the body of the answer, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Ends the request early: it then rejects with the signal's reason. */
+  /** Ends the request early, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Function that sends the request. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
@@ -37,12 +37,15 @@ export const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
 
-/** The code of this repository's proving service for a backend that was too slow. */
+/** The code that this repository's proving service gives if its backend was too slow. */
 const PROVER_TOO_SLOW = 'PROVER_BACKEND_TIMEOUT';
-/** The text of Mysten's proving service for the same, which gives no code, in plain text or JSON. */
+/**
+ * Matches the text that Mysten's proving service gives in this case, in plain text or JSON, without a code.
+ */
 const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
 /**
- * Advice to the operator, by codes of this repository's proving service about which callers can do nothing.
+ * Advice to the operator, by the codes of this repository's proving service that callers can do nothing
+ * about.
  */
 const OPERATOR_ADVICE: Readonly<Record<string, string>> = {
   PROVER_WRONG_NETWORK:
@@ -61,9 +64,10 @@ export interface ServiceRequest extends ServiceOptions {
 }
 
 /**
- * Requests hold secrets (a token, a salt, a client secret), so the URL must be secure.
+ * Returns a service's URL, which must be secure, since requests contain secrets: a token, a salt, a client
+ * secret.
  *
- * @param allowHttp undefined if the caller has no such option
+ * @param allowHttp whether http is accepted too; undefined if the caller has no such option
  * @throws ZkLoginError: ZKLOGIN_OPTION
  */
 export function serviceUrl(service: string, url: string | URL, allowHttp?: boolean): URL {
@@ -82,7 +86,7 @@ export function serviceUrl(service: string, url: string | URL, allowHttp?: boole
 }
 
 /**
- * POSTs, and returns the answer whatever its status.
+ * Sends a POST, and returns the answer whatever its status.
  *
  * @throws ZkLoginError: ZKLOGIN_OPTION, or when there is no answer; the signal's reason
  */
@@ -142,7 +146,7 @@ async function send({
   return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE, signal });
 }
 
-/** Built here, so that an invalid header doesn't look like an unreachable service. */
+/** Creates the headers here, so that an invalid header doesn't look like an unreachable service. */
 export function createHeaders(customHeaders: ServiceOptions['headers'], contentType: string): Headers {
   try {
     const headers = new Headers(customHeaders);
@@ -162,7 +166,8 @@ function isTooSlow(text: string): boolean {
 
 /**
  * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may
- * still be working: another request would double its load. So would one after an answer that is encoded.
+ * still be working, and another request would double its load. The same holds after an answer that is
+ * encoded.
  */
 function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError
@@ -170,7 +175,7 @@ function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
     : answer.status === 503 && !isTooSlow(answer.text);
 }
 
-/** Creates the error without a cause, which might contain the request, and with it the token. */
+/** Creates the error without a cause, which might contain the request, and with that the token. */
 export function createServiceError(
   error: NoAnswerError,
   {

@@ -14,7 +14,7 @@ export interface JwtPayload {
   readonly sub?: string;
   /** Audience, the client id (RFC 7519, section 4.1.3). */
   readonly aud?: string | readonly string[];
-  /** Seconds since 1970, like nbf and iat. */
+  /** End of validity, in seconds since 1970 (RFC 7519, section 4.1.4). */
   readonly exp?: number;
   /** Start of validity, in seconds since 1970 (RFC 7519, section 4.1.5). */
   readonly nbf?: number;
@@ -144,8 +144,9 @@ export function checkKeyClaim(jwt: string, name: string): void {
 }
 
 /**
- * The circuit doesn't parse the issuer: the proof reveals it in base64, as written in the token, and
- * validators parse that as JSON. So its name and value may contain escapes, as PHP and AWS Cognito write `/`.
+ * Checks the issuer, which the circuit doesn't parse. The proof reveals the issuer in base64, as written in
+ * the token, and validators parse that as JSON. The claim's name and value may therefore contain escapes,
+ * such as those that PHP and AWS Cognito write for `/`.
  */
 function checkIssuer(payload: string, value: string, profile: Profile): void {
   requireUsable('iss', value, profile.extendedIssuer);
@@ -156,7 +157,9 @@ function checkIssuer(payload: string, value: string, profile: Profile): void {
   requireShort('iss', claim.extended, profile.extendedIssuer);
 }
 
-/** The circuit hashes the raw bytes of name and value: neither may contain an escape. */
+/**
+ * Checks a claim. Since the circuit hashes the raw bytes of name and value, neither may contain an escape.
+ */
 function checkClaim(
   payload: string,
   name: string,
@@ -178,7 +181,7 @@ function checkClaim(
 
 /**
  * Returns a claim as written in the payload. Neither the circuit nor validators understand nesting: the name
- * must occur only once, or a proof could be for another value than the parsed one.
+ * must occur only once. Otherwise, a proof could be about another value than the parsed one.
  *
  * @param pattern matches every spelling of the name
  * @throws ClaimError

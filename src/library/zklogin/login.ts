@@ -17,7 +17,7 @@ import {
   sessionStore,
 } from './storage.ts';
 
-/** Options of `login.open`, which makes a session of a login. */
+/** Options of `login.open`, which turns a login into a session. */
 export interface OpenOptions {
   /** The user's salt, 16 bytes. */
   readonly salt: BigNumber;
@@ -25,7 +25,7 @@ export interface OpenOptions {
   readonly proof: Proof;
   /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
-  /** Called before each signature: see createEpochSource. */
+  /** Function that returns the current epoch, called before each signature: see createEpochSource. */
   readonly currentEpoch: EpochSource;
 }
 
@@ -56,7 +56,7 @@ export class Login {
   }
 
   /**
-   * Derives the user's address from the claims and a salt. @throws ZkLoginError: ZKLOGIN_OPTION
+   * Derives the user's address from the claims and a salt.
    *
    * @throws ZkLoginError: ZKLOGIN_OPTION
    */
@@ -81,8 +81,8 @@ export class Login {
    * Opens the session that signs with this proof, and stores it in the session storage in place of the token
    * and the randomness.
    *
-   * A proof doesn't reveal its ephemeral key, nonce, subject or salt. If one of them is wrong, only a
-   * validator finds out, when the first transaction is sent.
+   * A proof doesn't reveal its ephemeral key, nonce, subject or salt. If one of these is wrong, only a
+   * validator notices it, when the first transaction is sent.
    *
    * @throws ZkLoginError: ZKLOGIN_PROOF when the proof has another header or issuer than the token;
    *   ZKLOGIN_OPTION
@@ -121,7 +121,7 @@ export class Login {
     return { maxEpoch: this.maxEpoch };
   }
 
-  /** The storage may now hold another login. */
+  /** Loads the login, since the storage may hold another one by now. */
   #load(): CompleteLogin {
     const login = loadComplete(this.#store);
     if (login.nonce !== this.#nonce)
@@ -147,8 +147,8 @@ export function resumeLogin({ storage }: { readonly storage?: SessionStore } = {
 }
 
 /**
- * Cancels the login that was begun, complete or not: removes its key, randomness and token. Keeps an open
- * session.
+ * Cancels the login that was begun, whether it is complete or not: removes its key, randomness and token.
+ * Keeps an open session.
  *
  * @throws ZkLoginError: ZKLOGIN_STORAGE
  */

@@ -1,5 +1,6 @@
 /**
- * Big numbers as a wallet and a proving service exchange them, by the same rule on both sides:
+ * Reads and writes big numbers as a wallet and a proving service exchange them. Both sides follow the same
+ * rule:
  *
  * - a string of digits only is decimal;
  * - any other string is standard base64 (RFC 4648, section 4) of all the number's bytes, big-endian,
@@ -18,20 +19,21 @@ export type BigNumber = bigint | string | Uint8Array;
 /** Encoding of big numbers in requests to services. */
 export type NumberEncoding = 'decimal' | 'base64';
 
-/** Bytes of a salt, and of the randomness in a nonce. */
+/** Size in bytes of a salt, and of the randomness in a nonce. */
 export const SALT_SIZE = 16;
 
 /**
- * Bytes of an extended ephemeral public key, flag and public key: of ed25519 without its flag, which is 0, as
- * an example in Sui's documentation has it; of ed25519; of secp256k1 and secp256r1.
+ * Sizes in bytes of an extended ephemeral public key, which is the flag and the public key. 32: ed25519
+ * without its flag, which is 0, as in an example of Sui's documentation. 33: ed25519. 34: secp256k1 and
+ * secp256r1.
  */
 export const EXTENDED_KEY_SIZES = [32, 33, 34] as const;
 
 /**
- * Base64 must have every byte, since short strings such as `0x10` are base64 by chance.
+ * Reads a number. Base64 must contain every byte, since short strings such as `0x10` are base64 by chance.
  *
  * @param sizes allowed sizes in bytes; decimal strings and bigints may be smaller
- * @throws ZkLoginError: ZKLOGIN_OPTION, which names the argument, and doesn't repeat its value
+ * @throws ZkLoginError: ZKLOGIN_OPTION. The message names the argument, but doesn't repeat its value
  */
 export function readNumber(name: string, value: BigNumber, ...sizes: readonly number[]): bigint {
   for (const size of sizes) {
@@ -55,7 +57,7 @@ export function isNumber(value: BigNumber, size: number): boolean {
   return parse(value, size) !== null;
 }
 
-/** @param size of the base64 form in bytes: the number is padded with leading zeros */
+/** @param size bytes in the base64 form: the number is padded with leading zeros */
 export function writeNumber(number: bigint, encoding: NumberEncoding, size: number): string {
   if (encoding === 'decimal') return number.toString();
   const hex = number.toString(16).padStart(2 * size, '0');

@@ -1,4 +1,4 @@
-/** A same-origin way from a page to a proving service: a middleware for the dapp's own back end. */
+/** Lets a page reach a proving service through its own origin: a middleware for the dapp's back end. */
 import { fetchText, isTimeout, NoAnswerError, TIMEOUT_RANGE } from '../fetch.ts';
 import { type ZkLoginCode, ZkLoginError } from './errors.ts';
 import { createHeaders, createServiceError, MAX_ANSWER_SIZE, serviceUrl } from './http.ts';
@@ -23,7 +23,7 @@ export interface ProxyResponse {
   end(body: string): unknown;
 }
 
-/** Handler of a page's requests for proofs. */
+/** Handles a page's requests for proofs. */
 export type ProverProxy = (request: ProxyRequest, response: ProxyResponse) => Promise<void>;
 
 /** Options of the proxy in front of a proving service. */
@@ -34,18 +34,21 @@ export interface ProxyOptions {
   readonly timeoutMs?: number;
   /** Accepts an http URL too, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
-  /** Default: the platform's own. */
+  /** Function that sends the requests. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 /** Maximum size of a request in bytes; it usually has about 3 KB. */
 const MAX_REQUEST_SIZE = 16_384;
-/** Bytes of a larger request that are read, so that its sender gets an answer. */
+/** Number of bytes that are read of a larger request, so that its sender gets an answer. */
 const MAX_DISCARDED = 1_048_576;
 const TIMEOUT_MS = 60_000;
 const SERVICE = 'proving service';
 
-/** The statuses for what this middleware itself refuses, and for a proving service that doesn't answer. */
+/**
+ * The statuses with which this middleware refuses a request itself, or reports that the proving service
+ * doesn't answer.
+ */
 const STATUSES = {
   ZKLOGIN_OPTION: 400,
   ZKLOGIN_MALFORMED_ANSWER: 502,
@@ -56,14 +59,15 @@ const STATUSES = {
 /**
  * Makes an Express middleware that sends each POST on to a proving service, and hands back its status,
  * `Retry-After` and JSON. The page then asks its own origin, so that the service needs no CORS and
- * credentials stay on the back end. Nothing is logged or kept. Errors of its own are JSON too: `{"error",
- * "code"}`.
+ * credentials stay on the back end. Nothing is logged or kept. The middleware's own errors are JSON too:
+ * `{"error", "code"}`.
  *
- * It doesn't know who asks: limit it to your users as you limit the rest of your back end.
+ * The middleware doesn't know who sends a request. Restrict it to your users as you restrict the rest of your
+ * back end.
  *
  * Exported from `sui-enclave/zklogin`.
  *
- * @param url of the proving service, complete with its path: `https://prover.example/v1`
+ * @param url the proving service's URL, complete with its path: `https://prover.example/v1`
  * @throws ZkLoginError: ZKLOGIN_OPTION
  * @example
  * app.post('/prove', proverProxy('https://prover.internal.example/v1'));
@@ -85,7 +89,7 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
       const answer = await fetchText(target, { method: 'POST', headers: sent, body }, bounds);
       const { status, text, retryAfterSeconds } = answer;
       if (!isJson(text)) {
-        // A gateway's page, for example. A status of success must not be passed on with it.
+        // The answer is a gateway's page, for example. Don't pass on a status of success for it.
         const message = `the ${SERVICE} answered with status ${status}, and not with JSON`;
         send(response, status < 400 ? 502 : status, formatError('ZKLOGIN_MALFORMED_ANSWER', message), {
           retryAfterSeconds,
@@ -116,7 +120,7 @@ interface Answers {
   readonly allow?: string;
 }
 
-/** Returns the JSON to send on. It is passed on as it came: the proving service checks it. */
+/** Returns the JSON to send on. It is not changed: the proving service checks it. */
 async function readBody(request: ProxyRequest): Promise<string | Refusal> {
   if (request.method !== 'POST') {
     return { status: 405, error: 'this endpoint supports POST', headers: { allow: 'POST' } };
@@ -132,7 +136,7 @@ async function readBody(request: ProxyRequest): Promise<string | Refusal> {
   return isJson(text) ? text : { status: 400, error: 'the request is not JSON' };
 }
 
-/** @param body as a parser has left it */
+/** @param body the body as a parser has left it */
 function stringifyBody(body: unknown): string {
   if (typeof body === 'string') return body;
   if (!(body instanceof Uint8Array)) return JSON.stringify(body);
@@ -140,7 +144,7 @@ function stringifyBody(body: unknown): string {
   return decode(decoder, body) + decode(decoder);
 }
 
-/** @returns null if it is too large; what is not UTF-8 becomes text that is not JSON */
+/** @returns null if the body is too large. Bytes that are not UTF-8 become text that is not JSON */
 async function read(request: ProxyRequest): Promise<string | null> {
   if (Number(request.headers['content-length']) > MAX_REQUEST_SIZE) return null;
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -155,7 +159,7 @@ async function read(request: ProxyRequest): Promise<string | null> {
   return size > MAX_REQUEST_SIZE ? null : text + decode(decoder);
 }
 
-/** A zero character, which JSON never contains, for what is not UTF-8. */
+/** Decodes UTF-8. Returns a zero character, which JSON never contains, for other bytes. */
 function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
   try {
     return decoder.decode(chunk, { stream: chunk !== undefined });

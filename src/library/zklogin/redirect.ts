@@ -6,7 +6,10 @@ import { ZkLoginError } from './errors.ts';
 /** The provider's answer: the URL of the redirect, or the body of a form_post. */
 export type Redirect = string | URL | URLSearchParams | FormData;
 
-/** Every answer has a `state`, and a token, a code or an error. One of them suffices to examine it. */
+/**
+ * Parameters of an answer. Every answer has a `state`, and a token, a code or an error. A redirect with any
+ * one of these is examined.
+ */
 const OF_AN_ANSWER: readonly string[] = ['state', 'id_token', 'code', 'error'];
 
 /** Returns whether the redirect has any parameter of an answer, valid or not. */

@@ -1,4 +1,4 @@
-/** Sealed requests to a service in an enclave, with the errors of the other services. */
+/** Sends sealed requests to a service in an enclave, with the same errors as for the other services. */
 import { EnclaveClient } from '../client/client.ts';
 import { EnclaveRefusedError, EnclaveUnreachableError } from '../client/errors.ts';
 import type { EnclaveClientOptions } from '../client/options.ts';
@@ -12,8 +12,8 @@ export interface SealedOptions extends ServiceOptions {
 }
 
 /**
- * @param service for messages
- * @param path of the endpoint within the enclave
+ * @param service name of the service, for messages
+ * @param path the endpoint's path within the enclave
  * @returns the JSON that the enclave sealed
  * @throws ZkLoginError; ClientError and AttestationError if the service or its answer can't be trusted
  */

@@ -22,10 +22,13 @@ import {
 } from './numbers.ts';
 
 const SALT_TIMEOUT_MS = 10_000;
-/** A self-run prover has 15 seconds by default, and there is a queue before it. */
+/**
+ * Time limit for a proof. A self-run prover has 15 seconds by default, and requests wait in a queue before
+ * it.
+ */
 const PROOF_TIMEOUT_MS = 60_000;
 
-/** The order of BN254's base field: coordinates are less than it. */
+/** The order of BN254's base field. Coordinates are less than this number. */
 const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
 
 /** A request to the proving service, as Login.proofRequest makes it. */
@@ -36,7 +39,7 @@ export interface ProofRequest {
   readonly extendedEphemeralPublicKey: BigNumber;
   /** Last epoch in which the ephemeral key can sign. */
   readonly maxEpoch: number | string;
-  /** 16 bytes, like the salt. */
+  /** The randomness in the token's nonce, 16 bytes. */
   readonly jwtRandomness: BigNumber;
   /** The user's salt, 16 bytes. */
   readonly salt: BigNumber;
@@ -55,8 +58,9 @@ export interface ProofOptions extends PrivateServiceOptions {
 
 export interface SaltOptions extends PrivateServiceOptions {
   /**
-   * The policy that the enclave of the salt service must meet. With it, token and salt are sealed: neither
-   * the host nor a proxy can read them. Without it, the TLS proxy and the enclave's parent instance can.
+   * The policy that the enclave of the salt service must meet. With a policy, token and salt are sealed, and
+   * neither the host nor a proxy can read them. Without a policy, the TLS proxy and the enclave's parent
+   * instance can read them.
    */
   readonly policy?: EnclaveClientOptions['policy'];
   /** DER of the roots to trust instead of AWS's, together with `policy`, for development. */
@@ -64,12 +68,12 @@ export interface SaltOptions extends PrivateServiceOptions {
 }
 
 /**
- * `POST {url}/get_salt`, sealed if there is a policy.
+ * Gets the user's salt by `POST {url}/get_salt`. The request is sealed if there is a policy.
  *
  * Exported from `sui-enclave/zklogin`.
  *
- * @param url of the service; `/get_salt` is appended, unlike in getProof
- * @returns decimal, less than 2^128
+ * @param url the service's URL, to which `/get_salt` is appended; getProof appends nothing
+ * @returns the salt in decimal, less than 2^128
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
  *   ZKLOGIN_MALFORMED_ANSWER. With `policy` also ZKLOGIN_LOAD, and the ClientError or AttestationError that
  *   says why the service or its answer can't be trusted
@@ -112,7 +116,7 @@ export async function getSalt(
   const { salt } = properties(service, answer);
   if (typeof salt !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');
-  // Only decimal is accepted, although readNumber accepts more: the salt service's protocol has no other
+  // Accept only decimal, although readNumber accepts more, since the salt service's protocol has no other
   // form.
   if (!/^[0-9]+$/.test(salt) || !isNumber(salt, SALT_SIZE)) {
     throw new ZkLoginError(
@@ -124,8 +128,8 @@ export async function getSalt(
 }
 
 /**
- * Loads the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it. A failure is
- * not kept, so the next call loads it again.
+ * Loads the client, which adds 60 KB (gzipped) to a page's code, so a wallet without a policy doesn't load
+ * it. A failure is not kept: the next call tries again.
  */
 async function loadSealed(): Promise<typeof import('./sealed.ts')> {
   try {
@@ -151,11 +155,11 @@ async function askUnsealed(
 }
 
 /**
- * `POST {url}`.
+ * Gets a proof by `POST {url}`.
  *
  * Exported from `sui-enclave/zklogin`.
  *
- * @param url complete, with its path: nothing is appended, unlike in getSalt
+ * @param url the service's complete URL with its path: nothing is appended, unlike in getSalt
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
  *   ZKLOGIN_MALFORMED_ANSWER; ZKLOGIN_TOKEN, or ClaimError when the token lacks the claim that keyClaimName
  *   names, or the circuit can't process it

@@ -48,13 +48,11 @@ export interface ExecuteOptions {
    * rejection ends the call with the same error, and nothing is signed.
    */
   readonly approve?: (transaction: Uint8Array) => Promise<void>;
-  /**
-   * Time for which the transaction is looked up after an unclear answer, in milliseconds. Default: 10,000.
-   */
+  /** Time for which to look up the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
   /**
    * Time limit in milliseconds within which the node's reads must show the transaction, so that the next one
-   * can be built; 0 returns at once. Default: 60,000.
+   * can be built. With 0, the call returns at once. Default: 60,000.
    */
   readonly waitMs?: number;
   /** Ends the waiting for the node. The transaction may be executed nonetheless. */
@@ -63,8 +61,8 @@ export interface ExecuteOptions {
 
 /**
  * Signs with the ephemeral key and the proof, any number of times, until the epoch passes maxEpoch. The
- * object holds neither: each call reads them from the session's storage. It is a `Signer` of `@mysten/sui`,
- * for transactions and personal messages.
+ * object contains neither key nor proof: each call reads them from the session's storage. It is a `Signer` of
+ * `@mysten/sui`, for transactions and personal messages.
  */
 export class ZkLoginSession extends Signer {
   /** Address of the user on Sui. */
@@ -115,13 +113,13 @@ export class ZkLoginSession extends Signer {
     return createSigner(this.#load()).getPublicKey();
   }
 
-  /** The address, also after the session has ended. */
+  /** Returns the address, even after the session has ended. */
   override toSuiAddress(): string {
     return this.address;
   }
 
   /**
-   * Always rejects: zkLogin has no signature of bytes without an intent.
+   * Always rejects, since zkLogin can't sign bytes without an intent.
    *
    * @throws ZkLoginError: ZKLOGIN_OPTION
    */
@@ -137,7 +135,7 @@ export class ZkLoginSession extends Signer {
    *   intent
    */
   override async signWithIntent(bytes: Uint8Array, intent: IntentScope): Promise<SignatureWithBytes> {
-    // A copy: the caller could change its own bytes after the check of the sender.
+    // Copy the bytes, since the caller could change its own after the check of the sender.
     const copy = copyBytes('bytes', bytes);
     const session = await this.#usable();
     if (intent === 'TransactionData') requireSender(copy, session.address);
@@ -146,20 +144,20 @@ export class ZkLoginSession extends Signer {
   }
 
   /**
-   * The composite signature of a message, for `verifyPersonalMessageSignature` of `@mysten/sui/verify` with a
-   * client: only a node can check the proof.
+   * Returns the composite signature of a message. To verify it, call `verifyPersonalMessageSignature` of
+   * `@mysten/sui/verify` with a client, since only a node can check the proof.
    *
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION
    */
   override async signPersonalMessage(message: Uint8Array): Promise<SignatureWithBytes> {
-    // A copy: the bytes that are returned must be those that were signed.
+    // Copy the message, since the returned bytes must be those that were signed.
     return await super.signPersonalMessage(copyBytes('message', message));
   }
 
   /**
-   * Builds, signs and executes a transaction, as every `Signer` does: a failed transaction is returned, not
-   * thrown. `execute` throws it. Like every `Signer`, this does not wait until the node's reads show the
-   * transaction: `client.core.waitForTransaction` does.
+   * Builds, signs and executes a transaction, as every `Signer` does: it returns a failed transaction, for
+   * which `execute` throws an error, and it does not wait until the node's reads show the transaction, as
+   * `client.core.waitForTransaction` does.
    *
    * @throws as `execute` does; ZkLoginError: ZKLOGIN_SENDER when the transaction has another sender
    */
@@ -182,7 +180,7 @@ export class ZkLoginSession extends Signer {
   /**
    * Sets the session's address as the sender of a transaction, then builds, signs and executes it, and waits
    * until the node shows it. Calling this again with the same `Transaction` is safe: it sends the same bytes,
-   * which the chain executes once. A newly created transaction is another one.
+   * which the chain executes once. A newly created `Transaction` is another transaction to the chain.
    *
    * @returns the transaction as the client describes it, with digest, effects and events
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the
@@ -200,7 +198,7 @@ export class ZkLoginSession extends Signer {
     const sponsored =
       sponsor === undefined ? null : await this.#sponsorship(transaction, client, { sponsor, address });
     const bytes = sponsored?.transaction ?? (await built(transaction, client));
-    // The transaction is copied: exactly the approved bytes must be signed.
+    // Pass a copy of the transaction, since exactly the approved bytes must be signed.
     await approve?.(bytes.slice());
     const { signature } = await this.signTransaction(bytes);
     const signatures = sponsored === null ? [signature] : [signature, sponsored.signature];
@@ -238,7 +236,7 @@ export class ZkLoginSession extends Signer {
     return { address: this.address, maxEpoch: this.maxEpoch };
   }
 
-  /** The storage may now hold another login, for which this object must not sign. */
+  /** Loads the session. The storage may hold another login by now, for which this object must not sign. */
   #load(): OpenSession {
     const session = loadSession(this.#store);
     if (session.address !== this.address || session.maxEpoch !== this.maxEpoch) throw noSession();
@@ -281,7 +279,7 @@ function onlyTwoScopes(): ZkLoginError {
   );
 }
 
-/** The same error, or the one for a proof that validators refuse. */
+/** Returns the same error, or ZKLOGIN_PROOF if validators refused the proof. */
 function toProofError(failure: SuiError): SuiError | ZkLoginError {
   if (!failure.message.includes(PROOF_REFUSED)) return failure;
   return new ZkLoginError(

@@ -21,7 +21,7 @@ export function createSigner({
   }
 }
 
-/** @param secretKey as `suiprivkey…` */
+/** @param secretKey the secret key as `suiprivkey…` */
 export function createKeypair(secretKey: string): Ed25519Keypair {
   return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey);
 }

@@ -19,13 +19,13 @@ export interface SponsorRequest {
 export interface SponsoredTransaction {
   /** BCS of the transaction's data, whose gas the sponsor pays. */
   readonly transaction: Uint8Array;
-  /** The sponsor's signature of it, in base64. */
+  /** The sponsor's signature of the transaction, in base64. */
   readonly signature: string;
 }
 
 /**
  * The payer of the gas: a signer, or a function that asks a service. With a signer, the node chooses coins of
- * its address; commands that take from `tx.gas` take from that address too.
+ * the signer's address, and commands that take from `tx.gas` take from this address too.
  */
 export type Sponsor = Signer | ((request: SponsorRequest) => Promise<SponsoredTransaction>);
 
@@ -46,15 +46,15 @@ export async function sponsoredBy(
     readonly transaction: Transaction;
     readonly client: ClientWithCoreApi;
     readonly sender: string;
-    /** An earlier result of the sponsor's function for this transaction. */
+    /** An earlier result of the sponsor for this transaction. */
     readonly before: SponsoredTransaction | undefined;
   },
 ): Promise<SponsoredTransaction> {
   if (typeof sponsor !== 'function') return await bySigner(sponsor, { transaction, client, sender });
   const kind = await built(transaction, client, { onlyTransactionKind: true });
   if (before !== undefined && describeFault(before, { kind, sender }) === null) return before;
-  // Copies, there and back: the sponsor's code could change what its answer is compared with, or the answer
-  // afterwards.
+  // Copy the request and the answer. Otherwise, the sponsor's code could change the bytes that its answer is
+  // compared with, or the answer after the comparison.
   const sponsored = copyAnswer(await sponsor({ kind: kind.slice(), sender }));
   const fault = describeFault(sponsored, { kind, sender });
   if (fault !== null) throw refusedAnswer(fault);
@@ -65,7 +65,7 @@ function refusedAnswer(fault: string): ZkLoginError {
   return new ZkLoginError('ZKLOGIN_SPONSOR', `the sponsor's answer is refused: ${fault}`);
 }
 
-/** Reads each property once. */
+/** Copies the answer, and reads each property once. */
 function copyAnswer(answer: SponsoredTransaction): SponsoredTransaction {
   const { transaction: bytes, signature } = answer ?? {};
   const transaction = tryCopy(bytes);

@@ -1,5 +1,5 @@
 /**
- * Keeps the ephemeral key, the token and the proof: in the session storage, and nowhere else. Anyone who has
+ * Keeps the ephemeral key, the token and the proof in the session storage, and nowhere else. Anyone who has
  * the key and the proof can sign for the user until maxEpoch.
  */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
@@ -8,7 +8,7 @@ import { ZkLoginError } from './errors.ts';
 
 /** A storage that ends with the session. */
 export interface SessionStore {
-  /** Declares that its content doesn't outlive the session. An object without this is refused. */
+  /** Declares that the storage's content doesn't outlive the session. An object without this is refused. */
   readonly persistent: false;
   /** Returns the value of a key; null if it has none. */
   get(key: string): string | null;
@@ -52,7 +52,7 @@ const LOGIN = 'sui-enclave/zklogin/login';
 const SESSION = 'sui-enclave/zklogin/session';
 
 /**
- * Returns the browser's session storage: survives a reload, ends with the tab.
+ * Returns the browser's session storage, whose content survives a reload and ends with the tab.
  *
  * @throws ZkLoginError: ZKLOGIN_STORAGE outside browsers
  */
@@ -87,7 +87,7 @@ export function loginStore(store: SessionStore | undefined): SessionStore {
   return sessionStore(store);
 }
 
-/** A browser that blocks the session storage throws when a page reads the property. */
+/** Returns the session storage. A browser that blocks it throws when a page reads the property. */
 function sessionStorageHere(): Storage | null | undefined {
   try {
     return globalThis.sessionStorage;
@@ -100,7 +100,7 @@ function sessionStorageHere(): Storage | null | undefined {
   }
 }
 
-/** Returns a storage in memory: ends with the process or page. */
+/** Returns a storage in memory, which ends with the process or page. */
 export function createMemoryStore(): SessionStore {
   const values = new Map<string, string>();
   return {
@@ -116,8 +116,8 @@ export function createMemoryStore(): SessionStore {
 }
 
 /**
- * @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and any other that doesn't declare `persistent:
- *   false`
+ * @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and for any storage that doesn't declare
+ *   `persistent: false`
  */
 export function sessionStore(customStore: SessionStore | undefined): SessionStore {
   const store = customStore ?? createBrowserStore();
