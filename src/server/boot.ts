@@ -35,7 +35,7 @@ export interface BootOptions {
   readonly module: ApplicationModule;
   /** The content of schema.json. Default: none. */
   readonly schema?: string | undefined;
-  /** The NSM's device. For development and tests, never from the environment: a replacement. */
+  /** The NSM's device, or for development and tests a replacement, which the environment can't choose. */
   readonly nsm: NsmTransport;
   /** The server's version, for the boot report. */
   readonly version?: string;
@@ -58,7 +58,7 @@ export interface RunningServer {
   readonly publicKey: Uint8Array;
   /** URL of the metrics. Undefined without `METRICS_PORT`. */
   readonly metricsUrl: string | undefined;
-  /** Receives errors that no request has answered. */
+  /** Receives errors with which no request was answered. */
   onUncaught(error: unknown): void;
   /** Refuses new connections, finishes the requests in flight within the grace period, then stops. */
   close(): Promise<void>;
@@ -149,7 +149,7 @@ interface Enclave {
   close(): void;
 }
 
-/** @throws NsmError; ConfigError if `SECRETS=sealed` lacks an NSM */
+/** @throws NsmError; ConfigError if `SECRETS=sealed` is set without an NSM */
 async function startEnclave(options: BootOptions, events: Events | undefined): Promise<Enclave> {
   const { config, log, version = 'development', signingSeed } = options;
   const { nsmRequired } = config;
@@ -283,7 +283,7 @@ function announce(
   );
 }
 
-/** @param nsmRandom from GetRandom, which both keys use; wiped */
+/** @param nsmRandom random bytes from GetRandom, which both keys use. They are wiped */
 function createKeys(nsmRandom: Uint8Array | undefined, signingSeed: Uint8Array | undefined) {
   try {
     const key = signingSeed ? EphemeralKey.of(signingSeed) : EphemeralKey.create(nsmRandom);

@@ -28,20 +28,20 @@ export interface Config extends Address, Limits {
    * Number of proxies in front of this server that add to `X-Forwarded-For`. With 0, callers have no address.
    */
   readonly trustedProxies: number;
-  /** `sealed`: the application's endpoints take sealed requests only. */
+  /** With `sealed`, the application's endpoints take only sealed requests. */
   readonly requests: 'any' | 'sealed';
-  /** `sealed`: secrets are accepted sealed only, never from the environment. */
+  /** With `sealed`, only sealed secrets are accepted, never those of the environment. */
   readonly secrets: 'any' | 'sealed';
   /** Sealed answers are padded to a multiple of this number of bytes. 0: no padding. */
   readonly sealedPaddingBytes: number;
   /** Time for which SIGTERM waits for requests in flight, in milliseconds. */
   readonly shutdownGraceMs: number;
   readonly nsmRequired: boolean;
-  /** True: sign only while a document from the NSM confirms the clock. */
+  /** Whether to sign only while a document from the NSM confirms the clock. */
   readonly clockRequired: boolean;
   /** Path of the NSM's character device. */
   readonly nsmDevice: string;
-  /** An open descriptor to read the secrets from. Undefined: they come from the environment. */
+  /** An open descriptor from which to read the secrets. Undefined if they come from the environment. */
   readonly secretsFd: number | undefined;
   /** An open descriptor for the boot report, or for the code of the error that prevented the start. */
   readonly reportFd: number | undefined;
@@ -49,9 +49,9 @@ export interface Config extends Address, Limits {
   readonly clockState: string | undefined;
   /** The file in which init records why a part of the enclave last ended. */
   readonly lastEnd: string | undefined;
-  /** The port on loopback for figures. Undefined: none are served. */
+  /** The port on loopback for figures. Undefined if none are served. */
   readonly metricsPort: number | undefined;
-  /** True: events are sent, to `eventsFd` or else to the log. */
+  /** Whether events are sent, to `eventsFd` or else to the log. */
   readonly events: boolean;
   /** An open descriptor for events. */
   readonly eventsFd: number | undefined;
@@ -201,7 +201,7 @@ export const SERVER_SETTINGS = {
   ...BUDGET_SETTINGS,
 } as const satisfies SettingTable;
 
-/** @throws ConfigError that names the variable and what it must be, without repeating its value */
+/** @throws ConfigError, whose message names the variable and what it must be, without repeating its value */
 export function readServerConfig(env: Env): Config {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     throw new ConfigError(

@@ -1,4 +1,4 @@
-/** The errors of an enclave's server, beside those of every HTTP service. */
+/** The errors of an enclave's server, besides those of every HTTP service. */
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 export const ENCLAVE_ERRORS = {

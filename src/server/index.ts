@@ -1,6 +1,6 @@
 /**
- * All that an application imports of this project: `src/apps/README.md` has one. The server itself doesn't
- * import it.
+ * Everything that an application imports from this project. `src/apps/README.md` shows an application. The
+ * server itself doesn't import this module.
  */
 
 export { ApplicationMistake, ConfigError } from 'sui-enclave/errors';

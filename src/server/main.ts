@@ -10,6 +10,6 @@ await start({
   version,
   nsmAddon: BUILT_ADDON,
   load: (name) => loadApplication(new URL('../apps/', import.meta.url), name),
-  // Only this entry has a default: an image names its application, and must not start another one.
+  // Only this entry has a default, since an image names its application and must not start another one.
   defaultApp: 'weather',
 });

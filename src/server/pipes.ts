@@ -1,6 +1,6 @@
 /**
- * The descriptors that the server is started with: secrets come in by one, the boot report goes out by
- * another.
+ * The descriptors that the server is started with: secrets come in through one, and the boot report goes out
+ * through another.
  */
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -8,7 +8,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { Logger } from 'sui-enclave-service/log';
 import type { BootReport } from './reports/boot_report.ts';
 
-/** The pipe of the hand-off. @throws ConfigError */
+/** Opens the pipe of the hand-off. @throws ConfigError */
 export function openHandOff(fd: number): Socket {
   requirePipe(fd, 'SECRETS_FD');
   return new Socket({ fd, readable: true, writable: false });
@@ -25,7 +25,7 @@ export function requirePipe(fd: number, name: string): void {
   throw new ConfigError(`${name} must be a pipe or a socket that the server was started with`);
 }
 
-/** A missing reader is not an error: the server works without one. */
+/** Sends the boot report. A missing reader is not an error, since the server works without one. */
 export function sendReport(fd: number, report: BootReport, log: Logger): void {
   try {
     writeSync(fd, `${JSON.stringify(report)}\n`);

@@ -39,7 +39,7 @@ export interface ServerParts {
   readonly config: Config;
   readonly log: Logger;
   readonly application: Application;
-  /** The handlers that run before its endpoints. */
+  /** The handlers that run before the application's endpoints. */
   readonly before: readonly RequestHandler[];
   readonly manifest: Pick<Manifest, 'plain'>;
   /** The content of schema.json. */
@@ -98,7 +98,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
   });
 }
 
-/** @returns undefined if nobody listens */
+/** @returns an observer of ended requests; undefined if nobody listens */
 function createEndObserver({ metrics, events }: ServerParts): ((end: RequestEnd) => void) | undefined {
   if (!metrics && !events) return undefined;
   return (end) => {
@@ -111,7 +111,10 @@ function ping(inFlight: InFlight): RequestHandler {
   return (_request, response) => inFlight.workAtOnce(response, () => sendText(response, 'Pong!'));
 }
 
-/** The endpoints that every application has. The most asked come first: Express tries one after the other. */
+/**
+ * Adds the endpoints that every application has. The most used come first, since Express tries one after the
+ * other.
+ */
 function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): void {
   const { config, publicKey, secrets, health, documents, clock, report } = parts;
   app.get('/health_check', (_request, response) =>
@@ -226,8 +229,8 @@ function addEndpoint(app: Express, endpoint: Endpoint, parts: EndpointParts): vo
 }
 
 /**
- * Turns thrown values into errors: Express takes some values that an application may throw for instructions,
- * such as 'route' and undefined.
+ * Turns thrown values into errors, since Express interprets some values that an application may throw, such
+ * as 'route' and undefined, as instructions.
  */
 async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
   try {
@@ -239,7 +242,7 @@ async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Refuses endpoints that `endpoint()` has not made, and so has not checked. @throws ConfigError */
+/** Refuses endpoints that `endpoint()` has not made, since these are not checked. @throws ConfigError */
 function requireMade({ method, path, accept }: Partial<Endpoint>): void {
   if (typeof accept === 'function') return;
   throw new ConfigError(`the endpoint ${method} ${path} must be made by endpoint() or processData()`);

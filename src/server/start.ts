@@ -13,7 +13,7 @@ export interface StartOptions {
   readonly version: string;
   /** @param name the application that `APP` names */
   load(name: string): Promise<{ manifest: Manifest; module: ApplicationModule; schema: string | undefined }>;
-  /** The application where `APP` is not set. Default: none, so that `APP` must be set. */
+  /** The application to start if `APP` is not set. Default: none, so that `APP` must be set. */
   readonly defaultApp?: string;
   /** Absolute path of the NSM addon. */
   readonly nsmAddon: string;
@@ -49,7 +49,7 @@ export async function start({ version, load, defaultApp, nsmAddon }: StartOption
   });
 }
 
-/** Reports only the code: readers of the reports are not trusted with more. */
+/** Reports only the code, since readers of the reports are not trusted with more. */
 function reportFailure(fd: number, code: string): void {
   try {
     writeSync(fd, `${JSON.stringify({ event: 'failed', code })}\n`);

@@ -1,14 +1,14 @@
 /** Collects a body whose size and pieces are not known in advance. */
 
 /**
- * Copies a piece behind the first `size` bytes: the peer chooses the size of pieces, and each one kept would
- * cost hundreds of bytes.
+ * Copies a piece behind the first `size` bytes. Pieces are not kept, since the peer chooses their size and
+ * each would cost hundreds of bytes.
  *
- * @param max `size` and the piece together must not exceed it
- * @returns the buffer, or a larger one of `max` bytes at most, and of at most twice the bytes that are in it
+ * @param max maximum of `size` and the piece's size together
+ * @returns the buffer, or a larger buffer of at most `max` bytes, and at most twice as large as its content
  */
 export function append(buffer: Buffer, size: number, piece: Buffer, max: number): Buffer {
-  // Most bodies are one piece.
+  // Most bodies arrive in one piece.
   if (size === 0) return piece;
   const end = size + piece.length;
   const target = end <= buffer.length ? buffer : Buffer.allocUnsafeSlow(Math.min(2 * end, max));

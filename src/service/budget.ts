@@ -16,8 +16,8 @@ export const BUDGET_SETTINGS = {
 const ALL = '';
 
 /**
- * The budget of an upstream: `UPSTREAM_CALLS_PER_MINUTE` requests a minute, in bursts or spread out (a token
- * bucket). A request beyond that throws UPSTREAM_BUDGET_EXCEEDED and is not sent.
+ * Creates the budget of an upstream: `UPSTREAM_CALLS_PER_MINUTE` requests a minute, in bursts or spread out
+ * (a token bucket). A request beyond that throws UPSTREAM_BUDGET_EXCEEDED and is not sent.
  *
  * @throws ConfigError
  */

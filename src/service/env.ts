@@ -1,5 +1,6 @@
 /**
- * Reads the environment: for applications a variable at a time, and the settings that programs here share.
+ * Reads the environment: single variables for applications, and the settings that this project's programs
+ * share.
  */
 import * as v from 'valibot';
 import {
@@ -13,12 +14,12 @@ import {
   trueOrFalse,
 } from './settings.ts';
 
-/** The variable's value; undefined if it is not set. @throws ConfigError if it is set but empty */
+/** Returns the variable's value; undefined if it is not set. @throws ConfigError if it is set but empty */
 export function string(env: Env, name: string): string | undefined {
   return env[name] === undefined ? undefined : readSetting(env, name, { schema: v.string() });
 }
 
-/** An integer from the environment. @throws ConfigError */
+/** Returns an integer from the environment. @throws ConfigError */
 export function integer(
   env: Env,
   name: string,
@@ -52,7 +53,9 @@ const originsIn = (text: string) => (text === 'none' ? [] : text.split(',').map(
 
 /** pino's levels, and RUST_LOG's `off`. */
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-/** Module names by which RUST_LOG may address this server: its own, and that of the Rust reference. */
+/**
+ * Module names by which RUST_LOG may address this server: its own name, and the name of the Rust reference.
+ */
 const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
 
 /**
@@ -75,16 +78,16 @@ export const LOG_SETTINGS = {
   },
 } as const satisfies SettingTable;
 
-/** The level that `LOG_SETTINGS` give the log. @throws ConfigError */
+/** Returns the log's level according to `LOG_SETTINGS`. @throws ConfigError */
 export function readLogLevel(env: Env): string {
   const { LOG_LEVEL, RUST_LOG } = readSettings(LOG_SETTINGS, env);
   return (env['LOG_LEVEL'] === undefined && RUST_LOG) || LOG_LEVEL;
 }
 
 /**
- * A directive is a bare level, `module=level`, or a bare module, which enables all levels. A filter may
- * follow after a slash. The last directive for this server's module takes precedence over the last bare
- * level.
+ * Reads the directives of RUST_LOG. A directive is a bare level, `module=level`, or a bare module, which
+ * enables all levels. A filter may follow after a slash. The last directive for this server's module takes
+ * precedence over the last bare level.
  */
 function readRustLog(value: string): string | undefined {
   const [directives = ''] = value.split('/');

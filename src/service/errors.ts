@@ -1,4 +1,4 @@
-/** The errors that every HTTP service answers with, and the base of its own. */
+/** The errors with which every HTTP service answers, and the base of a service's own errors. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */
@@ -30,12 +30,12 @@ export interface HttpErrorOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number;
 }
 
-/** An error that callers see: code and message in the body, the status of its area's table. */
+/** An error that callers see: its code and message in the body, and the status from its area's table. */
 export abstract class HttpError<Code extends string = string> extends CodedError<Code> {
   readonly status: ErrorStatus;
   readonly retryAfterSeconds: number | undefined;
 
-  /** Further properties of the body, beside message and code. */
+  /** Further properties of the answer's body, besides message and code. */
   get details(): Readonly<Record<string, unknown>> {
     return {};
   }
@@ -48,8 +48,9 @@ export abstract class HttpError<Code extends string = string> extends CodedError
 }
 
 /**
- * The base of an area's one class: `class PriceError extends errorClass(PRICE_ERRORS) {}`, thrown as
- * `new PriceError('PRICE_STALE', 'the price is too old')`. The compiler accepts only codes of the table.
+ * Returns the base of an area's only error class: `class PriceError extends errorClass(PRICE_ERRORS) {}`,
+ * thrown as `new PriceError('PRICE_STALE', 'the price is too old')`. The compiler accepts only codes of the
+ * table.
  */
 export function errorClass<Code extends string>(table: ErrorTable<Code>) {
   return class extends HttpError<Code> {

@@ -1,6 +1,6 @@
 /**
- * One bounded exchange with a host of app.yaml: a request, and its answer. Applications send theirs by
- * upstream.ts.
+ * One bounded exchange with a host of app.yaml: a request, and its answer. Applications send their requests
+ * by upstream.ts.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
@@ -14,7 +14,10 @@ export interface ExchangeRequest {
   /** Path and query, percent-encoded. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Never text: Node would encode the headers as UTF-8 with it, though they are Latin-1. */
+  /**
+   * The body, but never as text: with a text, Node would encode the headers as UTF-8, though they are
+   * Latin-1.
+   */
   readonly body: Uint8Array | undefined;
   /** Time limit of the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
   readonly timeoutMs: number;
@@ -25,7 +28,7 @@ export interface ExchangeRequest {
 }
 
 export interface ExchangeAnswer {
-  /** Any status: a redirect is an answer like any other. */
+  /** Any status, since a redirect is an answer like any other. */
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   /** The body as received: compression is neither requested nor decoded. */
@@ -40,15 +43,17 @@ export interface ExchangeAnswer {
  */
 export type Exchange = (request: ExchangeRequest) => Promise<ExchangeAnswer>;
 
-/** Internal: the answer is incomplete or missing. upstream_answer.ts turns it into an error of axios. */
+/**
+ * An internal error: the answer is incomplete or missing. upstream_answer.ts turns it into an error of axios.
+ */
 export class ExchangeFailed extends Error {
   /**
-   * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
-   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time.
+   * `unreachable`: there was no connection, or it ended before the status line; `timeout`: no status line in
+   * time; `broken`: the connection ended within the body; `slow body`: the body was not complete in time.
    */
   readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
 
-  /** @param cause of Node, for development: its message may contain addresses */
+  /** @param cause Node's error, for development. Its message may contain addresses */
   constructor(reason: ExchangeFailed['reason'], cause?: unknown) {
     super(reason, cause === undefined ? undefined : { cause });
     this.reason = reason;
@@ -56,15 +61,15 @@ export class ExchangeFailed extends Error {
 }
 
 /**
- * Idle connections are closed before most services would close them. Unlike Node's global agents, these
- * ignore proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable
- * them.
+ * Options of the connection pools. They close idle connections before most services would. Unlike Node's
+ * global agents, the pools ignore proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option
+ * `proxyEnv` would enable them.
  */
 const POOL = { keepAlive: true, timeout: 10_000 };
 
 /**
- * Marks the connections of an exchange, among the options that its agent hands to Node. In development all
- * others must stay on the machine: see `only_loopback.ts`.
+ * Marks the connections of an exchange, among the options that its agent hands to Node. In development, all
+ * other connections must stay on the machine: see `only_loopback.ts`.
  */
 export const UPSTREAM = Symbol('sui-enclave/upstream');
 
@@ -87,7 +92,7 @@ const TLS = {
 
 /**
  * @param authority PEM of the authorities to trust for this host. Default: the public authorities
- * @param hosts how many hosts the server asks in all: they share its open files
+ * @param hosts number of hosts that the server asks in all, which share its open files
  */
 export function createExchange(origin: string, authority: string | undefined, hosts: number): Exchange {
   const { hostname, port, protocol } = new URL(origin);
@@ -118,16 +123,17 @@ export function createExchange(origin: string, authority: string | undefined, ho
 }
 
 /**
- * Node would send the body of a GET, HEAD or DELETE without its length, so that the host would take it for
- * the next request of the connection (RFC 9112, section 6.3).
+ * Adds the length of the body. Node would send the body of a GET, HEAD or DELETE without its length, and the
+ * host would take the body for the next request of the connection (RFC 9112, section 6.3).
  */
 function withLength({ headers, body }: ExchangeRequest): ExchangeRequest['headers'] {
   return body === undefined ? headers : { ...headers, 'content-length': String(body.byteLength) };
 }
 
 /**
- * Returns whether the host had closed a kept connection when a request was sent on it that can be repeated
- * (RFC 9112, section 9.3.1). Each repetition uses another connection, and a new one is the last.
+ * Returns whether a repeatable request was sent on a kept connection that the host had closed already (RFC
+ * 9112, section 9.3.1). Each repetition uses another connection. A request on a new connection is not
+ * repeated.
  */
 function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown): boolean {
   if (!reusedSocket || (method !== 'GET' && method !== 'HEAD') || !(error instanceof ExchangeFailed))
@@ -136,7 +142,10 @@ function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown)
   return error.reason === 'unreachable' && (code === 'ECONNRESET' || code === 'EPIPE');
 }
 
-/** Maximum number of interim answers (RFC 9110, section 15.2): each costs time, and hosts send one or two. */
+/**
+ * Maximum number of interim answers (RFC 9110, section 15.2): each costs time, and hosts send only one or
+ * two.
+ */
 const MAX_INTERIM = 16;
 
 /** Sends a request's body and receives the answer. */
@@ -154,7 +163,7 @@ function exchange(
     const stop = (error: unknown) => {
       finish();
       reject(error);
-      // Closes the connection: the rest of the answer may still arrive on it.
+      // Close the connection, since the rest of the answer may still arrive on it.
       sent.destroy();
     };
     const abort = () => stop(signal?.reason);
@@ -165,7 +174,7 @@ function exchange(
     const timer = setTimeout(() => fail('timeout', 'slow body'), timeoutMs);
     signal?.addEventListener('abort', abort);
     sent.on('error', broke);
-    // Without an error if the answer switches to another protocol.
+    // There is no error if the answer switches to another protocol.
     sent.on('close', broke);
     let interim = 0;
     sent.on('information', () => {
@@ -201,7 +210,10 @@ function exchange(
   });
 }
 
-/** The parser attaches what it could not read to its error: a host may repeat the request there. */
+/**
+ * Removes the bytes that the parser could not read and attached to its error: a host may have repeated the
+ * request in them.
+ */
 function withoutBytes(cause: unknown): unknown {
   if (cause instanceof Error && 'rawPacket' in cause) delete cause.rawPacket;
   return cause;

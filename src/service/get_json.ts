@@ -1,4 +1,7 @@
-/** A GET as most applications need it: JSON that a schema describes, or an error of the application. */
+/**
+ * Sends a GET as most applications need it. The result is JSON that a schema describes, or an error of the
+ * application.
+ */
 import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
 import type { HttpErrorOptions } from './errors.ts';
@@ -14,10 +17,11 @@ export interface JsonErrors<Code extends string> {
     options: HttpErrorOptions,
   ) => Error;
   /**
-   * Code for an answer in time that is incomplete, has a status other than 200, or is not JSON of the schema.
+   * Code for an answer that came in time, but is incomplete, has a status other than 200, or is not JSON of
+   * the schema.
    */
   readonly unavailable: NoInfer<Code>;
-  /** No complete answer in time. */
+  /** Code if there is no complete answer in time. */
   readonly timeout: NoInfer<Code>;
 }
 
@@ -29,9 +33,9 @@ export interface JsonRequest<Code extends string> {
 }
 
 /**
- * The JSON of a GET, as the schema describes it.
+ * Returns the JSON of a GET, as the schema describes it.
  *
- * @param client of `upstream(host)`, whose bounds limit time and size
+ * @param client a client of `upstream(host)`, whose bounds limit time and size
  * @throws an error of `errors.class`, whose cause says what failed and contains nothing of the request;
  *   whatever else the client throws: a budget that is used up, a mistake in the request
  */

@@ -1,7 +1,7 @@
 /** The address at which a service listens. */
 export interface Address {
   readonly host: string;
-  /** 0: the system chooses a free port (tests). */
+  /** The port. With 0, the system chooses a free port (for tests). */
   readonly port: number;
 }
 
@@ -9,8 +9,8 @@ export interface Address {
 export interface Limits {
   readonly bodyLimitBytes: number;
   readonly maxConcurrentRequests: number;
-  /** Open connections. Beyond the limit, a new one replaces an idle or slow one. */
+  /** Maximum number of open connections. Beyond it, a new connection replaces an idle or slow one. */
   readonly maxConnections: number;
-  /** Applies to receiving a request, and again to answering it. */
+  /** Time limit for receiving a request, and again for answering it, in milliseconds. */
   readonly requestTimeoutMs: number;
 }

@@ -17,7 +17,8 @@ const REDACTOR = Symbol('redactor');
 
 export interface LogOptions {
   /**
-   * Prints the messages of foreign errors and their causes, which may contain anything. For development only.
+   * Whether to print the messages of foreign errors and their causes, which may contain anything. For
+   * development only.
    */
   readonly withMessages?: boolean;
 }
@@ -78,7 +79,7 @@ function redactArguments(
     return [redactor.value(first), ...values] as Parameters<LogFn>;
   }
   const line = redactor.line(first);
-  // If the line had no message, pino would print the error's.
+  // If the line had no message, pino would print the error's message.
   if (values[0] === undefined && 'err' in line) return [line, 'error'];
   return [line, ...values] as Parameters<LogFn>;
 }
@@ -87,6 +88,6 @@ function printLess(log: Logger, method: LogFn): void {
   try {
     method.call(log, {}, 'a log line could not be printed');
   } catch {
-    // The destination itself fails.
+    // The log's destination itself fails.
   }
 }

@@ -1,4 +1,6 @@
-/** Writes the log to a file or pipe. A slow, full or closed one must neither hold up nor end the server. */
+/**
+ * Writes the log to a file or pipe. A slow, full or closed destination must neither delay nor end the server.
+ */
 import { write, writeSync } from 'node:fs';
 
 /**
@@ -19,8 +21,8 @@ export class LogOutput {
   #lost = 0;
 
   /**
-   * @param fd stays open
-   * @param onLost called once lines can be written again, with the number of those that were lost
+   * @param fd file descriptor, which stays open
+   * @param onLost called with the number of lost lines once lines can be written again
    */
   constructor(fd: number, onLost: (lines: number) => void) {
     this.#fd = fd;
@@ -73,13 +75,13 @@ export class LogOutput {
     if (lost > 0) this.#onLost(lost);
   }
 
-  /** Writes the lines that wait; Node completes a write that has begun. */
+  /** Writes the waiting lines. Node completes a write that has begun. */
   #flush(): void {
     let unwritten: Uint8Array = Buffer.from(this.#lines.join(''));
     try {
       while (unwritten.length > 0) unwritten = unwritten.subarray(writeSync(this.#fd, unwritten));
     } catch {
-      // The log has no reader any more.
+      // The log no longer has a reader.
     }
   }
 }

@@ -2,10 +2,10 @@
 import * as v from 'valibot';
 
 /**
- * Like `v.record`, which drops the keys `constructor`, `prototype` and `__proto__` in silence, but as a Map
- * of all entries.
+ * Works like `v.record`, but returns a Map of all entries: `v.record` silently drops the keys `constructor`,
+ * `prototype` and `__proto__`.
  *
- * @param message of a value that is not an object
+ * @param message the error message for a value that is not an object
  */
 export function namedEntries<
   const Name extends v.GenericSchema<string, string>,

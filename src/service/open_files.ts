@@ -6,8 +6,8 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { Logger } from './log.ts';
 
 /**
- * Files for everything else: Node itself has 24 open when it is idle; then come DNS queries, pipes, files,
- * the NSM.
+ * Number of open files for everything else: Node itself has 24 open when it is idle, and DNS queries, pipes,
+ * files and the NSM need more.
  */
 const OTHERS = 64;
 const MAX_SOCKETS_PER_HOST = 256;
@@ -15,8 +15,8 @@ const MAX_SOCKETS_PER_HOST = 256;
 export const FEWEST_CONNECTIONS = 16;
 
 /**
- * Reads the limit that applies: the soft one, which Node raises to the hard one when it starts. Returns
- * Infinity without a limit, or where the system does not tell it, as on macOS.
+ * Reads the limit that applies: the soft limit, which Node raises to the hard limit when it starts. Returns
+ * Infinity if there is no limit, or if the system does not tell it, as on macOS.
  */
 export function openFilesLimit(path = '/proc/self/limits'): number {
   let limits: string;
@@ -30,9 +30,10 @@ export function openFilesLimit(path = '/proc/self/limits'): number {
 }
 
 /**
- * Upstreams get at most half of the limit, so that each connection can have a request to one.
+ * Shares the limit. Upstreams get at most half of it, so that each connection can have a request to an
+ * upstream.
  *
- * @param hosts how many hosts the server asks, each over connections of its own
+ * @param hosts number of hosts that the server asks, each over its own connections
  * @throws ConfigError if the limit is too low for any server
  */
 export function shareOpenFiles(
@@ -51,8 +52,9 @@ export function shareOpenFiles(
 }
 
 /**
- * Returns the number of connections that are wanted, or that the limit on open files allows: beyond it, the
- * system would refuse every new connection, where this server closes an idle one for it.
+ * Returns the number of connections that are wanted, or fewer if the limit on open files requires it. Beyond
+ * that limit, the system would refuse every new connection, whereas this server would close an idle
+ * connection for it.
  *
  * @throws as `shareOpenFiles`
  */

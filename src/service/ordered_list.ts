@@ -7,9 +7,9 @@ export interface Listed<T extends Listed<T>> {
 
 /**
  * Elements in the order in which they were added; each is in one list at most. A `Set` would do the same, but
- * as requests come and go, V8 replaces its table all the time, and a table in the old generation keeps what
- * it contained, and the tables after it, until the next full collection: most of the garbage collector's time
- * went to requests that had long been answered.
+ * as requests come and go, V8 replaces its table all the time. A table in the old generation keeps its former
+ * content, and the tables after it, until the next full collection. With a `Set`, most of the garbage
+ * collector's time went to requests that had long been answered.
  */
 export class OrderedList<T extends Listed<T>> {
   #first: T | undefined;
@@ -24,7 +24,7 @@ export class OrderedList<T extends Listed<T>> {
     return this.#first;
   }
 
-  /** Appends an element, which leaves the list that it was in. */
+  /** Appends an element, and removes it from the list that it was in. */
   add(element: T): void {
     element.list?.delete(element);
     element.list = this;
@@ -52,7 +52,7 @@ export class OrderedList<T extends Listed<T>> {
     return true;
   }
 
-  /** The present elements, oldest first; the list may change meanwhile. */
+  /** Iterates over the present elements, oldest first. The list may change meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     const elements: T[] = [];
     for (let element = this.#first; element; element = element.after) elements.push(element);

@@ -1,12 +1,15 @@
 /** A limit on the requests of each caller. */
 
-/** Beyond this number of callers, the least recently active are forgotten first. */
+/**
+ * Maximum number of callers that are remembered. Beyond it, the least recently active caller is forgotten
+ * first.
+ */
 const MAX_KEYS = 100_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Limit of `perMinute` requests for each key, in bursts or spread out: a token bucket, full again after a
- * minute.
+ * Limits the requests for each key to `perMinute`, in bursts or spread out: a token bucket that is full again
+ * after a minute.
  */
 export class RateLimit {
   readonly #perMinute: number;
@@ -23,14 +26,15 @@ export class RateLimit {
   /**
    * Takes one request from the allowance of a key.
    *
-   * @returns 0 if the request is allowed, otherwise the seconds until the next one is; refusals cost nothing
+   * @returns 0 if the request is allowed, otherwise the seconds until the next request is allowed. Refusals
+   *   cost nothing
    */
   take(key: string): number {
     const now = this.#now();
     const perRequest = MINUTE_MS / this.#perMinute;
     const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + perRequest;
     const wait = fullAt - now - MINUTE_MS;
-    // Ignores rounding errors of the sums.
+    // Ignore rounding errors of the sums.
     if (wait > 0.001) return Math.ceil(wait / 1000);
     this.#fullAt.delete(key);
     this.#fullAt.set(key, fullAt);

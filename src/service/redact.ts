@@ -31,7 +31,7 @@ const SECRET_NAMES = [
   'xApiKey',
 ];
 
-/** Deeper values are not printed, which also ends cycles. */
+/** Maximum depth of printed values. This limit also ends cycles. */
 const MAX_DEPTH = 6;
 /** The maximum number of values in one line. */
 const MAX_VALUES = 1000;
@@ -71,7 +71,7 @@ export class Redactor {
     }
   }
 
-  /** A value that the message of a line interpolates. */
+  /** Returns a redacted value, for interpolation into the message of a line. */
   value(value: unknown): unknown {
     try {
       return this.#copy(value, { values: MAX_VALUES }, 1);
@@ -89,7 +89,7 @@ export class Redactor {
       }
       copies.push([name, this.#property(owner, name, left, depth)]);
     }
-    // Properties are not assigned one by one: one may be named __proto__.
+    // Don't assign properties one by one, since a property may be named __proto__.
     return Object.fromEntries(copies);
   }
 
@@ -129,7 +129,7 @@ export class Redactor {
   }
 }
 
-/** `API_KEY`, `apiKey` and `api-key` are the same name. */
+/** Returns the same name for `API_KEY`, `apiKey` and `api-key`. */
 function plainName(name: string): string {
   return name.replace(/[^a-z0-9]/gi, '').toLowerCase();
 }

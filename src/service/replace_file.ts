@@ -1,14 +1,14 @@
-/** Replaces files whole: a reader sees the old content or the new one. */
+/** Replaces whole files, so that a reader sees either the old content or the new one. */
 import { randomUUID } from 'node:crypto';
 import { closeSync, fchmodSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
- * Has `write` make a file beside this one, which then takes its place. A link or a special file in its place
+ * Has `write` make a file beside this one, and moves it to this path. A link or a special file at this path
  * is replaced, and neither followed nor opened.
  *
  * @param write gets a random path, so that nobody can put anything there beforehand. It must make a new file:
  *   `O_EXCL`
- * @throws the errors of `write` and of rename(2), after removing what was made
+ * @throws the errors of `write` and of rename(2), after removing the new file
  */
 export function replaceBy(path: string, write: (fresh: string) => void): void {
   const fresh = `${path}.${randomUUID()}`;
@@ -22,7 +22,7 @@ export function replaceBy(path: string, write: (fresh: string) => void): void {
 }
 
 /**
- * @param mode exactly, whatever the umask. Default: 0o666 without the bits of the umask
+ * @param mode the exact mode of the file, whatever the umask. Default: 0o666 without the bits of the umask
  * @throws as `replaceBy`
  */
 export function replaceFile(path: string, content: string | Uint8Array, mode?: number): void {

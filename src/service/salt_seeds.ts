@@ -1,4 +1,4 @@
-/** The seed of the salt service, as its file has it: the service and the commands read the same format. */
+/** Reads the seed of the salt service from its file, whose format the service and the commands share. */
 import { createHmac } from 'node:crypto';
 import { ConfigError } from 'sui-enclave/errors';
 
@@ -7,7 +7,7 @@ const FINGERPRINT_BYTES = 16;
 /** First words of the file with the seed of `make dev-wallet`, so that nobody takes it for a real one. */
 export const DEVELOPMENT_SEED_MARK = 'sui-enclave development seed: ';
 
-/** Identifies a seed without revealing it: 32 hex characters of HMAC-SHA-256. */
+/** Returns a text that identifies a seed without revealing it: 32 hex characters of HMAC-SHA-256. */
 export function fingerprint(seed: Uint8Array): string {
   return createHmac('sha256', seed)
     .update('sui-enclave salt seed')
@@ -17,7 +17,8 @@ export function fingerprint(seed: Uint8Array): string {
 }
 
 /**
- * Seeds by version: the first line is version 1, the next version 2. Each is 64 hex characters.
+ * Reads the seeds by version: the first line is version 1, the next line version 2. Each seed has 64 hex
+ * characters.
  *
  * @throws ConfigError that names the line without quoting it
  */

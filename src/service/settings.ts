@@ -1,5 +1,5 @@
 /**
- * Tables of settings: one entry has a setting's check, its error message, its default and its row in a
+ * Tables of settings. One entry contains a setting's check, its error message, its default and its row in a
  * README.
  */
 import { ConfigError } from 'sui-enclave/errors';
@@ -11,12 +11,12 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** A variable of the environment. */
 export interface Setting {
   /**
-   * The schema of its text. `description` is the rest of the message after `NAME must`, `title` the values as
-   * the README's table shows them.
+   * The schema of the variable's text. Its `description` is the rest of the message after `NAME must`. Its
+   * `title` shows the possible values in the README's table.
    */
   readonly schema: v.GenericSchema<string, unknown>;
   /**
-   * The text that applies if the variable is not set. Only a variable whose default is '' may be set to ''.
+   * The text that applies if the variable is not set. A variable may be set to '' only if '' is its default.
    */
   readonly default?: string;
   /** Allows a variable without a default to be unset; its value is then undefined. */

@@ -1,6 +1,6 @@
 /**
  * Time within which a further signal counts as a repetition, in milliseconds: Ctrl-C in a terminal, or a
- * service manager that signals a whole process group, reaches a process twice, once directly and once
+ * signal of a service manager to a whole process group, reaches a process twice: once directly, and once
  * forwarded by npm.
  */
 const REPETITION_MS = 500;

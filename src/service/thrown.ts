@@ -1,6 +1,6 @@
 /**
- * Reads thrown values. Applications and their packages may throw anything, also objects whose getters throw,
- * and proxies: reading one must not end the process, whose key would be lost.
+ * Reads thrown values. Applications and their packages may throw anything, even proxies and objects whose
+ * getters throw. Reading such a value must not end the process, since its key would be lost.
  */
 import { ApplicationMistake, ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { quantity } from 'sui-enclave/wording';
@@ -14,7 +14,7 @@ const MAX_STACK = 65_536;
 const MAX_PLACE = 1024;
 const MAX_PLACES = 50;
 
-/** @returns undefined if it throws */
+/** Returns the result of `read`, or undefined if it throws. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -29,10 +29,10 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
 }
 
 /**
- * The part of an error that may be logged. Messages of this project's errors are written for the caller. The
- * message and properties of a foreign error may contain anything (a URL with a key, a piece of the input), so
- * only its class, its code and the locations in its stack are logged, and of its causes the class and the
- * code. Never throws.
+ * Returns the part of an error that may be logged. Messages of this project's errors are written for the
+ * caller. The message and properties of a foreign error may contain anything (a URL with a key, a piece of
+ * the input), so only its class, its code and the locations in its stack are logged, and of its causes the
+ * class and the code. Never throws.
  *
  * @param withMessages for development only: also the messages of foreign errors, and the stacks of causes
  */
@@ -55,7 +55,7 @@ function describe(error: unknown, withMessages: boolean, depth: number): Record<
   };
 }
 
-/** The name of its class, or the type of a value that is not an error. */
+/** Returns the name of the error's class, or the type of a value that is not an error. */
 export function classOf(thrown: unknown): string {
   if (!isInstance(thrown, Error)) return typeof thrown;
   const name: unknown = attempt(() => thrown.constructor.name);
@@ -63,8 +63,8 @@ export function classOf(thrown: unknown): string {
 }
 
 /**
- * The `code` that Node, OpenSSL and most libraries give to their errors; undefined if it does not look like
- * one.
+ * Returns the `code` that Node, OpenSSL and most libraries give to their errors; undefined if it does not
+ * look like a code.
  */
 export function codeOf(thrown: unknown): string | undefined {
   const code = attempt(() => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined));
@@ -81,13 +81,14 @@ export function messageOf(thrown: unknown): string | undefined {
   return `${message.slice(0, MAX_MESSAGE)}… (${quantity(message.length, 'character')})`;
 }
 
-/** The stack without the message that precedes it, whose lines could look like locations. */
+/** Returns the stack without the message before it, since lines of the message could look like locations. */
 export function findPlaces(thrown: unknown): string[] | undefined {
   const stack = textIn(attempt(() => (thrown as Error).stack));
   const message = textIn(attempt(() => (thrown as Error).message));
   if (stack === undefined || message === undefined) return undefined;
   const at = stack.indexOf(message);
-  // The stack contains the original message: if the message was changed since, its end is unknown.
+  // The stack contains the original message. If the message was changed since, nobody knows where it ends in
+  // the stack.
   if (at === -1) return undefined;
   const start = at + message.length;
   const places = stack

@@ -83,18 +83,22 @@ export interface UpstreamBounds {
 }
 
 /**
- * A client for one host: an instance of axios that sends what upstream_request.ts allows, by exchange.ts. It
- * throws UpstreamError if there is no answer that the request accepts; axios' CanceledError if its signal was
- * aborted; ConfigError for an option that it refuses; ApplicationMistake for a value that is not allowed;
- * what its budget throws.
+ * Makes a client for one host: an instance of axios that sends, by exchange.ts, the requests that
+ * upstream_request.ts allows. The client throws:
+ *
+ * - UpstreamError if there is no answer that the request accepts;
+ * - axios' CanceledError if the request's signal was aborted;
+ * - ConfigError for an option that it refuses;
+ * - ApplicationMistake for a value that is not allowed;
+ * - what its budget throws.
  */
 export type Upstreams = (host: string, bounds?: UpstreamBounds) => UpstreamClient;
 
 /**
  * @param origins for development and tests: the origin to use in place of `https://<host>`
- * @param hosts how many hosts the server asks in all. Default: the endpoints
- * @param onExchange told of each request that was sent, where it was sent, once it is over
- * @returns makes clients; throws ApplicationMistake for a host that is not in app.yaml
+ * @param hosts number of hosts that the server asks in all. Default: the number of endpoints
+ * @param onExchange called when a request that was sent is over, in the context in which it was sent
+ * @returns a function that makes clients. It throws ApplicationMistake for a host that is not in app.yaml
  */
 export function createUpstreams(
   { endpoints, authorities = {} }: UpstreamHosts,
@@ -123,9 +127,9 @@ export function createUpstreams(
 
 /**
  * @param authority PEM of the authorities to trust for this host. Default: the public authorities
- * @param hosts how many hosts the server asks in all: they share its open files
- * @param name the origin of the URLs that requests name. Default: the one that is asked
- * @returns makes clients that share their connections
+ * @param hosts number of hosts that the server asks in all, which share its open files
+ * @param name the origin of the URLs that requests name. Default: the origin that is asked
+ * @returns a function that makes clients, which share their connections
  */
 export function createUpstream(
   origin: string,
@@ -194,7 +198,7 @@ function createClient(load: () => ReturnType<typeof createAxios>, site: Site): U
       },
     },
   );
-  // Not enumerable: defaults may contain a key.
+  // The defaults are not enumerable, since they may contain a key.
   Object.defineProperties(instance, {
     defaults: { get: () => client().axios.defaults },
     interceptors: { get: () => client().interceptors },
@@ -202,7 +206,7 @@ function createClient(load: () => ReturnType<typeof createAxios>, site: Site): U
   return instance as unknown as UpstreamClient;
 }
 
-/** Every exchange must be bounded in time and size. */
+/** Checks the bounds, since every exchange must be bounded in time and size. */
 function requireBounds({ timeoutMs = 5000, maxSize = 65_536, budget = () => {} }: UpstreamBounds) {
   if (!isTimeout(timeoutMs)) throw new ConfigError(`timeoutMs of an upstream must be ${TIMEOUT_RANGE}`);
   if (!Number.isSafeInteger(maxSize) || maxSize < 0) {

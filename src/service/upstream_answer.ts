@@ -1,6 +1,6 @@
 /**
- * Answers and errors of a client of an upstream: those of axios, but printing them shows neither request nor
- * body.
+ * Answers and errors of an upstream's client. They are those of axios, but printing them shows neither
+ * request nor body.
  */
 import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
@@ -26,12 +26,12 @@ export interface UpstreamError<T = unknown> extends AxiosError<T> {
 
 const errors = new WeakSet<object>();
 
-/** Returns whether the error is that of an upstream that gave no answer that the request accepts. */
+/** Returns whether the error says that an upstream gave no answer that the request accepts. */
 export function isUpstreamError(thrown: unknown): thrown is UpstreamError {
   return errors.has(thrown as object);
 }
 
-/** @param cause of Node, for development: its message may contain addresses */
+/** @param cause Node's error, for development. Its message may contain addresses */
 export function upstreamError(
   reason: UpstreamError['reason'],
   config: Config,
@@ -56,7 +56,10 @@ export function upstreamError(
   return error as UpstreamError;
 }
 
-/** Adds properties that code can read and set by name, and nothing else: no printer calls a getter. */
+/**
+ * Adds properties that code can read and set by name. Nothing else shows them, since no printer calls a
+ * getter.
+ */
 function hide(target: object, properties: object): void {
   for (const [name, value] of Object.entries(properties)) {
     let current: unknown = value;
@@ -94,7 +97,7 @@ export class UpstreamResponse implements AxiosResponse {
     return this.#data;
   }
 
-  /** axios sets what its transformations return. */
+  /** axios sets the result of its transformations. */
   set data(data) {
     this.#data = data;
   }
@@ -113,7 +116,7 @@ export class UpstreamResponse implements AxiosResponse {
 }
 
 /**
- * @param isParsed whether JSON is wanted as the value that it describes, not as text
+ * @param isParsed whether JSON is parsed, instead of returned as text
  * @returns what can be read of an answer's body, and whether it is all that the request asks for
  */
 export function parseData(
@@ -127,7 +130,7 @@ export function parseData(
   const { 'content-encoding': encoding = 'identity' } = headers;
   const text = encoding === 'identity' && isUtf8(body) ? body.toString() : undefined;
   if (responseType === 'text' || text === undefined) return { data: text, isUsable: text !== undefined };
-  // RFC 9110, sections 9.3.2 and 15: no body.
+  // By RFC 9110, sections 9.3.2 and 15, these answers have no body.
   const isEmpty = method === 'HEAD' || status === 204 || status === 205 || status === 304;
   if (text === '') return { data: undefined, isUsable: isEmpty };
   try {
@@ -138,7 +141,7 @@ export function parseData(
   }
 }
 
-/** The parsed body; undefined if it is not JSON in UTF-8. */
+/** Returns the parsed body; undefined if it is not JSON in UTF-8. */
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) return undefined;
   try {

@@ -1,6 +1,6 @@
 /**
- * axios for one host: axios builds requests, and what it calls last is ours, whatever options and
- * interceptors say.
+ * Sets up axios for one host. axios builds requests, but the function that it calls last is always ours,
+ * whatever options and interceptors say.
  */
 import type { Axios, AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig as Config } from 'axios';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
@@ -30,22 +30,26 @@ export interface Site {
 }
 
 /**
- * Marks options as those of a client of upstream(). What sends a request is a function that only axios gets.
+ * Marks options as those of a client of upstream(). It sends nothing: the function that sends a request is
+ * passed to axios only.
  */
 export const ADAPTER: AxiosAdapter = async () => {
   throw new ApplicationMistake('only a client of upstream() can send requests by its adapter');
 };
 
 /**
- * The default transformation of answers. Where it is the first, `parseData` does it; elsewhere the text is
- * JSON.
+ * The default transformation of answers. If it is the first transformation, `parseData` replaces it.
+ * Elsewhere, it parses the text as JSON.
  */
 function parseText(this: Config, data: unknown): unknown {
   const isJson = typeof data === 'string' && (this.responseType ?? 'json') === 'json';
   return isJson ? JSON.parse(data, this.parseReviver) : data;
 }
 
-/** The default transformation of requests: that of axios, whose errors repeat names of the data. */
+/**
+ * The default transformation of requests. It is that of axios, but without its errors, which repeat names of
+ * the data.
+ */
 function buildBody(this: Config, data: unknown, headers: Config['headers']): unknown {
   if (data instanceof URLSearchParams) headers.setContentType('application/x-www-form-urlencoded', false);
   const changes = [loadAxios().defaults.transformRequest ?? []].flat();
@@ -71,20 +75,20 @@ function createDefaults({ origin }: Site): object {
     timeout: 0,
     validateStatus: isSuccess,
     headers: Object.fromEntries(BUCKETS.map((name) => [name, new AxiosHeaders()])),
-    // As URLSearchParams does.
+    // URLSearchParams does the same.
     paramsSerializer: { encode: (text: string, encode = encodeURIComponent) => encode(text) },
     transformRequest: [buildBody],
     transformResponse: [parseText],
   };
 }
 
-/** @returns the instance, and the interceptors of the application, which it calls */
+/** @returns the instance, and the application's interceptors, which the instance calls */
 export function createAxios(site: Site, defaults = createDefaults(site)) {
   const { Axios } = loadAxios();
   const axios = new Axios(defaults);
   const { request, response } = axios.interceptors;
-  // axios sees one interceptor: however those of the application are ordered or removed, and wherever they
-  // fail, ours is the last. It calls them as axios does.
+  // axios sees only one interceptor, ours, which calls the application's interceptors as axios would. Ours is
+  // thus the last, however the others are ordered or removed, and wherever they fail.
   const forEach = (visit: (interceptor: object) => void) => {
     const handlers = (request.handlers ?? []).filter((handler) => handler !== null);
     const synchronous = handlers.every(
@@ -122,9 +126,9 @@ export function createAxios(site: Site, defaults = createDefaults(site)) {
   return { axios, interceptors: Object.freeze({ request, response }) };
 }
 
-/** Returns the request that axios sends next: a new object, which no code of the application ever gets. */
+/** Returns the request that axios sends next. It is a new object, which the application's code never gets. */
 function prepare(axiosConfig: unknown, site: Site): object {
-  // Read once: a getter could answer differently later.
+  // Read each option once, since a getter could return another value later.
   const config: Config = Object.assign(Object.create(HIDDEN), axiosConfig);
   requireOptions(config, ADAPTER);
   requireHeaders(config);
@@ -145,7 +149,7 @@ function prepare(axiosConfig: unknown, site: Site): object {
     __proto__: null,
     headers,
     method,
-    // axios would send the whole memory below.
+    // axios would send the whole underlying buffer.
     data: ArrayBuffer.isView(data) ? copyBody(data) : data,
     transformRequest: [transformRequest ?? []].flat().map(
       (change) =>
@@ -159,7 +163,7 @@ function prepare(axiosConfig: unknown, site: Site): object {
           parameters[0] === undefined ? undefined : call(change, parameters),
     ),
     adapter: ({ headers, data }: Config) => {
-      // axios adds the type of a form where there is no body.
+      // axios adds the type of a form even without a body.
       if (!isTyped && (data === undefined || data === null)) headers.delete('content-type');
       return send(site, Object.assign(config, { headers, data }), isParsed);
     },
@@ -217,7 +221,9 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
   }
 }
 
-/** The time limit of a request, in milliseconds: that of the site, unless the application lowers it. */
+/**
+ * Returns the time limit of a request in milliseconds: the site's limit, unless the application lowers it.
+ */
 function readTimeout({ timeout = 0 }: Config, site: Site): number {
   requireThat(
     timeout === 0 || (isTimeout(timeout) && timeout <= site.timeoutMs),
@@ -226,7 +232,7 @@ function readTimeout({ timeout = 0 }: Config, site: Site): number {
   return timeout || site.timeoutMs;
 }
 
-/** The signals by which the caller may end a request, and one that is aborted by any of them. */
+/** Returns the signals by which the caller may end a request, and a signal that any of them aborts. */
 function callerSignals({ signal, cancelToken }: Config) {
   const cancelled = cancelToken?.toAbortSignal() as (AbortSignal & { unsubscribe(): void }) | undefined;
   const signals = [signal as AbortSignal | undefined, cancelled].filter(
@@ -249,7 +255,7 @@ function buildUri(make: () => string): string {
   }
 }
 
-/** Errors that axios itself throws repeat options, or the URL. */
+/** Replaces errors of axios itself, which repeat options or the URL. */
 function withoutRequest(error: unknown): unknown {
   const { AxiosError, isCancel } = loadAxios();
   if (!(error instanceof AxiosError) || isUpstreamError(error) || isCancel(error)) return error;

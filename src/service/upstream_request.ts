@@ -1,6 +1,6 @@
 /**
- * The request that axios' options describe, once axios has merged and transformed them, or why it is not
- * sent.
+ * Builds the request that axios' options describe, once axios has merged and transformed them, or says why it
+ * is not sent.
  */
 import * as http from 'node:http';
 import { types } from 'node:util';
@@ -37,17 +37,17 @@ const REASONS: ReadonlyMap<string, string> = new Map(
   Object.entries(REFUSED).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),
 );
 
-/** Values that ask for what is the case anyway. */
+/** Values of refused options that change nothing. */
 const HARMLESS: ReadonlySet<unknown> = new Set([undefined, null, false, 0, -1]);
 
 /**
- * They say which host is asked, how the connection is used or where the body ends, or ask for what is not
- * decoded.
+ * Matches headers that say which host is asked, how the connection is used or where the body ends, or that
+ * ask for an encoding, which is not decoded.
  */
 const FORBIDDEN_HEADER =
   /^(host|connection|keep-alive|transfer-encoding|te|trailer|content-length|upgrade|http2-settings|expect|accept-encoding|proxy-.*)$/i;
 
-/** @param adapter the only one @throws ConfigError */
+/** @param adapter the only allowed adapter @throws ConfigError */
 export function requireOptions(options: object, adapter: unknown): void {
   for (const name of Object.keys(options)) {
     const reason = REASONS.get(name);
@@ -65,7 +65,7 @@ export function requireHeaders(options: unknown): void {
   if (headers === undefined || headers === null) return;
   requireThat(isObject(headers), 'headers of an upstream request must be an object');
   for (const [name, value] of Object.entries(headers)) {
-    // Defaults for a method, or for all: `common`.
+    // An object contains defaults for a method, or for all methods in `common`.
     if (!isObject(value)) requireHeader(name, value);
     else for (const [inner, text] of Object.entries(value)) requireHeader(inner, text);
   }
@@ -92,12 +92,14 @@ function requireHeader(name: string, value: unknown): void {
   }
 }
 
-/** @param headers of axios, without those that were removed; those with more than one value as one text */
+/**
+ * @param headers axios' headers, without those that were removed. A header with several values is one text
+ */
 export function buildHeaders(
   headers: Readonly<Record<string, unknown>>,
   auth: AxiosBasicCredentials | undefined,
 ): Record<string, string> {
-  // Without a prototype: a header may be named __proto__.
+  // The object has no prototype, since a header may be named __proto__.
   const sent: Record<string, string> = Object.assign(Object.create(null), {
     accept: '*/*',
     'accept-encoding': 'identity',
@@ -158,11 +160,11 @@ export function requireThat(isFit: boolean, rule: string): asserts isFit {
 const UNFIT = /[\\#\s\p{Cc}\p{Cs}]/u;
 
 /**
- * The path and query of a request's whole URL. Rejects a path that the URL parser would change, since the
- * request would differ from what the code says.
+ * Returns the path and query of a request's whole URL. Rejects a path that the URL parser would change, since
+ * the request would differ from what the code says.
  *
- * @param url of the request alone, before axios has dropped its fragment
- * @param uri made by axios
+ * @param url the URL in the request's options, before axios has dropped its fragment
+ * @param uri the whole URL, made by axios
  */
 export function resolvePath(url: unknown, uri: string, origin: string): string {
   const target = UNFIT.test(`${url}${uri}`) ? null : URL.parse(uri, origin);
@@ -184,10 +186,10 @@ export function resolvePath(url: unknown, uri: string, origin: string): string {
 const MAX_READ_BODY = 1024 * 1024;
 
 /**
- * @param data as the last transformation has left it: text and bytes, or forms and streams, which are read
- *   whole, since a body is sent with its length
- * @param headers gets the type of a form
- * @param ends ends the reading
+ * @param data the body after the last transformation: text, bytes, a form or a stream. Forms and streams are
+ *   read whole, since a body is sent with its length
+ * @param headers the headers, to which the type of a form is added
+ * @param ends signal that ends the reading
  * @returns a copy: neither the bytes' owner nor properties of their object can change their length later
  * @throws the reason of `ends`
  */
@@ -205,7 +207,7 @@ export async function readBody(
   return await untilGone(readForm(data, headers, max) ?? readAll(data, max), ends());
 }
 
-/** A copy; undefined for what is neither text nor bytes. */
+/** Copies a body; returns undefined for anything but text and bytes. */
 export function copyBody(data: unknown): Buffer | undefined {
   // UTF-8 can't represent a lone surrogate.
   if (typeof data === 'string') return data.isWellFormed() ? Buffer.from(data) : undefined;

@@ -1,15 +1,16 @@
 /**
- * Waiting for a call that another request makes, such as the same request to an upstream. A waiting request
+ * Waits for a call that another request makes, such as the same request to an upstream. A waiting request
  * costs neither CPU nor an upstream connection, so it releases its slot for work and joins a bounded queue
  * meanwhile.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServerError } from './errors.ts';
 
-/** Ends the waits of a request whose caller has left: nobody needs its answer. */
+/** Error that ends the waits of a request whose caller has left, since nobody needs its answer. */
 export class CallerLeft extends ServerError {
   constructor() {
-    // Seen only by a caller who waits for a call that the request has begun without `startShared`.
+    // A caller sees this message only if it waits for a call that another request has begun without
+    // `startShared`.
     super('OVERLOADED', 'the request whose answer this one waited for has ended: try again', {
       retryAfterSeconds: 1,
     });
@@ -21,32 +22,32 @@ type Ends = readonly (AbortSignal | undefined)[];
 
 /** The work on a request, as the calls within it see it. */
 export interface Work {
-  /** Whether the request came sealed: what it causes must not be counted or reported. */
+  /** Whether the request came sealed. If so, its effects must not be counted or reported. */
   readonly isSealed: boolean;
   /** The id in the header `x-request-id`. */
   readonly id: string;
   waitFor<T>(call: Promise<T>, ends: Ends): Promise<T>;
-  /** Ends all waits of this work. Undefined: they end with their calls. */
+  /** Returns a signal that ends all waits of this work; undefined if they end only with their calls. */
   left(): AbortSignal | undefined;
 }
 
 const present = new AsyncLocalStorage<Work>();
 
-/** Runs the handler of a request: `waitForShared` within it waits as this work. */
+/** Runs the handler of a request, so that `waitForShared` within it waits on behalf of this work. */
 export function runAs<T>(work: Work, handler: () => T): T {
   return present.run(work, handler);
 }
 
-/** Runs what a sealed request causes before its handler. */
+/** Runs work that a sealed request causes before its handler runs. */
 export function runAsSealed<T>(handler: () => T): T {
   return present.run({ isSealed: true, id: '', waitFor: untilOneEnds, left: () => undefined }, handler);
 }
 
 /**
- * Starts a call that other requests may wait for. If it waits for a call of another request itself, that wait
- * does not end when the request that has started it leaves.
+ * Starts a call that other requests may wait for. If this call itself waits for a call of another request,
+ * its wait does not end when the caller of the request that started it leaves.
  *
- * @param abandoned ends the call's own waits: nobody waits for it any more
+ * @param abandoned signal that nobody waits for the call any more, which ends the call's own waits
  */
 export function startShared<T>(start: () => T, abandoned?: AbortSignal): T {
   const work = present.getStore();
@@ -60,16 +61,16 @@ export function presentCause(): 'plain' | 'sealed' | undefined {
   return work.isSealed ? 'sealed' : 'plain';
 }
 
-/** The id of the request that causes the present call. */
+/** Returns the id of the request that causes the present call. */
 export function presentRequestId(): string | undefined {
   return present.getStore()?.id;
 }
 
 /**
- * Waits for a call that another request began, until the caller of the present request has left. Who begins
- * the call does so by `startShared`, awaits the call itself, and keeps its slot.
+ * Waits for a call that another request began, until the caller of the present request has left. The other
+ * request must start the call by `startShared`. It awaits the call directly, and keeps its slot.
  *
- * @param leaving ends the wait, but not the call
+ * @param leaving signal that ends the wait, but not the call
  * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of
  *   `leaving`
  */
@@ -79,7 +80,7 @@ export function waitForShared<T>(call: Promise<T>, leaving?: AbortSignal): Promi
 }
 
 /**
- * Waits for a call, no matter who began it, outside of the limits on requests that wait.
+ * Waits for a call, no matter who began it. The limits on waiting requests do not apply.
  *
  * @throws the reason of `leaving`
  */
@@ -98,7 +99,7 @@ interface Waiter {
  */
 const waitersOf = new WeakMap<Promise<unknown>, Set<Waiter>>();
 
-/** Settles as the call does, or rejects with the reason of the first signal that is aborted. */
+/** Settles like the call, or rejects with the reason of the first signal that is aborted. */
 export function untilOneEnds<T>(call: Promise<T>, ends: Ends): Promise<T> {
   const signals = ends.filter((signal) => signal !== undefined);
   if (signals.length === 0) return call;
@@ -132,7 +133,7 @@ function shareReaction(call: Promise<unknown>): Set<Waiter> {
   return waiters;
 }
 
-/** The places of requests that wait: some in all, and half of them for one call. */
+/** Limits how many requests wait: `places` in all, and half of them for the same call. */
 export class WaitingRoom {
   readonly #places: number;
   readonly #ofCall = new Map<Promise<unknown>, number>();

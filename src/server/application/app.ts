@@ -12,23 +12,25 @@ import type { SecretsCheck } from '../secrets/secrets.ts';
 
 /**
  * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes.
- * The core loads no other file of it. Neither it nor what it imports may use `await` at the top level: the
- * image's bundle is CommonJS.
+ * The core loads no other file of the folder. Neither `app.ts` nor its imports may use `await` at the top
+ * level, since the image's bundle is CommonJS.
  */
 export interface ApplicationModule {
   /** Every type that the application signs, each with a unique intent code. */
   readonly signs: readonly DeclaredStruct[];
-  /** Names of secrets that must come from a file or the hand-off: process lists show the environment. */
+  /**
+   * Names of secrets that must come from a file or the hand-off, since process lists show the environment.
+   */
   readonly secretsNotInEnvironment?: readonly string[];
   /**
-   * The events that it sends, by name, with the names of their fields: as app.yaml declares them. Default:
-   * none.
+   * The events that the application sends, with the names of their fields, as app.yaml declares them.
+   * Default: none.
    */
   readonly events?: EventDeclarations;
   /**
    * Handlers of Express that run, in this order, before the endpoints of the application, `/sealed`, `GET /`
-   * and the router. They see what the host sees: a sealed request before it is opened. They must leave the
-   * body to the endpoints. Default: none.
+   * and the router. They see what the host sees, so they see a sealed request before it is opened. They must
+   * leave the body to the endpoints. Default: none.
    */
   readonly before?: readonly RequestHandler[];
   /** Called once at the start. @throws ConfigError if the application's configuration is invalid */
@@ -39,13 +41,13 @@ export interface ApplicationModule {
 export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclarations = EventDeclarations> {
   /** Environment variables of the server. */
   readonly env: Env;
-  /** Log of the server; it redacts what must not be logged. */
+  /** Log of the server, which redacts secrets. */
   readonly log: Logger;
-  /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
+  /** Returns the value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
   secret(name: string): string;
   /**
-   * A client for an endpoint that app.yaml names, an instance of axios: see Upstreams. Call it at the start,
-   * so that a missing host stops the start.
+   * Makes a client for an endpoint that app.yaml names. It is an instance of axios: see Upstreams. Call it at
+   * the start, so that a missing host stops the start.
    */
   readonly upstream: Upstreams;
   /** Signs with the enclave's key: see Signer.sign. */
@@ -55,11 +57,12 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
     data: Data & Input,
   ): SignedAnswer;
   /**
-   * Sends an event, which the parent instance can read, if `EVENTS` is set. During a sealed request, and in
-   * what it leaves behind, nothing is sent. Never waits; events beyond the server's bounds are dropped.
+   * Sends an event, which the parent instance can read, if `EVENTS` is set. Sends nothing during a sealed
+   * request, or in work that such a request leaves behind. Never waits: events beyond the server's bounds are
+   * dropped.
    *
-   * @param fields each a finite number
-   * @throws ApplicationMistake if app.yaml does not declare the event so
+   * @param fields the values of the fields, each a finite number
+   * @throws ApplicationMistake if app.yaml does not declare the event with these fields
    */
   emit<Name extends keyof Events & string>(
     name: Name,
@@ -70,19 +73,19 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
 /** An application: its endpoints, routes and checks. */
 export interface Application {
   /**
-   * Validates each complete set of secrets before it is accepted; a ConfigError rejects it. A set from the
-   * environment comes before the first request, a set from a hand-off at any time.
+   * Validates each complete set of secrets before it is accepted. A ConfigError rejects the set. A set from
+   * the environment comes before the first request. A set from a hand-off may come at any time.
    */
   readonly checkSecrets?: SecretsCheck;
   /** Endpoints, each with its own method and path. */
   readonly endpoints?: readonly Endpoint[];
-  /** Routes of its own. */
+  /** Routes for requests that endpoints can't express. */
   readonly routes?: Routes;
 }
 
 /**
- * An Express router for what an endpoint can't express, such as files, streams and other media types. It is
- * not part of what is sealed: with `REQUESTS=sealed` its requests are refused.
+ * An Express router for what an endpoint can't express, such as files, streams and other media types. Its
+ * requests can't be sealed, and are refused with `REQUESTS=sealed`.
  */
 export interface Routes {
   /**
@@ -91,12 +94,12 @@ export interface Routes {
   readonly prefix: string;
   /**
    * Router whose requests have arrived whole, within the server's limits. As in any router, `request.body` is
-   * what a parser of the router's own makes of the body, such as `express.json()`.
+   * set by the router's own parser of bodies, such as `express.json()`.
    */
   readonly router: Router;
   /**
-   * 'own': the router answers preflights and sets the headers of CORS itself. Default: as `CORS_ORIGINS` has
-   * it.
+   * 'own': the router answers preflights and sets the headers of CORS itself. Default: the server does, by
+   * `CORS_ORIGINS`.
    */
   readonly cors?: 'own';
 }
@@ -145,12 +148,12 @@ export interface Endpoint {
   readonly path: string;
   /** Whether repeating a request has no further effect. */
   readonly idempotent: boolean;
-  /** The schema of its body or query, for `sui-enclave schema`. */
+  /** The schema of the endpoint's body or query, for `sui-enclave schema`. */
   readonly input?: v.GenericSchema;
   /**
    * Checks a body or query.
    *
-   * @returns its handler, whose result is sent as JSON with status 200
+   * @returns a handler of the request, whose result is sent as JSON with status 200
    * @throws INVALID_INPUT
    */
   accept(input: unknown): (caller: Caller) => Promise<Answer>;
@@ -161,8 +164,8 @@ type Schema<Output> = v.GenericSchema<unknown, Output>;
 
 interface Handler<Input, Output = Answer> {
   /**
-   * False if repeating a request has another effect, such as a second payment. A sealed request is then
-   * refused, since the host could repeat it, and a copy does not differ from the original. Default: true.
+   * False if repeating a request has another effect, such as a second payment. Sealed requests are then
+   * refused, since the host could repeat one, and the copy would not differ from the original. Default: true.
    */
   readonly idempotent?: boolean;
   /** @param input the validated body or query; undefined for a GET without a schema */
@@ -214,7 +217,7 @@ function createAccept<Input>(
   schema: Schema<Input> | undefined,
 ): Endpoint['accept'] {
   if (schema === undefined) {
-    // Input includes undefined, as NeedsQuery has it.
+    // Input includes undefined, as NeedsQuery requires.
     const handler: Handler<Input | undefined> = definition;
     return () => (caller) => handler.handle(undefined, caller);
   }
@@ -231,7 +234,7 @@ interface Unchecked {
   readonly query?: unknown;
 }
 
-/** Checks an endpoint as JavaScript may pass it, without types. @throws ConfigError */
+/** Checks an endpoint that JavaScript may have passed without types. @throws ConfigError */
 function checkEndpoint({ method, path, body, query }: Unchecked): void {
   if (method !== 'GET' && method !== 'POST') {
     throw new ConfigError(`the endpoint ${path} must have the method GET or POST`);

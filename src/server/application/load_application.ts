@@ -1,4 +1,6 @@
-/** Loads an application from its folder, outside an image: in one, the application is part of the bundle. */
+/**
+ * Loads an application from its folder, outside an image. In an image, the application is part of the bundle.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -11,13 +13,13 @@ import { readSchemaFile } from './schema_file.ts';
 export interface LoadedApplication {
   readonly manifest: Manifest;
   readonly module: ApplicationModule;
-  /** The text of schema.json, if it is there. */
+  /** The text of schema.json, if the file exists. */
   readonly schema: string | undefined;
 }
 
 /**
  * @param appsDir folder with one subfolder for each application, ending in a slash
- * @param name already validated as a plain folder name
+ * @param name the application's name, already validated as a plain folder name
  * @throws ConfigError
  */
 export async function loadApplication(appsDir: URL, name: string): Promise<LoadedApplication> {
@@ -31,8 +33,8 @@ export async function loadApplication(appsDir: URL, name: string): Promise<Loade
 }
 
 /**
- * @param folder of the application, with `app.yaml` and `app.ts`
- * @param name as `nameOfFolder` returns it
+ * @param folder the application's folder, with `app.yaml` and `app.ts`
+ * @param name the application's name, as `nameOfFolder` returns it
  * @throws ConfigError
  */
 export async function loadFolder(folder: string, name: string): Promise<LoadedApplication> {
@@ -46,18 +48,18 @@ export async function loadFolder(folder: string, name: string): Promise<LoadedAp
   return { manifest, module, schema: readSchemaFile(join(folder, 'schema.json')) };
 }
 
-/** The name of the application in a folder: see `readManifest`. @throws ConfigError */
+/** Returns the name of the application in a folder: see `readManifest`. @throws ConfigError */
 export function nameOfFolder(folder: string, expectedName?: string): string {
   return readManifest(folder, expectedName).name;
 }
 
 /**
- * `app.yaml` of a folder, and the name of the application, which an image measures: that of `app.yaml`, which
- * it may leave out where it is given otherwise.
+ * Reads `app.yaml` of a folder, and the name of the application, which an image measures. `app.yaml` gives
+ * the name, but may leave it out if `expectedName` is given.
  *
- * @param expectedName the name of the folder, where the folder is one of several applications; else it may
- *   have any
- * @throws ConfigError if neither is there, or they differ
+ * @param expectedName the folder's name, if the folder is one of several applications. Any other folder may
+ *   have any name
+ * @throws ConfigError if neither name is given, or they differ
  */
 export function readManifest(
   folder: string,
@@ -78,7 +80,7 @@ export function readManifest(
   return { name, manifest };
 }
 
-/** Folders with an `app.yaml`, in order. */
+/** Returns the names of the folders with an `app.yaml`, in order. */
 export function applicationNames(appsDir: string): string[] {
   return globSync('*/app.yaml', { cwd: appsDir }).map(dirname).sort();
 }

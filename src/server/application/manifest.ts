@@ -1,6 +1,6 @@
 /**
- * `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. An image has
- * it as `app.json`, so that it needs no parser of YAML.
+ * `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. An image
+ * contains it as `app.json`, and thus needs no parser of YAML.
  */
 import { X509Certificate } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -10,15 +10,13 @@ import * as v from 'valibot';
 import { parseYaml } from './parse_yaml.ts';
 
 /**
- * The most bytes that `app.yaml` may have: the parser takes time by the square of the number of names in a
- * map.
+ * Maximum size of `app.yaml` in bytes, since the parser's time grows with the square of the number of names
+ * in a map.
  */
 export const MAX_MANIFEST_BYTES = 64 * 1024;
 /** Maximum number of endpoints of an application. */
 const MAX_ENDPOINTS = 64;
-/**
- * The most bytes that `app.json` may have: aliases of YAML can repeat a text of `app.yaml` for each endpoint.
- */
+/** Maximum size of `app.json` in bytes. Aliases of YAML can repeat a text of `app.yaml` for each endpoint. */
 const MAX_JSON_BYTES = MAX_ENDPOINTS * MAX_MANIFEST_BYTES;
 
 const Hostname = v.pipe(
@@ -48,7 +46,8 @@ const EventFields = v.pipe(
 );
 
 /**
- * An ed25519 key in lower case. Keys of small order are refused: they have no secret, so anybody could sign.
+ * An ed25519 key in lower case. Keys of small order are refused: they have no secret, so anybody could sign
+ * for them.
  */
 const Provisioner = v.pipe(
   v.string(),
@@ -62,7 +61,7 @@ const Provisioner = v.pipe(
   }),
 );
 
-/** Path of a folder, relative to that of app.yaml. */
+/** Path of a folder, relative to the folder of app.yaml. */
 const FilesFolder = v.pipe(
   v.string(),
   v.maxLength(200),
@@ -112,11 +111,11 @@ export interface Manifest {
   readonly endpoints: readonly string[];
   /** PEM of the only authorities that are trusted for a host, by host. */
   readonly authorities?: Readonly<Record<string, string>>;
-  /** Names of the secrets that it needs. */
+  /** Names of the secrets that the application needs. */
   readonly secrets: readonly string[];
   /**
-   * ed25519 keys in hexadecimal: who may send them. If there is one, each set of secrets must be sealed and
-   * signed by one of these keys, and `POST /secrets` accepts it too.
+   * ed25519 keys, in hexadecimal, of those who may send the secrets. If there is any key, each set of secrets
+   * must be sealed and signed by one of these keys, and `POST /secrets` accepts sets too.
    */
   readonly provisioners?: readonly string[];
   /**
@@ -126,7 +125,7 @@ export interface Manifest {
   readonly plain?: true;
   /** Events that the application may send with `EVENTS`, and the names of their fields, which are numbers. */
   readonly events?: Readonly<Record<string, readonly string[]>>;
-  /** Folders whose files the image has too, from the folder of app.yaml. */
+  /** Folders whose files the image also contains, relative to the folder of app.yaml. */
   readonly files?: readonly string[];
 }
 
@@ -147,8 +146,8 @@ export function parseManifest(yaml: string): Manifest {
 /**
  * Parses `app.json` of an image.
  *
- * @throws ConfigError that names the invalid property; if it is not as `formatManifest` writes it, such as
- *   with a name twice
+ * @throws ConfigError that names the invalid property; also if the text is not what `formatManifest` writes,
+ *   such as if a name occurs twice
  */
 export function parseManifestJson(json: string): Manifest {
   if (Buffer.byteLength(json) > MAX_JSON_BYTES) {
@@ -168,8 +167,8 @@ export function parseManifestJson(json: string): Manifest {
 }
 
 /**
- * Formats `app.json`: the same text for each `app.yaml` that says the same. The order of its properties is
- * fixed.
+ * Formats `app.json`. Every `app.yaml` with the same meaning gives the same text, in which the order of
+ * properties is fixed.
  */
 export function formatManifest(manifest: Manifest): string {
   const { name, endpoints, authorities = {}, secrets, provisioners, plain, events, files } = manifest;
@@ -210,7 +209,7 @@ function validateManifest(data: unknown, file: string): Manifest {
   };
 }
 
-/** @param pem the certificates themselves, not a path, so that they are measured with app.yaml */
+/** @param pem the certificates themselves, instead of a path, so that they are measured with app.yaml */
 function requireAuthorities(pem: string, where: string): string {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   const isWhole = blocks.length > 0 && blocks.length === pem.split('-----BEGIN').length - 1;

@@ -1,4 +1,4 @@
-/** `schema.json` of an application, which `GET /schema` answers with as it is. */
+/** Reads `schema.json` of an application, with which `GET /schema` answers unchanged. */
 import { isUtf8 } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
@@ -7,7 +7,7 @@ import { isTooDeep, MAX_SCHEMA_DEPTH, MAX_SCHEMA_SIZE } from 'sui-enclave/wire/s
 /**
  * @returns undefined if there is no such file
  *
- * @throws ConfigError if it is not JSON, too large, or nests too deep
+ * @throws ConfigError if the file is not JSON, is too large, or nests too deep
  */
 export function readSchemaFile(path: string): string | undefined {
   if (!existsSync(path)) return undefined;

@@ -7,7 +7,7 @@ const SEED_BYTES = 32;
 
 /**
  * The enclave's ed25519 key (RFC 8032). It is generated at boot and exists only in the memory of this
- * process. It can't be printed or exported: it is a private field without an accessor.
+ * process. It can't be printed or exported, since it is a private field without an accessor.
  */
 export class EphemeralKey {
   readonly #privateKey: KeyObject;
@@ -34,7 +34,8 @@ export class EphemeralKey {
   }
 
   /**
-   * @param seed 32 bytes, which the caller wipes; for development and test vectors. Otherwise use `create`
+   * @param seed 32 bytes, which the caller wipes; only for development and test vectors. Otherwise use
+   *   `create`
    */
   static of(seed: Uint8Array): EphemeralKey {
     if (seed.length !== SEED_BYTES)
@@ -54,7 +55,7 @@ export class EphemeralKey {
     return this.#publicKey.slice();
   }
 
-  /** The 64-byte signature over the message itself (pure ed25519, no prehash, no context). */
+  /** Returns the 64-byte signature of the message itself (pure ed25519, no prehash, no context). */
   sign(message: Uint8Array): Buffer {
     return sign25519(null, message, this.#privateKey);
   }

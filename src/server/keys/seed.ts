@@ -2,15 +2,15 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { quantity } from 'sui-enclave/wording';
 
 const SEED_BYTES = 32;
-/** The minimum that GetRandom must contribute; the NSM gives up to 256 bytes. */
+/** Minimum number of bytes that GetRandom must contribute. The NSM gives up to 256 bytes. */
 const MIN_NSM_RANDOM_BYTES = 32;
 
 /**
- * The seed of a key that is generated at boot: HKDF-SHA256 (RFC 5869) over 32 bytes of OpenSSL's generator,
- * which getrandom(2) seeds once the kernel's pool is ready, followed by the NSM's bytes if there is an NSM.
- * The key is as strong as the stronger of the two sources.
+ * Makes the seed of a key that is generated at boot, by HKDF-SHA256 (RFC 5869). Its input is 32 bytes from
+ * OpenSSL's generator, which getrandom(2) seeds once the kernel's pool is ready, followed by the NSM's bytes
+ * if there is an NSM. The key is as strong as the stronger of the two sources.
  *
- * @param label differs for each key of one boot
+ * @param label text that differs for each key of one boot
  * @param nsmRandom at least 32 bytes from GetRandom, which the caller wipes
  * @returns 32 bytes, which the caller wipes
  */

@@ -8,8 +8,8 @@ import type { EphemeralKey } from './key.ts';
 import { propertyThatDiffers } from './unfit_property.ts';
 
 /**
- * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always
- * results in the same bytes.
+ * A signed answer that can be sent any number of times. Since ed25519 is deterministic, the same data always
+ * gives the same bytes.
  */
 export class SignedAnswer extends JsonText {
   readonly #publicKey: string;
@@ -17,8 +17,8 @@ export class SignedAnswer extends JsonText {
 
   /**
    * @param json `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`
-   * @param publicKey the key that signed it, in hex. Behind one URL for several enclaves, the header spares
-   *   the caller to try the keys that it knows.
+   * @param publicKey the key that signed it, in hex. If several enclaves share one URL, the header saves
+   *   callers from trying all keys that they know.
    */
   constructor(json: string, publicKey: string, hasUnsigned = false) {
     super(json, [ENCLAVE_KEY_HEADER, publicKey]);
@@ -27,10 +27,11 @@ export class SignedAnswer extends JsonText {
   }
 
   /**
-   * Returns the same answer with an object beside what is signed, as its property `unsigned`: for what a
-   * caller can check by the signed data, such as a text whose hash is signed. A host can change it.
+   * Returns the same answer with an object beside the signed part, as its property `unsigned`. A host can
+   * change it, so it is for values that a caller can check by the signed data, such as a text whose hash is
+   * signed.
    *
-   * @throws ApplicationMistake if it has such an object already
+   * @throws ApplicationMistake if the answer has such an object already
    */
   withUnsigned(values: object): SignedAnswer {
     if (this.#hasUnsigned) throw new ApplicationMistake('withUnsigned takes all values in one call');
@@ -63,10 +64,10 @@ export class Signer {
   }
 
   /**
-   * @param timestampMs when the data was valid, not when it was requested; in milliseconds since the Unix
-   *   epoch
+   * @param timestampMs time at which the data was valid, not at which it was requested, in milliseconds since
+   *   the Unix epoch
    * @throws ApplicationMistake if the type was not declared, or if `data` changes when it is encoded as BCS
-   *   and decoded again, so that nothing is signed that differs from what the application meant
+   *   and decoded again, since the signed data would then differ from what the application meant
    */
   sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer {
     if (!this.#types.has(type)) {
@@ -93,7 +94,7 @@ export class Signer {
   }
 }
 
-/** @param path of the property, from the signed message */
+/** @param path path of the property within the signed message */
 function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
   const property = path.startsWith('payload.') ? path.slice('payload.'.length) : path;
   const subject =

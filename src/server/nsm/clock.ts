@@ -2,14 +2,17 @@ import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { EnclaveServerError } from '../enclave_errors.ts';
 
-/** Beyond this difference, the time in signed answers and checks of foreign timestamps are unreliable. */
+/**
+ * Maximum difference from the NSM's time, in milliseconds. Beyond it, the time in signed answers and checks
+ * of foreign timestamps are unreliable.
+ */
 const MAX_DIFFERENCE_MS = 5000;
 /** Time for which a document from the NSM confirms the clock, in milliseconds. */
 const CONFIRMED_MS = 10 * 60_000;
-/** Interval at which the server requests such a document, in milliseconds. */
+/** Interval at which the server requests a document to confirm the clock, in milliseconds. */
 export const CONFIRM_EVERY_MS = 60_000;
 
-/** The sources that init may steer the clock by, and their names in a warning. */
+/** The sources by which init may steer the clock, and their names in a warning. */
 const REFERENCES = { ptp0: 'hypervisor', nsm: 'NSM' } as const;
 
 const State = v.union([
@@ -23,9 +26,9 @@ const State = v.union([
 export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unknown' };
 
 /**
- * Judges whether the system clock is right, by init's report (the clock's source, and its error when init
- * last corrected it) and by the time in the NSM's documents. Outside an image there is no report, and nothing
- * corrects the clock.
+ * Judges whether the system clock is right. The judgement uses init's report (the clock's source, and its
+ * error when init last corrected it) and the time in the NSM's documents. Outside an image there is no
+ * report, and nothing corrects the clock.
  */
 export class Clock {
   readonly #path: string | undefined;
@@ -33,12 +36,12 @@ export class Clock {
   readonly #onChange: (isConfirmed: boolean, differenceMs: number) => void;
   #agreed: boolean | undefined;
   #confirmedUntil = Number.NEGATIVE_INFINITY;
-  /** The difference from the last document. */
+  /** The difference from the time in the last document. */
   #differenceMs = 0;
 
   /**
    * @param now a monotonic clock in milliseconds
-   * @param onChange told when a document agrees with the clock for the first time, or no longer does
+   * @param onChange called when a document agrees with the clock for the first time, or no longer does
    */
   constructor(
     path: string | undefined,

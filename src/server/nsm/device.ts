@@ -7,7 +7,7 @@ import type { NsmTransport } from './transport.ts';
 const DEFAULT_PATH = '/dev/nsm';
 const DEFAULT_DEADLINE_MS = 5_000;
 const DEFAULT_MAX_WAITING = 128;
-/** Node fires a longer timer immediately. */
+/** Maximum deadline in milliseconds, since Node fires a longer timer immediately. */
 const MAX_DEADLINE_MS = 0x7fff_ffff;
 
 export interface NsmDeviceOptions {
@@ -43,8 +43,9 @@ interface Call {
  *
  * Calls are sent one at a time, in the order in which they were made. The first call opens the descriptor,
  * and so does the first call after a failed one. The driver can block a call for up to two minutes, and
- * nothing can cancel it: its caller gets `NSM_TIMEOUT` at the deadline, and so do the callers behind it. The
- * device continues with the next call when the driver returns; until then `process.exit()` blocks too.
+ * nothing can cancel the call. Its caller gets `NSM_TIMEOUT` at the deadline, and so do the callers behind
+ * it. The device continues with the next call when the driver returns. Until then, `process.exit()` blocks
+ * too.
  */
 export class NsmDevice implements NsmTransport {
   readonly #path: string;
@@ -134,7 +135,10 @@ export class NsmDevice implements NsmTransport {
     }
   }
 
-  /** A call that has timed out or was closed is settled already; settling it again has no effect. */
+  /**
+   * Sends a call. If the call has timed out or was closed, it is settled already, and settling it again has
+   * no effect.
+   */
   async #send(call: Call): Promise<void> {
     try {
       this.#handle ??= this.#open();
@@ -174,7 +178,8 @@ export class NsmDevice implements NsmTransport {
 }
 
 /**
- * Turns the errors that the addon documents into `NsmError`s. Any other error is a bug here and is passed on.
+ * Turns the errors that the addon documents into `NsmError`s. Any other error is a bug of this server, and is
+ * passed on.
  */
 function typed(error: unknown): unknown {
   const code = errorCode(error);

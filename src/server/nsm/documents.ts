@@ -6,22 +6,22 @@ import type { Nsm } from './nsm.ts';
 const SHARED_MS = 5000;
 /** Maximum number of callers that wait for a document with their own nonce. */
 const MAX_WAITING = 256;
-/** The longest wait that a caller is allowed, estimated from how long recent documents took. */
+/** Longest wait of a caller, in milliseconds. The wait is estimated from how long recent documents took. */
 const MAX_WAIT_MS = 8000;
 
 interface Waiting {
   /** Up to 512 bytes; null in the shared document. */
   readonly nonce: Uint8Array | null;
-  /** Holder of this place in the queue; null for the server itself. */
+  /** Owner of this place in the queue; null for the server itself. */
   readonly owner: object | null;
   resolve(document: Uint8Array): void;
   reject(error: unknown): void;
 }
 
 /**
- * The attestation documents of one public key and its user data, requested one at a time: an NSM takes tens
- * of milliseconds for each, and anyone may ask. Callers without a nonce share a document; callers with one
- * wait in a queue, in which each owner (a connection) has at most one place.
+ * Requests the attestation documents of one public key and its user data, one at a time, since an NSM takes
+ * tens of milliseconds for each and anyone may ask. Callers without a nonce share a document. Callers with a
+ * nonce wait in a queue, in which each owner (a connection) has at most one place.
  */
 export class Documents {
   readonly #nsm: Nsm;
@@ -45,7 +45,7 @@ export class Documents {
     this.#now = now;
   }
 
-  /** A document without a nonce, at most 5 seconds old. @throws NsmError */
+  /** Returns a document without a nonce, at most 5 seconds old. @throws NsmError */
   shared(): Promise<Uint8Array> {
     const kept = this.#shared;
     if (kept && this.#now() - kept.madeAt < SHARED_MS) return kept.document;
@@ -63,16 +63,16 @@ export class Documents {
     return shared.document;
   }
 
-  /** A document with this nonce, ahead of the queue. For the server itself. @throws NsmError */
+  /** Returns a document with this nonce, ahead of the queue. For the server itself. @throws NsmError */
   urgent(nonce: Uint8Array): Promise<Uint8Array> {
     return this.#next(nonce);
   }
 
   /**
-   * A document with this nonce, when it is the owner's turn.
+   * Returns a document with this nonce, when it is the owner's turn.
    *
-   * @param left aborted when the owner has left, which gives up its place
-   * @throws NsmBusy if the owner already waits or too many others do; any other NsmError
+   * @param left signal that is aborted when the owner has left, which gives up its place
+   * @throws NsmBusy if the owner already waits, or if too many other owners wait; any other NsmError
    */
   async fresh(nonce: Uint8Array, owner: object, left: AbortSignal): Promise<Uint8Array> {
     const waiting = this.#waiting.length;

@@ -1,7 +1,7 @@
 import { quantity } from 'sui-enclave/wording';
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
-/** Whatever the NSM's fault is, the server can't answer now. */
+/** Returns the entry of an error after which the server can't answer now, whatever the NSM's fault is. */
 const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;
 
 /**
@@ -35,7 +35,7 @@ export const NSM_ERRORS = {
 
 export type NsmCode = keyof typeof NSM_ERRORS;
 
-/** No message contains bytes of a request or an answer. */
+/** An error of the NSM. No message contains bytes of a request or an answer. */
 export class NsmError extends errorClass(NSM_ERRORS) {}
 
 /** The kernel refused an `open` or an `ioctl`. */
@@ -88,8 +88,8 @@ const REFUSALS: ReadonlyMap<string, NsmCode> = new Map([
 ]);
 
 /**
- * The error for `{"Error": name}` in answer to `operation`; the names are those of `ErrorCode` in AWS's NSM
- * API. The message does not repeat a name outside that list: it could be anything.
+ * Returns the error for the answer `{"Error": name}` to `operation`. The names are those of `ErrorCode` in
+ * AWS's NSM API. The message does not repeat any other name, which could be anything.
  */
 export function refusal(operation: string, name: string): NsmError {
   const code = REFUSALS.get(name);

@@ -3,8 +3,8 @@
  * the answer.
  *
  * Names, types and limits are those of AWS's NSM API (`Request`, `Response`) and its description of the
- * attestation document. A decoder returns only what it has checked and rejects unknown fields, except in
- * `DescribeNSM`, which newer firmware may extend.
+ * attestation document. A decoder returns only values that it has checked. It rejects unknown fields, except
+ * in `DescribeNSM`, which newer firmware may extend.
  */
 import { type DecodeOptions, decode, encode, Tokenizer, Type } from 'cborg';
 import { badArgument, refusal, unusableAnswer } from './errors.ts';
@@ -23,7 +23,7 @@ const DIGEST_BYTES = [32, 48, 64];
 
 /** The fields to include in the attestation document; `null` omits a field. */
 export interface AttestationRequest {
-  /** 1 to 1024 bytes. */
+  /** The public key, 1 to 1024 bytes. */
   publicKey: Uint8Array | null;
   /** The nonce, at most 512 bytes. */
   nonce: Uint8Array | null;
@@ -38,7 +38,7 @@ export interface NsmDescription {
   /** Instance id and enclave id, never empty, for example `i-0123456789abcdef0-enc0123456789abcdef`. */
   moduleId: string;
   maxPcrs: number;
-  /** Ascending, without duplicates, each below `maxPcrs`. */
+  /** Indices of the locked registers: ascending, without duplicates, each below `maxPcrs`. */
   lockedPcrs: number[];
   /** The hash function of the PCRs. */
   digest: (typeof DIGESTS)[number];
@@ -164,8 +164,9 @@ function optionalBytes(name: string, value: Uint8Array | null, min: number, max:
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Rejects what cborg reads too leniently: it turns the float 1.0 and the integer 1 into the same number, and
- * drops a byte order mark or replaces invalid UTF-8 in a string, so that two different strings become equal.
+ * Rejects what cborg reads too leniently. cborg turns the float 1.0 and the integer 1 into the same number.
+ * It also drops a byte order mark and replaces invalid UTF-8 in a string, so that two different strings
+ * become equal.
  */
 class AnswerTokenizer extends Tokenizer {
   override next() {
@@ -189,7 +190,9 @@ const decoding: DecodeOptions = {
   retainStringBytes: true,
 };
 
-/** The answer: a name alone, or a name with one value. Throws if the answer is an error. */
+/**
+ * Returns the content of the answer: only a name, or a name with one value. Throws if the answer is an error.
+ */
 function open(operation: string, answer: Uint8Array): { name: string; value?: unknown } {
   if (!(answer instanceof Uint8Array) || answer.length > MAX_ANSWER_BYTES) {
     throw unusableAnswer(`${operation} was not answered with at most ${MAX_ANSWER_BYTES} bytes`);

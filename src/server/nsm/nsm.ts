@@ -17,12 +17,12 @@ import type { NsmTransport } from './transport.ts';
  * The operations of a Nitro Secure Module.
  *
  * Every method throws an `NsmError`: `NSM_INPUT` before anything is sent, the transport's codes if there is
- * no answer, `NSM_PROTOCOL` if the answer cannot be used, and one code per error name of the NSM if it
- * refuses.
+ * no answer, `NSM_PROTOCOL` if the answer cannot be used, and one code for each error name of the NSM if the
+ * NSM refuses.
  *
  * The driver does not track which answer belongs to which request: after a call that the kernel gave up
- * (`ETIMEDOUT`), its late answer can be mistaken for that of the next call. This class therefore rejects an
- * answer to another operation, and a document without the requested fields.
+ * (`ETIMEDOUT`), the call's late answer can be mistaken for the answer to the next call. This class therefore
+ * rejects an answer to another operation, and a document without the requested fields.
  */
 export class Nsm {
   readonly #transport: NsmTransport;

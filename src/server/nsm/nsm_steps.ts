@@ -10,11 +10,11 @@ import { type Documents, readTimestamp } from './documents.ts';
 import { NsmError, unusableAnswer } from './errors.ts';
 import type { Nsm } from './nsm.ts';
 
-/** Nonce of the document that the clock is compared with. */
+/** Size in bytes of the nonce in the document with which the clock is compared. */
 const CLOCK_NONCE_BYTES = 16;
 
 /**
- * Random bytes for the keys.
+ * Reads random bytes for the keys.
  *
  * @param required `NSM_REQUIRED`
  * @returns undefined if there is no NSM, and none is required
@@ -29,11 +29,11 @@ export async function readRandom(nsm: Nsm, required: boolean): Promise<Uint8Arra
 }
 
 /**
- * Compares the clock with the NSM's now, and then every minute.
+ * Compares the clock with the NSM's clock now, and then every minute.
  *
- * @param required Callers need the attestation of the key: an NSM that can't attest is useless, so a required
- *   one that fails stops the start. Otherwise it is logged.
- * @returns ends the comparisons
+ * @param required whether a failure stops the start; otherwise it is logged. Callers need the attestation of
+ *   the key, so an NSM that can't attest is useless
+ * @returns a function that ends the comparisons
  * @throws NsmError
  */
 export async function keepClockConfirmed(

@@ -1,9 +1,9 @@
 /**
- * One exchange with a Nitro Secure Module: the bytes of one CBOR request in, the bytes of its CBOR answer
- * out.
+ * Exchanges messages with a Nitro Secure Module: takes the bytes of a CBOR request, and returns the bytes of
+ * its CBOR answer.
  *
- * `NsmDevice` is the real one; development and tests use others. A transport does not interpret CBOR:
- * `messages.ts` encodes the requests and checks the answers.
+ * `NsmDevice` is the transport to a real NSM. Development and tests use others. A transport does not
+ * interpret CBOR: `messages.ts` encodes the requests and checks the answers.
  */
 export interface NsmTransport {
   /**
@@ -13,6 +13,6 @@ export interface NsmTransport {
    */
   transact(request: Uint8Array): Promise<Uint8Array>;
 
-  /** Releases the device; unanswered calls are rejected. May be called more than once. */
+  /** Releases the device, and rejects unanswered calls. May be called more than once. */
   close(): void;
 }

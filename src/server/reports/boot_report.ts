@@ -3,8 +3,8 @@ import { totalmem } from 'node:os';
 import type { ClockState } from '../nsm/clock.ts';
 
 /**
- * A start as `GET /boot`, the console and the parent's log port report it: fixed fields, nothing from a
- * request.
+ * The report of a start, which `GET /boot`, the console and the parent's log port show. It has fixed fields,
+ * and nothing in it comes from a request.
  */
 export interface BootReport {
   readonly event: 'boot';
@@ -45,9 +45,9 @@ export function makeBootReport(parts: {
 
 /**
  * Reads the reason why a part of this enclave (a bridge, the console, the clock) last ended, such as `the
- * inbound bridge was ended by signal 9`; init has restarted it. Null if none has ended, or outside an image,
- * where nothing records it. The parent's log port reports why an enclave as a whole ended: an enclave can't
- * know its predecessor.
+ * inbound bridge was ended by signal 9`. init has restarted that part. Returns null if no part has ended, or
+ * outside an image, where nothing records it. The parent's log port reports why an enclave as a whole ended:
+ * an enclave can't know its predecessor.
  */
 export function readLastEnd(path: string | undefined): string | null {
   if (path === undefined) return null;

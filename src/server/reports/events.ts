@@ -1,7 +1,7 @@
 /**
- * The only output of a production enclave beside its answers: events with fixed fields, one line of JSON
- * each, for the parent instance. An event never contains a line of the log, in which an application may have
- * written anything. For a sealed request, events report only the arrival.
+ * Events for the parent instance, with fixed fields, each in one line of JSON. Besides its answers, they are
+ * the only output of a production enclave. An event never contains a line of the log, in which an application
+ * may have written anything. For a sealed request, events report only the arrival.
  */
 import { Socket } from 'node:net';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
@@ -28,17 +28,19 @@ export interface ServerEvents {
   };
   /** The head of a sealed request has arrived. */
   sealed: { readonly request_id: string };
-  /** A set of secrets was accepted; `missing` counts those that it lacks. */
+  /** A set of secrets was accepted. `missing` is the number of secrets that it lacks. */
   secrets: { readonly missing: number };
-  /** The NSM confirms the clock from now on, or does not. */
+  /** From now on, the NSM confirms the clock, or no longer confirms it. */
   clock: { readonly code: 'CLOCK_CONFIRMED' | 'CLOCK_UNCONFIRMED'; readonly difference_ms: number };
-  /** An error that no request has answered: its class, and file, line and column. */
+  /** An error with which no request was answered: its class, and file, line and column. */
   uncaught: { readonly class: string; readonly place: string };
   /** Events were dropped before this one; `events` is their number. */
   lost: { readonly events: number };
 }
 
-/** Maximum number of events a minute: many of requests and applications, few of the others. */
+/**
+ * Maximum number of events a minute: `many` for events of requests and applications, `few` for all others.
+ */
 const BUDGETS = { many: 1200, few: 60 } as const;
 const FEW: ReadonlySet<string> = new Set([
   'listening',
@@ -46,7 +48,7 @@ const FEW: ReadonlySet<string> = new Set([
   'clock',
   'uncaught',
 ] satisfies (keyof ServerEvents)[]);
-/** Bytes that may wait for init. */
+/** Maximum number of bytes that may wait for init. */
 const MAX_WAITING = 64 * 1024;
 
 /** The events that an application declares: the names of their fields, which are numbers. */
@@ -98,7 +100,7 @@ export class Events {
     this.emit('uncaught', { class: classOf(error), place: findPlace(error) });
   }
 
-  /** An event of the application. What a sealed request causes is dropped, and not counted. */
+  /** Sends an event of the application. An event that a sealed request causes is dropped, and not counted. */
   application({ name, values }: ApplicationEvent): void {
     if (presentCause() === 'sealed') return;
     const request_id = presentRequestId() ?? null;
@@ -122,7 +124,10 @@ export class Events {
   }
 }
 
-/** Codes are constants of the code, but nothing else checks an application's. */
+/**
+ * Returns a code if it is well-formed. Codes should be constants in source code, but nothing else checks an
+ * application's codes.
+ */
 function codeIn(code: string | undefined): string | null {
   return code !== undefined && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;
 }
@@ -162,7 +167,7 @@ export function logSink(log: Logger): EventSink {
   };
 }
 
-/** @throws ApplicationMistake if app.yaml does not declare the event so */
+/** @throws ApplicationMistake if app.yaml does not declare the event with these fields */
 export function declaredEvent(
   declarations: EventDeclarations,
   name: string,
@@ -182,7 +187,8 @@ export function declaredEvent(
 }
 
 /**
- * The names are in app.yaml, where everybody can read and measure them, and in app.ts for their types.
+ * Checks that app.yaml and app.ts declare the same events. The names are in app.yaml, where everybody can
+ * read and measure them, and in app.ts for their types.
  *
  * @throws ConfigError
  */

@@ -4,10 +4,11 @@ import { startShared, waitForShared } from 'sui-enclave-service/waiting';
 
 const PROBE_TIMEOUT_MS = 5000;
 /**
- * Minimum time between the starts of two rounds, in milliseconds, so that a GET can't serve as an amplifier.
+ * Minimum time between the starts of two rounds, in milliseconds, so that callers can't amplify a GET into
+ * many requests.
  */
 const ROUND_MS = 10_000;
-/** Maximum age of a finished round that answers while the next one runs, in milliseconds. */
+/** Maximum age of a finished round whose results are returned while the next round runs, in milliseconds. */
 const MAX_AGE_MS = 20_000;
 
 type Statuses = Record<string, boolean>;
@@ -26,7 +27,8 @@ export class EndpointHealth {
   }
 
   /**
-   * The results of the last finished round, which started at most 20 seconds ago; otherwise, waits for one.
+   * Returns the results of the last finished round if it started at most 20 seconds ago. Otherwise waits for
+   * a round.
    *
    * @throws OVERLOADED if too many requests wait for the round that another caller has started
    */
@@ -42,7 +44,7 @@ export class EndpointHealth {
     this.#startedAt = startedAt;
     const round = startShared(() => this.#probeAll());
     this.#round = round;
-    // Those who wait for the round learn why it failed, and the next caller starts another.
+    // Callers that wait for the round learn why it failed, and the next caller starts another round.
     round
       .then((statuses) => {
         this.#finished = { statuses, startedAt };

@@ -1,7 +1,7 @@
 /**
  * The figures of an enclave's server, which the parent instance reads. The parent must learn nothing about a
- * sealed request but its arrival: no figure counts what a sealed request causes, and no label is made from
- * input.
+ * sealed request except its arrival, so no figure counts what a sealed request causes, and no label comes
+ * from input.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
@@ -18,7 +18,7 @@ import {
   openMetrics,
 } from './open_metrics.ts';
 
-/** Interval between two snapshots: anyone who asks more often gets the same bytes again. */
+/** Interval between two snapshots, in milliseconds. Anyone who asks more often gets the same bytes again. */
 export const SNAPSHOT_MS = 15_000;
 
 const MIB = 1024 ** 2;
@@ -55,7 +55,9 @@ export class Metrics {
   #uncaught = 0;
   #snapshot: Exposition;
 
-  /** @param requests `sealed`: only the process's own figures, and the number of sealed requests */
+  /**
+   * @param requests with `sealed`, there are only the process's own figures and the number of sealed requests
+   */
   constructor(requests: 'any' | 'sealed', state: () => ServerState) {
     this.#withRequests = requests === 'any';
     this.#state = state;
@@ -76,7 +78,7 @@ export class Metrics {
     this.#delay.disable();
   }
 
-  /** Called when the head of a sealed request has arrived, whatever becomes of it. */
+  /** Counts a sealed request whose head has arrived, whatever happens to it. */
   sealedArrived(): void {
     this.#sealed += 1;
   }
@@ -98,7 +100,7 @@ export class Metrics {
     if (presentCause() === 'plain') this.#upstream.add(isAnswered ? 'answered' : 'failed');
   }
 
-  /** An error that no request has answered. */
+  /** Counts an error with which no request was answered. */
   uncaught(): void {
     if (presentCause() !== 'sealed') this.#uncaught += 1;
   }

@@ -53,13 +53,13 @@ export class CountsBy<Word extends string> {
   }
 }
 
-/** Durations by upper bounds. */
+/** Counts durations by upper bounds. */
 export class Histogram {
   readonly #bounds: readonly number[];
   readonly #counts: number[];
   #sum = 0;
 
-  /** @param bounds in seconds, ascending */
+  /** @param bounds upper bounds in seconds, ascending */
   constructor(bounds: readonly number[]) {
     this.#bounds = [...bounds, Number.POSITIVE_INFINITY];
     this.#counts = this.#bounds.map(() => 0);

@@ -9,12 +9,12 @@ import { EnclaveServerError } from '../enclave_errors.ts';
 import { asEnclaveServerError, sealAnswers } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 
-/** Validates the body or query, and answers. The same for plain and sealed requests. */
+/** Validates the body or query, and answers. It is the same for plain and sealed requests. */
 export type CallEndpoint = (request: Request, response: Response, input: unknown) => Promise<void>;
 
 /**
  * `POST /sealed`: requests to the application's endpoints that only this process can read, and their answers.
- * What happens before the request is opened is answered in clear, and everything after it sealed, errors too.
+ * Errors before the request is opened are answered in clear. Every answer after that is sealed, errors too.
  */
 export class SealedEndpoint {
   readonly #key: SealingKey;
@@ -22,7 +22,7 @@ export class SealedEndpoint {
   readonly #padding: number;
   readonly #endpoints = new Map<string, { readonly own: Endpoint; readonly call: CallEndpoint }>();
 
-  /** @param padding the length of sealed answers is a multiple of this number of bytes; 0: no padding */
+  /** @param padding sealed answers are padded to a multiple of this number of bytes; 0 means no padding */
   constructor(key: SealingKey, bodies: JsonBodies, padding: number) {
     this.#key = key;
     this.#bodies = bodies;

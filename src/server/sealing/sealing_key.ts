@@ -1,5 +1,5 @@
 /**
- * The enclave's sealing key, and HPKE's algorithms by Node's crypto: by Web Crypto they take ten times as
+ * The enclave's sealing key, and HPKE's algorithms by Node's crypto. By Web Crypto, they take ten times as
  * long.
  */
 import {
@@ -35,14 +35,14 @@ import { bootSeed } from '../keys/seed.ts';
 /** RFC 8410, section 7: PKCS #8 of an X25519 private key, up to its 32 bytes. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
 /**
- * RFC 8410, section 4: SubjectPublicKeyInfo of an X25519 public key, up to its 32 bytes. 12 bytes are 16 of
- * base64.
+ * RFC 8410, section 4: SubjectPublicKeyInfo of an X25519 public key, up to its 32 bytes. Its 12 bytes are 16
+ * characters in base64.
  */
 const SPKI_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
 const SPKI_PREFIX_BASE64 = SPKI_PREFIX.toString('base64');
 
 /**
- * The enclave's X25519 key (RFC 7748), which requests are sealed to. Like the signing key, it is generated at
+ * The enclave's X25519 key (RFC 7748), to which requests are sealed. Like the signing key, it is generated at
  * boot, exists only in the memory of this process, and has no accessor.
  */
 export class SealingKey {
@@ -63,7 +63,8 @@ export class SealingKey {
   }
 
   /**
-   * @param bytes the private key, 32 bytes, which the caller wipes; for test vectors. Otherwise use `create`
+   * @param bytes the private key, 32 bytes, which the caller wipes; only for test vectors. Otherwise use
+   *   `create`
    */
   static of(bytes: Uint8Array): SealingKey {
     const pkcs8 = Buffer.alloc(PKCS8_PREFIX.length + KEY_SIZE);
@@ -76,7 +77,7 @@ export class SealingKey {
     }
   }
 
-  /** 32 bytes (a copy). */
+  /** The raw public key, 32 bytes (a copy). */
   get publicKey(): Uint8Array {
     return this.#key.publicKey.slice();
   }
@@ -119,7 +120,7 @@ class AgreementKey implements RecipientKey {
 
   /** @throws an OpenSSL error for a key of low order, as RFC 9180, section 7.1.4, demands */
   agree(enc: Uint8Array): Uint8Array {
-    // PEM in a string (RFC 7468): Node takes more than twice as long for any other form.
+    // Use PEM in a string (RFC 7468), since Node takes more than twice as long for any other form.
     const base64 = Buffer.from(enc.buffer, enc.byteOffset, enc.byteLength).toString('base64');
     const spki = SPKI_PREFIX_BASE64 + base64;
     const publicKey = createPublicKey(`-----BEGIN PUBLIC KEY-----\n${spki}\n-----END PUBLIC KEY-----\n`);
@@ -132,9 +133,9 @@ const HASH_SIZE = 32;
 const NOTHING = new Uint8Array();
 
 /**
- * HMAC-SHA256 (RFC 2104) of two one-shot hashes, which take a sixth of createHmac's time.
+ * Computes HMAC-SHA256 (RFC 2104) by two one-shot hashes, which take a sixth of createHmac's time.
  *
- * @param key 64 bytes at most: all keys of HPKE have 32 or none
+ * @param key at most 64 bytes. All keys of HPKE have 32 bytes or none
  */
 function hmac(key: Uint8Array, message: Uint8Array): Buffer {
   if (key.length > HASH_BLOCK) throw new RangeError(`a key of HMAC has more than ${HASH_BLOCK} bytes`);
@@ -146,7 +147,7 @@ function hmac(key: Uint8Array, message: Uint8Array): Buffer {
     outer[at] = byte ^ 0x5c;
   }
   inner.set(message, HASH_BLOCK);
-  // A string with a byte in each character: Node makes it in half the time of a Buffer.
+  // The hash is a string with one byte in each character, which Node makes in half the time of a Buffer.
   outer.write(hash('sha256', inner, 'binary'), HASH_BLOCK, 'binary');
   return Buffer.from(hash('sha256', outer, 'binary'), 'binary');
 }
@@ -168,7 +169,7 @@ const webCryptoKem = KEM_DHKEM_X25519_HKDF_SHA256();
 /** "KEM" and the KEM's identifier (RFC 9180, section 4.1). */
 const KEM_SUITE_ID = Buffer.concat([encode('KEM'), Uint8Array.of(0, webCryptoKem.id)]);
 
-/** DHKEM(X25519, HKDF-SHA256), of which the server needs only Decap (RFC 9180, section 4.1). */
+/** DHKEM(X25519, HKDF-SHA256). The server needs only its Decap (RFC 9180, section 4.1). */
 const kem = {
   ...webCryptoKem,
   Decap: async (enc: Uint8Array, privateKey: Key): Promise<Uint8Array> => {
@@ -181,7 +182,8 @@ const kem = {
 };
 
 /**
- * AES-256-GCM without waiting. Its key is a KeyObject, since Node takes eight times as long to accept bytes.
+ * Seals by AES-256-GCM synchronously. The key is a KeyObject, since Node takes eight times as long to accept
+ * bytes.
  *
  * @returns the ciphertext and its tag
  */

@@ -1,4 +1,4 @@
-/** Sealed secrets as they arrive: by the hand-off, or at `POST /secrets` from a provisioner of app.yaml. */
+/** Accepts sealed secrets from the hand-off, or at `POST /secrets` from a provisioner that app.yaml names. */
 import { createPublicKey, verify } from 'node:crypto';
 import { ConfigError } from 'sui-enclave/errors';
 import {
@@ -23,7 +23,7 @@ export interface ProvisioningParts {
   readonly key: SealingKey;
   /** Ed25519 public keys of app.yaml, in hexadecimal. */
   readonly provisioners: readonly string[];
-  /** The start of an image that secrets must be sealed for. Undefined without an NSM. */
+  /** The start of an image for which secrets must be sealed. Undefined without an NSM. */
   readonly state: EnclaveState | undefined;
   /** The value of `SECRETS`. */
   readonly accepted: 'any' | 'sealed';
@@ -38,8 +38,8 @@ export class Provisioning {
   }
 
   /**
-   * Accepts a hand-off of plain secrets if they are allowed, or of sealed ones, which need a signature only
-   * if app.yaml names provisioners.
+   * Accepts a hand-off of plain secrets if they are allowed, or of sealed secrets. Sealed secrets need a
+   * signature only if app.yaml names provisioners.
    *
    * @throws ConfigError, EnclaveServerError; none repeats a value
    */
@@ -121,7 +121,7 @@ export class Provisioning {
     throw new EnclaveServerError('SECRETS_PROVISIONER', message);
   }
 
-  /** Even where none is required, a signature must be right. */
+  /** Requires a valid signature. A signature must be valid even if none is required. */
   #requireSigned(sealed: SealedSecrets, state: EnclaveState): void {
     const { signed } = sealed;
     if (!signed || isSignedBy(signed.provisioner, signed.signature, provisionedBytes(sealed, state))) return;
@@ -139,7 +139,7 @@ function parseContent(content: Uint8Array): Readonly<Record<string, string>> {
   }
 }
 
-/** Pure ed25519 (RFC 8032, section 5.1.7). */
+/** Verifies a signature by pure ed25519 (RFC 8032, section 5.1.7). */
 function isSignedBy(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
   const x = Buffer.from(publicKey).toString('base64url');
   try {

@@ -1,5 +1,5 @@
 /**
- * Sources of the secrets: the environment, files, options of `boot`, a hand-off, or sealed from a
+ * Sources of the secrets: the environment, files, options of `boot`, a hand-off, or a sealed message from a
  * provisioner.
  */
 
@@ -20,8 +20,8 @@ export interface SecretSources {
 }
 
 /**
- * @returns complete secrets, unless they arrive later
- * @throws ConfigError if they are missing, in a place where they must not be, or could never arrive
+ * @returns the secrets, which are complete unless they arrive later
+ * @throws ConfigError if the secrets are missing, are in a forbidden place, or could never arrive
  */
 export function startSecrets({
   config,

@@ -14,7 +14,7 @@ const MAX_HANDOFF_BYTES = 64 * 1024;
 /** The application's secrets have not arrived yet. */
 export class SecretsMissing extends EnclaveServerError {
   readonly missing: readonly string[];
-  /** Reason for which the last hand-off was refused. */
+  /** Reason why the last hand-off was refused. */
   readonly refused: string | undefined;
 
   constructor(missing: readonly string[], refused?: string) {
@@ -44,10 +44,7 @@ export class Secrets {
   #values: ReadonlyMap<string, string> | undefined;
   #check: SecretsCheck = () => {};
   #completed: () => void = () => {};
-  /**
-   * Reason for which the last hand-off was refused: the message of a ConfigError, which never contains a
-   * value.
-   */
+  /** Reason why the last hand-off was refused: the message of a ConfigError, which never contains a value. */
   refused: string | undefined;
 
   constructor(names: readonly string[]) {
@@ -80,7 +77,7 @@ export class Secrets {
     this.#completed();
   }
 
-  /** Calls back when a set is accepted from now on. */
+  /** Calls `completed` when a set is accepted after this call. */
   whenComplete(completed: () => void): void {
     this.#completed = completed;
   }
@@ -91,7 +88,7 @@ export class Secrets {
     this.#check = check;
   }
 
-  /** The text without the values of the secrets, also as they are in a URL. */
+  /** Returns the text without the values of the secrets, in their plain form and as encoded in a URL. */
   redact(text: string): string {
     let redacted = text;
     for (const value of this.#values?.values() ?? []) {
@@ -121,7 +118,7 @@ export function requireNotInEnv(names: readonly string[], env: Env): void {
 }
 
 /**
- * Each secret from the variable of its name, or from the file that `<name>_FILE` names.
+ * Reads each secret from the variable with its name, or from the file that `<name>_FILE` names.
  *
  * @param notInEnv secrets that must come from a file
  * @throws ConfigError that names each missing variable
@@ -162,7 +159,7 @@ function fromEnv(name: string, env: Env): string | undefined {
       return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '');
     }
   } catch {
-    // Missing, unreadable or not UTF-8. The error below covers all three.
+    // The file is missing, unreadable or not UTF-8. The error below covers all three.
   }
   throw new ConfigError(`${name}_FILE must name a readable text file of at most ${MAX_HANDOFF_BYTES} bytes`);
 }
@@ -172,9 +169,9 @@ export type HandOff = (json: unknown) => Promise<void> | void;
 
 /**
  * Reads hand-offs from the process that started the server, one JSON object per line, until one is valid.
- * Logs an invalid one without its content and waits for the next.
+ * Logs an invalid hand-off without its content, and waits for the next.
  *
- * @param handOff default: a plain set
+ * @param handOff receives a hand-off. Default: accepts a plain set
  * @returns when the secrets are complete, or the source has ended without them
  */
 export async function receiveSecrets(
@@ -196,7 +193,7 @@ export async function receiveSecrets(
         chunk = chunk.subarray(end + 1);
       }
       bytes += chunk.length;
-      // An endless line is counted, not buffered.
+      // The rest of a line that is too long is only counted, not buffered.
       if (bytes <= MAX_HANDOFF_BYTES) line.push(chunk);
     }
     if (bytes > 0 && (await accept(line, bytes))) return;
@@ -234,7 +231,7 @@ function formatExample(names: readonly string[]): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, '…'])));
 }
 
-/** The parser's error is dropped: its message quotes the input, here a secret. */
+/** Parses JSON. Drops the parser's error, since its message quotes the input, here a secret. */
 function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

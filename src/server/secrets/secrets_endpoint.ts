@@ -16,8 +16,9 @@ export interface SecretsParts {
 }
 
 /**
- * `POST /secrets`: sealed secrets from a provisioner, and the receipt for them. What happens before the
- * message is opened is answered in clear, and everything after it sealed for the provisioner, errors too.
+ * Answers `POST /secrets`: takes sealed secrets from a provisioner, and returns the receipt for them. Errors
+ * before the message is opened are answered in clear. Every answer after that is sealed for the provisioner,
+ * errors too.
  */
 export async function answerSecrets(
   request: Request,

@@ -1,4 +1,7 @@
-/** The Express application that each service adds its endpoints to: what comes before them, and after. */
+/**
+ * Creates the Express application to which each service adds its endpoints, with the handlers before and
+ * after them.
+ */
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import express, {
@@ -54,7 +57,7 @@ export function createApp({ inFlight, bodies, answerError, routes, ...options }:
   return app;
 }
 
-/** Paths are exact, and nothing is added to answers. */
+/** Configures Express so that paths are exact, and nothing is added to answers. */
 export function configure(app: Express, { trustedProxies }: Pick<AppOptions, 'trustedProxies'>): void {
   // In other environments, Express answers an error in its own error handling with the stack.
   app.set('env', 'production');
@@ -105,14 +108,17 @@ function checkRequest(request: IncomingMessage): void {
   requireHost(request);
 }
 
-/** Thousands of short headers fit into the size limit, and each costs far more memory than its bytes. */
+/**
+ * Limits the number of headers: thousands of short headers fit into the size limit, and each costs far more
+ * memory than its bytes.
+ */
 function requireFewHeaders(request: IncomingMessage): void {
   if (request.rawHeaders.length <= 2 * MAX_HEADERS) return;
   request.rawHeaders = [];
   throw new ServerError('HEADERS_TOO_LARGE', `there are more than ${MAX_HEADERS} headers`);
 }
 
-/** RFC 9112, section 3.2. */
+/** Checks the header Host (RFC 9112, section 3.2). */
 function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
   if (headers.host === undefined && httpVersion === '1.1') {
     throw new ServerError('INVALID_INPUT', 'the Host header is missing');
@@ -125,7 +131,7 @@ function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): voi
   if (hosts > 1) throw new ServerError('INVALID_INPUT', 'the Host header must not be repeated');
 }
 
-/** The endpoints' paths and methods. */
+/** Returns the endpoints' paths and methods. */
 export function listEndpoints(app: Express): { path: string; methods: string[] }[] {
   return app.router.stack.flatMap(({ route }) =>
     route ? [{ path: route.path, methods: route.stack.map(({ method }) => method) }] : [],
@@ -157,7 +163,7 @@ function unanswered(app: Express): RequestHandler {
   };
 }
 
-/** The last handler. Express recognises it by its four parameters. */
+/** Creates the last handler, which Express recognises as a handler of errors by its four parameters. */
 function handleError(inFlight: InFlight, answerError: AnswerError): ErrorRequestHandler {
   return (error, request, response, _next) => {
     if (inFlight.isLeaving(response, error)) return;

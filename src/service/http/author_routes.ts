@@ -1,6 +1,6 @@
 /**
- * An application's own handlers of Express, within the server's limits: its router, and what runs before its
- * endpoints.
+ * Runs an application's own handlers of Express within the server's limits: its router, and the handlers
+ * before its endpoints.
  */
 import express, {
   type Express,
@@ -39,9 +39,9 @@ export interface HandlerParts {
 export interface RoutesParts extends HandlerParts {
   /** Has the application's handlers run before the router. */
   readonly guard: Guard;
-  /** Called for each request. @throws what refuses it */
+  /** Called for each request. @throws the error that refuses it */
   admit(): void;
-  /** Called for each answer that was made before, such as a signed one. @throws what refuses it */
+  /** Called for each answer that was made before, such as a signed one. @throws the error that refuses it */
   admitAnswer(answer: JsonText): void;
 }
 
@@ -49,7 +49,7 @@ export interface RoutesParts extends HandlerParts {
 export type Guard = (handler: RequestHandler) => RequestHandler;
 
 /**
- * @param before run in this order. Without any, a handler stays as it is
+ * @param before handlers that run first, in this order. Without any, a handler stays as it is
  * @throws ConfigError if it is not a list of handlers
  */
 export function createGuard(app: Express, before: readonly RequestHandler[], parts: HandlerParts): Guard {
@@ -73,7 +73,8 @@ export function createGuard(app: Express, before: readonly RequestHandler[], par
           run(readable, response, (error) => {
             Object.assign(readable, { url, baseUrl, params, route });
             if (error) reject(error);
-            // Within this call: what the handlers have put around it, such as an AsyncLocalStorage, stays.
+            // Call the handler within this call, so that the context of the handlers before it, such as an
+            // AsyncLocalStorage, stays.
             else callHandler(handler, readable, response, next).then(resolve, reject);
           });
         }),
@@ -85,7 +86,10 @@ async function callHandler(handler: RequestHandler, ...call: Parameters<RequestH
   await handler(...call);
 }
 
-/** @throws ConfigError if the prefix is not a fixed path, or that of an endpoint; or `cors` is unknown */
+/**
+ * @throws ConfigError if the prefix is not a fixed path, or is the path of an endpoint, or if `cors` is
+ *   unknown
+ */
 export function mountRoutes(app: Express, { prefix, router, cors }: MountedRouter, parts: RoutesParts): void {
   requirePrefix(app, prefix);
   if (cors !== undefined && cors !== 'own') {
@@ -159,7 +163,9 @@ async function readWhole(request: Request, response: Response, { bodies }: Handl
   return again;
 }
 
-/** Express changes the prototypes of a request that enters another application, and leaves them so. */
+/**
+ * Restores the prototypes of a request, which Express changes when the request enters another application.
+ */
 function giveBack(app: Express, request: Request, response: Response): void {
   Object.setPrototypeOf(request, app.request);
   Object.setPrototypeOf(response, app.response);
@@ -180,8 +186,8 @@ function sendSignedAsJson(response: Response, admit: (answer: JsonText) => void)
 }
 
 /**
- * Headers of content that an error replaces. `Content-Range` gives the size of content without the requested
- * range.
+ * Headers about content that an error replaces. In an error, `Content-Range` would give the size of content
+ * that lacks the requested range.
  */
 const CONTENT_HEADERS = [
   'accept-ranges',

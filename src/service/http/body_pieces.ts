@@ -1,4 +1,4 @@
-/** The limit on the pieces of a body, for every request: also where no endpoint reads the body. */
+/** Limits the pieces of a body for every request, even if no endpoint reads the body. */
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -19,7 +19,7 @@ type Counted = IncomingMessage & { [EXCESS]?: number; [RESTORE]?: () => void };
 export class BoundedRequest extends IncomingMessage {
   constructor(socket: Socket) {
     super(socket);
-    // Not a method: Express replaces the prototype.
+    // This can't be a method, since Express replaces the prototype.
     this.push = countPieces;
     (this as Counted)[EXCESS] = 0;
   }
@@ -42,9 +42,9 @@ function countPieces(this: Counted, piece: Buffer | null): boolean {
 
 /**
  * Makes the parser drop the rest of its present read: otherwise it would hand over up to 11,000 more pieces,
- * though the connection is closed. Node offers no means to stop it, but it calls back only functions. It will
- * serve other connections, so it gets its function back at the end of this request, or else of this turn of
- * the event loop, before it can be used again.
+ * though the connection is closed. Node offers no means to stop it, but it calls back only functions. The
+ * parser will serve other connections later. It therefore gets its function back at the end of this request,
+ * or at the latest at the end of this turn of the event loop, before it can be used again.
  */
 function stopParser(request: Counted): void {
   const { parser } = request.socket as Socket & { parser?: Record<string, unknown> | null };

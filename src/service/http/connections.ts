@@ -4,8 +4,8 @@ import { type Listed, OrderedList } from '../ordered_list.ts';
 import { BoundedRequest } from './body_pieces.ts';
 
 /**
- * Maximum number of pipelined requests of one connection. Clients send one at a time; thousands fit into one
- * read, and each costs far more memory than its bytes.
+ * Maximum number of pipelined requests of one connection. Clients send one request at a time. Thousands of
+ * requests fit into one read, and each costs far more memory than its bytes.
  */
 const MAX_PIPELINED = 8;
 
@@ -18,13 +18,13 @@ export interface Pending {
 /** The state of an open connection. */
 export interface Connection extends Listed<Connection> {
   readonly socket: Socket;
-  /** Time at which it was opened, by performance.now(). */
+  /** Time at which the connection was opened, by performance.now(). */
   readonly openedAt: number;
   /** Number of requests so far. */
   requests: number;
   /** Requests without an answer, the oldest first. */
   readonly pending: Pending[];
-  /** The latest request whose answer was sent, if that was before its body had arrived. */
+  /** The latest request whose answer was sent, if it was sent before the request's body had arrived. */
   answered: IncomingMessage | undefined;
   /** Bytes read when the last answer was sent: further bytes are the beginning of a request. */
   bytesAtRest: number;
@@ -42,11 +42,11 @@ export class Connections {
   /** Connections between two requests, in the order in which they became idle. */
   readonly #idle = new OrderedList<Connection>();
   /**
-   * Connections whose request is incomplete or has not begun, in the order in which the request or they
-   * began.
+   * Connections whose request is incomplete or has not begun. They are in the order in which the request
+   * began, or else the connection.
    */
   readonly #receiving = new OrderedList<Connection>();
-  /** Sum over all connections. */
+  /** Number of pending requests of all connections. */
   #pending = 0;
 
   constructor(max: number) {
@@ -187,7 +187,7 @@ function abandon({ request, response }: Pending): void {
 }
 
 /**
- * The class of a server's requests. A request over its connection's limit claims to be an upgrade without a
+ * The class of a server's requests. A request beyond its connection's limit claims to be an upgrade without a
  * listener, so that Node stops parsing and closes the connection. Closing it later, in a handler, would first
  * cost the memory of all requests in the same read.
  */

@@ -7,7 +7,7 @@ import { addHeader, writeHead } from './respond.ts';
 const METHODS = ['GET', 'HEAD', 'POST'];
 const EXPOSED_HEADERS = ['x-request-id', 'retry-after'];
 
-/** The origins whose pages may read answers: a list, or in development something that decides. */
+/** The origins whose pages may read answers: a list, or in development an object that decides. */
 export interface Origins {
   readonly length?: number;
   includes(origin: string): boolean;
@@ -15,7 +15,7 @@ export interface Origins {
   admits?(request: IncomingMessage): boolean;
 }
 
-/** The paths of handlers that are not the service's own. */
+/** The paths of an application's own handlers, which are not the service's. */
 export interface RoutePaths {
   /** Returns whether the handlers of the path answer preflights, and set all headers of CORS, themselves. */
   leavesCors(path: string): boolean;
@@ -80,8 +80,8 @@ function requireAdmission(origins: '*' | Origins, request: Request): void {
 /** Adds the headers by which a preflight allows the request that follows it. */
 function allowRequest(request: Request, response: Response, methods: readonly string[]): void {
   addHeader(response, 'access-control-allow-methods', methods.join(', '));
-  // Any header: this server interprets none of them, and a front end may add its own, for example for
-  // tracing.
+  // Allow any header, since this server interprets none of them, and a front end may add its own, for example
+  // for tracing.
   const headers = request.headers['access-control-request-headers'];
   if (headers !== undefined) addHeader(response, 'access-control-allow-headers', headers);
   addHeader(response, 'access-control-max-age', MAX_AGE_SECONDS);

@@ -10,7 +10,7 @@ export type AnswerError = (
   thrown: unknown,
   request: IncomingMessage,
   response: ServerResponse,
-  /** The log of the request. */
+  /** The request's log. */
   log: Logger,
 ) => void;
 
@@ -22,7 +22,7 @@ type VisibleError = Pick<HttpError, 'status' | 'code' | 'message' | 'details' | 
 
 /**
  * Returns what callers may see of an error. An error of any other class, or one that can't be read, is a bug:
- * its message is for the log alone.
+ * its message is only for the log.
  */
 function visibleError(thrown: unknown): VisibleError {
   try {
@@ -56,12 +56,14 @@ export function errorAnswers(write: WriteError): AnswerError {
 const CODE = Symbol('code');
 type Refusal = ServerResponse & { [CODE]?: string };
 
-/** The code of the error that the response answers with, for the log; undefined if it answers with none. */
+/**
+ * Returns the code of the error with which the response answers, for the log; undefined if it is no error.
+ */
 export function refusalCode(response: ServerResponse): string | undefined {
   return (response as Refusal)[CODE];
 }
 
-/** `{"error": string, "code": string}`, and the error's details. */
+/** Answers with `{"error": string, "code": string}` and the error's details. */
 export const answerError = errorAnswers((response, { status, message, code, details }) => {
   sendJson(response, status, { error: message, code, ...details });
 });
@@ -88,8 +90,8 @@ function sendError(
 /**
  * Answers malformed HTTP, which never reaches a route, in the same form.
  *
- * @param pending an unsent answer to an earlier request of the connection: the client would mistake this one
- *   for it
+ * @param pending an unsent answer to an earlier request of the connection. If there is one, nothing is sent,
+ *   since the client would mistake this answer for it
  * @returns the error that was sent as the answer, if one was
  */
 export function onClientError(
@@ -116,7 +118,7 @@ export function onClientError(
  * @returns as `onClientError`
  */
 export function refuseConnect(socket: Duplex, pending?: ServerResponse): ServerError | undefined {
-  // Node has removed its own listener, and without one the error would be uncaught.
+  // Node has removed its own listener, and without a listener the error would be uncaught.
   socket.on('error', () => socket.destroy());
   const message = 'this server is not a proxy: it supports GET, HEAD and POST';
   return endWith(socket, new ServerError('METHOD_NOT_ALLOWED', message), pending);

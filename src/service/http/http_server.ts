@@ -1,6 +1,6 @@
 /**
- * The HTTP server that every service here shares: limits on connections, requests, bodies and time, one place
- * for errors.
+ * The HTTP server that every service here shares: limits on connections, requests, bodies and time, and one
+ * place for errors.
  */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
@@ -34,7 +34,7 @@ export interface HttpServerParts extends AppOptions {
   readonly onEnd?: ((end: RequestEnd) => void) | undefined;
 }
 
-/** The connections of each server, for its end. */
+/** The connections of each server, to close them at its end. */
 const connectionsOf = new WeakMap<Server, Connections>();
 
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
@@ -68,10 +68,10 @@ export function createHttpServer(parts: HttpServerParts): Server {
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, limits.requestTimeoutMs),
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // No shorter than a second by the settings; tests have shorter deadlines than these allow.
+    // Within the bounds of the settings, this is one second. Tests have shorter time limits.
     connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
     maxHeaderSize: 16 * 1024,
-    // app.ts checks it and answers with JSON.
+    // app.ts checks the header and answers with JSON.
     requireHostHeader: false,
   });
   // A peer that is silent for longer than any request may take is considered gone.
@@ -105,8 +105,8 @@ function logRefusal(log: Logger, socket: Duplex, refusal: ServerError | undefine
 }
 
 /**
- * A class whose instances have Express' prototype from the start, so that Express need not change it: that
- * would make all later accesses to their properties slow, and cost as much as its routing.
+ * Returns a class whose instances have Express' prototype from the start, so that Express need not change it.
+ * A change would make all later accesses to their properties slow, and cost as much as Express' routing.
  */
 function withPrototype<Message extends typeof IncomingMessage | typeof ServerResponse>(
   message: Message,
@@ -116,13 +116,13 @@ function withPrototype<Message extends typeof IncomingMessage | typeof ServerRes
     return Reflect.construct(message, parameters, create);
   }
   create.prototype = prototype;
-  // V8 reserves room for properties by the classes that it inherits from.
+  // V8 reserves room for properties according to the classes that a class inherits from.
   Object.setPrototypeOf(create, message);
   return create as unknown as Message;
 }
 
 /**
- * @param setting the variable that sets the port
+ * @param setting name of the variable that sets the port
  * @returns the server's URL
  * @throws ConfigError if the address can't be listened on
  */
@@ -152,8 +152,9 @@ export function listen(
 /** Refuses new connections and waits for the requests in flight, at most `graceMs`. */
 export function shutDown(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // Otherwise a connection would stay open for its next request after its last answer was sent, or for its
-    // first: browsers open some to be prepared, and Node no longer looks for slow headers.
+    // Otherwise, a connection would stay open for a next request after its last answer was sent. A connection
+    // would also stay open for its first request: browsers open some in advance, and Node no longer looks for
+    // slow headers.
     const idle = setInterval(() => {
       server.closeIdleConnections();
       connectionsOf.get(server)?.closeUnused();

@@ -12,9 +12,9 @@ import { addHeader, isAnswered, isWrapped } from './respond.ts';
 /** Interval at which deadlines are checked, in milliseconds. */
 const SWEEP_MS = 250;
 /**
- * A connection is closed after this many answers, and after its next answer once it is older than this age,
- * so that no connection lasts without limit. (Node's `maxRequestsPerSocket` announces the end but leaves the
- * connection open.)
+ * A connection is closed after this many answers, so that no connection lasts without limit. A connection
+ * beyond the maximum age is closed after its next answer. (Node's `maxRequestsPerSocket` announces the end
+ * but leaves the connection open.)
  */
 const MAX_REQUESTS_PER_CONNECTION = 1000;
 const MAX_CONNECTION_AGE_MS = 10 * 60_000;
@@ -34,12 +34,12 @@ interface Entry extends Listed<Entry> {
   readonly connection: Connection;
   readonly fail: (error: unknown) => void;
   /**
-   * Whether the handler is at work, which may take longer than the caller waits: `running` holds a slot,
-   * `waiting` for the call of another request does not.
+   * Whether the handler is at work, which may take longer than the caller waits: `running` holds a slot.
+   * `waiting`, for the call of another request, does not.
    */
   work: 'none' | 'running' | 'waiting';
   closed: boolean;
-  /** Ends its waits for calls of other requests. Undefined: it has none yet. */
+  /** Ends the request's waits for calls of other requests. Undefined if it has not waited yet. */
   leaving: AbortController | undefined;
 }
 
@@ -47,7 +47,10 @@ export interface InFlightLimits {
   readonly timeoutMs: number;
   /** Maximum number of handlers that run at once. */
   readonly maxRunning: number;
-  /** Maximum number of requests that wait for calls of others; half of them may wait for the same call. */
+  /**
+   * Maximum number of requests that wait for calls of other requests. At most half of this number may wait
+   * for the same call.
+   */
   readonly maxWaiting: number;
 }
 
@@ -55,14 +58,14 @@ export interface InFlightLimits {
 export interface RequestEnd {
   /** The id in the header `x-request-id`. */
   readonly id: string;
-  /** The path of its endpoint; null for an unknown path. */
+  /** The path of the request's endpoint; null for an unknown path. */
   readonly route: string | null;
-  /** Whether its answer was sealed: only its id and route may be told then. */
+  /** Whether the answer was sealed. If so, only the request's id and route may be reported. */
   readonly isSealed: boolean;
   readonly status: number;
-  /** Code of the error that answered it. */
+  /** Code of the error with which the request was answered; undefined without an error. */
   readonly code: string | undefined;
-  /** False: the caller left, or the deadline passed within the answer. */
+  /** False if the caller left, or if the deadline passed during the answer. */
   readonly isComplete: boolean;
   /** Milliseconds since the headers arrived. */
   readonly ms: number;
@@ -70,7 +73,7 @@ export interface RequestEnd {
 
 /**
  * The requests in flight, each with a generated id, a deadline and a log line when it ends. One class with
- * one listener does all of it, since this is most of the cost of a request.
+ * one listener does all of this, since it is most of the cost of a request.
  */
 export class InFlight {
   readonly #log: Logger;
@@ -104,7 +107,7 @@ export class InFlight {
     return this.#entries.size;
   }
 
-  /** Number of requests that wait for the call of another. */
+  /** Number of requests that wait for another request's call. */
   get waiting(): number {
     return this.#room.size;
   }
@@ -163,7 +166,7 @@ export class InFlight {
   /**
    * Runs a handler, at most `maxRunning` at a time. A handler counts until it finishes or its deadline has
    * passed, even if its caller has disconnected. Call this only for complete requests: incomplete ones could
-   * otherwise block the others. Within the handler of the same request it takes no second place.
+   * otherwise block the others. A call within the handler of the same request takes no second slot.
    *
    * @throws OVERLOADED immediately, without a queue
    */
@@ -173,7 +176,8 @@ export class InFlight {
     const isWithin = entry.work === 'running';
     if (!isWithin) this.#running += 1;
     entry.work = 'running';
-    // Connections that the handler opens keep `work` as long as they last: it must not keep the request.
+    // Connections that the handler opens keep `work` as long as they last, so `work` must not keep the
+    // request.
     let current: Entry | undefined = entry;
     const work: Work = {
       isSealed: isWrapped(response),
@@ -189,9 +193,7 @@ export class InFlight {
     }
   }
 
-  /**
-   * Does the same as `work` for a handler that is done when it returns: it never waits, and needs no slot.
-   */
+  /** Does the same as `work` for a synchronous handler, which never waits and thus needs no slot. */
   workAtOnce(response: ServerResponse, handler: () => void): void {
     if (this.#admit(response)) handler();
   }
@@ -218,7 +220,9 @@ export class InFlight {
     return this.#room.waitFor(call, [this.leaving(response)]);
   }
 
-  /** Aborted when the caller has left, or has the answer. The reason is a CallerLeft. */
+  /**
+   * Returns a signal that is aborted when the caller has left or has the answer. Its reason is a CallerLeft.
+   */
   leaving(response: ServerResponse): AbortSignal {
     const entry = (response as Tracked)[ENTRY];
     return entry ? signalOf(entry) : AbortSignal.abort(new CallerLeft());
@@ -230,7 +234,7 @@ export class InFlight {
     return reason !== undefined && error === reason;
   }
 
-  /** Releases its slot meanwhile, and resumes even if all slots are taken by then. */
+  /** Releases the request's slot during the wait. The request resumes even if all slots are taken by then. */
   async #waitFor<T>(entry: Entry, call: Promise<T>, ends: Parameters<Work['waitFor']>[1]): Promise<T> {
     // Its deadline has passed, or it waits for two calls at once.
     if (entry.work !== 'running') return await this.#room.waitFor(call, ends);
@@ -293,7 +297,8 @@ export class InFlight {
       this.#settle(entry);
       if (entry.closed) continue;
       if (response.headersSent) {
-        // A whole answer may wait for that of an earlier request of the connection, so it has twice the time.
+        // A whole answer may wait for the answer to an earlier request of the connection, so it has twice the
+        // time.
         if (!isAnswered(response) || start <= now - 2 * this.#timeoutMs) request.socket.destroy();
       } else if (request.complete)
         fail(new ServerError('ANSWER_TIMEOUT', `the request was not answered within ${this.#timeoutMs} ms`));
@@ -303,7 +308,7 @@ export class InFlight {
   }
 }
 
-/** Returns the signal, which is made only when needed: most requests wait for no other. */
+/** Returns the signal. It is made only when needed, since most requests wait for no other request. */
 function signalOf(entry: Entry): AbortSignal {
   entry.leaving ??= new AbortController();
   if (entry.closed) entry.leaving.abort(new CallerLeft());

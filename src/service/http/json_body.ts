@@ -21,8 +21,8 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Lets go of a body that nobody will read. Node would keep up to 64 KiB of it until the answer is sent, and
- * drop the rest without counting its pieces.
+ * Discards a body that nobody will read. Otherwise, Node would keep up to 64 KiB of it until the answer is
+ * sent, and drop the rest without counting its pieces.
  */
 export function discardBody(request: IncomingMessage): void {
   if (!request.readableEnded && hasBody(request)) request.resume();
@@ -68,12 +68,12 @@ export class JsonBodies {
   }
 
   /**
-   * Rejects invalid UTF-8 instead of replacing it: what is signed later must be what was sent. (Express'
-   * parser replaces it silently, and is half as fast.)
+   * Reads and parses a body. Rejects invalid UTF-8 instead of replacing it, since what is signed later must
+   * be what was sent. (Express' parser replaces it silently, and is half as fast.)
    *
    * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT if the body arrives too
-   *   slowly; OVERLOADED if incomplete bodies use too much memory and this is the oldest; BODY_TAKEN if it
-   *   was read before
+   *   slowly; OVERLOADED if incomplete bodies use too much memory and this is the oldest of them; BODY_TAKEN
+   *   if the body was read before
    */
   async read(request: IncomingMessage): Promise<unknown> {
     if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
@@ -114,10 +114,10 @@ export class JsonBodies {
   }
 
   /**
-   * Lets go of a body to which no endpoint gives a meaning, within the same limit of size: beyond it, the
-   * connection ends without an answer.
+   * Discards a body to which no endpoint gives a meaning. The same limit of size applies. If the body exceeds
+   * it, the connection ends without an answer.
    *
-   * @throws BODY_TOO_LARGE if its Content-Length says so
+   * @throws BODY_TOO_LARGE if the Content-Length exceeds the limit
    */
   discard(request: IncomingMessage): void {
     if (!hasBody(request)) return;

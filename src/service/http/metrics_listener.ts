@@ -1,6 +1,6 @@
 /**
- * Serves figures for Prometheus on loopback, over a listener of its own: one path, few connections, and
- * nothing read of a request but its head.
+ * Serves figures for Prometheus on loopback, over a separate listener. The listener has one path, accepts few
+ * connections, and reads only the head of a request.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -23,17 +23,17 @@ export interface MetricsListener {
 export interface MetricsListenerOptions {
   /** 0: the system chooses a free port (tests). */
   readonly port: number;
-  /** The figures, asked for at each request. */
+  /** Returns the figures. Called for each request. */
   expose(): Exposition | Promise<Exposition>;
   /** The variable that sets the port. Default: METRICS_PORT. */
   readonly setting?: string;
-  /** A connection ends at this age, whatever its peer does. Default: 5000. */
+  /** Age in milliseconds at which a connection ends, whatever its peer does. Default: 5000. */
   readonly maxAgeMs?: number;
 }
 
 /**
- * Maximum number of connections; one or two are enough for any reader. A further connection replaces the
- * oldest, so that idle ones keep nobody out.
+ * Maximum number of connections. One or two are enough for any reader. A further connection replaces the
+ * oldest, so that idle connections keep nobody out.
  */
 const MAX_CONNECTIONS = 16;
 

@@ -1,4 +1,7 @@
-/** A request whose body the server has read, and that Express' body parsers and streams can read again. */
+/**
+ * Copies a request whose body the server has read, so that Express' body parsers and streams can read it
+ * again.
+ */
 import { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 
@@ -22,8 +25,8 @@ const COPIED = [
 ] as const satisfies readonly (keyof Request)[];
 
 /**
- * A request like this one, on the same socket, whose stream begins anew with the body. (`unshift` can't give
- * a body back to a stream that has ended.)
+ * Returns a request like this one, on the same socket, whose stream begins anew with the body. (`unshift`
+ * can't give a body back to a stream that has ended.)
  *
  * @param body the whole body
  */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { ApplicationMistake } from 'sui-enclave/errors';
 import { discardBody } from './json_body.ts';
 
-/** JSON that is written as it is, such as that of a signed answer, which may be sent many times. */
+/** JSON that is written unchanged, such as a signed answer, which may be sent many times. */
 export class JsonText {
   readonly json: string;
   /** Length of `json` in UTF-8. */
@@ -16,7 +16,7 @@ export class JsonText {
     this.headers = headers;
   }
 
-  /** Returns the value for `JSON.stringify`, where the text is within another value. */
+  /** Returns the value for `JSON.stringify`, in case the text is within another value. */
   toJSON(): unknown {
     return JSON.parse(this.json);
   }
@@ -41,7 +41,7 @@ export interface Wrapper {
 const WRAPPER = Symbol('wrapper');
 type Wrappable = ServerResponse & { [WRAPPER]?: Wrapper };
 
-/** Headers that say something about the answer, which a wrapped one must not show. */
+/** Headers that say something about the answer, and that a wrapped answer must not show. */
 const ANSWER_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 
 /** Key under which a response keeps the headers that precede its answer: names and values in turn. */
@@ -183,7 +183,7 @@ function sendWrapped(response: ServerResponse, status: number, json: string, wra
 function addedHeader(response: Prepared, name: string): string | undefined {
   const headers = response[HEADERS] ?? [];
   const at = headers.indexOf(name);
-  // Node has it after `setAddedHeaders`.
+  // After `setAddedHeaders`, Node has the header.
   return at === -1 ? response.getHeader(name)?.toString() : headers[at + 1];
 }
 

@@ -16,8 +16,8 @@ const CODES: Readonly<Record<number, ServerCode>> = {
 };
 
 /**
- * Properties of HTTP clients' errors: an upstream's 404 is not the caller's. (`createError(404, error)` of
- * http-errors returns that same error.)
+ * Properties by which errors of HTTP clients are recognised, since an upstream's 404 is not the caller's
+ * fault. (`createError(404, error)` of http-errors returns the given error itself.)
  */
 const MARKS_OF_CLIENTS = ['response', 'request', 'config', 'cause', 'reason', 'isAxiosError'];
 
@@ -59,8 +59,8 @@ function findStatus(thrown: unknown): number | undefined {
   };
   if (typeof status !== 'number' || status !== statusCode || !(status >= 400 && status <= 499))
     return undefined;
-  // As `isHttpError` of http-errors has it. Express' router gives a status alone to a path that it can't
-  // decode.
+  // This is the check of `isHttpError` in http-errors. For a path that it can't decode, Express' router gives
+  // only a status.
   if (typeof expose !== 'boolean' && !isInstance(thrown, URIError)) return undefined;
   if (!Number.isInteger(status) || MARKS_OF_CLIENTS.some((name) => name in thrown)) return undefined;
   return status;

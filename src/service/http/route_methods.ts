@@ -1,7 +1,10 @@
 /** The methods that an application's own routes support, for the preflights of browsers. */
 import type { Router } from 'express';
 
-/** A handler of `use` does not say its methods: it may be files, or a middleware before routes. */
+/**
+ * Methods of a handler of `use`, which does not say its methods: it may serve files, or be a middleware
+ * before routes.
+ */
 const OF_USE = ['GET', 'HEAD', 'POST'];
 const OF_ALL = [...OF_USE, 'PUT', 'PATCH', 'DELETE'];
 
@@ -14,10 +17,10 @@ interface Layer {
 }
 
 /**
- * The methods of the routes that match a path, of routers within the router too.
+ * Returns the methods of the routes that match a path, including those of routers within the router.
  *
  * @param path below the router, beginning with a slash
- * @returns in upper case; those of a handler of `use` if no route matches
+ * @returns the methods in upper case. If no route matches, those of a matching handler of `use`
  */
 export function methodsAt({ stack }: Pick<Router, 'stack'>, path: string): readonly string[] {
   try {
@@ -34,13 +37,13 @@ function methodsIn(stack: readonly Layer[], path: string): string[] {
     if (!matched) return [];
     if (layer.route) return listMethods(Object.keys(layer.route.methods));
     const { stack: nested, length } = layer.handle;
-    // Express takes a handler with more than three parameters for one of errors.
+    // Express takes a handler with more than three parameters for a handler of errors.
     if (length > 3) return [];
     return nested ? methodsIn(nested, `/${path.slice(matched.path.length).replace(/^\//, '')}`) : OF_USE;
   });
 }
 
-/** @param names as a route has them: in lower case, and `_all` for a handler of all methods */
+/** @param names the methods in a route's form: in lower case, and `_all` for a handler of all methods */
 function listMethods(names: readonly string[]): string[] {
   if (names.includes('_all')) return OF_ALL;
   const methods = names.map((name) => name.toUpperCase());

@@ -23,7 +23,9 @@ export function originForm(method: string | undefined, target: string): string |
   return ORIGIN_FORM.test(path) ? path : null;
 }
 
-/** Credentials in an http URL are an error (RFC 9110, section 4.2.4). */
+/**
+ * Returns whether the text is an origin. Credentials in an http URL are an error (RFC 9110, section 4.2.4).
+ */
 function isOrigin(text: string): boolean {
   return /^[!"$-?A-~]+$/.test(text) && URL.canParse(text);
 }

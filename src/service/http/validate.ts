@@ -2,7 +2,9 @@ import { quantity } from 'sui-enclave/wording';
 import * as v from 'valibot';
 import { ServerError } from '../errors.ts';
 
-/** @throws INVALID_INPUT that names the property and what it must be, without repeating its value */
+/**
+ * @throws INVALID_INPUT, whose message names the property and what it must be, without repeating its value
+ */
 export function validate<Output>(schema: v.GenericSchema<unknown, Output>, input: unknown): Output {
   const result = v.safeParse(schema, input, { abortEarly: true });
   if (result.success) return result.output;
@@ -13,7 +15,7 @@ export function validate<Output>(schema: v.GenericSchema<unknown, Output>, input
 function explain(issue: v.BaseIssue<unknown>): string {
   if (issue.expected === 'never') return 'is not a property that this endpoint accepts';
   if (issue.received === 'undefined') return 'is missing';
-  // valibot's default messages end with what was received; those of a schema don't.
+  // valibot's default messages end with the received value. Messages from a schema don't.
   const isOwn = !issue.message.endsWith(`received ${issue.received}`);
   if (isOwn) return issue.message;
   if (issue.type === 'regex') return `must match ${issue.expected}`;

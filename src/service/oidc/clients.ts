@@ -12,7 +12,8 @@ export interface Client {
   readonly clientId: string;
   readonly jwksUrl: URL;
   /**
-   * Accepted values of a token's `azp` besides the client id: for example the client ids of its mobile apps.
+   * Accepted values of a token's `azp` besides the client id: for example the client ids of the client's
+   * mobile apps.
    */
   readonly presenters: readonly string[];
 }
@@ -51,8 +52,8 @@ type Entry = v.InferOutput<v.StrictObjectSchema<ReturnType<typeof clientEntry>, 
 
 /**
  * @param setting the name of the setting, for messages
- * @param schema of an entry: `clientEntry`, and properties of the service's own
- * @param shape what an entry must have, for messages
+ * @param schema the schema of an entry: `clientEntry`, and the service's own properties
+ * @param shape the properties that an entry must have, for messages
  * @returns each client with its entry
  * @throws ConfigError that names the entry
  */
@@ -121,7 +122,7 @@ function requireOneUrlEach(setting: string, clients: readonly Client[]): void {
   }
 }
 
-/** Returns whether the pattern is Microsoft's and the issuer one of its tenants. */
+/** Returns whether the pattern is Microsoft's, and the issuer is one of Microsoft's tenants. */
 export function isTenant(pattern: string, issuer: string): boolean {
   const tid = issuer.split('/')[3];
   return pattern === MICROSOFT_ISSUER && isIssuedBy(pattern, { iss: issuer, tid });

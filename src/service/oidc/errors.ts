@@ -1,6 +1,6 @@
 /**
- * Errors of token verification. Internal: each area answers with codes of its own. No message contains a
- * claim.
+ * Errors of token verification. They are internal: each area answers with its own codes. No message contains
+ * a claim.
  */
 import { CodedError } from 'sui-enclave/errors';
 

@@ -33,7 +33,7 @@ const PublicKey = v.looseObject({
   ),
   n: Number64,
   e: Number64,
-  // The private exponent: anyone who reads it can sign for the issuer.
+  // This is the private exponent. Anyone who reads it can sign for the issuer.
   d: v.optional(v.never()),
 });
 
@@ -62,8 +62,8 @@ interface UsableKey {
 /** The key with one key id in a set. */
 export interface KeyOfId extends UsableKey {
   /**
-   * The only issuers whose tokens it signs; empty if the set doesn't specify them. `{tenantid}` matches any
-   * tenant.
+   * The only issuers whose tokens the key signs; empty if the set doesn't specify them. `{tenantid}` matches
+   * any tenant.
    */
   readonly issuers: readonly string[];
 }
@@ -105,7 +105,7 @@ function sort(keys: readonly IssuerKey[]): KeysById {
 }
 
 /**
- * The key with this id.
+ * Returns the key with this id.
  *
  * @throws OidcError: TOKEN_KEY_UNKNOWN; ISSUER_MALFORMED if the key is malformed
  */
@@ -149,7 +149,7 @@ async function importPublicKey(publicJwk: v.InferOutput<typeof PublicKey>): Prom
 
 /** Removes the leading zeros that some issuers write. */
 function decode(text: string): Buffer {
-  // Not a valid base64url length; Buffer would drop the last character.
+  // This length is invalid in base64url: Buffer would drop the last character.
   if (text.length % 4 === 1) return Buffer.alloc(0);
   const bytes = Buffer.from(text, 'base64url');
   const first = bytes.findIndex((byte) => byte !== 0);

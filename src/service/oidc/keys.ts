@@ -6,11 +6,17 @@ import type { Client } from './clients.ts';
 import { type OidcCode, OidcError } from './errors.ts';
 import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
 
-/** Keys are renewed after this time. If the issuer answers, a revoked key is not accepted any longer. */
+/**
+ * Time after which keys are renewed, and thus the longest time for which a revoked key is accepted while the
+ * issuer answers.
+ */
 const FRESH_MS = 10 * 60_000;
-/** During an outage of the issuer, known keys remain valid for at most this time. */
+/** Maximum time for which known keys remain valid during an outage of the issuer. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
-/** Minimum interval between requests to the issuer, whatever keys tokens name; shorter after a failure. */
+/**
+ * Minimum interval between requests to the issuer, whatever keys the tokens name. It is shorter after a
+ * failure.
+ */
 const PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5000;
 
@@ -27,13 +33,13 @@ export class IssuerKeys {
   readonly #path: string;
   readonly #now: () => number;
   #kept: Kept | undefined;
-  /** Error of the last attempt: of the upstream, or of the budget of calls to it. */
+  /** Error of the last attempt, from the upstream or from the budget for its calls. */
   #failure: unknown;
   #askAgainAt = Number.NEGATIVE_INFINITY;
   #asking: Promise<void> | undefined;
 
   /**
-   * @param client for the host of the keys, with KEYS_BOUNDS
+   * @param client client for the host of the keys, with KEYS_BOUNDS
    * @param path path and query of the keys
    * @param now a monotonic clock in milliseconds
    */
@@ -44,8 +50,8 @@ export class IssuerKeys {
   }
 
   /**
-   * The key with this id. Fetches the keys only if the key is unknown or the known keys are old; concurrent
-   * callers share one request.
+   * Returns the key with this id. Fetches the keys only if the key is unknown or the known keys are old.
+   * Concurrent callers share one request.
    *
    * @throws OidcError: TOKEN_KEY_UNKNOWN, ISSUER_MALFORMED if the key is malformed, or the failure to fetch
    *   the keys; whatever else the upstream throws
@@ -70,7 +76,7 @@ export class IssuerKeys {
     return kept && this.#now() - kept.at < maxAgeMs ? kept.keys.byId.get(kid) : undefined;
   }
 
-  /** Fetches the keys again; never rejects. @returns undefined if it is too early for that */
+  /** Fetches the keys again. Never rejects. @returns undefined if it is too early to fetch them */
   #renew(): Promise<void> | undefined {
     if (this.#now() < this.#askAgainAt) return undefined;
     this.#asking = startShared(() => this.#fetch()).finally(() => {
@@ -92,9 +98,9 @@ export class IssuerKeys {
 }
 
 /**
- * One IssuerKeys for each URL of keys, shared by all issuers and clients with that URL.
+ * Creates one IssuerKeys for each URL of keys. All issuers and clients with that URL share it.
  *
- * @param upstream makes the client that asks a host: one for each URL
+ * @param upstream makes a client for a host. Called once for each URL
  * @throws what `upstream` throws
  */
 export function keysByIssuer<Accepted extends Pick<Client, 'jwksUrl'>>(

@@ -27,7 +27,9 @@ export type AcceptedClient = Pick<Client, 'issuer' | 'presenters'> & Partial<Pic
 
 export interface Verified<Accepted> {
   readonly client: Accepted;
-  /** The token's `iss`, in one spelling where the issuer has two: for Microsoft with the tenant. */
+  /**
+   * The token's `iss`, with Microsoft's tenant. If the issuer has two spellings, it is always the same one.
+   */
   readonly issuer: string;
   /** The key that signed the token. */
   readonly key: RsaKey;
@@ -35,7 +37,7 @@ export interface Verified<Accepted> {
 }
 
 export interface VerifierOptions {
-  /** Runs the verification of a signature, perhaps not more than a number of them at once. */
+  /** Runs the verification of a signature, and may limit how many run at once. */
   readonly limit?: <T>(work: () => Promise<T>) => Promise<T>;
   readonly now?: () => Date;
 }
@@ -93,7 +95,7 @@ function requirePresenter({ clientId, presenters }: AcceptedClient, azp: string 
 }
 
 /**
- * Reads what selects the key and the client.
+ * Reads the parts of a token that select the key and the client.
  *
  * @throws OidcError: TOKEN_MALFORMED, TOKEN_ALGORITHM, TOKEN_TYPE, TOKEN_KEY_UNKNOWN, TOKEN_CLAIM
  */
@@ -144,7 +146,7 @@ export async function verifySignature(
   const payload = await limit(() =>
     jwtVerify(jwt, imported, {
       algorithms: ['RS256'],
-      // Issuer and audience are not checked here: the caller has compared them with those that it accepts.
+      // Issuer and audience are not checked here, since the caller has compared them with the accepted ones.
       requiredClaims: ['sub', 'exp', 'iat'],
       clockTolerance: MAX_SKEW_SECONDS,
       currentDate: now(),
