@@ -1,6 +1,7 @@
 /**
- * The framework of every command. A command is a module that exports `main`, made by `command`; the program
- * (`main.ts`) loads it by its name. Only `runAsProcess` touches the process, so tests call `main` directly.
+ * The framework of every command. A command is a module that exports `main`, which `command` makes. The
+ * program (`main.ts`) loads the module by the command's name. Only `runAsProcess` touches the process, so
+ * tests call `main` directly.
  */
 import { readFileSync } from 'node:fs';
 import { EnclaveError, isEnclaveError } from 'sui-enclave/errors';
@@ -29,7 +30,7 @@ export interface Io {
   error(text: string): void;
   /** Reads standard input to its end. */
   stdin(): string;
-  /** Asks the person at the terminal for a line; missing without a terminal. */
+  /** Asks the person at the terminal for a line. Undefined without a terminal. */
   ask?(question: string): Promise<string>;
 }
 
@@ -42,7 +43,7 @@ export interface Result {
   readonly exit?: number;
   /** Printed with `--json`; a bigint becomes a string. */
   readonly json: object;
-  /** Printed without `--json`. Default: nothing, as the command has logged all of it. */
+  /** Printed without `--json`. Default: nothing, since the command has logged everything already. */
   readonly text?: string;
 }
 
@@ -58,8 +59,8 @@ export interface Failure {
   /** Text for people, printed on standard error. */
   readonly text: string;
   /**
-   * Report for programs, printed on standard output instead of `text` with `--json`: `{"error", "code"}` at
-   * least.
+   * Report for programs, with at least `{"error", "code"}`. With `--json`, it is printed on standard output
+   * instead of `text`.
    */
   readonly json: { readonly code: string; readonly error: string; readonly [name: string]: unknown };
 }
@@ -78,7 +79,7 @@ export interface Context {
 export interface Command<A extends Arguments, O extends Options> extends CommandLine<A, O> {
   run(parsed: Given<A, O>, context: Context): Promise<Result> | Result;
   /**
-   * The exit code for an error of the library, which has none of its own. Default: `EXIT.failed`.
+   * Returns the exit code for an error of the library, since such errors have none. Default: `EXIT.failed`.
    */
   chooseExit?(error: EnclaveError): number | undefined;
   /** Whether unexpected errors are reported without their message, which may contain a secret. */
@@ -95,7 +96,7 @@ export function command<const A extends Arguments, const O extends Options>(spec
       io.log(formatHelp(spec));
       return EXIT.done;
     }
-    // The option is not read from the parsed ones, since an error in the command line is reported as JSON
+    // The option is not read from the parsed options, since an error in the command line is reported as JSON
     // too.
     const asJson = argv.includes('--json');
     try {
@@ -120,7 +121,7 @@ function formatJson(value: object): string {
   return escapeControlsInJson(json);
 }
 
-/** Whatever a command prints, part of it may be of a file, a node or a host. */
+/** Removes control characters from the output, since parts of it may come from a file, a node or a host. */
 function withoutControls({ ask, ...io }: Io): Io {
   return {
     ...io,
@@ -133,7 +134,7 @@ function withoutControls({ ask, ...io }: Io): Io {
 type Reporting = Pick<CommandLine, 'name' | 'program'> &
   Pick<Command<Arguments, Options>, 'chooseExit' | 'handlesSecrets' | 'report'>;
 
-/** Returns the report of an error; undefined for a fault of the program, which is thrown on. */
+/** Returns the report of an error; undefined for a fault of the program, which is thrown again. */
 function describeFailure(error: unknown, spec: Reporting): Failure | undefined {
   const knownError = isEnclaveError(error) ? knownFailure(error, spec) : undefined;
   const failure = knownError ?? (spec.handlesSecrets ? INTERNAL : undefined);
@@ -171,7 +172,7 @@ export async function runAsProcess(main: Main): Promise<void> {
   if (process.exitCode !== EXIT.done) process.stdout.write('', () => process.exit());
 }
 
-/** Returns an empty line at the end of input. */
+/** Asks for a line. Returns an empty line at the end of input. */
 async function askOnTerminal(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   // The interface has no line editing of its own, so that Ctrl-C still ends the process.

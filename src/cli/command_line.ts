@@ -17,7 +17,7 @@ export const EXIT = {
   notTried: 2,
 } as const;
 
-/** The command line can't be used. The framework adds where the command's help is. */
+/** The command line can't be used. The framework adds where to find the command's help. */
 export class UsageError extends EnclaveError {
   readonly code = 'USAGE';
   readonly exit = EXIT.notTried;
@@ -29,17 +29,20 @@ type Schema = v.GenericSchema<string, unknown>;
 /** A positional argument of a command. */
 export interface Argument {
   readonly schema: Schema;
-  /** Its name in the help and in errors. Default: its key. */
+  /** The argument's name in the help and in errors. Default: its key. */
   readonly label?: string;
-  /** May be left out; only at the end. */
+  /** Whether the argument may be left out. Only arguments at the end may be optional. */
   readonly optional?: boolean;
-  /** May be given more than once: one argument at most, and none before an optional one. */
+  /**
+   * Whether the argument may be given more than once. At most one argument may be repeated, and none before
+   * an optional one.
+   */
   readonly repeated?: boolean;
 }
 
 /** An option with a value. */
 export interface Option {
-  /** Its value, for the help, such as `<file>`. */
+  /** The placeholder for the value in the help, such as `<file>`. */
   readonly value: string;
   readonly help: string;
   readonly schema: Schema;
@@ -47,7 +50,7 @@ export interface Option {
   readonly default?: string;
   readonly required?: boolean;
   readonly repeated?: boolean;
-  /** The variable of the environment that has its value if the command line does not. */
+  /** The environment variable that gives the value if the command line does not. */
   readonly variable?: string;
 }
 
@@ -70,8 +73,8 @@ export interface CommandLine<A extends Arguments = Arguments, O extends Options 
   readonly arguments: A;
   readonly options: O;
   /**
-   * An older order of arguments, which begins with an id and still works. What is an option now has the name
-   * of the option, with its dashes.
+   * An older order of arguments, which begins with an id and still works. An argument that has become an
+   * option has the option's name, with its dashes.
    */
   readonly formerly?: Arguments;
   /** Finds positional arguments that belong elsewhere. @throws UsageError */
@@ -120,7 +123,7 @@ const COMMON: Options = {
 /** Texts of positional arguments, by their names. */
 type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** @throws UsageError that names the argument and what it must be */
+/** @throws UsageError, whose message names the argument and what it must be */
 export function parseCommandLine<A extends Arguments, O extends Options>(
   line: CommandLine<A, O>,
   argv: readonly string[],
@@ -156,8 +159,9 @@ export function isId(text: string | undefined): boolean {
 type Value = string | boolean | (string | boolean)[] | undefined;
 
 /**
- * parseArgs mistakes -5 for an option, but no option here is a digit: each such argument is hidden behind a
- * NUL, which no argument of a process can hold, and restored afterwards.
+ * Splits a command line. parseArgs mistakes -5 for an option, but no option here is a digit. Each such
+ * argument is therefore hidden behind a NUL, which no argument of a process can contain, and restored
+ * afterwards.
  */
 function split(options: Options, argv: readonly string[]) {
   const restore = <T>(value: T) => (typeof value === 'string' ? value.replace('\0', '') : value);

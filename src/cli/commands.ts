@@ -14,7 +14,7 @@ export interface Entry {
   readonly reader: keyof typeof READERS;
   /** One line for the help, as a verb and its object. */
   readonly summary: string;
-  /** Whether it needs a clone of this repository, so that the installed package does not have it. */
+  /** Whether the command needs a clone of this repository, and is thus missing from the installed package. */
   readonly inClone?: boolean;
   load(): Promise<CommandModule>;
 }

@@ -8,11 +8,11 @@ import { IS_CLONE } from './places.ts';
 import { suggestion } from './suggestion.ts';
 import { type CommandModule, isToolchainInstalled, TOOLCHAIN, ToolchainError } from './toolchain.ts';
 
-// Most of a start is compiling. Its result is cached in a folder of this project: anyone who may write there
-// may change the code itself.
+// Most of a start is compiling. The result is cached in a folder of this project. This adds no risk, since
+// anyone who may write there may also change the code.
 const cache = IS_CLONE ? '../../build/compile-cache' : '../../.cache/sui-enclave';
 
-/** Returns whether a command works where the program is installed. */
+/** Returns whether a command works in this installation. */
 const available = ([, { inClone }]: [name: string, entry: Entry]) => IS_CLONE || !inClone;
 
 /** Returns the list of commands, grouped by who runs them. */
@@ -83,7 +83,10 @@ async function run(argv: readonly string[], env: Environment, io: Io, ownsProces
   return await runCommand(isHelp ? ['--help'] : commandArgv, env, output);
 }
 
-/** Resolves to the error, if the command is of a toolchain that is missing or of another version. */
+/**
+ * Loads a command. Resolves to an error if the command belongs to a toolchain that is missing or has another
+ * version.
+ */
 async function loadCommand(entry: Entry): Promise<CommandModule | ToolchainError> {
   try {
     return await entry.load();
@@ -94,8 +97,8 @@ async function loadCommand(entry: Entry): Promise<CommandModule | ToolchainError
 }
 
 /**
- * Describes this version: its Node, and the Node and the register of the boot system in every image that it
- * builds.
+ * Describes this version: its Node, and for every image that it builds, the Node and the register of the boot
+ * system.
  */
 async function describeVersion() {
   const { readRelease } = await import('./release.ts');

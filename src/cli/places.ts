@@ -6,15 +6,15 @@ import { fileURLToPath } from 'node:url';
 /** The folder above `src`, if this is a clone. */
 export const CLONE = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Whether the program is that of a clone; otherwise it is installed. */
+/** Whether the program runs in a clone; otherwise it is installed. */
 export const IS_CLONE = existsSync(join(CLONE, 'src/cli/main.ts'));
 
 /** The file of the program, for Node. */
 export const PROGRAM_FILE = fileURLToPath(new URL('bin.cjs', import.meta.url));
 
 /**
- * The program as its reader types it, in a clone and in a repository that has it installed. Without
- * --offline, a folder where it is not installed would get a package of that name from the registry.
+ * The program as users type it, in a clone or in a repository that has it installed. If it is not installed,
+ * npx without --offline would fetch a package of that name from the registry.
  */
 export const PROGRAM = 'npx --offline sui-enclave';
 

@@ -3,13 +3,13 @@ import { quantity } from 'sui-enclave/wording';
 
 const MAX_TEXT = 200;
 
-/** An enemy's text for a terminal: on one line, bounded, and in printable ASCII alone. */
+/** Makes an enemy's text safe for a terminal: one line of bounded length, with printable ASCII only. */
 export function printable(text: string, max = MAX_TEXT): string {
   const short = text.length > max ? `${text.slice(0, max)}…` : text;
   return short.replace(/[^\x20-\x7e…]/g, escapeCharacter);
 }
 
-/** A text of lines, of which it keeps the first, cut to a length. It says how many it left out. */
+/** Keeps the first lines of a text, each cut to a length, and says how many lines it left out. */
 export function boundLines(
   text: string,
   { lines: most, characters }: { readonly lines: number; readonly characters: number },
@@ -27,12 +27,12 @@ export function boundLines(
 /** Characters that a terminal would take for a command, or that hide or reorder text. */
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** The output of a command, in which part may come from outside. */
+/** Escapes control characters in the output of a command, parts of which may come from outside. */
 export function escapeControls(text: string): string {
   return text.replace(CONTROL, escapeCharacter);
 }
 
-/** The same for JSON, which stays JSON of the same value. */
+/** Does the same for JSON, which keeps its value. */
 export function escapeControlsInJson(json: string): string {
   return json.replace(CONTROL, (character) =>
     Array.from({ length: character.length }, (_, index) => {

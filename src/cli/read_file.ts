@@ -2,8 +2,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 
 /**
- * Returns the content of a regular file; links are followed. Anything else is refused at once: the reader of
- * a FIFO waits for a writer, and a device may have no end.
+ * Returns the content of a regular file; links are followed. Anything else is refused at once, since the
+ * reader of a FIFO waits for a writer, and a device may have no end.
  *
  * @param check may refuse the file by its status, before its content is read
  * @throws the errors of open(2) and read(2), with `code`: also `EISDIR`, and `NOT_A_REGULAR_FILE`

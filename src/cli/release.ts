@@ -13,7 +13,9 @@ export interface Release {
   readonly version: string;
   /** The Node of its images, such as 24.1.2. */
   readonly imageNode: string;
-  /** PCR1 of its images in hexadecimal: that of the boot system, whatever the application. */
+  /**
+   * PCR1 of its images in hexadecimal, which measures the boot system and doesn't depend on the application.
+   */
   readonly pcr1: string;
 }
 
@@ -22,7 +24,7 @@ export const RELEASE_FILE = 'release.json';
 
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'));
 
-/** Returns the version alone, which needs no lock file. */
+/** Returns only the version, for which no lock file is needed. */
 export function readVersion(): string {
   return IS_CLONE ? readJson(join(CLONE, 'package.json')).version : readRelease().version;
 }

@@ -23,7 +23,7 @@ function distance(from: string, to: string): number {
   return get(from.length, to.length);
 }
 
-/** Asks in parentheses whether a name was meant that is close to the word; otherwise says nothing. */
+/** Returns a question in parentheses that suggests the names close to the word; empty if none is close. */
 export function suggestion(word: string, names: readonly string[]): string {
   const near = names.filter((name) => distance(word, name) <= Math.min(2, word.length / 3));
   return near.length === 0 ? '' : ` (did you mean ${near.join(' or ')}?)`;

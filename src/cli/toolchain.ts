@@ -1,4 +1,4 @@
-/** The toolchain, a package of its own: commands that need a compiler, a bundler or a fake. */
+/** Loads the toolchain, a separate package with the commands that need a compiler, a bundler or a fake. */
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { EnclaveError } from 'sui-enclave/errors';
@@ -10,10 +10,10 @@ import type { Network } from './sui/network.ts';
 export interface CommandModule {
   readonly main: Main;
   /**
-   * Takes standard output and standard error of this process for the command, before it runs: for one whose
-   * libraries may print text of an enemy.
+   * Redirects this process's standard output and standard error to the command before it runs. This is for
+   * commands whose libraries may print an enemy's text.
    *
-   * @param asJson whether standard output has one JSON document
+   * @param asJson whether standard output gets one JSON document
    */
   takeOutput?(io: Io, asJson: boolean): Io;
 }
@@ -94,7 +94,7 @@ export async function loadToolchain(): Promise<Toolchain> {
 /** Returns whether a toolchain of any version is installed beside this program. */
 export const isToolchainInstalled = (): boolean => findManifest() !== undefined;
 
-/** Returns the path of its package.json; undefined without the toolchain. */
+/** Returns the path of the toolchain's package.json; undefined without the toolchain. */
 function findManifest(): string | undefined {
   try {
     return findPackageJSON(TOOLCHAIN, import.meta.url);

@@ -1,4 +1,6 @@
-/** The schemas of arguments and options. Each issue continues the name of what it is about. */
+/**
+ * The schemas of arguments and options. The text of each issue follows the name of the argument or option.
+ */
 import { isIPv4 } from 'node:net';
 import { isSecureUrl } from 'sui-enclave/url';
 import * as v from 'valibot';
@@ -25,8 +27,8 @@ export const ipv4 = v.pipe(
 );
 
 /**
- * An object or a package on Sui, or an address there, in full length: a short one is more often a bad copy
- * than `0x2`.
+ * The id of an object or a package on Sui, or an address, in full length. A short one is more often a bad
+ * copy than `0x2`.
  */
 export const objectId = v.pipe(
   v.string(),
@@ -61,7 +63,9 @@ export const secureUrl = v.pipe(
   }, 'must be an https URL, without a user name; http is for this machine only'),
 );
 
-/** A time as ISO 8601 with its zone, or as milliseconds since 1970; as the latter. */
+/**
+ * A time in ISO 8601 with its zone, or in milliseconds since 1970. The result is in milliseconds since 1970.
+ */
 export const time = v.pipe(
   v.string(),
   v.transform((isoText) => {

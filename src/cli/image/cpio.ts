@@ -1,6 +1,6 @@
 /**
- * Writes and reads the archives that Linux unpacks into memory at boot (cpio, "newc"): the same tree, the
- * same bytes.
+ * Writes and reads the archives that Linux unpacks into memory at boot (cpio, "newc"). The same tree always
+ * gives the same bytes.
  */
 import { ImageError } from './errors.ts';
 
@@ -18,7 +18,7 @@ const HEADER_BYTES = 110;
 const DIRECTORY = 0o040755;
 const TRAILER = 'TRAILER!!!';
 
-/** @param files path → content and permissions; the folders above them are added. */
+/** @param files content and permissions by path. The folders above the files are added */
 export function writeCpio(
   files: ReadonlyMap<string, { data: Uint8Array; executable?: boolean }>,
   folders: readonly string[] = [],
@@ -41,7 +41,9 @@ export function writeCpio(
   return Buffer.concat([...pieces, ...encode({ path: TRAILER, mode: 0, data: Buffer.alloc(0) }, 0)]);
 }
 
-/** An entry without owner, time or device, so that nothing of the machine that writes it gets in. */
+/**
+ * Encodes an entry without owner, time or device, so that it doesn't depend on the machine that writes it.
+ */
 function encode({ path, mode, data }: CpioEntry, inode: number): Uint8Array[] {
   if (!/^[\x21-\x7e]+$/.test(path) || path.startsWith('/') || path.split('/').includes('..')) {
     throw new ImageError('ARCHIVE_INVALID', `${JSON.stringify(path)} can't be a path in a ramdisk`);
@@ -56,7 +58,7 @@ function padded(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }
 
-/** @param mode of an entry */
+/** @param mode mode of an entry */
 export const isFile = (mode: number) => (mode & 0o170000) === 0o100000;
 
 /** @throws ImageError: ARCHIVE_INVALID, for an archive that is damaged or is followed by other bytes */

@@ -4,7 +4,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { readServerConfig } from 'sui-enclave-server/config';
 import type { Manifest } from 'sui-enclave-server/manifest';
 
-/** The parent's port for the first endpoint; the others follow. */
+/** The parent's port for the first endpoint. The further endpoints have the ports after it. */
 export const FIRST_ENDPOINT_PORT = 8101;
 /** The enclave's vsock port at which the parent instance reads figures. */
 export const METRICS_PORT = 9100;
@@ -29,9 +29,10 @@ export function listForwards({ endpoints }: Manifest): Forward[] {
 }
 
 /**
- * Returns the variables of a server.env. No shell reads it: everything after the first `=` is the value.
+ * Returns the variables of a server.env. No shell reads the file: everything after the first `=` is the
+ * value.
  *
- * @param secrets the names of app.yaml's
+ * @param secrets the names of the secrets in app.yaml
  * @throws ConfigError. The message names the line
  */
 export function parseServerEnv(text: string, secrets: readonly string[]): Record<string, string> {
@@ -71,7 +72,7 @@ function isJson(text: string): boolean {
 /**
  * Returns the server's environment in the image, except for the variables that init adds.
  *
- * @param serverEnv the content of enclave/server.env, then that of the application's own
+ * @param serverEnv the content of enclave/server.env, then the content of the application's server.env
  * @throws ConfigError, if the server would not start with these settings
  */
 export function makeEnvironment(
@@ -99,7 +100,7 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
   ].join('\n');
 }
 
-/** Lists the ports that init opens towards the parent instance beside the server's port. */
+/** Lists the ports that init opens towards the parent instance besides the server's port. */
 function inboundTo(environment: readonly string[]): string[] {
   const port = environment.find((line) => line.startsWith('METRICS_PORT='))?.split('=')[1];
   return port === undefined ? [] : [`inbound vsock:${METRICS_PORT} tcp:127.0.0.1:${port}`];
@@ -111,7 +112,10 @@ export function environmentIn(settings: string): Record<string, string> {
   return Object.fromEntries(variables.flatMap((match) => (match ? [[match[1], match[2]]] : [])));
 }
 
-/** /etc/hosts: an endpoint's name resolves to its bridge, and no other name resolves. */
+/**
+ * Returns the content of /etc/hosts, by which an endpoint's name resolves to its bridge, and no other name
+ * resolves.
+ */
 export function makeHosts(manifest: Manifest): string {
   const lines = listForwards(manifest).map(({ address, host }) => `${address} ${host}\n`);
   return `127.0.0.1 localhost\n${lines.join('')}`;

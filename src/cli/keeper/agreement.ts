@@ -1,4 +1,7 @@
-/** Decides from what several nodes show: a change is made only if all of them show the same need for it. */
+/**
+ * Decides by the states that several nodes show. A change is made only if all nodes show the same need for
+ * it.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { type Alert, findCause } from './alerts.ts';
 import { type Decision, decide, type Registered, type Rules, type Seen } from './decide.ts';
@@ -25,8 +28,8 @@ export interface Readings {
 type Judged = Reading & { readonly decision: Decision };
 
 /**
- * Takes the alerts of all nodes, and only those changes and accepted enclaves that all agree on. Where their
- * configs differ, or one of them shows nothing, nothing is changed.
+ * Takes the alerts of all nodes, but only those changes and accepted enclaves on which all nodes agree. If
+ * their configs differ, or a node shows nothing, nothing is changed.
  */
 export function decideTogether(
   { readings, silences }: Readings,
@@ -63,7 +66,7 @@ function getEnclaveId(action: Decision['actions'][number]): string {
   return action.kind === 'register' ? action.enclaveId : action.enclave.id;
 }
 
-/** Returns an alert for each enclave of which the nodes do not show the same, by its id. */
+/** Returns an alert for each enclave for which the nodes show different states, by the enclave's id. */
 function findDisputes(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
   const states = judged.map(({ decision }) => listStates(decision));
   const subjects = new Map(

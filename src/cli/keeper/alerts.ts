@@ -54,8 +54,8 @@ export function formatLine({ code, subject, message }: Alert): string {
 }
 
 /**
- * Finds code and reason of a fault. A fault of one enclave, such as in its answer, must not end the round of
- * the others.
+ * Finds code and reason of a fault. A fault of one enclave, such as in its answer, must not end the round for
+ * other enclaves.
  */
 export function findCause(error: unknown): { readonly code: string; readonly reason: string } {
   // The message of any other error may contain anything.

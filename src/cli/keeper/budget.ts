@@ -1,6 +1,7 @@
 /**
- * Bounds the gas of what is signed in any 24 hours, over restarts too. A transaction counts with its whole
- * budget, whatever a node says of its cost: the chain charges no more, and a node may lie.
+ * Bounds the gas of the transactions that are signed in any 24 hours, even across restarts. A transaction
+ * counts with its whole budget, whatever a node says about its cost: the chain charges no more than the
+ * budget, and a node may lie.
  */
 import { EnclaveError } from 'sui-enclave/errors';
 
@@ -10,7 +11,7 @@ export const DAY_MS = 24 * 60 * 60_000;
 export interface Signed {
   /** Age of the transaction, in milliseconds. */
   readonly ageMs: number;
-  /** Its gas budget in MIST. */
+  /** The transaction's gas budget in MIST. */
   readonly mist: bigint;
 }
 
@@ -53,8 +54,8 @@ export class GasBudget {
   /**
    * Notes a transaction that is about to be signed.
    *
-   * @param mist its gas budget
-   * @throws GasADayError, or as the record: then it must not be signed
+   * @param mist the transaction's gas budget
+   * @throws GasADayError, or an error of the record; the transaction must then not be signed
    */
   spend(mist: bigint): void {
     const now = this.#clock();

@@ -1,4 +1,4 @@
-/** Decides what a keeper does, from what it has seen. Does nothing itself. */
+/** Decides what a keeper does, by what it has seen. Takes no action itself. */
 import { toHex } from '@mysten/sui/utils';
 import type { Image } from 'sui-enclave/attestation';
 import {
@@ -12,7 +12,10 @@ import { isSameImage } from '../sui/contract.ts';
 import type { Candidate } from '../sui/registration.ts';
 import type { Alert } from './alerts.ts';
 
-/** The chain accepts a document for about three hours. */
+/**
+ * Time in milliseconds after which an unregistered key causes an alert. The chain accepts a document for
+ * about three hours.
+ */
 const UNREGISTERED_MS = 2 * 60 * 60_000;
 
 /** The state of the chain. */
@@ -20,11 +23,11 @@ export interface Registered {
   readonly config: EnclaveConfig;
   /** Every enclave of the config that exists, of all versions. */
   readonly enclaves: readonly Enclave[];
-  /** The ids of those that were destroyed. */
+  /** The ids of the enclaves that were destroyed. */
   readonly destroyed: readonly string[];
 }
 
-/** An enclave with the file's registers. */
+/** An enclave with the registers that the keeper's file names. */
 export interface Trusted extends Candidate {
   readonly trusted: true;
   /** The time of the document, in milliseconds since 1970. */
@@ -59,13 +62,13 @@ export type Action =
   | { readonly kind: 'register'; readonly candidate: Candidate; readonly enclaveId: string }
   | { readonly kind: 'destroy'; readonly enclave: Enclave };
 
-/** Names an action. The chain allows each once, since ids of enclaves contain key and version. */
+/** Names an action. The chain allows each action only once, since ids of enclaves contain key and version. */
 export function nameAction(action: Action): string {
   return `${action.kind} ${action.kind === 'register' ? action.enclaveId : action.enclave.id}`;
 }
 
 export interface Decision {
-  /** Registrations first: callers wait for them. */
+  /** The actions. Registrations come first, since callers wait for them. */
   readonly actions: readonly Action[];
   readonly alerts: readonly Alert[];
   /** The enclaves that contracts accept. */
@@ -128,7 +131,7 @@ interface Running {
   readonly state: 'free' | 'destroyed' | Enclave;
 }
 
-/** Keeps each key once: several URLs may reach one enclave. */
+/** Lists each key once, since several URLs may reach the same enclave. */
 function listRunning({ config, enclaves, destroyed, answers }: Seen): Running[] {
   const running = new Map<string, Running>();
   for (const answer of answers) {

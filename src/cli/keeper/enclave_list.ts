@@ -1,7 +1,7 @@
 /**
- * The enclaves of a config as one node shows them. A list has every registration ever made, so it is read in
- * full only where there may be new ones: each registration writes the config, whose object then has another
- * version.
+ * Reads the enclaves of a config as one node shows them. A list contains every registration ever made, so it
+ * is read in full only if there may be new ones. Each registration writes the config, whose object then has
+ * another version.
  */
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
@@ -11,8 +11,8 @@ import { fromNode } from '../sui/chain.ts';
 import type { Registered } from './decide.ts';
 
 /**
- * A list is read again after this time, in milliseconds, whatever the version: a node may have left something
- * out.
+ * Time after which a list is read again whatever the version, in milliseconds, since a node may have left
+ * something out.
  */
 const MAX_AGE_MS = 60 * 60_000;
 
@@ -37,13 +37,13 @@ export class EnclaveList {
     this.#clock = clock;
   }
 
-  /** The next list is read in full. */
+  /** Makes the next read return the full list. */
   forget(): void {
     this.#last = undefined;
   }
 
   /**
-   * @param version of the config's object, read before `config`
+   * @param version version of the config's object, read before `config`
    * @throws SuiError; then the next list is read in full
    */
   async read(
@@ -59,7 +59,7 @@ export class EnclaveList {
     const isFresh = last !== undefined && this.#clock() - last.readAt < MAX_AGE_MS;
     if (last && isSame && isFresh && last.isSettled) {
       const missing = await listMissing(client, last, signal);
-      // Whether it was destroyed or the node lags, the next list tells.
+      // The next list shows whether the enclave was destroyed, or the node lags.
       if (missing.size === 0) this.#last = last;
       return {
         enclaves: last.enclaves.filter(({ id }) => !missing.has(id)),
@@ -73,7 +73,7 @@ export class EnclaveList {
   }
 }
 
-/** Returns the ids of enclaves that do not exist any more. Nothing else of an enclave changes. */
+/** Returns the ids of enclaves that no longer exist. An enclave changes in no other way. */
 async function listMissing(
   client: SuiGrpcClient,
   { enclaves }: LastRead,
@@ -85,7 +85,7 @@ async function listMissing(
   return new Set(objectIds.filter((_, index) => isMissing(objects[index])));
 }
 
-/** @throws SuiError for an object that the node does not tell of */
+/** @throws SuiError for an object about which the node says nothing */
 function isMissing(object: unknown): boolean {
   if (!(object instanceof Error)) return false;
   const error = toSuiError(object);

@@ -24,7 +24,7 @@ export class KeeperFileError extends YamlFileError {
 const SECOND = 1000;
 
 const MAX_ENCLAVES = 64;
-/** The highest amount that every number of YAML up to it is exact for. */
+/** Maximum amount in MIST: up to this one, YAML's numbers are exact. */
 const MAX_MIST = Number.MAX_SAFE_INTEGER;
 
 const register = v.pipe(
@@ -71,13 +71,13 @@ const KeeperYaml = v.pipe(
 
 export interface KeeperFile {
   readonly network: Network | undefined;
-  /** URLs of nodes instead of the network's own node; empty if that is used. */
+  /** URLs of nodes instead of the network's own node; empty to use the network's own. */
   readonly nodes: readonly string[];
   /** The latest version of the package that has `enclave::enclave`. */
   readonly enclavePackage: string;
   readonly configId: string;
   readonly registrarId: string;
-  /** The only image that it registers. */
+  /** The only image whose enclaves the keeper registers. */
   readonly image: Image;
   readonly urls: readonly string[];
   /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
@@ -86,18 +86,21 @@ export interface KeeperFile {
   readonly intervalMs: number;
   /** The longest pause after failures, in milliseconds. */
   readonly maxPauseMs: number;
-  /** The most gas of all transactions that it signs in 24 hours, each with its whole budget, in MIST. */
+  /**
+   * Maximum gas of all transactions that the keeper signs in 24 hours, in MIST. Each counts with its whole
+   * budget.
+   */
   readonly gasADay: bigint;
   /** The gas budget of a transaction, in MIST. */
   readonly gasBudget: bigint;
-  /** The highest price of a unit of gas that it signs, in MIST. */
+  /** Maximum price of a unit of gas that the keeper signs, in MIST. */
   readonly maxGasPrice: bigint;
   /** Port of the metrics on loopback. */
   readonly metricsPort: number | undefined;
 }
 
 /**
- * @param path of the file: its own paths are relative to its folder
+ * @param path the file's path. Paths in the file are relative to its folder
  * @throws KeeperFileError that names the property and what it must be
  */
 export function parseKeeperFile(yaml: string, path: string): KeeperFile {

@@ -5,7 +5,7 @@ import type { Report } from './round.ts';
 
 export interface Loop extends Pauses {
   round(stop: AbortSignal): Promise<Report>;
-  /** Called after each round; undefined for one that failed unexpectedly. */
+  /** Called after each round, with undefined if the round failed unexpectedly. */
   note(report: Report | undefined): void;
   /** Writes a line, without keys or secrets. */
   log(line: string): void;
@@ -13,7 +13,10 @@ export interface Loop extends Pauses {
   pause(ms: number, stop: AbortSignal): Promise<void>;
 }
 
-/** Ends when `stop` is aborted, after the transaction in flight. After failures, rounds come later. */
+/**
+ * Repeats rounds. Ends when `stop` is aborted, after the transaction in flight. After failures, pauses are
+ * longer.
+ */
 export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
   let failures = 0;
   const saidOf = alertLog(loop.log);
@@ -22,7 +25,7 @@ export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
     try {
       report = await loop.round(stop);
       for (const line of formatLines(report)) loop.log(line);
-      // A round that was stopped early has not looked at everything: its alerts would seem to be over.
+      // A round that was stopped early has not looked at everything, so alerts that it lacks may not be over.
       if (!stop.aborted) saidOf(report.alerts);
     } catch {
       // The error's message may contain anything, so it is not logged.

@@ -11,7 +11,7 @@ const CODES = Object.keys(ALERTS) as AlertCode[];
 
 /** Gas of the keeper, in MIST. */
 export interface Gas {
-  /** Returns the budgets of what was signed in the last 24 hours. */
+  /** Returns the budgets of the transactions that were signed in the last 24 hours. */
   spent(): bigint;
   /** Returns the part of `gas_a_day` that may still be signed, in MIST. */
   left(): bigint;
@@ -50,7 +50,7 @@ export class Metrics {
     for (const code of CODES) this.#alerts.set({ code }, 0);
   }
 
-  /** @param report undefined: an unexpected failure @param now in milliseconds since 1970 */
+  /** @param report undefined for an unexpected failure @param now the time in milliseconds since 1970 */
   note(report: Report | undefined, now: number): void {
     this.#rounds.inc();
     if (report === undefined || report.hasFailed) this.#failedRounds.inc();

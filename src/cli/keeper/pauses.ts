@@ -3,15 +3,15 @@
 export interface Pauses {
   /** Pause after a round without a failure, in milliseconds. */
   readonly intervalMs: number;
-  /** The longest, in milliseconds. */
+  /** The longest pause, in milliseconds. */
   readonly maxPauseMs: number;
   /** Returns a random number from 0 to 1. */
   random(): number;
 }
 
 /**
- * Twice as long after each failure, up to the bound, and up to a fifth more or less, so that keepers spread.
- * In milliseconds.
+ * Returns the pause in milliseconds, which doubles with each failure up to the maximum. It varies by up to a
+ * fifth, so that keepers do not act at the same time.
  */
 export function pauseAfter(failures: number, { intervalMs, maxPauseMs, random }: Pauses): number {
   // 2 ** 30 intervals exceed every bound.

@@ -1,4 +1,7 @@
-/** The file with what a keeper signed in the last 24 hours. It has no secret, and no node can change it. */
+/**
+ * The file with what a keeper signed in the last 24 hours. The file contains no secret, and no node can
+ * change it.
+ */
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { readRegularFile } from '../read_file.ts';
@@ -20,13 +23,14 @@ const RecordFile = v.strictObject({
 });
 
 /**
- * Opens the file, or makes an empty one. It must be writable: what can't be recorded is not signed.
+ * Opens the file, or makes an empty one. The file must be writable, since a transaction that can't be
+ * recorded is not signed.
  *
  * @throws KeeperFileError if it can't be read or written, or is of another kind
  */
 export function openRecord(path: string): SigningRecord {
   const now = Date.now();
-  // A time ahead of the clock, which was set back, counts as now.
+  // If the clock was set back, a recorded time may be ahead of it. It then counts as now.
   const signed = read(path).map(({ at, mist }) => ({ ageMs: Math.max(0, now - at), mist }));
   const record: SigningRecord = {
     signed,

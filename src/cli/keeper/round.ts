@@ -1,4 +1,4 @@
-/** One round of a keeper after the other: read, attest, decide, act. */
+/** Runs the rounds of a keeper: read, attest, decide, act. */
 import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
 import { decideTogether, type Reading, type Readings, type Silence } from './agreement.ts';
 import { type Alert, findCause } from './alerts.ts';
@@ -56,11 +56,13 @@ export interface Settings extends Rules, Pauses {
 export class Keeper {
   readonly #world: World;
   readonly #settings: Settings;
-  /** The unregistered keys: when each was seen first, by the monotonic clock. */
+  /** For each unregistered key, the time at which it was first seen, by the monotonic clock. */
   #firstSeen: ReadonlyMap<string, number> = new Map();
-  /** The names of the actions that the node has said were done, by this keeper or another. */
+  /** The names of the actions that, by the node's word, were done by this keeper or another. */
   readonly #confirmed = new Set<string>();
-  /** The enclaves that did not answer: how often in a row, and when to ask again, by the monotonic clock. */
+  /**
+   * For each enclave that did not answer: how often in a row, and when to ask again by the monotonic clock.
+   */
   readonly #away = new Map<string, { failures: number; askAt: number; answer: Untrusted }>();
 
   constructor(world: World, settings: Settings) {
@@ -68,7 +70,10 @@ export class Keeper {
     this.#settings = settings;
   }
 
-  /** Ends early, with what it has done so far, when `stop` is aborted: after the transaction in flight. */
+  /**
+   * Runs a round. When `stop` is aborted, ends early after the transaction in flight, with what the round has
+   * done so far.
+   */
   async round(stop: AbortSignal): Promise<Report> {
     const empty: Report = { done: [], alerts: [], accepted: 0, silent: 0, hasFailed: false };
     const chain = await unlessStopped(this.#read(stop), stop);
@@ -79,7 +84,7 @@ export class Keeper {
       return { ...empty, alerts, hasFailed: true };
     }
     const { readings } = chain;
-    // Of all enclaves at once.
+    // This waits for all enclaves at once.
     const isActive = readings.some(
       ({ registered }) => mayAct(registered, this.#settings) && !registered.config.isRetired,
     );
@@ -114,7 +119,7 @@ export class Keeper {
     return { readings, silences };
   }
 
-  /** An enclave that is away is asked less often. */
+  /** Asks the enclave at a URL, but less often while it is away. */
   async #answerOf(url: string): Promise<Answer> {
     const away = this.#away.get(url);
     if (away !== undefined && this.#settings.clock() < away.askAt) return away.answer;

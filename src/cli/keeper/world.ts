@@ -20,7 +20,7 @@ export type Done = 'done' | 'theirs' | 'simulated';
 
 /** A node through which the keeper sees the chain. */
 export interface KeeperNode {
-  /** Its host, for people. */
+  /** The node's host, for people. */
   readonly name: string;
   /** @throws EnclaveError */
   read(signal: AbortSignal): Promise<Registered>;
@@ -29,7 +29,7 @@ export interface KeeperNode {
 export interface World {
   /** The nodes, at least one. */
   readonly nodes: readonly KeeperNode[];
-  /** @throws EnclaveError: why nothing there is trusted */
+  /** @throws EnclaveError that says why nothing at this URL is trusted */
   attest(url: string): Promise<Trusted>;
   /** @throws EnclaveError; what `beforeSigning` throws */
   register(candidate: Candidate, config: EnclaveConfig): Promise<Done>;
@@ -42,9 +42,9 @@ export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
 /**
  * Creates the world of a keeper's file: its chain and its enclaves. Sends no request yet.
  *
- * @param path of the file, for messages
- * @param beforeSigning is called with the gas budget, in MIST, of each transaction; if it throws, the
- * transaction is not signed
+ * @param path the file's path, for messages
+ * @param beforeSigning called with the gas budget, in MIST, of each transaction. If it throws, the
+ *   transaction is not signed
  * @throws SuiCommandError: DEVELOPMENT_TRUST, NO_NETWORK; UnreadableFileError, AttestationError
  */
 export async function createWorld(
@@ -58,7 +58,7 @@ export async function createWorld(
   const options = {
     ...signing,
     network: file.network,
-    // Fixed, so that no node decides what a transaction can cost.
+    // The budget is fixed, so that no node decides what a transaction can cost.
     'gas-budget': file.gasBudget,
     maxGasPrice: file.maxGasPrice,
   };
@@ -82,7 +82,7 @@ export async function createWorld(
     try {
       return await run(chain);
     } finally {
-      // The lists are also dropped if the chain was in another state than they show.
+      // Drop the lists also if the chain turned out to be in another state than they show.
       for (const list of lists) list.forget();
     }
   }
@@ -143,7 +143,7 @@ function toDone(status: string): Done {
   return status === 'dry-run' ? 'simulated' : 'done';
 }
 
-/** Codes of a node for a transaction with an object that another transaction has deleted. */
+/** Codes with which a node answers a transaction that uses a deleted object. */
 const DELETED: readonly SuiCode[] = ['SUI_OBJECT_NOT_FOUND', 'SUI_OBJECT_CHANGED', 'SUI_EXECUTION'];
 
 /** Returns whether a transaction failed because the enclave no longer exists. */

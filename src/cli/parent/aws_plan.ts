@@ -11,7 +11,7 @@ export interface AwsOptions {
   readonly adminCidr: string;
   /** Addresses that may reach the server. */
   readonly publicCidr: string | undefined;
-  /** A file with the secrets as one JSON object; without it, no secret is created. */
+  /** A file with the secrets as one JSON object. Without a file, no secret is created. */
   readonly secretsFile: string | undefined;
   /** A script that the instance runs at its first boot. */
   readonly userData: string;
@@ -22,12 +22,12 @@ export interface Variable {
   readonly variable: string;
 }
 
-/** A string, a variable, or several of them joined. A `$NAME` in a string is literal. */
+/** A string, a variable, or several of either joined. A `$NAME` in a string is literal. */
 export type Argument = string | Variable | readonly (string | Variable)[];
 
 export interface Step {
   readonly what: string;
-  /** Variable that gets the output of `find`, or else that of the last command of `make`. */
+  /** Variable that gets the output of `find`, or else the output of the last command of `make`. */
   readonly sets?: string;
   /** Command that prints the resource; it fails, or prints nothing or `None`, if the resource is missing. */
   readonly find: readonly Argument[];
@@ -37,8 +37,8 @@ export interface Step {
 }
 
 /**
- * Used instead of `file://<path>`: the AWS CLI expands a `$NAME` in the path, however it was quoted for the
- * shell (awscli, paramfile.py).
+ * Argument that replaces `file://<path>`, since the AWS CLI expands a `$NAME` in the path, however the path
+ * was quoted for the shell (awscli, paramfile.py).
  */
 const FROM_INPUT = 'file:///dev/stdin';
 const AMI_PARAMETER = '/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64';
@@ -245,8 +245,8 @@ export function planInstance(options: AwsOptions): Step[] {
 }
 
 /**
- * A command that finds a resource. Only a "not found" error means that a resource is missing: any other
- * failure ends the script.
+ * Function of the shell that finds a resource. Only a "not found" error means that a resource is missing: any
+ * other failure ends the script.
  */
 const LOOK = `errors=$(mktemp)
 trap 'rm -f "$errors"' EXIT
@@ -259,7 +259,7 @@ look() {
 }
 `;
 
-/** Returns the plan as a script for a shell. A variable is left to the shell; everything else is quoted. */
+/** Returns the plan as a script for a shell. The shell replaces variables. Everything else is quoted. */
 export function formatPlan(steps: readonly Step[]): string {
   const blocks = steps.map(({ what: description, sets, find, make, input }) => {
     const made = make.map((command, at) => {
@@ -287,8 +287,8 @@ function quoteText(text: string): string {
 }
 
 /**
- * Returns the argument with its variables replaced. @param findResult throws for a variable without a value
- * yet
+ * Returns the argument with its variables replaced. @param findResult must throw for a variable that has no
+ * value yet
  */
 export function fillArgument(argument: Argument, findResult: (variable: string) => string): string {
   return parts(argument)

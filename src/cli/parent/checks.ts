@@ -52,7 +52,7 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
   ];
 }
 
-/** Returns the enclaves that run. Returns none if nitro-cli is missing; another finding reports that. */
+/** Returns the running enclaves. Returns none if nitro-cli is missing, which another finding reports. */
 function examineEnclaves(env: Environment): { enclaves: RunningEnclave[]; findings: Finding[] } {
   if (!find(env, 'nitro-cli')) return { enclaves: [], findings: [] };
   try {
@@ -100,7 +100,8 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
 }
 
 /**
- * Describes the Node of an image. It is never a fault: only the Node project knows the faults of a release.
+ * Describes the Node of an image. The finding is never a fault, since only the Node project knows the faults
+ * of a release.
  */
 function examineNode(eif: string): Finding {
   const { imageNode: pinned } = readRelease();
@@ -110,7 +111,7 @@ function examineNode(eif: string): Finding {
 }
 
 /**
- * Reads the file that the build writes beside an image with a Node other than the pinned one; it is not
+ * Reads the file that the build writes beside an image if its Node is not the pinned one. The file is not
  * measured.
  */
 function recordedNode(eif: string): string | undefined {
@@ -226,7 +227,7 @@ function examineHugepages(folder: string, neededMib: number): Finding {
       };
 }
 
-/** Tries to listen on the port. The kernel's list is used only to name the program that has it. */
+/** Tries to listen on the port. The kernel's list serves only to name the program that has the port. */
 function examinePort(port: number, root: string): Promise<Finding> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -21,7 +21,7 @@ const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
 
 const matching = (pattern: RegExp, message: string) => v.pipe(v.string(), v.regex(pattern, message));
 
-/** A type of EC2 instance that may have enclaves. AWS is asked too, before anything is created. */
+/** A type of EC2 instance that may have enclaves. Before anything is created, AWS is asked too. */
 const instanceType = v.pipe(
   matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as m5.xlarge'),
   v.check(
@@ -112,7 +112,7 @@ function checkSecretsFile(path: string): string {
   try {
     data = JSON.parse(readRegularFile(path).toString());
   } catch (error) {
-    // The parser's own message quotes what it read.
+    // The parser's own message quotes the file's content.
     const reason = error instanceof SyntaxError ? 'is not JSON' : "can't be read";
     throw new UsageError(`${path} ${reason}`);
   }

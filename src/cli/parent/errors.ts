@@ -15,5 +15,5 @@ export const PARENT_CODES = {
 
 export type ParentCode = keyof typeof PARENT_CODES;
 
-/** Everything that the parent's commands throw on purpose. */
+/** Every error that the parent's commands throw on purpose. */
 export class ParentError extends CodedError<ParentCode> {}

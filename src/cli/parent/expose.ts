@@ -1,4 +1,6 @@
-/** The parent's part of an enclave: leads callers to its server, passes secrets. */
+/**
+ * The parent's part of an enclave, which forwards callers to the enclave's server and passes secrets to it.
+ */
 import { createServer } from 'node:net';
 import { fetchText } from 'sui-enclave/fetch';
 import type { Manifest } from 'sui-enclave-server/manifest';
@@ -36,16 +38,16 @@ export interface Exposure {
   readonly listen: Listen;
   /** Port on loopback that is forwarded to the server's metrics; undefined keeps the present one. */
   readonly metricsPort: number | undefined;
-  /** Whether to take the port from another enclave. That enclave's open connections are not cut. */
+  /** Whether to take the port from another enclave, whose open connections are not cut. */
   readonly takesPort: boolean;
 }
 
 /**
- * Returns the content of an enclave's file that forwards this address to its server, and otherwise the file's
- * content.
+ * Returns the content of an enclave's file with this address forwarded to its server, and otherwise
+ * unchanged.
  *
  * @throws ParentError: WRONG_STATE, if the address is forwarded to another enclave; PROGRAM_FAILED, if
- *   another program has it
+ *   another program has the address
  */
 export async function exposedConf(
   env: Environment,
@@ -75,7 +77,7 @@ export async function exposedConf(
   return createConf(cid, manifest, [...keptLines, ...lines]);
 }
 
-/** Takes a port from the other enclave to which it is forwarded. @returns whether there was one */
+/** Takes a port from another enclave to which it is forwarded. @returns whether there was such an enclave */
 function takePort(env: Environment, name: string, port: number): boolean {
   let isTaken = false;
   for (const otherName of confNames(env)) {
@@ -108,7 +110,7 @@ export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Reco
   try {
     data = JSON.parse(text);
   } catch {
-    // The parser's own message quotes what it read.
+    // The parser's own message quotes the secrets.
     throw new ParentError('SECRETS_REFUSED', 'the secrets are not JSON');
   }
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
@@ -133,7 +135,7 @@ export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Reco
 }
 
 /**
- * @param message sealed secrets: the relay reads nothing of them
+ * @param message sealed secrets, which the relay can't read
  * @throws ParentError: SECRETS_REFUSED, with the server's reason, if the enclave does not accept them
  */
 export async function handOver(
@@ -161,7 +163,7 @@ export async function handOver(
 /**
  * Waits until the server answers.
  *
- * @returns whether it has its secrets
+ * @returns whether the server has its secrets
  * @throws ParentError: PROGRAM_FAILED, if it does not answer in time, or the relay has ended
  */
 export async function isReady(env: Environment, listen: Listen): Promise<boolean> {

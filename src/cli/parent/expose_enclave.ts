@@ -148,7 +148,8 @@ still read them in the file or in Secrets Manager. To keep them off the instance
 });
 
 /**
- * @throws ParentError: WRONG_STATE, if none or another image runs, or if one in debug mode would get secrets
+ * @throws ParentError: WRONG_STATE, if no enclave or another image runs, or if an enclave in debug mode would
+ *   get secrets
  */
 async function runningEnclave(
   env: Environment,
@@ -228,7 +229,10 @@ async function sealAndHandOver(
   await handOver(relay, cid, json, listen);
 }
 
-/** Reads the secrets from a file, standard input or Secrets Manager: every process could read an argument. */
+/**
+ * Reads the secrets from a file, standard input or Secrets Manager, but not from an argument, which every
+ * process could read.
+ */
 async function readSecrets(
   { secrets, 'secret-id': id }: Options,
   manifest: Manifest,

@@ -1,7 +1,7 @@
 /**
  * A process that lives as long as its enclave, for a supervisor such as systemd. This process may end in any
- * way and start again: it then watches the enclave that runs. It never starts a second enclave, and never
- * ends the first, whose key would be lost.
+ * way and start again. It then watches the enclave that runs already. It never starts a second enclave, and
+ * never ends the first, since the first one's key would be lost.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
@@ -16,18 +16,20 @@ import { enclavesNamed, type RunningEnclave, runningEnclaves, terminateEnclave }
 import { lastEnd } from './reports.ts';
 
 const POLL_MS = 2000;
-/** The longest start that an earlier process may have left behind. */
+/** Maximum time in milliseconds for a start that an earlier process has begun. */
 const START_MS = 120_000;
 
 /**
- * Returns the image of the enclave that runs, whatever has been installed since: a link in the folder of its
- * state.
+ * Returns the path of the running enclave's image, whatever was installed since. The path is a link in the
+ * folder of its state.
  */
 export function runningImagePath(dir: string): string {
   return join(dir, 'image.eif');
 }
 
-/** Records which image is started. @returns its own path, also where `eif` is a link to the newest image */
+/**
+ * Records which image is started. @returns the image's own path, even if `eif` is a link to the newest image
+ */
 export function recordImage(dir: string, eif: string): string {
   const imagePath = realpathSync(eif);
   replaceBy(runningImagePath(dir), (fresh) => symlinkSync(imagePath, fresh));
@@ -37,8 +39,8 @@ export function recordImage(dir: string, eif: string): string {
 /**
  * Returns the enclave of this name that runs already.
  *
- * @param pcr0 of the image that would be started
- * @throws ParentError: WRONG_STATE, if it runs neither this image nor the recorded one
+ * @param pcr0 PCR0 of the image that would be started
+ * @throws ParentError: WRONG_STATE, if the enclave runs neither this image nor the recorded one
  */
 export async function runningEnclave(
   env: Environment,
@@ -65,7 +67,9 @@ function recordedPcr0(dir: string): string | undefined {
   }
 }
 
-/** Waits for a nitro-cli that an earlier process started: its enclave is not listed before it has booted. */
+/**
+ * Waits for a nitro-cli that an earlier process started, since an enclave is not listed before it has booted.
+ */
 async function afterStarts(env: Environment, name: string): Promise<RunningEnclave | undefined> {
   const until = performance.now() + START_MS;
   for (;;) {
@@ -111,11 +115,11 @@ export function notifyReady(env: Environment, status: string): void {
 }
 
 /**
- * Watches an enclave until it ends, or until `stop` is aborted, when it is terminated.
+ * Watches an enclave until it ends. Terminates it when `stop` is aborted.
  *
  * @param reports the folder with its reports
- * @param from the offset in bytes after which they are of this enclave
- * @throws ParentError: ENCLAVE_ENDED, with the reason that it reported
+ * @param from the offset in bytes after which the reports are from this enclave
+ * @throws ParentError: ENCLAVE_ENDED, with the reason that the enclave reported
  */
 export async function watchEnclave(
   env: Environment,

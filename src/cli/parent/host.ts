@@ -1,6 +1,6 @@
 /**
- * Enclaves as systemd units of a parent instance: the files, users and units of each, and of all together.
- * Nothing here restarts an enclave that runs: a start makes a new key.
+ * Enclaves as systemd units of a parent instance, with the files, users and units of each enclave, and of all
+ * together. Nothing here restarts a running enclave, since a start makes a new key.
  */
 import {
   chmodSync,
@@ -47,19 +47,22 @@ const SHARED_UNITS = [
   'sui-enclave-relay.path',
   'sui-enclave-relay-reload.service',
 ];
-/** Units of which each enclave has an instance. */
+/** Templates of units. Each enclave has an instance of each. */
 const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
 /** Command that the units in this folder start. */
 const PROGRAM = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/cli/main.ts';
 
-/** The folder of the relay's configuration is beside those of the enclaves. */
+/**
+ * Name that no enclave may have, since the folder of the relay's configuration is beside the enclaves'
+ * folders.
+ */
 const RESERVED = 'relay';
 
 export interface Host {
   /** The folder that holds the machine's files: `/`. */
   readonly root: string;
   readonly env: Environment;
-  /** Command that the units start: Node, and the program. */
+  /** Command that the units start: Node and the program. */
   readonly program: readonly [node: string, main: string];
 }
 
@@ -76,7 +79,7 @@ export function thisHost(env: Environment): Host {
   return { root: '/', env, program };
 }
 
-/** @throws UsageError, if the services of systemd can't start a program that is there */
+/** @throws UsageError, if systemd's services can't start a program at this path */
 export function requireStartable(path: string): void {
   const fault = /^\/(home|root)\//.test(path)
     ? 'services may not read'
@@ -94,7 +97,7 @@ export function nameUnits(name: string): [enclave: string, expose: string] {
 
 export interface Files {
   readonly eif: string;
-  /** The relay that was built with the image: beside it. */
+  /** The relay that was built with the image and lies beside it. */
   readonly relay: string;
   readonly image: EnclaveImage;
 }
@@ -108,8 +111,8 @@ export function readFiles(eif: string): Files {
   }
   const relay = join(dirname(eif), 'relay');
   if (!existsSync(relay)) throw new UsageError(`${relay} is missing: the build writes it beside the image`);
-  // The option is in the relay's text for usage. Without the option, the unit would fail, and with it all
-  // connections.
+  // A relay that has the option names it in its usage. With a relay that lacks the option, the unit would
+  // fail, and all connections with it.
   if (!readRegularFile(relay).includes('--in-effect')) {
     throw new UsageError(
       `${relay} is of an older version, which these units can't start: build the image again`,
@@ -144,9 +147,9 @@ export function requireInstalled(host: Host, name: string): void {
 }
 
 /**
- * Places the image for the next start, beside the one that runs, and the relay.
+ * Places the relay, and the image for the next start beside the running image.
  *
- * @returns whether the relay is another one than before
+ * @returns whether the relay has changed
  */
 export function placeImage(
   { root }: Host,
@@ -166,7 +169,7 @@ export function placeImage(
     const [stem = ''] = file.split('.');
     if (!['nitro', 'relay'].includes(stem) && !kept.includes(stem)) rmSync(join(folder, file));
   }
-  // All enclaves share one relay; the commands look for it beside the image.
+  // All enclaves share one relay, and the commands look for it beside the image.
   replaceLink(join(folder, 'relay'), '../relay');
   const installedRelay = join(root, FOLDERS.images, 'relay');
   const isNewRelay = !existsSync(installedRelay) || !readFileSync(installedRelay).equals(readFileSync(relay));
@@ -174,11 +177,11 @@ export function placeImage(
   return { isNewRelay };
 }
 
-/** Settings of an enclave, as words of a command line: systemd splits them at spaces. */
+/** Settings of an enclave as words of a command line, which systemd splits at spaces. */
 export interface Settings {
   readonly run: readonly string[];
   readonly expose: readonly string[];
-  /** A JSON object; without it, the image needs none, or gets them elsewhere. */
+  /** The secrets as a JSON object. Undefined if the image needs none, or gets them elsewhere. */
   readonly secrets: string | undefined;
 }
 
@@ -242,7 +245,9 @@ export function enable(host: Host, name: string): void {
   );
 }
 
-/** Removes everything of an enclave, which doesn't run; with the last one, what they shared. */
+/**
+ * Removes all files of an enclave, which must not run. With the last enclave, removes the shared files too.
+ */
 export function removeFiles(host: Host, name: string): void {
   const { root } = host;
   const isLast = installed(host).every((installedName) => installedName === name);
@@ -270,7 +275,7 @@ export function removeFiles(host: Host, name: string): void {
   for (const user of ['sui-enclave-relay', 'sui-enclave']) must(host, 'userdel', user);
 }
 
-/** Stops and disables the units of an enclave; with the last one, the relay. */
+/** Stops and disables the units of an enclave. With the last enclave, does the same for the relay. */
 export function disable(host: Host, name: string): void {
   const isLast = installed(host).every((installedName) => installedName === name);
   const [enclave, expose] = nameUnits(name);

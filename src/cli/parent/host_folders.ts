@@ -1,7 +1,7 @@
 /**
- * Users and folders of the units: who may write where. The relay is reached from the network. It writes
- * reports, and the ports that it serves, to folders of its own, in which the commands open no other files. It
- * can only read the other folders.
+ * Users and folders of the units, and who may write where. The relay is reachable from the network. It writes
+ * reports, and the ports that it serves, to its own folders, in which the commands open no other files. It
+ * can only read all other folders.
  */
 import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,11 +15,11 @@ const RELAY_UNIT = 'sui-enclave-relay.service';
 const REPORTS = ['reports.jsonl', 'reports.jsonl.old'];
 
 /**
- * Makes units, users and folders, of all enclaves since they share the relay, and moves what older versions
- * kept elsewhere. May be interrupted anywhere, and then be run again.
+ * Makes units, users and folders of all enclaves, since they share the relay. Moves the files that older
+ * versions kept elsewhere. This may be interrupted anywhere, and then be run again.
  *
- * @param name may be new
- * @returns whether the relay was restarted: one of an older version
+ * @param name name of an enclave, which may be new
+ * @returns whether a relay of an older version was restarted
  * @throws ParentError: PROGRAM_FAILED
  */
 export function setUp(host: Host, name: string): boolean {
@@ -35,7 +35,7 @@ export function setUp(host: Host, name: string): boolean {
   return restartOlderRelay(host);
 }
 
-/** @returns the files that systemd-tmpfiles makes the folders from */
+/** @returns the files from which systemd-tmpfiles makes the folders */
 function writeFolders({ root }: Host, names: readonly string[]): string[] {
   for (const folder of [dirname(USERS), TMPFILES]) {
     mkdirSync(join(root, folder), { recursive: true, mode: 0o755 });
@@ -57,7 +57,10 @@ u sui-enclave-relay -:sui-enclave "Relay of the enclaves" ${state}
   });
 }
 
-/** tmpfiles.d(5). The parent of the relay's folders is root's: a link can't take the place of one of them. */
+/**
+ * Formats a file of tmpfiles.d(5). The parent of the relay's folders belongs to root, so that no link can
+ * take the place of one of these folders.
+ */
 function formatTmpfiles(name: string): string {
   const state = `/${FOLDERS.state}`;
   const relayState = `/${FOLDERS.relayState}`;
@@ -71,8 +74,9 @@ d ${relayState}/${name} 2750 sui-enclave-relay sui-enclave
 }
 
 /**
- * Cleans the folders of the state, into which the relay's user wrote before this version. Reports move to the
- * relay's folder, and everything else of its user is removed; no link of it is followed, and no file opened.
+ * Cleans the folders of the state, to which the relay's user wrote before this version. Reports move to the
+ * relay's folder, and all other files of the relay's user are removed. None of its links is followed, and
+ * none of its files is opened.
  *
  * @throws ParentError: PROGRAM_FAILED, if others than the owner can still write to the folder, or a file
  *   can't be moved
@@ -112,8 +116,8 @@ function readStatus(path: string): Stats | undefined {
 }
 
 /**
- * Restarts a relay that an older version started, since it would write to folders in which it can no longer
- * write. A relay of this version has written a list of what is in effect.
+ * Restarts a relay that an older version started, since it would write to folders in which it may no longer
+ * write. A relay of this version can be told by its list of what is in effect.
  */
 function restartOlderRelay(host: Host): boolean {
   if (readStatus(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;

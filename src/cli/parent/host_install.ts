@@ -29,7 +29,7 @@ export interface InstallOptions {
   readonly address?: string | undefined;
   readonly port: number;
   readonly 'metrics-port'?: number | undefined;
-  /** The content of a file. */
+  /** The content of the file with the secrets. */
   readonly secrets?: string | undefined;
   readonly 'secret-id'?: string | undefined;
 }

@@ -22,14 +22,16 @@ users. Refuses while the enclave runs.`,
   },
 });
 
-/** @throws ParentError: WRONG_STATE, if it is not installed, or runs and must not be stopped */
+/**
+ * @throws ParentError: WRONG_STATE, if the enclave is not installed, or if it runs and must not be stopped
+ */
 export function remove(host: Host, name: string, stop: boolean): void {
   requireInstalled(host, name);
   if (!stop && (isActive(host, name) || findEnclaves(host, name).length > 0)) {
     throw new ParentError('WRONG_STATE', `${name} runs: give --stop to end it, and lose its key`);
   }
   disable(host, name);
-  // An enclave may still run that its unit no longer watches.
+  // An enclave that its unit no longer watches may still run.
   for (const { EnclaveID } of findEnclaves(host, name)) terminateEnclave(host.env, EnclaveID);
   removeFiles(host, name);
 }

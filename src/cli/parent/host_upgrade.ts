@@ -62,7 +62,8 @@ interface Upgrade {
 }
 
 /**
- * @throws UsageError, also if the image needs more memory than its settings give; ParentError: WRONG_STATE
+ * @throws UsageError, also if the image needs more memory than the enclave's settings give; ParentError:
+ *   WRONG_STATE
  */
 export function upgrade(host: Host, name: string, eif: string): Upgrade {
   requireInstalled(host, name);

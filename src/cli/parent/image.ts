@@ -15,7 +15,7 @@ const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 export interface EnclaveImage {
   readonly bytes: number;
   readonly eif: Eif;
-  /** Its registers, in hexadecimal; nitro-cli prints PCR0. */
+  /** The image's registers in hexadecimal. nitro-cli prints PCR0. */
   readonly registers: Image;
 }
 
@@ -35,7 +35,7 @@ export function loadImage(path: string): EnclaveImage {
 }
 
 /**
- * Returns the application's endpoints and secrets, as they are measured: in older images as app.yaml.
+ * Returns the application's endpoints and secrets from the measured file, which in older images is app.yaml.
  *
  * @throws UsageError
  */
@@ -44,7 +44,7 @@ export function readManifest(eif: Eif): Manifest {
   return path === 'app/app.json' ? parseManifestJson(text) : parseManifest(text);
 }
 
-/** Returns the settings of the image's server, as they are measured. @throws UsageError */
+/** Returns the settings of the image's server from the measured file. @throws UsageError */
 export function readConfig(eif: Eif): Config {
   return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf').text));
 }

@@ -56,12 +56,12 @@ function nitro<Schema extends v.GenericSchema>(
   return result.output;
 }
 
-/** All enclaves of this instance. */
+/** Returns all enclaves of this instance. */
 export function runningEnclaves(env: Environment): RunningEnclave[] {
   return nitro(env, v.array(RunningEnclave), 'describe-enclaves');
 }
 
-/** Returns the running enclaves of a name; by default, nitro-cli names them after their image. */
+/** Returns the running enclaves with a name. By default, nitro-cli names enclaves after their image. */
 export function enclavesNamed(env: Environment, name: string): RunningEnclave[] {
   return runningEnclaves(env).filter(({ EnclaveName }) => EnclaveName === name);
 }
@@ -85,14 +85,14 @@ export function terminateEnclave(env: Environment, id: string): void {
   nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** Returns the least memory of an enclave in MiB: nitro-cli requires four times the image's size. */
+/** Returns the least memory of an enclave in MiB, since nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
 }
 
 /**
- * Returns the enclave's memory in MiB: that of `--memory`, or the least. @throws UsageError, if it is too
- * little
+ * Returns the enclave's memory in MiB: the value of `--memory`, or the least. @throws UsageError, if the
+ * value is too small
  */
 export function chooseMemory(option: number | undefined, eifBytes: number): number {
   const needed = memoryFor(eifBytes);

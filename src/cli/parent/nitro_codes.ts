@@ -68,7 +68,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E59: 'The signature of the image could not be checked: images of this project are not signed.',
 };
 
-/** Explains nitro-cli's output, which may hold several codes; the first is the cause. */
+/** Explains nitro-cli's output. If it contains several codes, the first is the cause. */
 export function explain(output: string): string {
   const codes = [...new Set(output.match(/\bE\d\d\b/g) ?? [])];
   const knownCodes = codes.filter((code) => NITRO_CODES[code] !== undefined);

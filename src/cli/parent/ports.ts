@@ -8,11 +8,11 @@ import { find, run } from './programs.ts';
 const LISTEN = '0A';
 
 /**
- * The program that listens on a TCP port. Returns its user instead if the process belongs to another user and
- * can't be inspected.
+ * Returns the program that listens on a TCP port. Returns the program's user instead if the process belongs
+ * to another user and can't be inspected.
  *
  * @param root the folder that holds the machine's files: `/`
- * @returns such as `socat (process 123)`; undefined if nothing listens
+ * @returns a text such as `socat (process 123)`; undefined if nothing listens
  */
 export function portHolder(root: string, port: number): string | undefined {
   const socket = ['tcp', 'tcp6'].map((file) => listener(join(root, 'proc/net', file), port)).find(Boolean);
@@ -39,7 +39,7 @@ function listener(path: string, port: number): Socket | undefined {
   return undefined;
 }
 
-/** Returns the process that has a socket open, among those that may be looked at. */
+/** Returns the process that has a socket open, if this program may inspect it. */
 function processWith(proc: string, inode: string): string | undefined {
   for (const pid of list(proc).filter((name) => /^\d+$/.test(name))) {
     const folder = join(proc, pid, 'fd');

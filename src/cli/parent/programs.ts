@@ -13,9 +13,9 @@ export interface ProgramResult {
 
 /**
  * @param env the program's environment; the program is looked up on its PATH
- * @param input goes to its standard input, where no other process can read it: a string, or a file, which the
+ * @param input the program's standard input, which no other process can read: a string, or a file, which the
  *   program may open as /dev/stdin
- * @throws ParentError: PROGRAM_FAILED, if it can't be started
+ * @throws ParentError: PROGRAM_FAILED, if the program can't be started
  */
 export function run(
   env: Environment,

@@ -1,7 +1,7 @@
 /**
- * The relay of this host: one process for all its enclaves, out/relay of the image's build. It forwards the
- * enclaves' connections to the Internet, forwards callers to the enclaves, and keeps their reports. The files
- * in its folder configure it: one for each enclave, by name.
+ * The relay of this host, one process for all its enclaves. The image's build writes it to out/relay. It
+ * forwards the enclaves' connections to the Internet, forwards callers to the enclaves, and keeps their
+ * reports. The files in the relay's folder configure it: one file for each enclave, with the enclave's name.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -23,21 +23,21 @@ import { ParentError } from './errors.ts';
 import { readRelayFile } from './relay_files.ts';
 import { ensureRunning, requireRunning, signalService, stateBase, stopServices } from './services.ts';
 
-/** The lowest that AWS gives to enclaves. */
+/** The lowest CID that AWS gives to enclaves. */
 const FIRST_CID = 16;
 const NAME = 'relay';
 const SUFFIX = '.conf';
 
 /**
- * Returns whether the relay is a unit of systemd: sui-enclave-relay.service, of another user, to which
- * nothing here may send signals. A path unit has it read its folder again when `CHANGED` is written.
+ * Returns whether the relay is systemd's unit sui-enclave-relay.service. That unit runs as another user, and
+ * nothing here may send signals to it. A path unit makes it read its folder again when `CHANGED` is written.
  */
 const isUnit = ({ SUI_ENCLAVE_RELAY }: Environment) => (SUI_ENCLAVE_RELAY ?? '') !== '';
 
 /**
- * Returns the folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit,
- * the relay has a folder of its own, and can only read the folder of the state. The value `unit` is that of
- * older units, until `host_upgrade` replaces them.
+ * Returns the folder to which the relay writes each enclave's reports, and the settings in effect. As a unit,
+ * the relay has a separate folder, and can only read the folder of the state. Older units have the value
+ * `unit`, until `host_upgrade` replaces them.
  */
 function relayOutput(env: Environment): string {
   const folder = env['SUI_ENCLAVE_RELAY'] ?? '';
@@ -68,7 +68,7 @@ export interface RelayConf {
   readonly listens: readonly ListenLine[];
 }
 
-/** The program of an image, which lies beside it. @throws ParentError: PROGRAM_FAILED, if it does not */
+/** Returns the relay that lies beside an image. @throws ParentError: PROGRAM_FAILED, if there is none */
 export function findRelay(eif: string): string {
   // The relay lies beside the image itself, not beside a link to it.
   const path = resolve(dirname(realpathSync(eif)), NAME);
@@ -90,7 +90,7 @@ export function relayFolder(env: Environment): string {
   return dir;
 }
 
-/** @param listens none before the enclave is exposed */
+/** @param listens the forwarded addresses; none before the enclave is exposed */
 export function createConf(cid: number, manifest: Manifest, listens: readonly ListenLine[]): RelayConf {
   return { cid, upstreams: listForwards(manifest).map(({ port, host }) => ({ port, host })), listens };
 }
@@ -104,7 +104,7 @@ export function formatConf({ cid, upstreams, listens }: RelayConf): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** Writes the file of an enclave; the relay reads it when it is started or told to (`ensureRelay`). */
+/** Writes the file of an enclave; the relay reads it at its start, or when it is told to (`ensureRelay`). */
 export function writeConf(env: Environment, name: string, conf: RelayConf): void {
   replaceFile(join(relayFolder(env), `${name}${SUFFIX}`), formatConf(conf), 0o640);
 }
@@ -135,10 +135,10 @@ export function readConf(env: Environment, name: string): RelayConf | undefined 
 }
 
 /**
- * Removes an enclave from the relay, which closes the enclave's connections. Stops a relay that serves no
- * enclave any more, if it was started here.
+ * Removes an enclave from the relay, which closes the enclave's connections. Stops a relay that no longer
+ * serves any enclave, if it was started here.
  *
- * @returns whether it was stopped
+ * @returns whether the relay was stopped
  */
 export async function removeConf(env: Environment, name: string): Promise<boolean> {
   const dir = relayFolder(env);
@@ -160,9 +160,7 @@ export function confNames(env: Environment): string[] {
     .sort();
 }
 
-/**
- * Returns a CID that neither an enclave has nor a file names. @param running those of the enclaves that run
- */
+/** Returns a CID that no enclave has and no file names. @param running CIDs of the running enclaves */
 export function freeCid(env: Environment, running: readonly number[]): number {
   const taken = new Set([...running, ...confNames(env).map((name) => readConf(env, name)?.cid)]);
   let cid = FIRST_CID;
@@ -174,8 +172,9 @@ export function freeCid(env: Environment, running: readonly number[]): number {
  * Makes the relay read its folder, and starts it in the background if it does not run. A running relay is
  * kept, whichever image it came with: other enclaves have open connections in it.
  *
- * @param name whose file must be in effect then
- * @throws ParentError: PROGRAM_FAILED, if it can't be started, ends at once, or does not accept the file
+ * @param name name of the enclave whose file must be in effect afterwards
+ * @throws ParentError: PROGRAM_FAILED, if the relay can't be started, ends at once, or does not accept the
+ *   file
  */
 export async function ensureRelay(
   env: Environment,
@@ -197,9 +196,9 @@ export async function ensureRelay(
 }
 
 /**
- * Returns the ports that the relay serves, after an empty line.
+ * Returns the ports that the relay serves. They follow after an empty line.
  *
- * @throws ParentError: PROGRAM_FAILED, if it is not a file of the relay
+ * @throws ParentError: PROGRAM_FAILED, if the file is not one that the relay writes
  */
 function inEffect(env: Environment): string {
   return `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;
@@ -217,8 +216,8 @@ async function startOrSignal(env: Environment, eif: string): Promise<'started' |
 }
 
 /**
- * @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here; systemd starts its
- *   own again
+ * @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here. If the relay is a
+ *   unit, systemd starts it again
  */
 export function requireRelay(env: Environment): void {
   if (isUnit(env)) return;
@@ -228,8 +227,8 @@ export function requireRelay(env: Environment): void {
 /**
  * Passes a message to a port of an enclave.
  *
- * @param program that of `relayOf`
- * @returns the enclave's answer; undefined if it does not listen, or does not answer in time
+ * @param program the relay's program
+ * @returns the enclave's answer; undefined if the enclave does not listen, or does not answer in time
  * @throws ParentError: PROGRAM_FAILED, if the program can't be started
  */
 export async function passToEnclave(

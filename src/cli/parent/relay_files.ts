@@ -1,25 +1,25 @@
 /**
- * Reads what the relay writes. The relay is reached from the network: if it was taken over, its files may be
- * links, FIFOs or without end. Such files must not hold up or mislead a command, or keep an enclave from
- * being stopped.
+ * Reads what the relay writes. The relay is reachable from the network. If it was taken over, its files may
+ * be links, FIFOs or endless. Such files must not delay or mislead a command, or keep an enclave from being
+ * stopped.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { ParentError } from './errors.ts';
 
-/** Twice as much as the relay writes to a file. */
+/** Maximum size of a file in bytes, twice as much as the relay writes. */
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 
 /**
- * @throws ParentError: PROGRAM_FAILED, if it is not a regular file of a size that the relay writes, or can't
- *   be read
+ * @throws ParentError: PROGRAM_FAILED, if the path is not a regular file of a size that the relay writes, or
+ *   can't be read
  */
 export function sizeOfRelayFile(path: string): number {
   return withRelayFile(path, (_fd, size) => size) ?? 0;
 }
 
 /**
- * Reads the content from an offset in bytes, which the present size of the file determines; undefined without
- * a file.
+ * Reads the content from an offset in bytes, which `offset` chooses by the present size of the file. Returns
+ * undefined if there is no file.
  *
  * @throws ParentError: PROGRAM_FAILED, as `sizeOfRelayFile`
  */

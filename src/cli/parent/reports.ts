@@ -1,13 +1,18 @@
-/** The reports of enclaves, kept by the parent's relay: the only record of why one ended. */
+/**
+ * Reads the reports of enclaves, which the parent's relay keeps. They are the only record of why an enclave
+ * ended.
+ */
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { ParentError } from './errors.ts';
 import { readRelayFile, sizeOfRelayFile } from './relay_files.ts';
 
-/** Reports are short; only the newest are searched for an end. */
+/** Number of bytes that are searched for an end. Reports are short, so only the newest count. */
 const MAX_READ_BYTES = 64 * 1024;
 
-/** The relay keeps any line that an enclave sends: only what matches is shown. */
+/**
+ * The reports that are shown. The relay keeps any line that an enclave sends, but other lines are ignored.
+ */
 const Report = v.variant('event', [
   v.object({ event: v.literal('boot') }),
   v.object({ event: v.literal('failed'), code: v.pipe(v.string(), v.regex(/^[A-Z][A-Z_]{0,63}$/)) }),
@@ -19,8 +24,8 @@ export function reportsPath(dir: string): string {
 }
 
 /**
- * Returns the present size of the file in bytes: later reports follow at this offset. 0 if the file is
- * missing or unreadable.
+ * Returns the present size of the file in bytes, the offset at which later reports follow. Returns 0 if the
+ * file is missing or unreadable.
  */
 export function reportsSize(dir: string): number {
   return unlessUnusable(
@@ -31,13 +36,13 @@ export function reportsSize(dir: string): number {
 
 /**
  * Reads the reason why the last enclave ended, with the code of the error that stopped its server's start, if
- * any. Returns undefined if the enclave reported no end, or another one has booted since. Returns a note if
- * the file can't be read.
+ * any. Returns undefined if the enclave reported no end, or if another enclave has booted since. Returns a
+ * note if the file can't be read.
  *
  * @param from the offset in bytes after which reports count
  */
 export function lastEnd(dir: string, from = 0): string | undefined {
-  // The relay begins a new file when one is full.
+  // The relay begins a new file when the present one is full.
   const newest = (size: number) => Math.max(from > size ? 0 : from, size - MAX_READ_BYTES);
   return unlessUnusable(
     () => endIn(readRelayFile(reportsPath(dir), newest) ?? ''),
@@ -46,7 +51,8 @@ export function lastEnd(dir: string, from = 0): string | undefined {
 }
 
 /**
- * Reads a file of the relay. A relay that was taken over may have damaged it; that must not stop a command.
+ * Reads a file of the relay. A relay that was taken over may have damaged the file, which must not stop a
+ * command.
  */
 function unlessUnusable<T>(read: () => T, otherwise: (reason: string) => T): T {
   try {

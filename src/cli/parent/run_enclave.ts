@@ -101,7 +101,7 @@ async function requirePcr0(
   );
 }
 
-/** Ends with the enclave. @throws ParentError: ENCLAVE_ENDED, and those of a start */
+/** Runs until the enclave ends. @throws ParentError: ENCLAVE_ENDED, and the errors of a start */
 async function runInForeground(options: Start, pcr0: string, { env, io }: Context): Promise<Result> {
   const { name, memoryMib } = options;
   // SIGTERM is handled from the first moment: an interrupted start would leave an enclave that nobody
@@ -132,7 +132,7 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
   return { json: { status: 'terminated', id, cid }, text: `${id} was terminated` };
 }
 
-/** Tells the relay of an enclave that runs already: its file may have been written for another start. */
+/** Tells the relay about an enclave that runs already, whose file may have been written for another start. */
 async function connect(
   env: Environment,
   { name, eif }: Start,
@@ -156,7 +156,7 @@ interface Start {
   readonly debug: boolean;
 }
 
-/** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
+/** @throws ParentError: NITRO_FAILED, with the enclave's report if it ended during its boot */
 async function startEnclave(env: Environment, options: Start): Promise<RunningEnclave> {
   const { name, eif, manifest } = options;
   stateFolder(env, name);
@@ -182,7 +182,7 @@ async function startEnclave(env: Environment, options: Start): Promise<RunningEn
 /**
  * Shows the console until it ends, or until SIGTERM ends this process and the console with it.
  *
- * @param asJson shows it on standard error, as standard output is for the result alone
+ * @param asJson shows the console on standard error, since standard output is only for the result
  */
 async function showConsole(env: Environment, { EnclaveID }: RunningEnclave, asJson: boolean): Promise<void> {
   const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], {

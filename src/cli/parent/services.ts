@@ -1,6 +1,6 @@
 /**
- * Programs that run on in the background, each with a record of its own, so that they can be restarted and
- * stopped without touching anything else.
+ * Programs that run in the background. Each has its own record, so that it can be restarted and stopped
+ * without touching anything else.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,8 +31,8 @@ const STOP_MS = 5000;
 const SETTLE_MS = 300;
 
 /**
- * Returns the folder for the state of this host: `SUI_ENCLAVE_STATE`, by default in the user's folder for the
- * state of programs (XDG Base Directory Specification).
+ * Returns the folder for the state of this host: `SUI_ENCLAVE_STATE`, or by default a folder in the user's
+ * folder for the state of programs (XDG Base Directory Specification).
  */
 export function stateBase(env: Environment): string {
   const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
@@ -54,8 +54,8 @@ export function stateFolder(env: Environment, name: string): string {
  * Starts the services that do not run, and replaces those that run with another command.
  *
  * @returns for each service, whether it was started or ran already
- * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once; the others
- *   keep running
+ * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once. The other
+ *   services keep running
  */
 export async function ensureRunning(
   env: Environment,
@@ -149,8 +149,8 @@ function isAlive({ pid, startedAt }: ServiceRecord): boolean {
 }
 
 /**
- * proc(5): field 22, counted after the name in parentheses, which may hold anything. Undefined for a process
- * that has ended.
+ * Reads field 22 of proc(5), counted from after the name in parentheses, since the name may contain anything.
+ * Returns undefined for a process that has ended.
  */
 function readStart(pid: number): string | undefined {
   try {

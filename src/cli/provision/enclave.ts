@@ -1,4 +1,4 @@
-/** Secrets for an attested enclave: whom they are sealed for, how they get there, and the receipt. */
+/** Finds the enclave for which secrets are sealed, delivers the secrets, and checks the receipt. */
 import { type Image, readUserData, verifyAttestation } from 'sui-enclave/attestation';
 import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
 import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from 'sui-enclave/client/http';
@@ -13,7 +13,7 @@ export interface Requirements {
   readonly images: readonly Image[];
   /** DER of the roots to trust instead of AWS's, for development. */
   readonly roots?: readonly Uint8Array[] | undefined;
-  /** Accept enclaves in debug mode, which can keep no secret. Default: false. */
+  /** Whether to accept enclaves in debug mode, which can keep no secret. Default: false. */
   readonly allowDebug?: boolean;
 }
 
@@ -41,10 +41,10 @@ export async function attest(
 }
 
 /**
- * Returns whether the enclave waits for its secrets. Anyone on the path can forge the answer, which only
- * causes delay: secrets are sealed for an attested enclave only.
+ * Returns whether the enclave waits for its secrets. Anyone on the path can forge the answer, but this only
+ * causes delay, since secrets are sealed only for an attested enclave.
  *
- * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for any other answer than those of the server
+ * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for any answer that the server doesn't give
  */
 export async function needsSecrets(http: Http): Promise<boolean> {
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };

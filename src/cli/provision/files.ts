@@ -11,12 +11,12 @@ const MAX_BYTES = 1024 * 1024;
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * A file that nobody but its owner may read. In the folder that systemd makes for the credentials of a
- * service (systemd.exec(5), LoadCredential=) the group's bits are the mask of an access control list, so they
- * may allow reading.
+ * Reads a file that nobody but its owner may read. The group's bits may allow reading only in the folder that
+ * systemd makes for a service's credentials (systemd.exec(5), LoadCredential=), since they are the mask of an
+ * access control list there.
  */
 function readPrivateFile(path: string, env: Environment, code: ProvisionFileCode): Buffer {
-  // The message does not repeat the path, which may be a secret and would be logged.
+  // The message does not repeat the path: the path may be a secret given by mistake, and would be logged.
   if (/^\s*[{"]|PRIVATE KEY|^[0-9a-f]{64}$/i.test(path)) {
     throw new ProvisionFileError(
       code,
@@ -52,7 +52,7 @@ export function parseSecrets(text: string): Record<string, string> {
   try {
     data = JSON.parse(text);
   } catch {
-    // The parser's own message quotes what it read.
+    // The parser's own message quotes the secrets.
     throw new ProvisionFileError('SECRETS_FILE', 'the secrets are not JSON');
   }
   const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
@@ -68,7 +68,8 @@ export function parseSecrets(text: string): Record<string, string> {
 }
 
 /**
- * Returns an ed25519 key: PEM as `openssl genpkey -algorithm ed25519` writes it, or 64 hexadecimal digits.
+ * Returns an ed25519 key from a file with PEM, as `openssl genpkey -algorithm ed25519` writes it, or with 64
+ * hexadecimal digits.
  *
  * @throws ProvisionFileError: PROVISIONER_KEY
  */

@@ -34,7 +34,7 @@ export class Metrics {
     });
   }
 
-  /** @param now in milliseconds since 1970 */
+  /** @param now the time in milliseconds since 1970 */
   note(pollResult: Found, now: number): void {
     this.#polls.inc({ found: pollResult });
     this.#lastPoll.set(now / 1000);

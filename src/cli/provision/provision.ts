@@ -113,7 +113,7 @@ function printKey(file: string | undefined, env: Environment): Result {
   return { json: { key }, text: key };
 }
 
-/** All that is needed to provision, read once. */
+/** Everything that is needed to provision, read once. */
 interface Work {
   readonly http: Http;
   readonly requirements: Requirements;
@@ -195,7 +195,7 @@ function hasServerCode(error: unknown): error is { readonly serverCode: string |
 function chooseExit(error: EnclaveError): number | undefined {
   if (error instanceof EnclaveUnreachableError) return UNREACHABLE;
   if (error instanceof AttestationError) {
-    // A file of registers or of roots that can't be used: nothing was tried.
+    // A file of registers or of roots can't be used, so nothing was tried.
     const isPolicy = error.code === 'POLICY_INVALID' || error.code === 'POLICY_ZERO_IMAGE';
     return isPolicy ? EXIT.notTried : NOT_PROVEN;
   }

@@ -3,8 +3,8 @@ import { isEnclaveError } from 'sui-enclave/errors';
 import { pause } from '../pause.ts';
 
 /**
- * Result of a poll: the enclave claims to have its secrets, has got them, lacks them and did not get them, or
- * does not answer.
+ * Result of a poll. `claim`: the enclave claims to have its secrets. `provisioned`: it has got them.
+ * `refused`: it lacks them and did not get them. `unreachable`: it does not answer.
  */
 export type Found = 'claim' | 'provisioned' | 'refused' | 'unreachable';
 
@@ -25,11 +25,11 @@ const CLAIM = 'unconfirmed: /readyz reports that the enclave has secrets';
 const MAX_BACKOFF = 30;
 
 /**
- * Asks every `intervalMs`, up to a fifth more or less, so that watchers spread. Each failure of provisioning
- * doubles the pause. Logs each state once. An enclave that can't be reached is asked at the same pace, for
- * its next start.
+ * Polls every `intervalMs`, up to a fifth more or less, so that watchers do not act at the same time. Each
+ * failure of provisioning doubles the pause. Logs each state once. An enclave that can't be reached is polled
+ * at the same pace, to notice its next start.
  *
- * @returns how often it has provisioned, when `stop` is aborted
+ * @returns how often it has provisioned, once `stop` is aborted
  */
 export async function watch(watched: Watched, intervalMs: number, stop: AbortSignal): Promise<number> {
   let provisioned = 0;

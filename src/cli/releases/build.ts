@@ -30,7 +30,7 @@ export interface ReleaseFiles {
   /** The folder with `nitro.eif` and what a build writes beside it. */
   readonly out: string;
   readonly schema: string;
-  /** What `compile` wrote of the Move packages. */
+  /** The files that `compile` wrote for the Move packages. */
   readonly bytecode: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** The errors of `sui-enclave release`, beside those of `sui-enclave/release`. */
+/** The errors of `sui-enclave release`, besides those of `sui-enclave/release`. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a ReleaseCommandError, and what it means. */

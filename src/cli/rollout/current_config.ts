@@ -12,12 +12,12 @@ interface Seen {
 
 /** Interval at which an awaited state is read, in milliseconds. */
 export const LOOK_MS = 500;
-/** The longest that a node takes to show what was executed, in milliseconds. */
+/** Maximum time that a node takes to show an executed transaction, in milliseconds. */
 export const SHOWN_MS = 60_000;
 
 /**
- * Returns the config, unless it is older than one that the rollout has seen: several nodes may share an
- * address, and one of them may lag. The old state would read as if a step were done, or a later one not
+ * Returns the config in at least the newest version that the rollout has seen. Several nodes may share an
+ * address, and one of them may lag. With an old config, a step could seem to be done, or a later step not
  * begun.
  *
  * @throws RolloutError: ROLLOUT_CONFIG if the node lags for longer than nodes do; as `World.config`

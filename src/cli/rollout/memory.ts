@@ -1,5 +1,6 @@
 /**
- * The steps that a rollout can't read from the chain or the enclaves later. Stored in a file without secrets.
+ * The steps that a rollout can't read from the chain or the enclaves later. They are stored in a file without
+ * secrets.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,27 +10,27 @@ import { readRegularFile } from '../read_file.ts';
 import { RolloutError } from './errors.ts';
 
 /**
- * Time in milliseconds since 1970, by the clock of the process that noted it: another process bounds its
- * wait.
+ * Time in milliseconds since 1970, by the clock of the process that noted it. Since that clock may be wrong,
+ * another process limits how long it waits.
  */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
 const Remembered = v.strictObject({
-  /** The digest of what the rollout is from and to. */
+  /** The digest of the old and the new images and enclaves. */
   rollout: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   /**
-   * Times at which the commands `switch` began and had ended: since the second, callers reach the new
-   * enclaves.
+   * Times at which the commands `switch` began and had ended. Since the end, callers reach the new enclaves.
    */
   switching: v.optional(time),
   switched: v.optional(time),
   /** Time at which the commands `switch_back` had ended. */
   switchedBack: v.optional(time),
-  /** Times at which the commands `stop_old` began, which can't be undone, and had ended. */
+  /** Times at which the commands `stop_old` began and had ended. They can't be undone. */
   stopping: v.optional(time),
   stopped: v.optional(time),
   /**
-   * The newest version of the config that the rollout has seen: a node that shows an older one lags behind.
+   * The newest version of the config that the rollout has seen. A node that shows an older version lags
+   * behind.
    */
   configVersion: v.optional(v.pipe(v.string(), v.regex(/^\d{1,20}$/))),
 });
@@ -40,8 +41,8 @@ type Remembered = v.InferOutput<typeof Remembered>;
 export interface Memory {
   readonly steps: Omit<Remembered, 'rollout' | 'configVersion'>;
   /**
-   * Notes a version of the config that a node shows, for this process, and for later ones from the next
-   * `remember` on.
+   * Notes a version of the config that a node shows. This process knows it at once, later processes after the
+   * next `remember`.
    */
   see(configVersion: bigint): void;
   /** The newest version of the config that was seen. */
@@ -51,16 +52,16 @@ export interface Memory {
 }
 
 /**
- * Returns the steps that the file has of this rollout. Steps of another rollout, which has ended, do not
+ * Returns the steps of this rollout that the file contains. Steps of another rollout, which has ended, do not
  * count.
  *
- * @param rollout the digest of the images and enclaves that it leads from and to
+ * @param rollout the digest of the old and the new images and enclaves
  * @throws RolloutError: ROLLOUT_UNFINISHED
  */
 export function openMemory(path: string, rollout: string): Memory {
   const { rollout: storedRollout, configVersion, ...noted } = read(path) ?? { rollout };
   const isAnother = storedRollout !== rollout;
-  // A file with the config's version alone is of a rollout that has changed nothing outside the chain.
+  // A file with only the config's version belongs to a rollout that has changed nothing outside the chain.
   if (isAnother && Object.keys(noted).length > 0 && noted.stopped === undefined) {
     throw new RolloutError(
       'ROLLOUT_UNFINISHED',

@@ -1,4 +1,4 @@
-/** `rollout.yaml`: from which enclaves to which, and the operator's own commands for it. */
+/** `rollout.yaml`: the old and the new enclaves, and the operator's own commands for the rollout. */
 import { dirname, resolve } from 'node:path';
 import * as v from 'valibot';
 import type { Network } from '../sui/network.ts';
@@ -21,14 +21,14 @@ export class RolloutPlanError extends YamlFileError {
 }
 
 /**
- * Maximum number of enclaves of a side. One transaction registers all of them: it has 128 KiB at most, and a
- * document about 5 KiB.
+ * Maximum number of enclaves of a side. One transaction, of at most 128 KiB, registers them all, and a
+ * document has about 5 KiB.
  */
 const MAX_ENCLAVES = 16;
 const MAX_COMMANDS = 64;
 const MAX_WORDS = 64;
 /**
- * Longest overlap in minutes: a day less a minute. The contract's limit is a day by the clock of the chain,
+ * Longest overlap in minutes: a day minus one minute. The contract's limit is a day by the chain's clock,
  * which may be behind.
  */
 const MAX_OVERLAP = 1439;
@@ -98,7 +98,7 @@ const PlanYaml = v.pipe(
 /** The commands of a plan, by what they do. */
 export type CommandName = 'start' | 'provision' | 'switch' | 'switch_back' | 'stop_old' | 'stop_new';
 
-/** The enclaves before, or those after. */
+/** The enclaves before the rollout, or those after it. */
 export type SideName = 'old' | 'new';
 
 export interface Side {
@@ -108,39 +108,44 @@ export interface Side {
 }
 
 export interface Plan {
-  /** Absolute path of its folder, in which its commands run. */
+  /** Absolute path of the plan's folder, in which its commands run. */
   readonly folder: string;
   readonly network: Network;
   readonly app: string | undefined;
-  /** URLs of nodes instead of the network's own node; empty if that is used. */
+  /** URLs of nodes instead of the network's own node; empty to use the network's own. */
   readonly nodes: readonly string[];
   readonly registrarId: string;
   /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
   readonly root: string | undefined;
   readonly old: Side;
   readonly new: Side;
-  /** The URL that callers use, by which a rollout sees which enclaves they reach. */
+  /** The URL that callers use. By it, a rollout sees which enclaves callers reach. */
   readonly balancer: string | undefined;
   /** The repository of both images, which the config is to name. */
   readonly sourceUrl: string | undefined;
-  /** Each a program and its arguments; empty if the plan has none. */
+  /** The commands, each a program and its arguments. A list is empty if the plan has no such command. */
   readonly commands: Readonly<Record<CommandName, readonly (readonly string[])[]>>;
   /** Length of the overlap in minutes. */
   readonly overlap: number;
-  /** Whether the admin ends the overlap, once the old enclaves are stopped; otherwise its time does. */
+  /**
+   * Whether the admin ends the overlap once the old enclaves are stopped. Otherwise it ends when its time is
+   * over.
+   */
   readonly isEndedByAdmin: boolean;
-  /** Time in which the requests of a stopped enclave end, in milliseconds. */
+  /** Time within which the requests of a stopped enclave end, in milliseconds. */
   readonly drainMs: number;
-  /** Time in which users submit the last answers of the old enclaves, in milliseconds. */
+  /** Time within which users submit the last answers of the old enclaves, in milliseconds. */
   readonly settleMs: number;
-  /** The longest that an enclave takes to start, a command to run, and the admin to act, in milliseconds. */
+  /**
+   * Maximum time for an enclave to start, for a command to run, and for the admin to act, in milliseconds.
+   */
   readonly startMs: number;
   readonly commandMs: number;
   readonly adminMs: number;
 }
 
 /**
- * @param path of the plan: its own paths are relative to its folder
+ * @param path the plan's path. Paths in the plan are relative to its folder
  * @throws RolloutPlanError that names the property and what it must be
  */
 export function parsePlan(yaml: string, path: string): Plan {

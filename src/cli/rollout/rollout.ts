@@ -97,7 +97,7 @@ async function createRollout(
   const world = await createWorld({ plan, deployments, signing, env, io });
   const [app, { config }] = deployments.application();
   const file = join(dirname(deployments.path), `${plan.network}.${app}.rollout.json`);
-  // A plan may be corrected during its rollout, except for what it is from and to.
+  // A plan may be corrected during its rollout, except for the old and the new images and enclaves.
   const subject = [
     config?.id,
     world.findRegisters('old'),

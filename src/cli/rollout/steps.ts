@@ -1,6 +1,6 @@
 /**
- * The steps of a rollout, and of the way back. Each looks first whether it is done: a rollout that was
- * stopped anywhere resumes from the state that it finds.
+ * The steps of a rollout, and of the way back. Each step first looks whether it is done, so that a rollout
+ * that was stopped anywhere resumes from the state that it finds.
  */
 import { SuiError } from 'sui-enclave/sui/errors';
 import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
@@ -15,7 +15,7 @@ export interface Step {
   readonly name: string;
   /** Returns the work that remains, in words; undefined if nothing remains. */
   missing(): Promise<string | undefined>;
-  /** Returns when it is done. @throws EnclaveError */
+  /** Takes the step, and returns when it is done. @throws EnclaveError */
   act(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export interface Rollout {
   readonly memory: Memory;
 }
 
-/** @throws RolloutError: ROLLOUT_CONFIG where the plan can't begin */
+/** @throws RolloutError: ROLLOUT_CONFIG if the plan can't begin with this config */
 export async function checkBeginning(rollout: Rollout): Promise<void> {
   const { plan, world } = rollout;
   const config = await readConfig(rollout);
@@ -45,7 +45,7 @@ export async function checkBeginning(rollout: Rollout): Promise<void> {
   }
 }
 
-/** Forgets an earlier rollout of the same images: it had ended, and the config allows the old image again. */
+/** Forgets an earlier rollout of the same images that had ended, if the config allows the old image again. */
 export async function forgetEnded(rollout: Rollout): Promise<void> {
   const { world, memory } = rollout;
   if (memory.steps.stopped === undefined) return;
@@ -82,8 +82,8 @@ export function stepsForward(rollout: Rollout): Step[] {
         const overlap = ['--overlap', `${plan.overlap}`];
         const command = world.adminCommand('update_pcrs', ...imageOptions(plan, 'new'), ...overlap);
         await awaitAdmin(rollout, command, isAllowed);
-        // The version that allows the image is remembered too: the next process must not take an older one
-        // for the latest.
+        // Remember the version that allows the image too, so that the next process doesn't take an older
+        // version for the latest.
         memory.remember(memory.steps);
         if (isOverlapping(await readConfig(rollout), world.now())) return;
         world.log('WARNING: contracts accept no old enclave, since the transaction began no overlap.');
@@ -110,7 +110,7 @@ export function stepsForward(rollout: Rollout): Step[] {
         memory.steps.stopped === undefined ? 'the old enclaves are not known to be stopped' : undefined,
       async act() {
         await waitFrom(rollout, memory.steps.switched, plan.drainMs, 'requests to the old enclaves end');
-        // Right before: from here on, callers have no others.
+        // Check this right before the old enclaves are stopped: from here on, callers have no others.
         await checkReached(rollout, 'new');
         const stopping = world.clock();
         memory.remember({ ...memory.steps, stopping });
@@ -151,7 +151,8 @@ export function stepsBack(rollout: Rollout): Step[] {
           : 'callers may reach the new enclaves',
       async act() {
         await checkServing(rollout, 'old');
-        // Forgotten first: stopped after the commands, a rollout forwards must switch again.
+        // Forget these steps first. If this process is stopped after the commands, a rollout forwards must
+        // switch again.
         const { switched: _, switching: __, ...keptSteps } = memory.steps;
         memory.remember({ ...keptSteps, switching: world.clock() });
         await world.run('switch_back');
@@ -231,8 +232,8 @@ function registration(rollout: Rollout, side: SideName): Step {
 }
 
 /**
- * Checks that callers can do with a side: all of the new enclaves, or any of the old ones, answer, are ready,
- * and have a key that contracts accept.
+ * Checks that a side can serve callers: all new enclaves, or any of the old ones, answer, are ready, and have
+ * a key that contracts accept.
  *
  * @throws RolloutError: ROLLOUT_NOT_SERVING
  */
@@ -247,7 +248,9 @@ async function checkServing(rollout: Rollout, side: SideName): Promise<void> {
   for (const fault of faults) world.log(`An old enclave does not serve: ${fault}.`);
 }
 
-/** Checks that callers can do with a side, and reach it. @throws RolloutError: ROLLOUT_NOT_SERVING */
+/**
+ * Checks that a side can serve callers, and that callers reach it. @throws RolloutError: ROLLOUT_NOT_SERVING
+ */
 async function checkReached(rollout: Rollout, side: SideName): Promise<void> {
   await checkServing(rollout, side);
   const reason = await astray(rollout, side);
@@ -255,8 +258,8 @@ async function checkReached(rollout: Rollout, side: SideName): Promise<void> {
 }
 
 /**
- * Returns the reason why callers reach more than one side; undefined if not, or if the plan names no
- * balancer.
+ * Returns the reason why callers reach more than one side. Returns undefined if they don't, or if the plan
+ * names no balancer.
  */
 async function astray({ plan, world }: Rollout, side: SideName): Promise<string | undefined> {
   const { balancer } = plan;
@@ -282,7 +285,10 @@ function notServing(side: SideName, faults: readonly string[]): RolloutError {
   );
 }
 
-/** State of the enclave at a URL: usable by callers, or with a `fault`, a phrase that continues the URL. */
+/**
+ * State of the enclave at a URL. Callers can use it unless there is a `fault`, a phrase that follows the URL
+ * in messages.
+ */
 interface Serving {
   readonly url: string;
   readonly fault: string | undefined;
@@ -334,7 +340,7 @@ function formatEnd({ overlap }: EnclaveConfig): string {
   return new Date(Number(overlap?.untilMs)).toISOString();
 }
 
-/** @throws RolloutError: ROLLOUT_COMMAND if the state is not there in time */
+/** @throws RolloutError: ROLLOUT_COMMAND if the state is not reached in time */
 async function awaitState(
   { world }: Rollout,
   ms: number,
@@ -380,7 +386,7 @@ async function awaitAdmin(
 }
 
 /**
- * Waits until so much time has passed since a step, which an earlier process may have noted by a wrong clock.
+ * Waits until a time has passed since a step. An earlier process may have noted the step by a wrong clock.
  */
 async function waitFrom(
   { world }: Rollout,

@@ -37,19 +37,19 @@ export type Found =
   | { readonly url: string; readonly answers: true; readonly candidate: Candidate }
   | { readonly url: string; readonly answers: false; readonly reason: string };
 
-/** State of a key for contracts. `free`: it is not registered at a version that they accept. */
+/** State of a key for contracts. `free`: the key is not registered at a version that contracts accept. */
 export type KeyState = 'accepted' | 'free' | 'destroyed' | 'too old';
 
 export interface World {
   readonly plan: Plan;
-  /** @throws RolloutError: ROLLOUT_CONFIG if it allows neither image; EnclaveError */
+  /** @throws RolloutError: ROLLOUT_CONFIG if the config allows neither image; EnclaveError */
   config(): Promise<EnclaveConfig>;
   /** Returns the registers of a side's image. */
   findRegisters(side: SideName): Image;
   /** Returns the side whose image the config allows. */
   findSide(config: EnclaveConfig): SideName;
   /**
-   * Attests with a nonce of its own.
+   * Attests the enclave at a URL, with a fresh nonce.
    *
    * @throws EnclaveError if what answers is not an enclave of the side's image
    */
@@ -64,8 +64,8 @@ export interface World {
   /** Runs the plan's commands of this name, one after the other. @throws RolloutError: ROLLOUT_COMMAND */
   run(name: CommandName): Promise<void>;
   /**
-   * Returns a command line for the holder of the EnclaveCap, of a command that takes package and config
-   * first.
+   * Returns a command line for the holder of the EnclaveCap. The command's first arguments are package and
+   * config.
    */
   adminCommand(name: string, ...args: readonly string[]): string;
   /** Writes a line, without keys or secrets. */
@@ -196,7 +196,7 @@ export async function createWorld({
       return await needsSecrets(enclaveAt(url)).then(
         (needs) => !needs,
         (error) => {
-          // Nothing answers, or the answer is not that of an enclave with or without its secrets.
+          // Nothing answers, or the answer is not from an enclave, with or without its secrets.
           if (isEnclaveError(error)) return false;
           throw error;
         },
@@ -213,7 +213,7 @@ export async function createWorld({
       const current = connect();
       const send = () =>
         register(current, { enclavePackage, config, deployments }, candidates, plan.registrarId);
-      // A keeper may have registered one of them in between: then the others are left.
+      // A keeper may have registered one of them in between. In that case, only the others are left.
       await send().catch((error: unknown) => {
         if (!isAbort(error, 'enclave::EAlreadyRegistered')) throw error;
         return send();
@@ -246,7 +246,9 @@ export async function createWorld({
   return world;
 }
 
-/** Returns whether nothing that could be an enclave answers, such as a proxy in front of none. */
+/**
+ * Returns whether nothing answers that could be an enclave. A proxy without an enclave behind it is not one.
+ */
 function isNoAnswer(error: unknown): error is ClientError {
   return error instanceof ClientError && error.code !== 'CLIENT_ATTESTED_KEY';
 }

@@ -1,7 +1,7 @@
 /**
- * `sui-enclave salt_seed`: generates the salt service's seed, shows its fingerprint, and keeps it as shares
- * of which some restore it (Shamir's secret sharing). Seeds and shares are in files that only their owner can
- * read, never on a command line.
+ * `sui-enclave salt_seed`: generates the salt service's seed, shows its fingerprint, and splits it into
+ * shares, some of which suffice to restore it (Shamir's secret sharing). Seeds and shares are in files that
+ * only their owner can read, never on a command line.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -61,7 +61,7 @@ function readText(path: string): string {
   }
 }
 
-/** Writes a new file, and never overwrites one, which may be the only copy of a seed. */
+/** Writes a new file. Never overwrites a file, which may be the only copy of a seed. */
 function writeNew(path: string, text: string): void {
   try {
     writeFileSync(path, `${text}\n`, { flag: 'wx', mode: 0o600 });
@@ -96,7 +96,7 @@ async function splitSeeds(
   const byVersion: Share[][] = [];
   for (const seed of seeds) {
     const parts = await split(Uint8Array.from(seed), shares, threshold);
-    // Shares that don't restore the seed would be noticed too late.
+    // Check this now, since shares that don't restore the seed would be noticed too late.
     const restored = await combine(parts.slice(-threshold));
     if (!seed.equals(restored)) throw new SaltSeedError('SHARES', 'the shares do not restore the seed');
     byVersion.push(parts.map((bytes) => ({ seedFingerprint: fingerprint(seed), threshold, bytes })));
@@ -157,7 +157,7 @@ async function combineShares(path: string, files: readonly string[]): Promise<Re
   return wrote(path, seeds.map(fingerprint));
 }
 
-/** The least and the most number of paths of each action. */
+/** The least and the greatest number of paths for each action. */
 const PATHS = {
   generate: [1, 1],
   fingerprint: [1, 1],

@@ -10,11 +10,11 @@ import type { MoveCall } from './move_call.ts';
 const FILE = 'schema.json';
 
 /**
- * The schema of the current folder; in a clone that of the application.
+ * Returns the schema of the current folder, or in a clone the application's schema.
  *
- * @param application its name in the deployment file
+ * @param application the application's name in the deployment file
  * @returns undefined if the file does not exist
- * @throws ClientError: CLIENT_SCHEMA, with the name of a file that can't be read
+ * @throws ClientError: CLIENT_SCHEMA, which names the file, if the file is not a valid schema
  */
 export function findSchema(application: string | undefined): AppSchema | undefined {
   const inClone = IS_CLONE && application !== undefined;
@@ -39,8 +39,9 @@ export function choosePath({ endpoints }: AppSchema, method: 'GET' | 'POST'): st
 }
 
 /**
- * Returns the signed type whose fields have the types of a function's values, in their order. If several have
- * them, the type is the one whose struct the function makes; undefined if that does not decide.
+ * Returns the signed type whose fields have the types of a function's values, in their order. If several
+ * types have them, returns the one whose struct the function makes. Returns undefined if that does not
+ * decide.
  */
 export function chooseSigned(
   { signs }: AppSchema,

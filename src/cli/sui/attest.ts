@@ -17,7 +17,7 @@ import { SuiCommandError } from './errors.ts';
 export interface Attested {
   readonly document: Uint8Array;
   readonly nonce: Uint8Array;
-  /** The time at which it was verified, in milliseconds since 1970. */
+  /** The time at which the document was verified, in milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -26,7 +26,7 @@ export interface Expected {
   readonly images: readonly Image[];
   /** DER of the roots to trust in place of AWS's. */
   readonly roots: Uint8Array[] | undefined;
-  /** The config for which it is attested, and the file that may name its application. */
+  /** The config for which the enclave is attested, and the file that may name its application. */
   readonly configId: string;
   readonly deployments: Deployments | undefined;
 }

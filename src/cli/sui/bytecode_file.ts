@@ -19,9 +19,9 @@ export interface Bytecode {
 }
 
 export interface Compiled extends Bytecode {
-  /** The network that it was compiled for. */
+  /** The network for which the package was compiled. */
   readonly network: Network;
-  /** Sui's framework that it was compiled on, for people. */
+  /** The version of Sui's framework with which it was compiled, for people. */
   readonly framework: string;
   /** Whether that framework is the stub, which only declares the interface. */
   readonly isStub: boolean;
@@ -29,7 +29,7 @@ export interface Compiled extends Bytecode {
   readonly published: string | undefined;
 }
 
-/** Maximum size of the file in bytes: more than the 128 KiB of a transaction take in base64. */
+/** Maximum size of the file in bytes: more than the 128 KiB of a transaction need in base64. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 const base64 = v.pipe(
@@ -39,7 +39,7 @@ const base64 = v.pipe(
 
 const name = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be the name of a package'));
 
-/** The content of such a file. */
+/** The content of a file of bytecode. */
 const BytecodeFile = v.strictObject({
   format: v.literal('sui-enclave bytecode 1'),
   chain: v.picklist(NETWORKS),
@@ -71,9 +71,9 @@ export function digestBytecodeFile(content: string | Uint8Array): string {
 }
 
 /**
- * @param file its name, for messages
- * @param packageName the package that it must have
- * @param digest the SHA-256 that it must have, in hexadecimal
+ * @param file the file's name, for messages
+ * @param packageName the package that the file must contain
+ * @param digest the SHA-256 that the file must have, in hexadecimal
  * @throws SuiCommandError: BYTECODE_FILE
  */
 export function parseBytecodeFile(

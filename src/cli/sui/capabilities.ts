@@ -8,8 +8,8 @@ import { type Chain, type Executed, fromNode } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 
 /**
- * Time limit within which a node that shows a transaction must list its objects, and interval of the reads,
- * in ms.
+ * Time limit in milliseconds within which a node that shows a transaction must list its objects, and interval
+ * of the reads.
  */
 const LISTING_MS = 5000;
 const ASK_MS = 100;
@@ -20,7 +20,7 @@ export function capabilitiesIn(created: Executed['created']): Executed['created'
 }
 
 /**
- * The only capability for the application that the sender owns.
+ * Returns the only capability for the application that the sender owns.
  *
  * @throws SuiCommandError: CAPABILITY; SuiError
  */
@@ -44,8 +44,8 @@ export async function findCapability(
 
 /**
  * Waits until the node lists the capabilities that the sender's transaction created, since a next command may
- * look for them: listings of owned objects show a transaction later than other reads do. Never fails: the
- * transaction is done.
+ * look for them: listings of owned objects show a transaction later than other reads do. Never fails, since
+ * the transaction is done already.
  */
 export async function awaitListing(chain: Chain, created: Executed['created']): Promise<void> {
   const owner = chain.sender();

@@ -16,38 +16,41 @@ import type { CommonOptions } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { findSender, readSigner } from './signer.ts';
 
-/** 1 SUI: many times what any command needs, and what an honest node proposes. */
+/**
+ * Maximum gas budget that a node may propose: 1 SUI, many times more than any command needs and an honest
+ * node proposes.
+ */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 
 /** The effects of an executed transaction. */
 export interface Executed {
   readonly digest: string;
   readonly created: readonly { readonly id: string; readonly type: string }[];
-  /** Ids of those created objects that everybody can use. */
+  /** Ids of the created objects that everybody can use. */
   readonly shared: readonly string[];
-  /** The package that it published, if it did. */
+  /** The package that the transaction published, if any. */
   readonly packageId: string | undefined;
 }
 
 export interface Submission {
-  /** Its purpose, for people, such as "create the config". */
+  /** The transaction's purpose, for people, such as "create the config". */
   readonly title: string;
-  /** Its arguments and, after the execution, its results. */
+  /** The transaction's arguments and, after the execution, its results. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** Returns the fields that are known only after the execution. */
   report?(executed: Executed): Record<string, unknown>;
 }
 
-/** Options of a command line, and limits of commands that sign without a person. */
+/** Options of a command line, and limits for commands that sign without a person's consent. */
 export type ChainOptions = CommonOptions & {
-  /** The highest price of a unit of gas that is signed, in MIST; the chain's own, if it is left out. */
+  /** Maximum price of a unit of gas that is signed, in MIST. Default: the chain's own limit. */
   readonly maxGasPrice?: bigint;
 };
 
 export class Chain {
   /** Notes that a command makes while it runs; printed with the outcome. */
   readonly notes: string[] = [];
-  /** Time to wait until the node shows a transaction that was, or may have been, executed. */
+  /** Time in milliseconds to wait until the node shows a transaction that was, or may have been, executed. */
   indexingMs = 20_000;
   /**
    * Called with the gas budget, in MIST, of a transaction that is about to be signed. If it throws, nothing
@@ -74,12 +77,12 @@ export class Chain {
     return this.network !== undefined || this.#options['rpc-url'] !== undefined;
   }
 
-  /** The name of the network, where one is given. */
+  /** The name of the network, if one is given. */
   get network(): Network | undefined {
     return this.#options.network;
   }
 
-  /** Whether the node is of a network that accepts real enclaves alone. @throws as `client` */
+  /** Whether the node belongs to a network that accepts only real enclaves. @throws as `client` */
   get isReal(): boolean {
     return this.#connected.isReal;
   }
@@ -98,7 +101,7 @@ export class Chain {
     return this.#connected.failure();
   }
 
-  /** The commands of the transaction that was to be sent; none if it was not made. */
+  /** The commands of the transaction that should be sent; none if no transaction was made. */
   get plan(): string[] {
     return this.#transaction === undefined ? [] : describeTransaction(this.#transaction);
   }
@@ -114,11 +117,11 @@ export class Chain {
   }
 
   /**
-   * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates
-   * it first in any case: what would fail is not sent, and costs no gas.
+   * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. In any case the node
+   * simulates it first, so that a transaction that would fail is not sent and costs no gas.
    *
-   * @throws SuiError; SuiCommandError: SIGNER; DEPLOYMENT if the node is not of the network that the command
-   *   line names
+   * @throws SuiError; SuiCommandError: SIGNER; DEPLOYMENT if the node does not belong to the network that the
+   *   command line names
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
     this.#transaction = tx;
@@ -181,7 +184,7 @@ export class Chain {
     );
   }
 
-  /** Returns bytes for a signer elsewhere, without the node's expiry where nothing depends on it. */
+  /** Returns bytes for a signer elsewhere, without the node's expiry if nothing depends on it. */
   async #lasting(built: Uint8Array): Promise<Uint8Array> {
     const expires = describeExpiry(built);
     if (expires === null) return built;
@@ -231,7 +234,10 @@ export class Chain {
     };
   }
 
-  /** Waits until the node shows the transaction, since the next command reads what this one wrote. */
+  /**
+   * Waits until the node shows the transaction, since the next command reads the objects that this command
+   * wrote.
+   */
   async #visible(digest: string): Promise<void> {
     try {
       await waitUntilVisible(this.client, digest, { waitMs: this.indexingMs });
@@ -243,7 +249,7 @@ export class Chain {
   }
 
   /**
-   * Returns the id of a package's first version. Types have that of the version that introduced them: see
+   * Returns the id of a package's first version. Types have the id of the version that introduced them: see
    * `readTypeOrigin`.
    *
    * @throws SuiError
@@ -251,7 +257,7 @@ export class Chain {
   async originalPackage(packageId: string): Promise<string> {
     const answer = this.client.movePackageService.getPackage({ packageId });
     const { response } = await fromNode(answer).catch((error: SuiError) => {
-      // The node gives this answer without a text.
+      // The node gives no text with this answer.
       const isMissing = error instanceof NodeRefusedError && error.status === 'NOT_FOUND';
       throw isMissing ? new ObjectNotFoundError(packageId) : error;
     });
@@ -262,8 +268,8 @@ export class Chain {
   }
 
   /**
-   * Returns a version of a package, and the id of its first version, which bytecode names it by. @throws
-   * SuiError
+   * Returns a version of a package, and the id of its first version, by which bytecode names the package.
+   * @throws SuiError
    */
   async package(packageId: string): Promise<PackageVersion & { readonly originalId: string }> {
     // GetPackage describes the modules, without their bytecode.
@@ -280,8 +286,8 @@ export class Chain {
   }
 
   /**
-   * Returns the first 4 bytes of `identifier`, in hexadecimal, as the deployment file and `Published.toml`
-   * name a chain.
+   * Returns the first 4 bytes of `identifier`, in hexadecimal, by which the deployment file and
+   * `Published.toml` name a chain.
    *
    * @throws SuiError; SuiCommandError: DEPLOYMENT if the command line names a network that has another chain
    */

@@ -54,17 +54,17 @@ export interface SuiCommand<A extends Arguments, O extends Options, N extends Id
   readonly name: string;
   readonly purpose: string;
   readonly example: string;
-  /** Names of the ids that it needs, for which it has options. */
+  /** Names of the ids that the command needs, each of which has an option. */
   readonly ids: readonly N[];
   /** Positional arguments in their order. */
   readonly arguments: A;
   /** Former arguments, as in `CommandLine`. */
   readonly formerly?: Arguments;
-  /** Besides those of `options.ts` that all commands have. */
+  /** The command's options, besides those of `options.ts` that all commands have. */
   readonly options: O;
   /** Whether the command signs nothing. */
   readonly isReader?: boolean;
-  /** Finds mistakes in the input that show without a network. */
+  /** Finds mistakes in the input that can be seen without a network. */
   check?(input: Input<A, O, N>): unknown;
   run(input: Input<A, O, N>, chain: Chain): Promise<Outcome>;
 }
@@ -199,7 +199,7 @@ function failedDryRun(error: EnclaveError, chain: Chain): Result {
   return { ...createResult({ status: 'dry-run', title, fields }, chain.notes, chain.plan), exit };
 }
 
-/** An error of the node, as the reports have it: with the node's address, and why it did not answer. */
+/** An error of the node for the reports, with the node's address and the reason why it did not answer. */
 class NodeError extends EnclaveError {
   readonly code: string;
   readonly exit: number;
@@ -214,7 +214,7 @@ class NodeError extends EnclaveError {
   }
 }
 
-/** The codes of errors that may come from a wrong address, or need it. */
+/** Matches the codes of errors that a wrong address may cause, or for whose report the address is needed. */
 const OF_NODE = /^SUI_(NODE_|UNKNOWN_OUTCOME)/;
 
 function withNode(error: unknown, chain: Chain): unknown {
@@ -222,7 +222,7 @@ function withNode(error: unknown, chain: Chain): unknown {
   return new NodeError(error, chain);
 }
 
-/** Codes of errors without which a dry run continues as far as it can. */
+/** Codes of errors despite which a dry run continues as far as it can. */
 const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
 /**

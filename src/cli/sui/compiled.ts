@@ -15,11 +15,11 @@ import { SuiCommandError } from './errors.ts';
 import { isModelChain, type Network, noNetwork } from './network.ts';
 import { PUBLISHED_OPTION } from './options.ts';
 
-/** Bytecode with what the commands print of it. */
+/** Bytecode, and what the commands print about it. */
 export interface Publishable extends Compiled {
   /** The packages, for people. */
   readonly title: string;
-  /** Size of all modules. */
+  /** Size of all modules in bytes. */
   readonly bytes: number;
 }
 
@@ -48,7 +48,7 @@ async function readBytecodeFile(
   return { ...parseBytecodeFile(content, { file, packageName, digest }), published };
 }
 
-/** Loads the compiler, which is not part of this program's own package. */
+/** Loads the compiler, which is in another package than this program. */
 const loadCompiler = async () => await (await loadToolchain()).compiler();
 
 /**
@@ -100,7 +100,7 @@ export async function loadBytecode(
   return { ...compiled, published: options.published ?? compiled.published, title, bytes };
 }
 
-/** Notes the digest, which another person may compare. */
+/** Notes the digest, so that another person can compare it. */
 async function readForNetwork(
   packageName: string,
   options: BytecodeOptions,
@@ -121,9 +121,9 @@ async function readForNetwork(
 }
 
 /**
- * Returns whether this is the chain of `make dev-sui`, which runs the contracts on the stub itself.
+ * Returns whether this is the chain of `make dev-sui`, which itself runs the contracts on the stub.
  *
- * @throws SuiError if no node answers: which framework it needs is not the first question then
+ * @throws SuiError if no node answers. Without a node, it does not matter yet which framework is needed
  */
 async function isModel(chain: Chain): Promise<boolean> {
   const chainId = await chain.identifier();

@@ -36,7 +36,7 @@ const ENCLAVE_TIMEOUT_MS = 10_000;
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
 /**
- * PCR0 and PCR1 of the emulated NSM (src/testing), which anyone can attest under a root of their own, for any
+ * PCR0 and PCR1 of the emulated NSM (src/testing), which anyone can attest under their own root, for any
  * application.
  */
 const [pcr0, pcr1] = [0, 1].map((index) => {
@@ -48,7 +48,7 @@ function sha384(bytes: Uint8Array): Buffer {
   return createHash('sha384').update(bytes).digest();
 }
 
-/** Allows no control characters: it is printed, and the file may come from anyone. */
+/** A text without control characters, since it is printed, and the file may come from anyone. */
 const plain = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
 const Measurements = v.pipe(
   v.string(),
@@ -66,7 +66,7 @@ const Measurements = v.pipe(
 );
 
 /**
- * Returns the image of the PCR file. A note on the chain names its sources, as its build recorded them.
+ * Returns the image of the PCR file. Adds a note that names the image's sources, as its build recorded them.
  *
  * @throws UnreadableFileError, AttestationError; SuiCommandError: DEVELOPMENT_TRUST
  */
@@ -74,7 +74,7 @@ export async function readImage(chain: Chain, pcrs: string): Promise<Image> {
   return (await readBuild(chain, pcrs)).image;
 }
 
-/** An image, and where it comes from if `--source-url` or `--release` was given. */
+/** An image, and its source if `--source-url` or `--release` was given. */
 export interface ImageToAllow {
   readonly image: Image;
   readonly source: Source | undefined;
@@ -83,8 +83,8 @@ export interface ImageToAllow {
 }
 
 /**
- * Returns the image of the PCR file, for a config that is to allow it. On a real network, it must be of a
- * tagged release, or `--experimental` be given.
+ * Returns the image of the PCR file, for a config that is to allow it. On a real network, the image must
+ * belong to a tagged release, or `--experimental` must be given.
  *
  * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
  */
@@ -135,7 +135,7 @@ function releasedImage(chain: Chain, { release, signer }: VouchedRelease, file: 
 }
 
 /**
- * Refuses a release of another signer than the one with whose release the config was created.
+ * Refuses a release whose signer is not that of the release with which the config was created.
  *
  * @throws SuiCommandError: RELEASE_SIGNER
  */
@@ -156,7 +156,7 @@ export function checkSameSigner(
 
 /**
  * Description of an image: where it comes from, or why that is not known, and why it may not be of a tagged
- * release. The latter is a predicate whose subject is the PCR file.
+ * release. That last reason is a predicate whose subject is the PCR file.
  */
 interface Build {
   readonly image: Image;
@@ -178,7 +178,7 @@ async function readBuild(chain: Chain, path: string): Promise<Build> {
 }
 
 /**
- * Refuses registers that anyone can emulate on a real network.
+ * On a real network, refuses registers that anyone can emulate.
  *
  * @param path the file that has them
  * @throws SuiCommandError: DEVELOPMENT_TRUST
@@ -196,7 +196,10 @@ function isOnRealNetwork(chain: Chain): boolean {
   return chain.isNamed && chain.isReal;
 }
 
-/** `out/nitro.pcrs` has `out/measurements.json` beside it, any other `x.pcrs` has `x.measurements.json`. */
+/**
+ * Describes an image by the file beside its PCR file: `measurements.json` beside `nitro.pcrs`, and
+ * `x.measurements.json` beside any other `x.pcrs`.
+ */
 async function describeImage(
   path: string,
   image: Image,
@@ -271,8 +274,8 @@ export async function readRoots(
 const ASK_MS = 200;
 
 /**
- * Reads a config, at least in the version that the deployment file has. Several nodes may share an address,
- * and one of them may lag. In an older version, a change that is still due could seem to be made already.
+ * Reads a config in at least the version that the deployment file names. Several nodes may share an address,
+ * and one of them may lag. By an older version, a change that is still due could seem to be made already.
  *
  * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
  */
@@ -351,7 +354,8 @@ export function enclaveAt(url: string): Http {
 }
 
 /**
- * Checks that an object is of the packages which the command line names, by any version that has its type.
+ * Checks that an object belongs to the packages that the command line names, each by the id of any version
+ * that has the object's type.
  *
  * @throws WrongObjectTypeError; SuiError
  */

@@ -26,18 +26,18 @@ type ConfigInput = Pick<
   'args' | 'ids' | 'deployments'
 >;
 
-/** An application, as the package's types name it on chain and as the deployment file does. */
+/** An application by two names: the name in types on chain, and the name in the deployment file. */
 interface ApplicationIds {
   /** The type `T`, by the id of the version that introduced it. */
   readonly application: string;
-  /** The first version of its package. */
+  /** Id of the first version of its package. */
   readonly original: string;
 }
 
 /**
  * Returns the entry of the deployment file for the application.
  *
- * @throws SuiCommandError: DEPLOYMENT if it is of another chain
+ * @throws SuiCommandError: DEPLOYMENT if the entry is for another chain
  */
 async function readEntry(
   { deployments, ids: { module, witness } }: ConfigInput,

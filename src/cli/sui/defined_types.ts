@@ -14,8 +14,8 @@ export interface NamingPackage extends Pick<PackageVersion, 'typeOrigins' | 'lin
 }
 
 /**
- * @param type as `readModule` gives it, without a reference: bytecode names packages by the ids of their
- *   first versions
+ * @param type a type as `readModule` gives it, without a reference. Bytecode names packages by the ids of
+ *   their first versions
  * @throws SuiError
  */
 export async function definedType(chain: Chain, naming: NamingPackage, type: string): Promise<string> {

@@ -1,7 +1,7 @@
 /**
- * `deployments/<network>.json`: what the commands made on a network, and where their ids come from if the
- * command line has none. It holds public ids only. Published.toml repeats the ids of packages for the Move
- * compiler and the Sui CLI, which read only that file.
+ * `deployments/<network>.json` records what the commands made on a network. Commands take ids from it that
+ * the command line lacks. It contains only public ids. Published.toml repeats the ids of packages for the
+ * Move compiler and the Sui CLI, which read only that file.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -18,7 +18,7 @@ import { SuiCommandError } from './errors.ts';
 import { ID_NAMES, type IdName, type Ids, optionFor } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 
-/** Folder of the files, relative to that in which the command runs. */
+/** Folder of the files, relative to the folder in which the command runs. */
 const FOLDER = 'deployments';
 
 const Id = v.pipe(
@@ -35,7 +35,7 @@ const Version = v.pipe(
 const ApplicationEntry = v.strictObject({
   /** The latest version of the package. */
   package: Id,
-  /** Its first version, by whose id types are named. */
+  /** The first version of the package, by whose id types are named. */
   original: Id,
   version: v.optional(Version),
   /** Id of the UpgradeCap; null for a package that nobody can upgrade. */
@@ -175,7 +175,10 @@ export class Deployments {
     return Object.fromEntries(values);
   }
 
-  /** Notes about the given ids that differ from the file. @param isFilled whether the others come from it */
+  /**
+   * Returns notes about the given ids that differ from the file. @param isFilled whether the other ids come
+   * from the file
+   */
   contradictions(ids: Partial<Ids>, isFilled: boolean): string[] {
     try {
       const file = this.read();
@@ -194,7 +197,7 @@ export class Deployments {
   }
 
   /**
-   * Checks that the ids of the file are of the chain that the node serves.
+   * Checks that the ids of the file belong to the chain that the node serves.
    *
    * @throws SuiCommandError: DEPLOYMENT; SuiError
    */
@@ -209,10 +212,10 @@ export class Deployments {
   }
 
   /**
-   * Changes entries of applications after a command is done. Never fails: it is done on the chain, and the
-   * command must say so.
+   * Changes entries of applications after a command. Never fails, since the command's transaction is done on
+   * the chain and the command must say so.
    *
-   * @param change takes all entries; returns those to write, or the reason why it writes nothing
+   * @param change takes all entries; returns the entries to write, or the reason to write nothing
    */
   async note(
     chain: Chain,
@@ -226,7 +229,7 @@ export class Deployments {
     try {
       const id = await chain.id();
       const file = this.read();
-      // A network that was reset has none of the objects of the file.
+      // A network that was reset has none of the objects in the file.
       const applications: Applications = file?.chain === id ? file.applications : new Map();
       const changed = change(applications);
       if (typeof changed === 'string') throw new SuiCommandError('DEPLOYMENT', changed);
@@ -238,7 +241,7 @@ export class Deployments {
     }
   }
 
-  /** `note`, for the application with this config. */
+  /** Does what `note` does, for the application with this config. */
   async noteConfig(
     chain: Chain,
     outcome: Outcome,
@@ -253,7 +256,7 @@ export class Deployments {
     });
   }
 
-  /** `note`, for enclaves that were registered under this config at this version. */
+  /** Does what `note` does, for enclaves that were registered under this config at this version. */
   async noteEnclaves(
     chain: Chain,
     outcome: Outcome,
@@ -282,7 +285,10 @@ export class Deployments {
   }
 }
 
-/** valibot names what it expected: `never` is a key that the file must not have. */
+/**
+ * Returns the message for an issue. valibot names what it expected: `never` means a key that the file must
+ * not have.
+ */
 function strictMessage(message: string): string {
   return message.includes('Expected never') ? 'is not known here' : 'is missing or of another type';
 }

@@ -1,4 +1,4 @@
-/** Describes the commands of a transaction for people, each by a line. */
+/** Describes the commands of a transaction for people, one line for each. */
 import type { Transaction } from '@mysten/sui/transactions';
 import { fromBase64, toHex } from '@mysten/sui/utils';
 import { quantity } from 'sui-enclave/wording';
@@ -8,7 +8,7 @@ type Command = Data['commands'][number];
 type Input = Data['inputs'][number];
 type Argument = NonNullable<Command['MoveCall']>['arguments'][number];
 
-/** Describes each command by a line. Results of a command are named by its place, from 0. */
+/** Describes each command in one line. Results of a command are named by the command's place, from 0. */
 export function describeTransaction(tx: Transaction): string[] {
   const { commands, inputs } = tx.getData();
   const argument = (value: Argument): string => {
@@ -65,7 +65,7 @@ function describeInput(input: Input | undefined): string {
   return object?.objectId ?? 'a value';
 }
 
-/** Describes a value in BCS as what it most likely is, since only the called function knows its type. */
+/** Describes a value in BCS by its most likely type, since only the called function knows the type. */
 function describeValue(bytes: Uint8Array): string {
   const content = bytes[0] === bytes.length - 1 ? bytes.subarray(1) : bytes;
   const text = content === bytes ? '' : Buffer.from(content).toString('latin1');

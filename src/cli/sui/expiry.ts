@@ -26,11 +26,11 @@ function timeText(ms: bigint): string {
 }
 
 /**
- * The same transaction without an expiry: the signers of a multisig may need days. Returns null unless an
- * input, such as a gas coin, is owned by an address. Such an input's version changes with the execution, so
- * the transaction can't be executed twice. Without such an input only the expiry keeps the transaction from
- * being executed again. The node must accept the result too, since older networks want an expiry wherever no
- * coin pays the gas.
+ * Returns the same transaction without an expiry, since the signers of a multisig may need days. Returns null
+ * unless an address owns an input, such as a gas coin. The version of such an input changes with the
+ * execution, so the transaction can't be executed twice. Without such an input, only the expiry prevents a
+ * second execution. The node must accept the result too, since older networks require an expiry if no coin
+ * pays the gas.
  *
  * @throws whatever the client throws
  */

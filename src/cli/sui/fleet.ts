@@ -9,22 +9,24 @@ import { type Expected, readAttestedKey } from './attest.ts';
 import type { Chain } from './chain.ts';
 import { enclaveAt } from './contract.ts';
 
-/** A key that answered at a URL, or why nothing there is trusted. */
+/** A key that answered at a URL, or the reason why nothing there is trusted. */
 export type Answering =
   | {
       readonly url: string;
       readonly trusted: true;
       readonly publicKey: string;
       readonly registration: 'registered' | 'not registered' | 'destroyed';
-      /** The id of its enclave, whether it exists or not. */
+      /** The id of the key's enclave, whether it exists or not. */
       readonly enclave: string;
     }
   | { readonly url: string; readonly trusted: false; readonly code: string; readonly reason: string };
 
-/** Several enclaves may answer at one URL by turns. */
+/** Maximum number of requests to one URL, at which several enclaves may answer by turns. */
 const MAX_REQUESTS = 16;
 
-/** @param enclaves those that contracts accept: a URL has at most as many keys, unless some are unknown */
+/**
+ * @param enclaves the enclaves that contracts accept. A URL has at most as many keys, unless some are unknown
+ */
 export async function answering(
   urls: readonly string[],
   config: EnclaveConfig,
@@ -32,7 +34,7 @@ export async function answering(
   chain: Chain,
   expected: Expected,
 ): Promise<Answering[]> {
-  // The second request shows whether there is more than one.
+  // The second request shows whether there is more than one enclave.
   const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, enclaves.length));
   const answeringByKey = new Map<string, Answering>();
   for (const url of urls) {
@@ -46,8 +48,8 @@ export async function answering(
 }
 
 /**
- * @param isOnly whether this is the only URL: then an enclave that can't be reached is an error, not an entry
- * of a list
+ * @param isOnly whether this is the only URL. If so, an enclave that can't be reached is an error, not an
+ *   entry of a list
  */
 async function attest(
   url: string,

@@ -1,10 +1,10 @@
-/** The ids of a deployment: options of the commands, for which its file has the defaults. */
+/** The ids of a deployment. Commands take them as options, whose defaults are in the deployment file. */
 import { applicationType } from 'sui-enclave/sui/values';
 import { UsageError } from '../command.ts';
 import type { Argument, Option } from '../command_line.ts';
 import { identifier, objectId } from '../values.ts';
 
-/** The ids by the names that transactions have for them; `label` is the name in older orders of arguments. */
+/** The ids by their names in transactions. `label` is the name in older orders of arguments. */
 const IDS = {
   enclavePackage: {
     option: 'enclave-package',
@@ -67,7 +67,7 @@ export function formerIds(...names: IdName[]): Readonly<Record<string, Argument>
   return Object.fromEntries(names.map((name) => [optionFor(name), IDS[name]]));
 }
 
-/** Returns the ids that the options have. */
+/** Returns the ids that the options give. */
 export function idsIn(names: readonly IdName[], options: Readonly<Record<string, unknown>>): Partial<Ids> {
   const all = names.map((name) => [name, options[IDS[name].option]]);
   return Object.fromEntries(all.filter(([, id]) => id !== undefined));
@@ -83,7 +83,8 @@ export function findApplication({
 }
 
 /**
- * Structs begin with an upper-case letter, and a one-time witness is named as its module, in upper case.
+ * Checks the name of a one-time witness. Structs begin with an upper-case letter, and a one-time witness has
+ * its module's name in upper case.
  *
  * @throws UsageError
  */

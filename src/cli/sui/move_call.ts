@@ -24,7 +24,7 @@ export interface MoveCall {
   readonly typeParameters: number;
   /** Structs of its module that the function itself makes. */
   readonly packed: readonly string[];
-  /** Tells for each returned value whether the sender must get it. */
+  /** For each returned value, whether the sender must get it. */
   readonly returns: readonly boolean[];
 }
 
@@ -39,7 +39,7 @@ function unfit(name: string, why: string): SuiCommandError {
 }
 
 /**
- * @param name of the function, in the module
+ * @param name name of the function in the module
  * @param otherModules the other modules of its package
  * @throws SuiCommandError: FUNCTION
  */
@@ -93,7 +93,9 @@ function objectRole(type: string): Role {
   return { kind: 'object', type };
 }
 
-/** Returns whether a value is an object, which can't be dropped. Types of other packages count as objects. */
+/**
+ * Returns whether a value is an object, and thus can't be dropped. Types of other packages count as objects.
+ */
 function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
   if (valueType(type) !== undefined) return false;
   const [, address, moduleName, name = ''] = /^(0x\w+)::(\w+)::(\w+)(?:<.*>)?$/.exec(type) ?? [];
@@ -103,8 +105,8 @@ function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
 }
 
 /**
- * Returns the objects of the command line. If it names none, takes them from the deployment file: for each
- * object that the function takes, the only one of its type.
+ * Returns the objects of the command line. If the command line names none, takes them from the deployment
+ * file: for each object that the function takes, the only object of its type in the file.
  */
 export function chooseObjects(
   { roles }: Pick<MoveCall, 'roles'>,

@@ -1,5 +1,6 @@
 /**
- * The BCS of Move's types, by their text in `module_bytecode.ts`. They refuse what BCS would silently change.
+ * The BCS types of Move's types, by their text in `module_bytecode.ts`. They refuse values that BCS would
+ * silently change.
  */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
@@ -42,7 +43,9 @@ const bool = bcs.bool().transform({
   output: (value) => value,
 });
 
-/** Bytes, in JSON a string of UTF-8 or an array of numbers: the server's type may be either. */
+/**
+ * Bytes, given in JSON as a string in UTF-8 or an array of numbers, since the server's type may be either.
+ */
 const bytes = bcs.byteVector().transform({
   input(value: unknown) {
     if (typeof value === 'string' && value.isWellFormed()) return new TextEncoder().encode(value);
@@ -71,7 +74,7 @@ const PLAIN: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Returns the BCS type; undefined for an object or a struct of a package, which are not values of a
+ * Returns the BCS type; undefined for an object or a struct of a package, which can't be values in a
  * transaction.
  */
 export function valueType(type: string): AnyType | undefined {
@@ -83,7 +86,7 @@ export function valueType(type: string): AnyType | undefined {
   return (outer === 'vector' ? bcs.vector(item) : bcs.option(item)) as unknown as AnyType;
 }
 
-/** Types that are separated by commas. */
+/** Splits a list of types that are separated by commas. */
 export function splitTypes(list: string): string[] {
   const types: string[] = [];
   let depth = 0;

@@ -6,7 +6,7 @@ import { SuiError } from 'sui-enclave/sui/errors';
 import { ANSWER_TOO_LARGE } from 'sui-enclave/sui/failures';
 import { SuiCommandError } from './errors.ts';
 
-/** The public nodes of the Sui Foundation, and the one of `sui start`. */
+/** The public nodes of the Sui Foundation, and the node of `sui start`. */
 const NODES = {
   mainnet: 'https://fullnode.mainnet.sui.io:443',
   testnet: 'https://fullnode.testnet.sui.io:443',
@@ -34,7 +34,7 @@ export function modelChainId(start: Uint8Array): string {
   return toBase58(Uint8Array.of(...start, ...MODEL_CHAIN));
 }
 
-/** @param chainId in base58 */
+/** @param chainId the chain's identifier in base58 */
 export function isModelChain(chainId: string): boolean {
   try {
     return modelChainId(fromBase58(chainId).subarray(0, 4)) === chainId;
@@ -43,10 +43,12 @@ export function isModelChain(chainId: string): boolean {
   }
 }
 
-/** The time for one request, including its answer. */
+/** Time limit of one request including its answer, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
-/** Maximum size of an answer in bytes: more than twice that of 50 objects of the maximum size, 250 KiB. */
+/**
+ * Maximum size of an answer in bytes: more than twice the size of 50 objects of the maximum size, 250 KiB.
+ */
 const MAX_ANSWER = 32 * 1024 * 1024;
 
 /** Returns the error for a command line that names neither a network nor a node. */
@@ -61,7 +63,7 @@ export interface Node {
   readonly url: string;
   /** Name of the node, for people. */
   readonly description: string;
-  /** Whether the node is on a public network or another machine: these accept only real enclaves. */
+  /** Whether the node is on a public network or on another machine. Such nodes accept only real enclaves. */
   readonly isReal: boolean;
 }
 
@@ -77,8 +79,8 @@ export interface NodeConnection extends Node {
 /**
  * Returns the node that a command line names. Sends no request.
  *
- * @param network for its public node
- * @param rpcUrl a node in place of that one
+ * @param network the network, whose public node is used by default
+ * @param rpcUrl URL of a node in place of the public one
  * @throws SuiCommandError: NO_NETWORK; SuiError
  */
 export function chooseNode(network: Network | undefined, rpcUrl: string | undefined): Node {
@@ -103,7 +105,7 @@ export function connect(
   const client = new SuiGrpcClient({
     network: network ?? 'custom',
     baseUrl: node.url,
-    // The transport has no deadline of its own, and waits for a node that hangs.
+    // The transport has no deadline, and would wait for a node that hangs.
     fetch: async (input, init) => {
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;

@@ -53,7 +53,9 @@ export const PCRS_OPTION = {
   pcrs: { value: '<file>', help: 'the registers of the image', schema: path, default: 'out/nitro.pcrs' },
 } as const;
 
-/** The option of commands that replace the registers. `overlapEnd` gives the end of its minutes. */
+/**
+ * The option of commands that replace the registers. `overlapEnd` returns the time at which its minutes end.
+ */
 export const OVERLAP_OPTION = {
   overlap: {
     value: '<minutes>',
@@ -62,7 +64,7 @@ export const OVERLAP_OPTION = {
       v.string(),
       v.regex(/^[1-9][0-9]{0,3}$/, 'must be a whole number of minutes from 1 to 1439'),
       v.transform(Number),
-      // The contract's limit is a day by the clock of the chain, which may be behind this one.
+      // The contract's limit is a day by the chain's clock, which may be behind this machine's.
       v.maxValue(1439, 'must be a whole number of minutes from 1 to 1439'),
     ),
   },
@@ -93,7 +95,7 @@ export const PUBLISHED_OPTION = {
   },
 } as const;
 
-/** The option for enclaves that are not AWS's. */
+/** The option for enclaves that are attested under another root than AWS's. */
 export const ROOT_OPTION = {
   root: {
     value: '<file>',

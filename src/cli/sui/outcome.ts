@@ -8,7 +8,7 @@ export interface Outcome {
   readonly title: string;
   /** The properties of the JSON, and the lines of the printed result. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The printed result, if it is not made of title and fields. */
+  /** The printed result, if it does not consist of title and fields. */
   readonly text?: string;
   /** Text before the fields, or instead of them unless `isWhole`. */
   readonly summary?: string;
@@ -33,7 +33,7 @@ export function createResult(
   return { json: { ...head, title, ...fields }, text: text ?? lines.join('\n') };
 }
 
-/** Properties as lines of name and value, lists and objects below their name. */
+/** Formats properties as lines of name and value, with lists and objects below their name. */
 function formatLines(fields: object, indent = '  '): string[] {
   const width = Math.max(...Object.keys(fields).map((name) => name.length)) + 2;
   return Object.entries(fields).flatMap(([name, field]) => {

@@ -14,7 +14,7 @@ import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication } from './published.ts';
 
-/** The ids of its packages, which are large. */
+/** Matches the ids of Sui's framework, whose packages are large. */
 const FRAMEWORK = /^0x0*[12]$/;
 const UPGRADE_CAP = '::package::UpgradeCap';
 
@@ -49,7 +49,7 @@ async function present(
 
 /**
  * Returns the version with `enclave::enclave` among the dependencies of a package. The type of a capability
- * has the id of the version that introduced it, whose code is another.
+ * can't be used for this: it has the id of the version that introduced it, which has other code.
  */
 export async function findLinkedEnclave(
   chain: Chain,
@@ -109,7 +109,7 @@ export function createdAtPublish(created: Executed['created']) {
   return {
     upgradeCap: created.find(({ type }) => type.endsWith(UPGRADE_CAP))?.id ?? null,
     enclaveCaps,
-    // What init of the package made: functions take these by --object of submit.
+    // These objects were made by `init` of the package. Functions take them by --object of submit.
     objects: created.filter((object) => !enclaveCaps.includes(object) && !object.type.endsWith(UPGRADE_CAP)),
   };
 }

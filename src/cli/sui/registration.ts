@@ -1,5 +1,5 @@
 /**
- * Registers attested keys under a config: for register_enclave, and for rotate where the registers stay the
+ * Registers attested keys under a config: for register_enclave, and for rotate if the registers stay the
  * same.
  */
 import { Transaction } from '@mysten/sui/transactions';
@@ -14,7 +14,7 @@ import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 
-/** A transaction has 128 KiB at most, and a document about 5 KiB. */
+/** Maximum number of URLs: a transaction has 128 KiB at most, and a document about 5 KiB. */
 const MAX_URLS = 16;
 
 /** An enclave to register: the document, and the key that it attests. */
@@ -49,7 +49,7 @@ export async function askAll(
 }
 
 /**
- * Returns the enclaves that the documents attest, each once: several URLs may reach one.
+ * Returns the enclaves that the documents attest, each once, since several URLs may reach the same enclave.
  *
  * @throws AttestationError
  */

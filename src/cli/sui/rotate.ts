@@ -79,9 +79,7 @@ enclaves that are not registered yet; with --again, it also makes all older encl
   },
 });
 
-/**
- * Registers enclaves of an image that the config allows already, so that all other enclaves stay accepted.
- */
+/** Registers enclaves of an image that the config allows already. All other enclaves stay accepted. */
 async function registerAlone(
   chain: Chain,
   target: Target,
@@ -111,8 +109,8 @@ async function allowAndRegister(
   const documents = candidates.map(({ document }) => loadAttestation(tx, document));
   if (untilMs !== undefined) beginOverlap(tx, { ...call, image, source, untilMs });
   for (const [index, document] of documents.entries()) {
-    // The first registration finishes the rotation. After it, the config allows the image, so the others
-    // register as usual.
+    // The first registration finishes the rotation. Afterwards the config allows the image, so the other
+    // enclaves register as usual.
     if (index > 0 || untilMs !== undefined) registerEnclave(tx, { ...call, attestation: document });
     else {
       const rotation = beginRotation(tx, { ...call, image, source });

@@ -21,12 +21,12 @@ const NAMED_SCHEMES: Readonly<Record<string, 0 | 1 | 2>> = { ED25519: 0, Secp256
 
 interface SignerOptions {
   readonly address?: string | undefined;
-  /** Path of the keystore. Default: the Sui CLI's own. */
+  /** Path of the keystore. Default: the Sui CLI's keystore. */
   readonly keystore?: string | undefined;
 }
 
 /**
- * Returns the sender's address: that of SUI_PRIVATE_KEY, or `address`.
+ * Returns the sender's address: the address of SUI_PRIVATE_KEY, or `address`.
  *
  * @throws SuiCommandError: NO_SENDER or SIGNER; SuiError
  */
@@ -50,7 +50,10 @@ export function findSender(env: Environment, { address }: SignerOptions): string
   return sender;
 }
 
-/** Returns the key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `findSender` */
+/**
+ * Returns the key of the sender: SUI_PRIVATE_KEY, or the sender's key in the keystore. @throws as
+ * `findSender`
+ */
 export async function readSigner(env: Environment, options: SignerOptions): Promise<Keypair> {
   const sender = findSender(env, options);
   return environmentKey(env) ?? (await keystoreKey(keystorePath(env, options), sender));

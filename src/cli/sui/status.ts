@@ -35,14 +35,14 @@ interface StatusInput {
   readonly deployments: Deployments | undefined;
 }
 
-/** Returns the URLs of the arguments, or else those that the deployment file has for the config. */
+/** Returns the URLs of the arguments, or else the URLs that the deployment file has for the config. */
 function listUrls({ args: { urls }, isFilled, deployments }: StatusInput): string[] {
   if (urls.length > 0 || !isFilled) return [...new Set(urls)];
   const [, application] = deployments?.application() ?? [];
   return [...new Set(application?.enclaves.map(({ url }) => url))];
 }
 
-/** Findings from which the printed lines are made. */
+/** The findings that the printed lines describe. */
 interface Findings {
   readonly config: EnclaveConfig;
   readonly enclaves: readonly Enclave[];
@@ -101,8 +101,8 @@ function describeState(enclave: Enclave, findings: Findings): string {
 }
 
 /**
- * Formats a line for each key that answered and for each enclave that did not: its URL, its key, its
- * registration, and why contracts do not accept it.
+ * Formats a line for each key that answered and for each enclave that did not: URL, key, registration, and
+ * the reason why contracts do not accept it.
  */
 function formatLines(findings: Findings): string[] {
   const { enclaves, urls, answering: answers, silent, now } = findings;

@@ -55,7 +55,7 @@ interface Request {
   readonly url: string;
   readonly path: string;
   readonly body: unknown;
-  /** Intent of the answer. Undefined means that of the schema, or 0. */
+  /** Intent of the answer. Undefined means the intent of the schema, or 0. */
   readonly intent: number | undefined;
   readonly schema: AppSchema | undefined;
   readonly configId: string;
@@ -170,7 +170,7 @@ function findApplication(
 }
 
 /**
- * Returns the signed fields that repeat a property of the request. They must match: a host can send the
+ * Returns the signed fields that repeat a property of the request. They must match, since a host can send a
  * genuine answer to another request.
  */
 function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
@@ -229,7 +229,7 @@ async function ask(
   checkNotRetired(config);
   const { struct, fields } = input.options;
   const signed = request.schema && chooseSigned(request.schema, moveFunction.call);
-  // The names of the schema are used only if the command line has none.
+  // The schema's names are used only if the command line gives none.
   const fromSchema = struct === undefined ? signed?.names : undefined;
   const naming = {
     intent: request.intent ?? signed?.intent ?? 0,

@@ -1,4 +1,4 @@
-/** `sui-enclave update_config`: the name of a config, and the maximum age of its keys. */
+/** `sui-enclave update_config`: sets the name of a config, and the maximum age of its keys. */
 
 import { Transaction } from '@mysten/sui/transactions';
 import { readConfig } from 'sui-enclave/sui/objects';

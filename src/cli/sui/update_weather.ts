@@ -118,7 +118,7 @@ async function askForReading(
   };
   const client = new EnclaveClient(url, { policy, ...(roots && { roots }) });
   const reading = await client.processData({ location }, WeatherResponse);
-  // The signature is genuine, but a man in the middle may have asked for another place.
+  // The signature is genuine, but a man in the middle may have sent a request for another place.
   if (reading.data.location !== location) {
     throw new SuiCommandError(
       'OTHER_PLACE',

@@ -1,5 +1,5 @@
 /**
- * `sui-enclave upgrade`: replaces a package on chain by that of `move/`, if packages that depend on it
+ * `sui-enclave upgrade`: replaces a package on chain by the package in `move/`, if packages that depend on it
  * continue to work.
  */
 

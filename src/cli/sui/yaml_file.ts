@@ -12,7 +12,7 @@ export abstract class YamlFileError extends EnclaveError {
   readonly exit = EXIT.notTried;
 }
 
-/** YAML reads 0x… and digits without quotes as numbers, and so loses digits. */
+/** A string that must be in quotes: YAML reads 0x… and digits without quotes as numbers, and loses digits. */
 export const quoted = v.string('must be a string, in quotes');
 
 export const network = v.picklist(NETWORKS, `must be one of ${NETWORKS.join(', ')}`);
@@ -31,7 +31,7 @@ const NODE_URL = 'must be an https URL without user name, query and fragment; ht
 
 const MAX_NODES = 8;
 
-/** One URL or a list of them, without user names, as a node's URL may have no secret. */
+/** One URL or a list of URLs, without user names, since a node's URL must not contain a secret. */
 export const nodeUrls = v.pipe(
   v.union([v.string(), v.array(v.string())], 'must be a URL, or a list of URLs'),
   v.transform((urls) => (typeof urls === 'string' ? [urls] : urls)),
@@ -65,8 +65,8 @@ export function enclaveUrls(most: number) {
 }
 
 /**
- * @param path of the file, for messages
- * @param Fault names the property and what it must be
+ * @param path the file's path, for messages
+ * @param Fault class of the error, whose message names the property and what it must be
  */
 export function parseYamlFile<const S extends v.GenericSchema>(
   schema: S,

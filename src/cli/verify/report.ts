@@ -22,15 +22,15 @@ export interface Question {
   readonly publicKey: Uint8Array | null;
   /** DER of the roots that replace AWS's. */
   readonly roots: readonly Uint8Array[] | null;
-  /** Refuses what is trusted under another root than AWS's. */
+  /** Whether to refuse documents that are trusted only under another root than AWS's. */
   readonly requireHardware: boolean;
 }
 
 export interface RegisterReport {
   readonly index: number;
-  /** Hexadecimal; null where nothing is expected. */
+  /** The expected value in hexadecimal; null if none is expected. */
   readonly expected: string | null;
-  /** Hexadecimal; null where the document omits it. */
+  /** The document's value in hexadecimal; null if the document omits it. */
   readonly found: string | null;
 }
 
@@ -41,7 +41,10 @@ export interface CertificateReport {
   readonly sha256: string;
 }
 
-/** Except for the verdict, these are the document's own claims: true only if it is trusted. */
+/**
+ * The report on a document. Except for the verdict, it contains the document's own claims, which are true
+ * only if the document is trusted.
+ */
 export interface Report {
   readonly verdict: 'trusted' | 'refused';
   /** Stable code of the refusal; null if it was not refused. */
@@ -54,8 +57,8 @@ export interface Report {
   /** The last second at which the document verifies, if it is trusted. */
   readonly validUntil: Date | null;
   /**
-   * Whether the chain of a trusted document ends at AWS's root: only that proves that the enclave runs on
-   * Nitro hardware. null if it was refused.
+   * Whether the chain of a trusted document ends at AWS's root. Only this proves that the enclave runs on
+   * Nitro hardware. Null if the document was refused.
    */
   readonly awsRoot: boolean | null;
   /** Content of the document; null if it can't be read. */
@@ -73,7 +76,7 @@ export interface Report {
     readonly nonce: string | null;
     /** Root first; null for a certificate that can't be read. */
     readonly chain: readonly (CertificateReport | null)[];
-    /** 0 to 2, and the others that are not zero. */
+    /** Registers 0 to 2, and all other registers that are not zero. */
     readonly registers: readonly RegisterReport[];
   } | null;
   /** The predicted result of `load_nitro_attestation` on Sui, which pins AWS's root. */

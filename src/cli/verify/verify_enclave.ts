@@ -1,4 +1,4 @@
-/** `sui-enclave verify`: whether an enclave can be trusted, for people and monitors. */
+/** `sui-enclave verify`: says whether an enclave can be trusted, for people and monitors. */
 import {
   AttestationError,
   awsNitroRoot,

@@ -18,11 +18,11 @@ export const CRC_OFFSET = 544;
 export const SECTION = { kernel: 1, cmdline: 2, ramdisk: 3, signature: 4, metadata: 5 } as const;
 export type SectionName = keyof typeof SECTION;
 
-/** The memory and CPUs that nitro-cli uses by default; both are in the header and not measured. */
+/** The memory and CPUs that nitro-cli uses by default. Both are in the header, and neither is measured. */
 export const DEFAULT_MEMORY = 1n << 30n;
 export const DEFAULT_CPUS = 2n;
 
-/** About the image; no register covers it. */
+/** Data about the image, which no register covers. */
 export interface Metadata {
   readonly ImageName: string;
   readonly ImageVersion: string;

@@ -1,4 +1,4 @@
-/** The registers that an enclave of an image attests with, as Nitro measures it. */
+/** Computes the registers that an enclave with this image attests, as Nitro measures the image. */
 import { createHash } from 'node:crypto';
 import type { Image } from 'sui-enclave/attestation/image';
 import { checkParts, type ImageParts } from './format.ts';
@@ -16,7 +16,8 @@ export function measureImage(parts: ImageParts): Image {
 }
 
 /**
- * Returns a register that was zero and was extended once, by the hash of the contents one after the other.
+ * Returns the value of a register that was zero and was extended once, by the hash of the concatenated
+ * contents.
  */
 function register(contents: readonly Uint8Array[]): string {
   const content = createHash('sha384');

@@ -25,11 +25,13 @@ export interface Eif extends ImageParts {
 }
 
 /**
- * Maximum size of the metadata in bytes, far above Docker's description of an image with the 4 KiB that
- * nitro-cli allows for a file of its user.
+ * Maximum size of the metadata in bytes, far more than Docker's description of an image and the 4 KiB that
+ * nitro-cli allows for a user's file.
  */
 const MAX_METADATA_BYTES = 1024 ** 2;
-/** The most levels of lists and objects: JSON.stringify and other printers fail at some thousands. */
+/**
+ * Maximum nesting of lists and objects. JSON.stringify and other printers fail at some thousands of levels.
+ */
 const MAX_DEPTH = 32;
 
 const anyJson = v.custom<unknown>((value) => isWithin(value, MAX_DEPTH));
@@ -113,7 +115,7 @@ function readSections(file: Buffer): { name: SectionName; data: Buffer }[] {
         throw new ImageError('EIF_INVALID', `section ${at} has an offset or a size, but is not counted`);
       continue;
     }
-    // Sections lie one after the other: a gap would be bytes that nobody measures.
+    // Sections must lie one after the other, since nobody measures the bytes of a gap.
     if (stated !== BigInt(offset))
       throw new ImageError('EIF_INVALID', `section ${at} is not where the one before it ends`);
     const start = offset + SECTION_HEADER_BYTES;
