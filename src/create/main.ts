@@ -1,6 +1,6 @@
 /**
- * `create-sui-enclave <folder>`: writes an application for an enclave as a repository of its own. It asks
- * nothing, starts nothing and needs no network.
+ * `create-sui-enclave <folder>`: writes an application for an enclave as a repository of its own. It asks no
+ * questions, starts no program and needs no network.
  */
 import { createHash } from 'node:crypto';
 import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -30,19 +30,19 @@ that it calls, its contract, a lockfile, and what CI runs. The application has t
 
 exit codes: 0 written; 1 refused; 2 invalid command line`;
 
-/** The manifest and the lockfile of a new repository, which packing puts beside this module. */
+/** The manifest and lockfile of a new repository. Packing writes them beside this module. */
 export interface Pinned {
-  /** The version of the packages of sui-enclave. */
+  /** Version of the packages of sui-enclave. */
   readonly version: string;
-  /** Whether a registry has them. */
+  /** Whether a registry has these packages. */
   readonly isPublished: boolean;
   readonly manifest: Manifest;
   readonly lock: Lock;
-  /** Files of the packages of sui-enclave, by their names. */
+  /** Names of the files of sui-enclave's packages, by package name. */
   readonly tarballs: Readonly<Record<string, string>>;
 }
 
-/** Values by name, as in a package.json. */
+/** Versions by package name, as in a package.json. */
 type Versions = Record<string, string>;
 
 interface Manifest {
@@ -79,13 +79,13 @@ class Refused extends Error {
   }
 }
 
-/** Folder in which a repository keeps the packages of sui-enclave that no registry has. */
+/** Folder in which a repository keeps those packages of sui-enclave that no registry has. */
 const PACKAGES = 'packages';
 
 /**
- * Formats the address of a package in the lockfile. Without an address, npm would not look for the package in
- * its cache by its SHA-512. No host can have this address (RFC 2606), so nobody can serve another package of
- * that name. Audits would refuse the path of a file.
+ * Formats the address of a package in the lockfile. Without an address, npm would not look in its cache for
+ * the package by its SHA-512. No host can have this address (RFC 2606), so nobody can serve another package
+ * with that name. A file path is no alternative, since audits would refuse it.
  */
 const formatTarballUrl = (name: string, file: string) => `https://${PACKAGES}.invalid/${name}/-/${file}`;
 
@@ -99,10 +99,10 @@ fund=false
 `;
 
 /**
- * Finds the files of the packages of sui-enclave that a repository installs. Writes an address for each into
- * the lockfile.
+ * Finds the files of those packages of sui-enclave that a repository installs. Writes an address for each
+ * package into the lockfile.
  *
- * @returns paths of the files, by their paths in the repository. @throws Refused
+ * @returns paths of the files, by their path in the repository. @throws Refused
  */
 function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
@@ -121,7 +121,7 @@ function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<str
   return files;
 }
 
-/** Adds Vite, which builds a page. The lockfile has it because vitest needs it. */
+/** Adds Vite, which builds a page. The lockfile already has Vite, because vitest needs it. */
 function addPage({ manifest, lock }: Pinned): void {
   const version = lock.packages['node_modules/vite']?.version;
   if (version === undefined) throw new Error('the lockfile has no vite');
@@ -137,7 +137,7 @@ function addPage({ manifest, lock }: Pinned): void {
 
 const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** @returns the name of the application, and the paths that it wrote. @throws Refused */
+/** Writes the repository. @returns the name of the application, and the written paths. @throws Refused */
 function create(
   pinned: Pinned,
   folder: string,
@@ -211,7 +211,7 @@ function readPinned(): Pinned {
 /**
  * Runs a command line.
  *
- * @param pinned for tests, the result of packing
+ * @param pinned for tests: replaces the result of packing
  * @returns the exit code
  */
 export function runProgram(argv: readonly string[] = process.argv.slice(2), pinned = readPinned): number {

@@ -1,14 +1,14 @@
 /**
- * The names of applications. Move packages and modules have the same names, and identifiers in both languages
- * contain them.
+ * Checks names of applications. Move packages and modules get the same names, and identifiers in Move and
+ * TypeScript contain them.
  */
 
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const MAX_LENGTH = 32;
-/** Move's keywords, and the packages and modules that the templates use. */
+/** Keywords of Move, and names of packages and modules that the templates use. */
 const RESERVED_IN_MOVE =
   'abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test self tx_context';
-/** Names that the files of the templates declare or use, as constants in Move and as types in TypeScript. */
+/** Names that the templates' files declare or use, as constants in Move and as types in TypeScript. */
 const TAKEN =
   'public_key signature signed signed_answer signed_bytes timestamp_ms minute_ms max_age_ms request answer date buffer big_int uint8_array';
 const RESERVED = new Set(`${RESERVED_IN_MOVE} ${TAKEN}`.split(' '));
@@ -21,7 +21,7 @@ export function nameProblem(name: string): string | undefined {
   if (!NAME.test(name) || name.length > MAX_LENGTH || RESERVED.has(name)) {
     return `must be lower case letters, digits and single underscores, at most ${MAX_LENGTH}, and no keyword of Move or name that the files use`;
   }
-  // The one-time witness X leaves no name for a struct of the application itself.
+  // If the one-time witness has the name X, the application's own struct can't have it.
   if (pascalCase(name) === name.toUpperCase()) return 'must have two letters or more in a row';
   return undefined;
 }

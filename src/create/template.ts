@@ -1,6 +1,6 @@
 /**
- * The files of a new application: for a clone of the repository of sui-enclave, or for a repository of its
- * own.
+ * Makes the files of a new application, either for a clone of sui-enclave's repository or for a repository of
+ * its own.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,29 +11,32 @@ import { pascalCase } from './names.ts';
 const TEMPLATES = fileURLToPath(new URL('templates', import.meta.url));
 
 /**
- * `oracle` signs prices of a service; `weather` the temperature of a place; `llm` what a language model's API
- * answered; `empty` signs nothing yet.
+ * Templates of applications. `oracle` signs prices of a service, `weather` the temperature of a place, and
+ * `llm` the answer of a language model's API. `empty` signs nothing yet.
  */
 export const APPLICATION_TEMPLATES = ['oracle', 'weather', 'llm', 'empty'] as const;
 export type ApplicationTemplate = (typeof APPLICATION_TEMPLATES)[number];
 
-/** `dapp` is `weather` with a page that asks it, for a repository of its own. */
+/**
+ * Templates of repositories. `dapp` is `weather` with a page that asks the enclave, in a repository of its
+ * own.
+ */
 export const TEMPLATE_NAMES = [...APPLICATION_TEMPLATES, 'dapp'] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 
-/** Content by path, in the order of the paths. */
+/** File contents by path, in the order of the paths. */
 export type Files = ReadonlyMap<string, string>;
 
 /**
- * Renames a path or content of a template to the name of the application. The templates say "price" only
- * where they mean the application, and never in the plural, so that every name fits.
+ * Puts the name of the application into a path or the content of a template. The templates say "price" only
+ * for the application itself, and never in the plural, so that every name fits.
  */
 export function rename(text: string, name: string): string {
   const forms: Record<string, string> = { price: name, Price: pascalCase(name), PRICE: name.toUpperCase() };
   return text.replace(/price/gi, (form) => forms[form] ?? form);
 }
 
-/** Returns the files of an application, for the root of its own repository. */
+/** Returns the files of an application, for a repository of its own. */
 export function applicationFiles(template: TemplateName, name: string): Files {
   const page = template === 'dapp' ? read('dapp', name) : new Map<string, string>();
   return new Map([...read(findApplication(template), name), ...page]);
@@ -61,14 +64,15 @@ export function filesInClone(template: ApplicationTemplate, name: string): Files
   return new Map(files);
 }
 
-/** Returns the other files of a repository of its own, without package.json and its lockfile. */
+/** Returns the other files of a new repository, except for package.json and its lockfile. */
 export function repositoryFiles(name: string): Files {
   return read('repository', name);
 }
 
 /**
- * Reads a template. Code and README have the suffix .txt there, so that no compiler, test or site of this
- * repository takes them for its own. .gitignore and .npmrc begin with an underscore, since npm packs neither.
+ * Reads a template. Code and README there have the suffix .txt, so that no compiler, test or site of this
+ * repository uses them. .gitignore and .npmrc begin with an underscore there, since npm packs neither of
+ * them.
  */
 function read(template: string, name: string): Files {
   const folder = join(TEMPLATES, template);
@@ -86,7 +90,10 @@ function read(template: string, name: string): Files {
   );
 }
 
-/** Replaces the digest in the first line of a file that `gen` wrote, since the rest contains the name. */
+/**
+ * Replaces the digest in the first line of a file that `gen` wrote, since the application's name changes the
+ * rest.
+ */
 function withDigest(content: string): string {
   return content.replace(
     /^((?:\/\/|#) Written by sui-enclave gen: [^\n]* sha256:)[0-9a-f]{64}\n([\s\S]*)$/,
@@ -95,7 +102,7 @@ function withDigest(content: string): string {
   );
 }
 
-/** Writes files that must not be there yet. Programs can be run. */
+/** Writes files that must not exist yet. Programs become executable. */
 export function writeFiles(folder: string, files: Files): void {
   for (const [path, content] of files) {
     const file = join(folder, path);

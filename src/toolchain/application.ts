@@ -5,8 +5,8 @@ import { type LoadedApplication, loadFolder } from 'sui-enclave-server/load_appl
 import { describeModuleFailure } from './module_failure.ts';
 
 /**
- * Loads an application, and shows its author where that fails. Only authors' commands do that: a server with
- * real secrets prints only the messages of its own errors.
+ * Loads an application. If that fails, the author sees the cause. Only authors' commands show it: a server
+ * with real secrets prints only the messages of its own errors.
  *
  * @param folder of the application, with `app.yaml` and `app.ts`
  * @throws ConfigError, with the place in the source where one is known

@@ -1,4 +1,4 @@
-/** The commands that need a compiler, a bundler or a fake, each loaded only if it runs. */
+/** The commands that need a compiler, a bundler or a fake. Each is loaded only if it runs. */
 import type { CommandLoaders } from 'sui-enclave-cli/toolchain';
 
 export const commands: CommandLoaders = {
@@ -29,7 +29,7 @@ export const commands: CommandLoaders = {
   update_lock: () => import('./image/update_lock.ts'),
 };
 
-/** Compiles packages of `move/`, for publish and upgrade. */
+/** Loads the compiler of packages in `move/`, for publish and upgrade. */
 export const compiler = () => import('./move/compile.ts');
 
 /** Signs releases in a run of a workflow. */

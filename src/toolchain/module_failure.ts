@@ -5,18 +5,19 @@ import { fileURLToPath } from 'node:url';
 
 interface Position {
   readonly path: string;
-  /** Begins at 1. */
+  /** Number of the line, from 1. */
   readonly line: number;
-  /** Begins at 1; undefined if only the line is known. */
+  /** Number of the column, from 1; undefined if only the line is known. */
   readonly column: number | undefined;
 }
 
 const SHOWN_WIDTH = 160;
 
 /**
- * @param error what the import threw
- * @param folder of the application, absolute
- * @returns message, position and the lines there; undefined if the error names no position in the application
+ * @param error that the import threw
+ * @param folder of the application, as an absolute path
+ * @returns the message, the position and the lines there; undefined if the error names no position in the
+ *   application
  */
 export function describeModuleFailure(error: unknown, folder: string): string | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -28,8 +29,8 @@ export function describeModuleFailure(error: unknown, folder: string): string | 
 }
 
 /**
- * Node puts the place of a syntax error before the stack: a URL or path with the line, source lines, and a
- * line of `^` below what it could not read.
+ * Finds the position of a syntax error. Node writes it before the stack: a URL or path with the line, source
+ * lines, and a line of `^` below the part that Node could not read.
  */
 function readSyntaxPosition({ name, stack = '' }: Error): Position | undefined {
   const [, place, line, source = ''] = /^(\S[^\n]*):(\d+)\n([\s\S]*?)\n *at /.exec(stack) ?? [];

@@ -6,7 +6,7 @@ import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
 /** The folder of the packages: `src` of a clone, or the installed package. */
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 
-/** Folder of the sources of images: a clone, or the part of one in the installed package. */
+/** Folder of the images' sources: a clone, or the part of a clone in the installed package. */
 export const FRAMEWORK = IS_CLONE ? resolve(CLONE) : join(PACKAGE, 'framework');
 
 /** The Move package of the framework, which the contracts of applications depend on. */

@@ -1,6 +1,6 @@
 /**
- * Finds the application and the Move packages of a command: in a clone of this repository
- * `src/apps/<name>` and `move/<package>`; for the installed program the folder with `app.yaml` and
+ * Finds the application and the Move packages of a command. In a clone of this repository, these are
+ * `src/apps/<name>` and `move/<package>`. For the installed program, they are the folder with `app.yaml` and
  * `package.json` at or above the current one, and its `move/<package>`.
  */
 import { existsSync, globSync } from 'node:fs';
@@ -11,26 +11,26 @@ import { applicationNames, nameOfFolder } from 'sui-enclave-server/load_applicat
 import { APPLICATION_NAME } from 'sui-enclave-server/manifest';
 
 export interface ApplicationFolder {
-  /** The value of APP: see `nameOfFolder`. */
+  /** Value of the variable APP: see `nameOfFolder`. */
   readonly name: string;
-  /** Absolute, without a slash at its end. */
+  /** Absolute path without a slash at its end. */
   readonly folder: string;
 }
 
 export interface Project {
-  /** Absolute, without a slash at its end: `out` and `move` are in it. */
+  /** Absolute path without a slash at its end. The folder contains `out` and `move`. */
   readonly root: string;
   readonly isClone: boolean;
   /**
-   * @param name which one of a clone; an author's repository has one application, and no name is necessary
+   * @param name of an application in a clone. An author's repository has one application, which needs no name
    * @throws ConfigError if there is no such application, or its `app.yaml` has another name
    */
   application(name?: string): ApplicationFolder;
-  /** Absolute folders of the Move packages by the names of their folders, in their order. */
+  /** Returns the absolute paths of the Move packages by folder name, in order. */
   movePackages(): ReadonlyMap<string, string>;
 }
 
-/** Returns a clone of this repository: the one of this program, unless a test names a copy. */
+/** Returns the project of a clone: this program's clone, unless a test names a copy. */
 export function cloneAt(root = CLONE): Project {
   const apps = join(root, 'src/apps');
   return {
@@ -47,7 +47,7 @@ export function cloneAt(root = CLONE): Project {
   };
 }
 
-/** Returns an author's own repository. @param root its folder, with `app.yaml` */
+/** Returns the project of an author's own repository. @param root its folder, with `app.yaml` */
 export function repositoryAt(root: string): Project {
   const folder = resolve(root);
   return {
@@ -65,7 +65,7 @@ export function repositoryAt(root: string): Project {
 /**
  * Returns the project of the current folder.
  *
- * @param from where the search for an author's repository begins
+ * @param from folder where the search for an author's repository begins
  * @throws ConfigError if the program is installed, and no folder at or above this one has an application
  */
 export function findProject(from = process.cwd()): Project {
@@ -94,7 +94,7 @@ function unknown(name: string, knownNames: readonly string[]): ConfigError {
   return new ConfigError(`APP=${name}: there is no such application; the applications are: ${list}`);
 }
 
-/** Returns a path as a person in a folder would write it. */
+/** Returns a path in the form that a person in the given folder would write. */
 export function shortPath(folder: string, path: string): string {
   const short = relative(folder, path);
   return short.startsWith('..') ? path : short || '.';

@@ -1,6 +1,6 @@
 /**
- * Checks the address that an audit fetches sources from. The admin wrote it on chain, and the auditor's
- * machine would send the requests.
+ * Checks the address that an audit fetches sources from. The admin wrote this address on chain, and the
+ * auditor's machine would send the requests.
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
@@ -18,7 +18,7 @@ export interface Address {
   readonly resolved: string | undefined;
 }
 
-/** Addresses that are of this machine, of its networks, or of no host. */
+/** Addresses of this machine, of its networks, or of no host. */
 const PRIVATE = new BlockList();
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
@@ -72,9 +72,10 @@ const refused = (url: string, why: string) =>
 /**
  * Returns the address of a repository.
  *
- * @param isNamed whether the auditor named it: then it may have a port, and be in a private network
- * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if its host has no address. UsageError, for one that
- *   the auditor named
+ * @param isNamed whether the auditor named the address, which then may have a port and be in a private
+ *   network
+ * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if the host has no address. UsageError, if the
+ *   auditor named an invalid address
  */
 export async function sourceAddress(
   text: string,

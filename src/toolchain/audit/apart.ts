@@ -9,34 +9,34 @@ import { isEnclaveError } from 'sui-enclave/errors';
 import { printable } from 'sui-enclave-cli/printable';
 import { AUDIT_CODES, type AuditCode, AuditError } from './errors.ts';
 
-/** Maximum length of a printed line. */
+/** Maximum length of a printed line, in characters. */
 const MAX_LINE = 300;
-/** Maximum number of these lines in an error, if the process ends without an outcome. */
+/** Maximum number of printed lines in an error, if the process ends without an outcome. */
 const MAX_LAST = 20;
 
-/** An exported function, which gets an order and may ask. */
+/** An exported function, which gets an order and may send requests to the process that gave it. */
 export interface Task {
-  /** The URL of its module. */
+  /** The URL of the function's module. */
   readonly module: string;
   readonly name: string;
 }
 
-/** Asks the process that gave the order. */
+/** Sends a request to the process that gave the order. */
 export type Ask = (request: unknown) => Promise<unknown>;
 
 /** Limits of a process that only computes: it writes no file and starts no program. */
 export interface Bounds {
-  /** Time limit of its own work in milliseconds, without the waits for answers. */
+  /** Time limit of the computation in milliseconds, without the waits for answers. */
   readonly ms: number;
-  /** Memory for JavaScript; WebAssembly has the same amount again. */
+  /** Memory for JavaScript in megabytes; WebAssembly has the same amount again. */
   readonly megabytes: number;
 }
 
 export const BOUNDS: Bounds = { ms: 30_000, megabytes: 1024 };
 
 /**
- * Limit on CPU time, above that of the work in `BOUNDS`. The system ends the process at it, even if this
- * process can't.
+ * Limit on CPU time, longer than the time limit in `BOUNDS`. The system ends the process at this limit, even
+ * if this process can't.
  */
 const MAX_CPU_SECONDS = 180;
 
@@ -90,7 +90,7 @@ export async function runApart(
   let outcomeMessage: Extract<FromChild, { outcome: Outcome }> | undefined;
   const last: string[] = [];
   const send = (message: ToChild) => {
-    // The process may have ended.
+    // The process may have ended, so that the message can't be sent.
     child.send(message as object, () => undefined);
   };
   child.on('message', (message: FromChild) => {
@@ -159,7 +159,9 @@ async function answered(request: unknown, answer: Ask | undefined): Promise<Outc
   }
 }
 
-/** Returns the options of Node: the process may read files, since it loads the program, and nothing else. */
+/**
+ * Returns Node's options, which let the process read files, since it loads the program, and do nothing else.
+ */
 function createOptions({ megabytes }: Bounds): string[] {
   const pages = megabytes * 16;
   return [
@@ -168,14 +170,14 @@ function createOptions({ megabytes }: Bounds): string[] {
   ];
 }
 
-/** Counts the time in which a process works, and ends it. */
+/** Counts the time in which a process works, and ends the process at its limit. */
 class WorkClock {
   isOver = false;
   readonly #ms: number | undefined;
   readonly #end: () => void;
   #left: number;
   #startedAt = 0;
-  /** Number of answers for which it waits, and one for the start. */
+  /** Number of reasons not to count: each answer that the process waits for, and at first its start. */
   #stops = 1;
   #timer: NodeJS.Timeout | undefined;
 
@@ -210,7 +212,7 @@ class WorkClock {
   }
 }
 
-/** Serves orders in the process of its own. */
+/** Serves orders; runs in the child process. */
 export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void {
   const waiting = new Map<number, (outcome: Outcome) => void>();
   let count = 0;
@@ -233,11 +235,11 @@ export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void
       waiting.delete(message.id);
     }
   });
-  // Nobody waits for the result any more.
+  // This process has lost its parent, so nobody waits for the result any more.
   process.on('disconnect', () => process.exit(1));
 }
 
-/** Reports an error as Node reports an uncaught one. */
+/** Prints an error as Node prints an uncaught error. */
 function fail(error: unknown): void {
   setImmediate(() => {
     throw error;

@@ -1,6 +1,4 @@
-/**
- * `sui-enclave audit`: from the object on chain that a contract trusts to the sources behind it, for anybody.
- */
+/** `sui-enclave audit`: lets anybody find the sources behind the object on chain that a contract trusts. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -80,7 +78,7 @@ const OPTIONS = {
 
 type Options = OptionValues<typeof OPTIONS>;
 
-/** Parts that tests replace: the build takes minutes, and the framework must know its packages. */
+/** Parts that tests replace, since a build takes minutes, and a test's framework needs known packages. */
 export interface Parts {
   readonly rebuild: Rebuild;
   readonly framework: () => OwnFramework;
@@ -90,9 +88,10 @@ export interface Parts {
 export function auditCommand(parts: Parts): Main {
   return command({
     name: 'audit',
-    purpose: `Finds out which program is behind a config, to which a package, a transaction or an enclave leads too, and whether it is the one that the config names: fetches the commit, builds
-the image again with this program's own framework, compares registers and packages, and asks enclaves for attestation.
-Nothing of the commit is run. Needs git, and buildah or podman; the first build takes about 10 minutes and 6 GB of disk.`,
+    purpose: `Finds out which program is behind a config, and whether it is the program that the config names. To find the
+config, the command also accepts a package, a transaction or an enclave. It fetches the commit, builds the image again
+with this program's own framework, compares registers and packages, and asks enclaves for attestation. It runs nothing
+of the commit. Needs git, and buildah or podman; the first build takes about 10 minutes and 6 GB of disk.`,
     example: '0x<config> --network testnet',
     arguments: { start: { label: 'config|package|transaction|url', schema: start } },
     options: OPTIONS,
@@ -105,7 +104,7 @@ node did not answer); 3 nothing differs, but not everything was checked: --quick
 }
 
 /**
- * Reports every error. Only a difference ends with the exit code of a difference; a fault of this program
+ * Reports every error. Only a difference ends with the exit code for differences; a fault of this program
  * never does.
  */
 function report(error: unknown, failure: Failure | undefined): Failure {
@@ -121,7 +120,7 @@ function report(error: unknown, failure: Failure | undefined): Failure {
   };
 }
 
-/** Everything that one audit works with. */
+/** Values that one audit works with. */
 interface Audit {
   readonly config: EnclaveConfig;
   readonly options: Options;
@@ -129,9 +128,9 @@ interface Audit {
   readonly env: Environment;
   readonly parts: Parts;
   readonly checks: Checks;
-  /** Folder to which the audit writes; apart from the cache, it writes to no other. */
+  /** Folder to which the audit writes. Besides this folder, it writes only to the cache. */
   readonly work: string;
-  /** Says what takes time. */
+  /** Announces a step that takes time. */
   progress(line: string): void;
 }
 
@@ -157,7 +156,7 @@ async function audit(
   try {
     if (from !== null) mainAudit.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
     checkConfig(mainAudit);
-    const source = await compareSource(mainAudit);
+    const source = await fetchSource(mainAudit);
     const version = parts.framework().version;
     const contracts = await compareContracts(
       { ...restOfAudit, repository: options.source, older, version },
@@ -166,7 +165,8 @@ async function audit(
     const enclaves = await compareEnclaves(restOfAudit, roots);
     const otherConfigsFound = await compareConfigs(restOfAudit);
     const holders = await findHolders(config, contracts.originals, chain, otherConfigsFound?.capabilities);
-    // The build takes minutes, in which connections end. So it runs last, although the table has it earlier.
+    // A build takes minutes, in which connections end. So this runs last, although its rows are earlier in
+    // the table.
     await compareImage(mainAudit, source, local);
     await compareAgain(restOfAudit);
     const vouchers = compareVoucher(voucher, config, restOfAudit.checks);
@@ -179,7 +179,7 @@ async function audit(
       notes: mainAudit.checks.notes,
       callable: contracts.callable,
       config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
-      source: config.source && plainSource(config.source),
+      source: config.source && toPrintable(config.source),
       holders,
       vouchers,
       settings: source === undefined ? [] : settingsLines(source),
@@ -193,8 +193,8 @@ function describeSummary({ name, source }: EnclaveConfig, { asked: askedEnclaves
   return `the commit ${source?.commit} gives the image of the config ${JSON.stringify(printable(name, 60))}, and ${quantity(askedEnclaves.length, 'enclave')} with a registered key ${askedEnclaves.length === 1 ? 'runs' : 'run'} it`;
 }
 
-/** Returns the admin's texts, for a terminal. */
-function plainSource({ url, folder, frameworkVersion, ...hashes }: Source): Source {
+/** Makes the texts that the admin wrote printable on a terminal. */
+function toPrintable({ url, folder, frameworkVersion, ...hashes }: Source): Source {
   return {
     ...hashes,
     url: printable(url),
@@ -218,8 +218,10 @@ function checkConfig({ config, checks }: Audit): void {
 const REGISTERS = 'the registers of the sources';
 const ON_CHAIN = 'those on chain';
 
-/** Compares the commit with the sources of an image. @returns undefined if the sources can't be used */
-async function compareSource(mainAudit: Audit): Promise<AuditedSource | undefined> {
+/**
+ * Fetches the commit and checks that an audit can build it. @returns undefined if the sources can't be used
+ */
+async function fetchSource(mainAudit: Audit): Promise<AuditedSource | undefined> {
   const { config, checks, parts } = mainAudit;
   const { source: named } = config;
   if (named === null) {
@@ -319,7 +321,7 @@ function defaultCache(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave/packages');
 }
 
-/** Compares the config once more: a build takes minutes, in which an admin may change the config. */
+/** Reads the config again and compares: a build takes minutes, in which an admin may change the config. */
 async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
   const subject = 'the config after the build';
   const against = 'that of before';
@@ -337,9 +339,10 @@ const OTHERS = 'other configs of the application';
 const LISTED = 'the registers of this one';
 
 /**
- * Compares all configs of the application: a contract that does not pin one accepts the enclaves of all.
+ * Compares all configs of the application: a contract that does not pin one config accepts the enclaves of
+ * all.
  *
- * @returns undefined where they are not known
+ * @returns undefined if the configs are not known
  */
 async function compareConfigs({ config, chain, checks }: Audit) {
   const otherConfigsFound = await checks.compare(OTHERS, LISTED, () => otherConfigs(config, chain));

@@ -1,6 +1,6 @@
 /**
- * Builds an image in a process of its own. Builders and bundlers may print texts of an author, which reach
- * the terminal only as printable lines.
+ * Builds an image in a process of its own. Builders and bundlers may print an author's texts, which reach the
+ * terminal only as printable lines.
  */
 
 import { IMAGE_CODES, type ImageCode, ImageError } from 'sui-enclave-cli/image/errors';
@@ -17,7 +17,7 @@ interface Order {
 /**
  * Runs `buildEif` in a process of its own.
  *
- * @param log gets what the builder prints, a line at a time
+ * @param log gets each line that the builder prints
  * @throws ImageError
  */
 export async function buildApart(
@@ -37,7 +37,7 @@ export async function buildApart(
   throw new ImageError(Object.hasOwn(IMAGE_CODES, code) ? (code as ImageCode) : 'COMMAND_FAILED', message);
 }
 
-/** Builds an image in the process of its own. */
+/** Builds an image; runs in the child process. */
 export async function buildOrder(order: unknown): Promise<string> {
   const { source, inputs, build } = order as Order;
   return await buildEif(source, inputs, build);

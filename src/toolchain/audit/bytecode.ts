@@ -1,5 +1,5 @@
 /**
- * Compares every version of the packages that an application runs with, byte for byte except for the
+ * Compares every version of the packages that an application runs with, byte by byte, except for the
  * packages' own ids.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -16,7 +16,7 @@ export interface ComparedPackage {
   readonly name: 'enclave' | 'application' | 'dependency';
   /** Id of the version. */
   readonly id: string;
-  /** Number of the version, from 1. */
+  /** Number of this version, from 1. */
   readonly version: number;
   /** Number of versions of the package. */
   readonly versions: number;
@@ -36,7 +36,7 @@ export interface ComparedPackage {
 export interface Comparison {
   readonly config: Pick<EnclaveConfig, 'application' | 'packageVersion'>;
   readonly contracts: Contracts;
-  /** Releases, that of this program first. */
+  /** Releases; the first is the one of this program. */
   readonly releases: readonly [Release, ...Release[]];
   /** The modules of this program's `enclave`. */
   readonly own: Modules;
@@ -45,16 +45,16 @@ export interface Comparison {
    * nothing.
    */
   readonly isDecisive: boolean;
-  /** Commits, beginning with that of the config. Only as many are read as needed. */
+  /** Commits, beginning with the config's. Only as many are read as needed. */
   readonly commits: AsyncIterable<MoveCommit>;
 }
 
-/** A version that must equal the sources of a commit. */
+/** A version that must match the sources of a commit. */
 interface Candidate {
   readonly name: 'application' | 'dependency';
   readonly on: PackageVersion;
   readonly versions: number;
-  /** Modules without those of a release of `enclave`. */
+  /** Modules without those that a release of `enclave` contains. */
   readonly modules: Modules;
   readonly wanted: PublishedPackage;
   /** Whether this is the latest version of the application, or the version that the latest one links to. */
@@ -65,14 +65,14 @@ interface Candidate {
 type Result = Pick<ComparedPackage, 'source' | 'folders' | 'fault'>;
 
 /**
- * Compares every version of `enclave` with the releases, and every other version that can run with the
- * commits.
+ * Compares every version of `enclave` with the releases. Compares every version of another package, if it can
+ * run, with the commits.
  */
 export async function comparePackages(comparison: Comparison): Promise<ComparedPackage[]> {
   const { contracts } = comparison;
   const candidates = [
-    ...contracts.application.flatMap((version) => ofApplication(version, comparison)),
-    ...contracts.dependencies.flatMap((dependency) => ofDependency(dependency, comparison)),
+    ...contracts.application.flatMap((version) => findApplicationCandidates(version, comparison)),
+    ...contracts.dependencies.flatMap((dependency) => findDependencyCandidates(dependency, comparison)),
   ];
   const results = await compareWithCommits(candidates, comparison);
   return [
@@ -102,7 +102,7 @@ function formatName({ name }: Release): string {
   return `the release ${name}`;
 }
 
-/** Returns whether a version of `enclave` verifies by the config. */
+/** Returns whether a version of `enclave` accepts this config. */
 function verifies({ modules }: PackageVersion, { config, releases }: Comparison): boolean {
   const release = releaseIn(modules, releases);
   return release === undefined || release.packageVersion === config.packageVersion;
@@ -128,7 +128,7 @@ function compareWithReleases(on: PackageVersion, comparison: Comparison): Compar
   return { name: 'enclave', id, version, versions, modules, source, folders: [], isOlder, fault };
 }
 
-function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] {
+function findApplicationCandidates(on: PackageVersion, comparison: Comparison): Candidate[] {
   const { config, contracts, releases } = comparison;
   const { enclave, application } = contracts;
   const [, main = ''] = config.application.split('::');
@@ -149,13 +149,13 @@ function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] 
       versions: application.length,
       modules,
       isPresent,
-      wanted: listWanted(on, modules, isPresent || modules.has(main) ? main : undefined, contracts),
+      wanted: describePublished(on, modules, isPresent || modules.has(main) ? main : undefined, contracts),
       isOlder: !isPresent && runsWith.some((version) => verifies(version, comparison)),
     },
   ];
 }
 
-function ofDependency({ lineage, from }: Dependency, { contracts }: Comparison): Candidate[] {
+function findDependencyCandidates({ lineage, from }: Dependency, { contracts }: Comparison): Candidate[] {
   const present = contracts.application.at(-1)?.linkage.get(lineage[0].original)?.id;
   return lineage.slice(from - 1).map((on) => ({
     name: 'dependency',
@@ -163,12 +163,12 @@ function ofDependency({ lineage, from }: Dependency, { contracts }: Comparison):
     versions: lineage.length,
     modules: on.modules,
     isPresent: on.id === present,
-    wanted: listWanted(on, on.modules, undefined, contracts),
+    wanted: describePublished(on, on.modules, undefined, contracts),
     isOlder: on.version < lineage.length,
   }));
 }
 
-function listWanted(
+function describePublished(
   { linkage }: PackageVersion,
   modules: Modules,
   main: string | undefined,
@@ -188,14 +188,14 @@ async function compareWithCommits(
   candidates: readonly Candidate[],
   comparison: Comparison,
 ): Promise<ReadonlyMap<Candidate, Result>> {
-  const results = new Map(candidates.flatMap((candidate) => asRelease(candidate, comparison)));
+  const results = new Map(candidates.flatMap((candidate) => matchReleases(candidate, comparison)));
   const names: string[] = [];
   const isOpen = (candidate: Candidate) => results.get(candidate)?.source == null;
   for await (const commit of comparison.commits) {
     for (const candidate of candidates.filter(isOpen)) {
       const result = await compareWithCommit(candidate, commit, comparison);
-      // A later fault does not replace the one of the config's own sources, which say most about the present
-      // versions.
+      // A later fault does not replace the fault from the config's own sources, which say most about the
+      // present versions.
       if (names.length === 0 || result.source !== null) results.set(candidate, result);
     }
     names.push(commit.name);
@@ -214,17 +214,17 @@ async function compareWithCommits(
 }
 
 /**
- * Returns the candidates whose modules are those of a release and no others. They need no commit, no matter
- * who published them.
+ * Returns the candidates that have the modules of a release and no other modules. They need no commit, no
+ * matter who published them.
  */
-function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, Result][] {
+function matchReleases(candidate: Candidate, { releases }: Comparison): [Candidate, Result][] {
   const { modules } = candidate;
   const release = releaseIn(modules, releases);
   if (release === undefined || Object.keys(release.modules).length !== modules.size) return [];
   return [[candidate, { source: formatName(release), folders: [], fault: null }]];
 }
 
-/** The error for a dependency whose sources the commit lacks. */
+/** Error for a dependency whose sources are not in the commit. */
 const NO_SOURCES = new AuditError('NOT_FULLY_CHECKED', 'the commit has no sources of the package');
 
 async function compareWithCommit(
@@ -253,7 +253,10 @@ async function compareWithCommit(
 
 const UNPUBLISHED = normalizeSuiAddress('0x0');
 
-/** Returns the first difference, as a phrase after the name of a package; undefined if they are equal. */
+/**
+ * Returns the first difference, as a phrase that follows a package's name; undefined if the modules are
+ * equal.
+ */
 function describeDifference(expected: Modules, present: Modules, sources: string): string | undefined {
   for (const [name, bytes] of expected) {
     const module = present.get(name);
@@ -286,7 +289,7 @@ export function describeVersion({ name, version, versions }: ComparedPackage): s
   return `version ${version} of ${versions} of ${which[name]}`;
 }
 
-/** Describes the source with which a version was compared, or which it equals. */
+/** Describes the source that a version was compared with, or that it matches. */
 export function describeSource({ name, source, folders }: ComparedPackage): string {
   if (name === 'enclave')
     return source === null ? 'the releases of move/enclave' : `${source} of move/enclave`;

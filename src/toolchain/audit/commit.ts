@@ -1,37 +1,37 @@
-/** The Move packages of a commit, and which of them a package on chain was published from. */
+/** Finds, among the Move packages of a commit, the one that a package on chain was published from. */
 import { printable } from 'sui-enclave-cli/printable';
 import type { Sources } from '../move/packages.ts';
 import { type CompiledModule, type Compiler, folderAt } from './compile.ts';
 import { AuditError } from './errors.ts';
 import { localPaths, modulesIn, sourcesIn } from './move_sources.ts';
 
-/** Properties of a package on chain by which its sources are found. */
+/** Properties of a package on chain by which an audit finds its sources. */
 export interface PublishedPackage {
-  /** Names of its modules, without those of a release of `enclave`. */
+  /** Names of its modules, without those that a release of `enclave` contains. */
   readonly modules: ReadonlySet<string>;
-  /** The module by which its folder is known, if it has one of a type. */
+  /** The module that identifies its folder; undefined if the package has no such module. */
   readonly main: string | undefined;
-  /** Modules of the other packages to which it links, by original id, without `enclave`. */
+  /** Modules of the other packages that it links to, without `enclave`, by original id. */
   readonly linked: ReadonlyMap<string, ReadonlySet<string>>;
-  /** The original id of `enclave`; undefined: its modules are in this package. */
+  /** The original id of `enclave`; undefined if the modules of `enclave` are in this package. */
   readonly enclave: string | undefined;
 }
 
 export interface CompiledPackage {
-  /** Folders in `move/` of the commit: of the package, then of those that became part of it. */
+  /** Folders in `move/` of the commit: the package's own, then those of packages that became part of it. */
   readonly folders: readonly string[];
   readonly modules: readonly CompiledModule[];
 }
 
 interface Folder {
   readonly sources: Sources;
-  /** The modules that it declares. */
+  /** The modules that the folder declares. */
   readonly modules: ReadonlySet<string>;
-  /** The folders of its local dependencies. */
+  /** The folders of the package's local dependencies. */
   readonly dependencies: readonly string[];
 }
 
-/** Maximum number of packages of a commit: compiling each may take the time of its bounds. */
+/** Maximum number of packages in a commit: compiling one may take the whole time limit of a compilation. */
 const MAX_PACKAGES = 20;
 
 const unknown = (why: string) => new AuditError('BYTECODE_UNKNOWN', why);
@@ -45,7 +45,7 @@ export class MoveCommit {
   #folders: ReadonlyMap<string, Folder> | undefined;
 
   /**
-   * @param paths of the packages, by the names of their folders
+   * @param paths of the packages, by folder name
    * @throws AuditError: SOURCE_TOO_LARGE
    */
   constructor(name: string, paths: ReadonlyMap<string, string>, compiler: Compiler) {
@@ -63,7 +63,7 @@ export class MoveCommit {
   }
 
   /**
-   * Compiles the folders that the package on chain can have been published from.
+   * Compiles the folders that the package on chain may have been published from.
    *
    * @throws AuditError: BYTECODE_UNKNOWN, NOT_FULLY_CHECKED
    */
@@ -86,8 +86,8 @@ export class MoveCommit {
   }
 
   /**
-   * Returns the folder with the main module, or else the folder that depends on all others with modules of
-   * the package.
+   * Returns the folder with the main module. Without a main module, returns the folder that depends on all
+   * others with modules of the package.
    */
   #root({ modules, main }: PublishedPackage): string {
     const names = new Set(main === undefined ? modules : [main, ...modules]);
@@ -125,10 +125,10 @@ export class MoveCommit {
     return [...this.#all].filter(([, { modules }]) => modules.has(module)).map(([folder]) => folder);
   }
 
-  /** Returns a folder, and those that it depends on. */
+  /** Returns a folder and all folders that it depends on, directly or not. */
   #reachable(root: string): ReadonlySet<string> {
     const reached = new Set([root]);
-    // A loop over a set also visits elements that are added meanwhile.
+    // The loop also visits folders that are added to the set meanwhile.
     for (const folder of reached) {
       for (const next of this.#folder(folder).dependencies) if (this.#all.has(next)) reached.add(next);
     }
@@ -137,7 +137,7 @@ export class MoveCommit {
 
   get #all(): ReadonlyMap<string, Folder> {
     this.#folders ??= new Map(
-      // The package of the framework is that of this program.
+      // The compiler takes the framework's package from this program, not from the commit.
       [...this.#paths].flatMap(([name, path]) =>
         name === 'enclave' ? [] : [[name, folderIn(path)] as const],
       ),

@@ -1,6 +1,6 @@
 /**
  * Compiles Move packages as they were published. The compiler runs in WebAssembly, in a process of its own,
- * and gets its files from here alone.
+ * and gets its files only from this module.
  */
 import type { MovePackageFetcher } from '@zktx.io/sui-move-builder/full';
 import { printable } from 'sui-enclave-cli/printable';
@@ -15,11 +15,11 @@ import { type Compiled, compileApart } from './compile_process.ts';
 import { type AuditCode, AuditError } from './errors.ts';
 import { sourcesIn } from './move_sources.ts';
 
-/** Modules by name, without the id of their package. */
+/** Modules by name, with zeros in place of their package's id. */
 export type Modules = ReadonlyMap<string, Uint8Array>;
 
 export interface CompiledModule {
-  /** Address of its package in the sources: zero for an unpublished one. */
+  /** Address of the module's package in the sources; zero for an unpublished package. */
   readonly address: string;
   readonly name: string;
   /** Bytecode with zeros in place of the address. */
@@ -29,7 +29,7 @@ export interface CompiledModule {
 /** Input of the compiler. */
 interface CompilerInput {
   readonly files: Sources;
-  /** The packages that local dependencies may name, by the names of their folders. */
+  /** The packages that local dependencies may name, by folder name. */
   readonly local: Readonly<Record<string, Sources>>;
   readonly network: BuildNetwork;
 }
@@ -58,7 +58,7 @@ async function compileSources(
   );
 }
 
-/** @param check gets address, revision and path of each request, and throws for one that must not be sent */
+/** @param check gets address, revision and path of each request, and throws to refuse a request */
 function filterRequests(fetcher: MovePackageFetcher, check: (request: string) => void): MovePackageFetcher {
   return {
     async fetch(url, revision, subdir) {
@@ -74,31 +74,29 @@ function filterRequests(fetcher: MovePackageFetcher, check: (request: string) =>
 }
 
 /**
- * Returns the folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of
- * the framework.
+ * Returns the folder in `move/` that a local dependency of a Move.toml names. Returns `enclave` for the
+ * framework's package.
  */
 export function folderAt(path: string): string | undefined {
-  // The package is that of a clone, or of the installed program.
+  // The framework's package is in a clone, or in the installed program.
   if (/^(?:\.\.|.*\/sui-enclave-toolchain\/move)\/enclave\/?$/.test(path)) return 'enclave';
   return /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
 }
 
-/** A package to which others link. */
+/** Packages that a compiled package may link to. */
 export interface Linked {
-  /** Sources of all packages that the compiler may read. */
+  /** Sources of all packages that the compiler may read, by folder name. */
   readonly folders: ReadonlyMap<string, Sources>;
   /**
-   * Original ids of the folders that are packages of their own on chain. All other folders become part of the
-   * compiled package.
+   * Original ids of the packages that are on chain by themselves, by folder name. All other folders become
+   * part of the compiled package.
    */
   readonly published: ReadonlyMap<string, string>;
 }
 
 export class Compiler {
   readonly framework: Framework;
-  /**
-   * Packages that this program's package needs: Sui's framework, in the revision that the compiler chooses.
-   */
+  /** Packages that `enclave` needs: Sui's framework, in the revision that the compiler chooses. */
   readonly #needed = new Set<string>();
   readonly #network: BuildNetwork;
   readonly #bounds: Bounds | undefined;
@@ -109,7 +107,7 @@ export class Compiler {
     this.#network = BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
   }
 
-  /** Returns the package of this program. @throws as `compile` does */
+  /** Returns the modules of this program's `enclave`. @throws as `compile` does */
   async enclave(): Promise<Modules> {
     const none = { folders: new Map(), published: new Map() };
     const { fetcher } = this.framework;
@@ -121,12 +119,12 @@ export class Compiler {
   /**
    * Returns the modules of one package, without those of its dependencies.
    *
-   * A fork of the framework could change what its macros compile to, and a branch elsewhere could change at
-   * any time. So only packages that `enclave` needs are fetched.
+   * Fetches only packages that `enclave` needs: a fork of the framework could change what its macros compile
+   * to, and a branch elsewhere could change at any time.
    *
-   * @param name of its folder in `move/`
-   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if the framework may be
-   * the cause, or if the package depends on one that the commit does not contain
+   * @param name of the package's folder in `move/`
+   * @throws AuditError: BYTECODE_UNKNOWN, if the package does not compile; NOT_FULLY_CHECKED, if the
+   *   framework may be the cause, or if the package depends on a package that the commit does not contain
    */
   async compile(name: string, files: Sources, linked: Linked): Promise<CompiledModule[]> {
     const { fetcher, isFetched } = this.framework;
@@ -184,13 +182,13 @@ export class Compiler {
         "Sui's framework can't be fetched: the packages were not compiled",
       );
     }
-    // Sui's framework may have what the stub lacks.
+    // Sui's framework may have functions that the stub lacks.
     const code: AuditCode = isStub ? 'NOT_FULLY_CHECKED' : 'BYTECODE_UNKNOWN';
     const why = printable(error.trim().split('\n')[0] ?? '', 300);
     return new AuditError(code, `move/${printable(name)} does not compile against ${description}: ${why}`);
   }
 
-  /** Returns the sources with which dependents find a package that is on chain. */
+  /** Returns the file by which dependents find a published package on chain. */
   #published(original: string): Sources {
     const lines = [
       `[published.${this.#network}]`,

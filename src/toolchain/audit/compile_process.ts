@@ -10,12 +10,12 @@ import {
 import type { BuildNetwork } from '../move/bytecode.ts';
 import { type Ask, type Bounds, computeApart } from './apart.ts';
 
-/** Maximum length of the output of a compiler. */
+/** Maximum length of a compiler's output, in characters. */
 const MAX_ERROR = 2000;
 
-/** A package, and the network whose addresses its dependencies have. */
+/** A package, and the network from which its dependencies take their addresses. */
 export interface MovePackage {
-  /** Files by their paths in the package. */
+  /** File contents by path in the package. */
   readonly files: Readonly<Record<string, string>>;
   readonly network: BuildNetwork;
 }
@@ -24,7 +24,7 @@ export type Compiled =
   | {
       /** Modules in base64, without those of published dependencies. */
       readonly modules: readonly string[];
-      /** Ids of the packages that they link to. */
+      /** Ids of the packages that the modules link to. */
       readonly dependencies: readonly string[];
     }
   | {
@@ -42,7 +42,7 @@ type Request =
   | { readonly kind: 'file'; readonly url: string; readonly revision: string; readonly path: string }
   | { readonly kind: 'local'; readonly path: string };
 
-/** Fetched content, and the commit of its revision where that is known. */
+/** Fetched content, with the commit of its revision if that is known. */
 interface Fetched<T> {
   readonly content: T;
   readonly commit: string | undefined;
@@ -51,7 +51,7 @@ interface Fetched<T> {
 /**
  * Compiles a package in a process of its own.
  *
- * @param fetcher fetches the dependencies, in this process; the time for that does not count
+ * @param fetcher fetches the dependencies in this process; the time limit does not count fetching
  * @throws AuditError: SOURCE_TOO_LARGE
  */
 export async function compileApart(
@@ -77,7 +77,7 @@ async function fetched(request: Request, fetcher: MovePackageFetcher): Promise<F
   return { content, commit: fetcher.getResolvedSha(url, revision) };
 }
 
-/** Compiles in the process of its own. */
+/** Compiles a package; runs in the child process. */
 export async function compileOrder(order: unknown, ask: Ask): Promise<Compiled> {
   const commits = new Map<string, string | undefined>();
   const key = (url: string, revision: string) => `${url} ${revision}`;

@@ -1,4 +1,7 @@
-/** Other configs of the same application: a contract that does not pin one accepts the enclaves of each. */
+/**
+ * Reads the other configs of an application: a contract that does not pin one config accepts the enclaves of
+ * each.
+ */
 import { iterateEvents } from 'sui-enclave/sui';
 import { NodeRefusedError, SuiError } from 'sui-enclave/sui/errors';
 import { toSuiError } from 'sui-enclave/sui/failures';
@@ -11,23 +14,23 @@ import { AuditError } from './errors.ts';
 /** Maximum number of configs that are read, more than any application has. */
 const MAX_CONFIGS = 200;
 
-/** Time limit for the events of one kind, in milliseconds: a hostile node would never end the search. */
+/** Time limit for the events of one kind, in milliseconds: the list of a hostile node might never end. */
 const LIST_MS = 5 * 60_000;
 
-/** The configs of an application, and every capability that makes them. */
+/** The other configs of an application, and every capability that can create configs for it. */
 export interface OtherConfigs {
-  /** Configs without the audited one. */
+  /** All configs but the audited one. */
   readonly configs: readonly EnclaveConfig[];
-  /** Ids of the capabilities, also of those without a config. */
+  /** Ids of the capabilities, including capabilities without a config. */
   readonly capabilities: readonly string[];
 }
 
 const notChecked = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
 
 /**
- * Reads the other configs by the events of their creation.
+ * Finds the other configs by the events of their creation.
  *
- * @param listMs for the events of one kind, in milliseconds
+ * @param listMs time limit for the events of one kind, in milliseconds
  * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all of them; SuiError
  */
 export async function otherConfigs(
@@ -51,10 +54,10 @@ export async function otherConfigs(
 }
 
 /**
- * Checks that the node still has the publication of the package with the application's type: nothing relevant
- * is older.
+ * Checks that the node still has the transaction that published the package with the application's type.
+ * Nothing older is relevant.
  *
- * @throws AuditError: NOT_FULLY_CHECKED, if the node has pruned it; SuiError
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node has pruned that transaction; SuiError
  */
 async function checkHistory({ application }: EnclaveConfig, chain: Chain): Promise<void> {
   const [packageId = ''] = application.split('::');
@@ -103,8 +106,8 @@ async function readIds(
 }
 
 /**
- * @throws AuditError: NOT_FULLY_CHECKED, if the node does not show the config, since configs exist for ever;
- * SuiError
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node does not show the config, although configs exist
+ *   forever; SuiError
  */
 async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promise<EnclaveConfig> {
   let otherConfig: EnclaveConfig;
@@ -124,7 +127,10 @@ async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promi
   return otherConfig;
 }
 
-/** Returns whether contracts accept the same enclaves by this config as by the audited one, or none. */
+/**
+ * Returns whether contracts accept no enclave by this config, or only enclaves that the audited config allows
+ * too.
+ */
 export function addsNothing(otherConfig: EnclaveConfig, { image }: EnclaveConfig, nowMs: number): boolean {
   return (
     otherConfig.isRetired ||
@@ -132,7 +138,7 @@ export function addsNothing(otherConfig: EnclaveConfig, { image }: EnclaveConfig
   );
 }
 
-/** Describes state and registers of a config for the table. */
+/** Describes the state and the registers of a config, for the report's table. */
 export function describeOther(otherConfig: EnclaveConfig, nowMs: number): string {
   const { id, name, configVersion, isRetired } = otherConfig;
   const images = acceptedImages(otherConfig, nowMs).map(({ pcr0, pcr1, pcr2 }) =>

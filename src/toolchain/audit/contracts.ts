@@ -1,4 +1,4 @@
-/** The part of an audit that is about packages on chain. */
+/** Audits the packages on chain. */
 import { join } from 'node:path';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { quantity } from 'sui-enclave/wording';
@@ -23,23 +23,23 @@ export interface ContractAudit {
   readonly chain: Chain;
   readonly env: Environment;
   readonly checks: Checks;
-  /** The folder for what is fetched. */
+  /** The folder for fetched files. */
   readonly work: string;
-  /** Says what takes time. */
+  /** Announces a step that takes time. */
   readonly progress: (line: string) => void;
-  /** The repository that the auditor names in place of those on chain. */
+  /** The repository that the auditor names instead of the repositories on chain. */
   readonly repository: string | undefined;
-  /** Commits that the auditor names for older versions. */
+  /** Commits that the auditor names as sources of older versions. */
   readonly older: readonly OlderSource[];
   /** The version of this program. */
   readonly version: string;
-  /** The releases before it. */
+  /** The releases before that version. */
   readonly releases?: readonly Release[];
 }
 
 /** Findings of the comparison besides its rows. */
 export interface AuditedContracts {
-  /** The original ids of the packages whose next versions would count as well. */
+  /** The original ids of the packages whose future versions contracts would trust too. */
   readonly originals: readonly string[];
   /** The older versions that contracts can still run. */
   readonly callable: readonly ComparedPackage[];
@@ -95,7 +95,7 @@ async function compare(
     contracts,
     own: enclaveModules,
     releases: [ownRelease(version, enclaveModules), ...releases],
-    // Against the stub, a difference says nothing, unless the chain runs the stub itself.
+    // A difference from the stub proves nothing, unless the chain runs the stub itself.
     isDecisive: !isStub || isModelChain(await chain.identifier()),
     commits: listCommits({ ...audit, checks: failures }, source, compiler),
   });
@@ -111,7 +111,7 @@ async function compare(
   return packages;
 }
 
-/** Yields the config's commit, then those that it named before, then those of the auditor. */
+/** Yields the config's commit, then the commits that it named before, then the auditor's. */
 async function* listCommits(
   audit: ContractAudit,
   source: AuditedSource,

@@ -1,6 +1,6 @@
 /**
- * Audits configs of a development network that allow an emulated enclave. As there is no image to build, such
- * an audit takes seconds. It compares everything else, and never agrees.
+ * Audits configs of a development network that allow an emulated enclave. There is no image to build, so such
+ * an audit takes seconds. It compares everything else, and never ends with agreement.
  */
 import { createHash } from 'node:crypto';
 import { toHex } from '@mysten/sui/utils';
@@ -20,16 +20,16 @@ function emulatedImage(application: string, image: number): Image {
   return { pcr0, pcr1, pcr2 };
 }
 
-/** Returns whether the registers are those of an emulated enclave of any application: no image has them. */
+/** Returns whether an emulated enclave has these registers, which no image can have. */
 export function isDevelopmentImage({ pcr0, pcr1 }: Image): boolean {
   const emulated = emulatedImage('', 1);
   return pcr0 === emulated.pcr0 && pcr1 === emulated.pcr1;
 }
 
 /**
- * Compares the record that `dev` wrote of the commit.
+ * Compares the record that `sui-enclave dev` wrote for the commit.
  *
- * @throws AuditError: REGISTERS_DIFFER, MEASUREMENTS_DIFFER; else DEVELOPMENT_IMAGE
+ * @throws AuditError: REGISTERS_DIFFER, MEASUREMENTS_DIFFER; DEVELOPMENT_IMAGE, if nothing differs
  */
 export function compareDevelopment(source: AuditedSource, image: Image, named: Source): never {
   const { commit, folder, measurementsSha256 } = named;

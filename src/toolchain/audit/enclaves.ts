@@ -20,32 +20,32 @@ import type { Chain } from 'sui-enclave-cli/sui/chain';
 import { enclaveAt } from 'sui-enclave-cli/sui/contract';
 import { type AuditCode, AuditError } from './errors.ts';
 
-/** Findings about a URL. */
+/** Findings about one key or fault at a URL. */
 export interface AskedEnclave {
   readonly url: string;
   /** Public key in hexadecimal; null if no enclave there is trusted. */
   readonly publicKey: string | null;
-  /** The id of its enclave on chain, and the time of its registration. */
+  /** The id of the enclave's object on chain, and the time of its registration. */
   readonly enclave: { readonly id: string; readonly registeredAt: Date } | null;
-  /** Reason why it is not accepted. */
+  /** Reason why the audit does not accept it; null if it does. */
   readonly fault: AuditError | null;
 }
 
 export interface Enclaves {
   readonly asked: readonly AskedEnclave[];
-  /** Enclaves that contracts accept, and that did not answer. */
+  /** Enclaves that contracts accept, but that did not answer. */
   readonly silent: readonly Enclave[];
   readonly accepted: readonly Enclave[];
 }
 
-/** Several enclaves may answer at one URL by turns. */
+/** Maximum number of requests to a URL, at which several enclaves may answer in turn. */
 const MAX_REQUESTS = 16;
 
-/** Time limit for the list of all enclaves, in milliseconds: that of a hostile node never ends. */
+/** Time limit for the list of all enclaves, in milliseconds: the list of a hostile node might never end. */
 const LIST_MS = 5 * 60_000;
 
 /**
- * @param listMs for the list of enclaves, in milliseconds
+ * @param listMs time limit for the list of enclaves, in milliseconds
  * @throws AuditError: NOT_FULLY_CHECKED, if the node does not end that list; SuiError
  */
 export async function askEnclaves(
@@ -82,7 +82,7 @@ interface Question {
   readonly config: EnclaveConfig;
   readonly chain: Chain;
   readonly roots: readonly Uint8Array[] | undefined;
-  /** All that are registered. */
+  /** All registered enclaves of the config. */
   readonly enclaves: readonly Enclave[];
 }
 
@@ -100,12 +100,12 @@ async function askUrl(question: Question): Promise<AskedEnclave[]> {
     } catch (error) {
       const fault = toFault(error, url);
       enclavesByKey.set(fault.code, { url, publicKey: null, enclave: null, fault });
-      // A further request would take as long again.
+      // A further request would take just as long.
       if (fault.code === 'NOT_FULLY_CHECKED') break;
     }
   }
   const missingKey = [...claimed].find((key) => !enclavesByKey.has(key));
-  // If several enclaves share the URL, another one may have answered than the one that attested.
+  // If several enclaves share the URL, the enclave that named its key may not be the one that attested.
   if (missingKey !== undefined && !enclavesByKey.has('NOT_FULLY_CHECKED')) {
     const fault = new AuditError(
       'KEY_DIFFERS',
@@ -171,7 +171,10 @@ const OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {
   POLICY_PCRS: 'ENCLAVE_REGISTERS',
 };
 
-/** Returns the reason why the server is not trusted. @throws the error, if it has another cause */
+/**
+ * Returns the reason why the server is not trusted. @throws the error itself, if it says nothing about the
+ * server
+ */
 function toFault(error: unknown, url: string): AuditError {
   const where = printable(url);
   if (error instanceof AttestationError) {

@@ -1,6 +1,6 @@
 /**
- * Findings of an audit: one `code` for each difference. A message contains at most one line of an
- * attacker's text.
+ * Findings of an audit, with one `code` for each kind of difference. A message contains at most one line of
+ * an attacker's text.
  */
 import { CodedError } from 'sui-enclave/errors';
 import { EXIT } from 'sui-enclave-cli/command';
@@ -10,7 +10,7 @@ const { failed, notTried } = EXIT;
 /** Exit code if nothing differed, but not everything was checked. */
 export const NOT_FULLY_CHECKED = 3;
 
-/** Exit code if nothing differed and everything was checked, but the image is one for development. */
+/** Exit code if nothing differed and everything was checked, but the image is for development. */
 export const DEVELOPMENT_ONLY = 4;
 
 /** Every code of an audit, with its exit code and its meaning. */

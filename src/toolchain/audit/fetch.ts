@@ -1,4 +1,4 @@
-/** Fetches exactly one commit, and finds out whether a branch contains it. Nothing is checked out. */
+/** Fetches exactly one commit, and checks whether a branch contains it. Checks out no file. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Environment, UsageError } from 'sui-enclave-cli/command_line';
@@ -10,18 +10,18 @@ import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGi
 export interface CommitRequest {
   /** Id of the commit in hexadecimal. */
   readonly commit: string;
-  /** An empty folder, which gets everything that is written. */
+  /** An empty folder, to which everything is written. */
   readonly work: string;
   readonly env: Environment;
   readonly limits?: Limits;
 }
 
 /**
- * Opens the repository with a commit: the one that the auditor names, or else the one at the address on
- * chain.
+ * Opens a repository that has the commit: the repository that the auditor names, or else the one that the
+ * chain names.
  *
- * @param override an address, or the folder of a clone, that the auditor names
- * @returns its address too, if it was fetched
+ * @param override address of a repository, or folder of a clone, that the auditor names
+ * @returns the repository, and its address if it was fetched
  * @throws UsageError; AuditError: SOURCE_REFUSED, and as `fetchCommit` does
  */
 export async function openSource(
@@ -58,8 +58,8 @@ export async function fetchCommit(
 }
 
 /**
- * Checks whether a branch or a tag of the repository contains the commit: at the address of a repository,
- * hosts may also serve commits of its forks.
+ * Checks whether a branch or a tag of the repository contains the commit. Hosts may also serve commits of
+ * forks at a repository's address.
  *
  * @throws AuditError: COMMIT_NOT_ON_BRANCH; NOT_FULLY_CHECKED
  */
@@ -68,7 +68,7 @@ export async function checkOnBranch(
   { commit, work, env, limits = LIMITS }: CommitRequest,
 ): Promise<void> {
   const repository = await makeRepository(work, 'history.git', commit, env);
-  // Commits alone, without their trees. The filter needs a remote with a name.
+  // Only commits are fetched, without their trees. The filter needs a remote with a name.
   const remote = [`remote.source.url=${url}`, 'remote.source.promisor=true'];
   const settings = [...pinned(resolved), ...remote, 'remote.source.partialclonefilter=tree:0'];
   const refs = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'];
@@ -96,11 +96,11 @@ function pinned(resolved: string | undefined): string[] {
   return resolved === undefined ? [] : [`http.curloptResolve=${resolved}`];
 }
 
-/** Output of git if the repository answers, but does not give the commit. */
+/** Pattern of git's output if the repository answers, but does not give the commit. */
 const NOT_THERE =
   /not our ref|unadvertised object|could not (find|parse) |couldn't find remote ref|did not send all necessary|bad object|not a commit/i;
 
-/** Output of git at the limits of file size, memory and formats. */
+/** Pattern of git's output if a file, the memory or a format exceeds a limit. */
 const LIMIT =
   /out of memory|file size limit|write error|fetch-pack: invalid index-pack output|died of signal/i;
 
@@ -144,14 +144,15 @@ export async function openClone(folder: string, { commit, work, env }: CommitReq
   return { ...repository, environment: { ...environment, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects } };
 }
 
-/** Time limit for a history that the audit does not need, in milliseconds. */
+/** Time limit for fetching a history that the audit does not need, in milliseconds. */
 const NAMED_MS = 60_000;
 
 /**
- * Asks the repository that the config names for a commit that came from elsewhere. The answer is not part of
- * the verdict, since a commit is the same everywhere, but without it nobody else can do this audit.
+ * Asks the repository that the config names for a commit that was fetched elsewhere. The answer does not
+ * affect the verdict, since a commit is the same everywhere. But if that repository lacks the commit, nobody
+ * else can do this audit.
  *
- * @param find for tests: the address of that repository
+ * @param find for tests: finds the address of that repository
  */
 export async function askNamedRepository(
   url: string,

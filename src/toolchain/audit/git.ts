@@ -1,6 +1,6 @@
 /**
  * Runs git for an audit, without settings, hooks, credentials or helpers of this machine or of the
- * repository. The audit's own repository is bare, and has only what was fetched.
+ * repository. The audit's own repository is bare, and contains only fetched objects.
  */
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Environment } from 'sui-enclave-cli/command_line';
 import { AuditError } from './errors.ts';
 
-/** Limits of what an audit reads of a repository. */
+/** Limits on what an audit reads from a repository. */
 export interface Limits {
   readonly bytes: number;
   readonly files: number;
@@ -17,10 +17,10 @@ export interface Limits {
 
 export const LIMITS: Limits = { bytes: 200_000_000, files: 20_000, ms: 10 * 60_000 };
 
-/** First version of git that connects to given addresses (`http.curloptResolve`). */
+/** First version of git that accepts the addresses to connect to (`http.curloptResolve`). */
 const OLDEST = [2, 37] as const;
 
-/** Memory of a git process. */
+/** Memory limit of a git process, in KiB. */
 const MEMORY_KIB = 4 << 20;
 
 const MAX_OUTPUT = 1 << 20;
@@ -47,7 +47,8 @@ export function checkGit(env: Environment): void {
 
 /**
  * @param home an empty folder
- * @param env of the auditor: the path of programs, and an authority that git is to trust (GIT_SSL_CAINFO)
+ * @param env of the auditor, which gives the path of programs, and a certificate authority for git to trust
+ *   (GIT_SSL_CAINFO)
  */
 function createEnvironment(home: string, env: Environment): Record<string, string> {
   const { PATH = '', GIT_SSL_CAINFO: authority } = env;
@@ -70,7 +71,7 @@ function createEnvironment(home: string, env: Environment): Record<string, strin
   };
 }
 
-/** Makes a bare repository. @param commit whose hash says which kind */
+/** Makes a bare repository. @param commit whose id tells the hash function that the repository uses */
 export async function makeRepository(
   parent: string,
   name: string,
@@ -96,7 +97,7 @@ const SETTINGS = [
   'core.fsmonitor=false',
   // All objects arrive in one file, whose size the system limits.
   'fetch.unpackLimit=1',
-  // Larger files are not held in memory.
+  // Git does not hold larger files in memory.
   'core.bigFileThreshold=1m',
   'pack.threads=1',
   'credential.helper=',
@@ -104,7 +105,7 @@ const SETTINGS = [
   'maintenance.auto=false',
 ];
 
-/** Starts git in a process group of its own. @param bytes that git may write into one file */
+/** Starts git in a process group of its own. @param bytes maximum size of a file that git writes */
 export function startGit(
   { folder, environment }: Repository,
   args: readonly string[],
@@ -121,18 +122,18 @@ export function startGit(
   });
 }
 
-/** Ends git, and what it has started. */
+/** Ends git and the processes that it started. */
 export function stopGit({ pid }: ChildProcessWithoutNullStreams): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The process has ended.
+    // The process has ended already.
   }
 }
 
 export interface Ended {
-  /** Exit code; null if a signal ended it, as at a limit. */
+  /** Exit code; null if a signal ended git, as at a limit. */
   readonly status: number | null;
   readonly stdout: string;
   /** Standard error of git itself, without text of the remote side. */
@@ -140,7 +141,7 @@ export interface Ended {
   readonly timedOut: boolean;
 }
 
-/** Runs git to its end. Keeps at most a megabyte of what it prints. */
+/** Runs git to its end. Keeps at most one megabyte of git's output. */
 export async function runGit(
   repository: Repository,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** The versions of a package on chain, and the packages that they run with, as a node of Sui lists them. */
+/** Reads the versions of a package on chain, and the packages that they run with, from a Sui node. */
 import { bcs } from '@mysten/sui/bcs';
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -20,7 +20,10 @@ export interface PackageVersion {
   /** The id of version 1, by which code names all versions. */
   readonly original: string;
   readonly modules: Modules;
-  /** Lowest version of each other package with which it runs, by original id. Without Sui's framework. */
+  /**
+   * Lowest version of each other package that this version runs with, by original id. Excludes Sui's
+   * framework.
+   */
   readonly linkage: ReadonlyMap<string, LinkedPackage>;
 }
 
@@ -29,7 +32,7 @@ export interface LinkedPackage {
   readonly version: number;
 }
 
-/** All versions with one original id, the oldest first: each can be called for ever. */
+/** All versions with one original id, the oldest first. Each version can be called forever. */
 export type Lineage = readonly [PackageVersion, ...PackageVersion[]];
 
 export interface Dependency {
@@ -42,7 +45,7 @@ export interface Dependency {
 export interface Contracts {
   readonly enclave: Lineage;
   readonly application: Lineage;
-  /** Whatever else the application may run with. */
+  /** The other packages that the application may run with. */
   readonly dependencies: readonly Dependency[];
   /** Reason why the dependencies are not known; null if they are. */
   readonly fault: AuditError | null;
@@ -97,9 +100,10 @@ export class Lineages {
   }
 
   /**
-   * Returns the lineage of a package.
+   * Returns all versions of a package.
    *
-   * @param id of any version, such as the address of a type, which is that of the version that introduced it
+   * @param id of any version. The address of a type is such an id: that of the version that introduced the
+   *   type
    * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all versions, or contradicts itself;
    * SuiError
    */
@@ -115,9 +119,9 @@ export class Lineages {
 
   /**
    * Returns the other packages that versions of an application may run with, except for those of Sui's
-   * framework. The minimum version of a package is the one that the application links to. For a package that
-   * the application does not link to itself, it is the lowest one that any version of a dependency that it
-   * may run with links to.
+   * framework. The minimum version of a package is the one that the application links to. If the application
+   * does not link to the package itself, some of its dependencies do: the minimum is then the lowest version
+   * that any usable version of these dependencies links to.
    *
    * @throws as `of` does
    */
@@ -160,7 +164,7 @@ export class Lineages {
 
   async #readAll(original: string): Promise<Lineage> {
     const lineage: PackageVersion[] = [];
-    /** Ids of the versions that introduced the types, by `module::Name`. */
+    /** Ids of the versions that introduced each type, by `module::Name`. */
     const origins = new Map<string, string>();
     for (const [index, { packageId = '', version }] of (await this.#list(original)).entries()) {
       const id = normalizeSuiAddress(packageId);
@@ -238,7 +242,7 @@ export class Lineages {
     return { id, version, original, modules, linkage: readLinkage(name, described, linkedNames) };
   }
 
-  /** Reads the modules' bytecode, which `GetPackage` leaves out. */
+  /** Reads the bytecode of the modules, which `GetPackage` does not give. */
   async #modules(objectId: string, version: number): Promise<Uint8Array[]> {
     const answer = fromNode(this.#chain.client.core.getObject({ objectId, include: { objectBcs: true } }));
     const { object } = await requireAnswer(answer, `the package ${objectId}`);
@@ -258,7 +262,9 @@ function parsed(bytes: Uint8Array | undefined) {
   }
 }
 
-/** @throws AuditError: NOT_FULLY_CHECKED, if the node has no such thing, or does not offer the method */
+/**
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node does not have the object, or does not offer the method
+ */
 async function requireAnswer<T>(answer: Promise<T>, label: string): Promise<T> {
   return await answer.catch((error: unknown) => {
     const isMissing =
@@ -283,7 +289,7 @@ function checkOrigins(
   if (!isSame) throw unchecked(`the node's table of types of ${name} is not that of its versions`);
 }
 
-/** @param named the packages whose modules the bytecode names */
+/** @param named the packages that the bytecode names modules of */
 function readLinkage(name: string, { linkage }: GrpcTypes.Package, named: ReadonlySet<string>) {
   const linked = new Map<string, LinkedPackage>();
   for (const { originalId = '', upgradedId = '', upgradedVersion = 0n } of linkage) {

@@ -14,14 +14,14 @@ const MAX_BYTES = 20_000_000;
 const MAX_ENTRIES = 20_000;
 
 const NAME = '(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*';
-/** The folder of an installed package, which is laid out there. */
+/** The folder of an installed package, which a build creates at the same path. */
 const INSTALLED = new RegExp(`^(?:(?:src/[a-z0-9_/-]+/)?node_modules/${NAME})(?:/node_modules/${NAME})*$`);
 const VERSION = /^\d{1,10}\.\d{1,10}\.\d{1,10}(?:-[0-9A-Za-z.-]{1,100})?(?:\+[0-9A-Za-z.-]{1,100})?$/;
 const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/;
-/** A folder of a package of the repository itself. */
+/** The folder of a package in the repository itself. */
 const WORKSPACE = /^[a-z0-9][a-z0-9_-]*(?:\/[a-z0-9][a-z0-9_-]*)*$/;
 
-/** Packages of the framework, which a clone of it links to. */
+/** Names of the framework's packages, to which a clone of the framework has links. */
 const OF_FRAMEWORK = /^(?:create-)?sui-enclave(?:-[a-z_-]+)?$/;
 
 const versions = v.optional(
@@ -30,7 +30,7 @@ const versions = v.optional(
     v.transform((entries): Record<string, string> => Object.fromEntries(entries)),
   ),
 );
-/** Some packages have one text where others have a list. */
+/** Some packages give a text where others give a list. */
 const texts = v.optional(
   v.union([
     v.array(v.string()),
@@ -68,7 +68,7 @@ export const nameAt = (path: string) => path.slice(path.lastIndexOf('node_module
 
 /**
  * @param folder with `package-lock.json`
- * @param isClone whether it is that of a clone of the framework, which has packages of its own
+ * @param isClone whether the folder is in a clone of the framework, which has packages of its own
  * @throws AuditError: LOCK_UNTRUSTED
  */
 export function readTrustedLock(folder: string, isClone: boolean): NpmLock {
@@ -114,8 +114,8 @@ function describeProblem(path: string, entry: Entry, isClone: boolean): string |
 }
 
 /**
- * Returns whether an address is that of a package in a registry. The audit asks the auditor's registry
- * instead.
+ * Returns whether an address is that of a package in a registry. The audit does not use the address, but asks
+ * the auditor's registry.
  */
 function isOfRegistry(resolved: string | boolean, name: string, version: string): boolean {
   const url = typeof resolved === 'string' ? URL.parse(resolved) : null;

@@ -1,10 +1,10 @@
-/** The sources of Move packages in a folder, and what they declare. */
+/** Reads the sources of Move packages in a folder, and the names that they declare. */
 import { existsSync, globSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Sources } from '../move/packages.ts';
 import { AuditError } from './errors.ts';
 
-/** Maximum size of the sources of a Move package: the chain accepts far smaller ones only. */
+/** Maximum size of a Move package's sources, in bytes: the chain accepts only far smaller packages. */
 const MAX_SOURCE_BYTES = 2_000_000;
 
 /**
@@ -33,8 +33,8 @@ export function localPaths(sources: Sources): string[] {
 }
 
 /**
- * Returns the names of the modules that sources declare: perhaps more than the compiler finds, such as those
- * for tests.
+ * Returns the names of the modules that sources declare. The compiler may find fewer modules, since it leaves
+ * out those for tests.
  */
 export function modulesIn(sources: Sources): ReadonlySet<string> {
   const names = new Set<string>();
@@ -50,11 +50,11 @@ export function modulesIn(sources: Sources): ReadonlySet<string> {
   return names;
 }
 
-// A string that is not closed extends to the end of the text, so that a text is read only once.
+// A string without an end extends to the end of the text. So the pattern reads a text only once.
 const CODE = /\/\/[^\n]*|\/\*|"(?:\\.|[^"\\])*\\?(?:"|$)|\w+|::|[;{]/gs;
 const COMMENT = /\/\*|\*\//g;
 
-/** Splits Move into words and marks, without comments, which nest, and without strings. */
+/** Splits Move into words and marks. Leaves out strings and comments; comments can be nested. */
 function splitTokens(text: string): string[] {
   const tokens: string[] = [];
   let depth = 0;

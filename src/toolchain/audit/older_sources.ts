@@ -1,4 +1,4 @@
-/** The commits that earlier versions of an application's contract may have been published from. */
+/** Lists the commits that earlier versions of an application's contract may have been published from. */
 
 import { iterateEvents } from 'sui-enclave/sui';
 import { NodeRefusedError, SuiError } from 'sui-enclave/sui/errors';
@@ -8,18 +8,19 @@ import { UsageError } from 'sui-enclave-cli/command_line';
 import { printable } from 'sui-enclave-cli/printable';
 import type { Chain } from 'sui-enclave-cli/sui/chain';
 
-/** Source of a commit of which only the Move packages are read. */
+/** Source of a commit from which only Move packages are read. */
 export type OlderSource = Pick<Source, 'url' | 'commit' | 'folder'>;
 
-/** Maximum number of commits from a config's events: each costs a fetch. */
+/** Maximum number of commits from a config's events: each requires a fetch. */
 const MAX_COMMITS = 20;
 
-/** Time limit for the events, in milliseconds: the list of a hostile node never ends. */
+/** Time limit for the events, in milliseconds: the list of a hostile node might never end. */
 const LIST_MS = 5 * 60_000;
 
 /**
- * Returns a commit that the auditor names, as `<commit>` or `<commit>:<folder>`, in the repository of the
- * config's source, and in its folder unless the text names another.
+ * Returns a commit that the auditor names, as `<commit>` or `<commit>:<folder>`. The commit is in the
+ * repository of the config's source. Without a folder in the text, the folder is that of the config's source
+ * too.
  *
  * @throws UsageError
  */
@@ -38,7 +39,7 @@ export function parseOlderSource(text: string, source: Source | null): OlderSour
  * is empty if the node lists no events; if it takes too long, it has those that the node listed in time.
  * An auditor can name others.
  *
- * @param listMs for the events, in milliseconds
+ * @param listMs time limit for the events, in milliseconds
  * @throws SuiError
  */
 export async function formerSources(

@@ -1,6 +1,6 @@
 /**
- * The only writer of a process that audits: whatever libraries print, warn of or throw may contain an
- * attacker's text.
+ * Writes all output of an audit's process: texts that libraries print, warn of or throw may come from an
+ * attacker.
  */
 import { EXIT, type Io } from 'sui-enclave-cli/command';
 import { boundLines, escapeControls, printable } from 'sui-enclave-cli/printable';
@@ -9,17 +9,17 @@ import { boundLines, escapeControls, printable } from 'sui-enclave-cli/printable
 const MAX_LINES = 100;
 const MAX_LINE = 300;
 
-/** Limits of a text of the command: the lines that it prints at once, and their length. */
+/** Limits of a text that the command prints at once, and of its lines. */
 const MAX_TEXT = { lines: 2000, characters: 2000 };
 
 type Callback = (error?: Error | null) => void;
 
 /**
- * Takes standard output and standard error for the command. From now on, whatever else writes there gets to
- * standard error, on a bounded number of bounded lines of printable ASCII; so do warnings. An error that
+ * Reserves standard output and standard error for the command. From now on, other writes go to standard
+ * error, on a limited number of lines of printable ASCII with a limited length; so do warnings. An error that
  * nobody catches ends the process without a verdict.
  *
- * @param asJson whether standard output has one JSON document, which is not cut
+ * @param asJson whether standard output is one JSON document, which must not be cut
  */
 export function takeOutput(io: Io, asJson: boolean): Io {
   const [out, error] = [process.stdout, process.stderr].map((stream) => stream.write.bind(stream));
@@ -48,7 +48,7 @@ export function takeOutput(io: Io, asJson: boolean): Io {
   };
   let isEnding = false;
   process.on('uncaughtException', (fault) => {
-    // This may be an error of writing the first one.
+    // This error may have occurred while the first one was written.
     if (isEnding) process.exit(EXIT.notTried);
     isEnding = true;
     const { code, error: message } = { code: 'INTERNAL', error: printable(String(fault), MAX_LINE) };

@@ -1,6 +1,4 @@
-/**
- * Finds the holders of the right to change what was audited, and the data that the host of an enclave sees.
- */
+/** Finds the people who may change what was audited, and the data that the host of an enclave sees. */
 import { createHash } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
@@ -13,19 +11,22 @@ import type { Chain } from 'sui-enclave-cli/sui/chain';
 import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
 import type { AuditedSource } from './source.ts';
 
-/** A capability, and who has it. */
+/** A capability and its owner. */
 export interface Holder {
   readonly what: 'EnclaveCap' | 'RegistrarCap' | 'UpgradeCap';
   /** Actions that the holder could take. */
   readonly could: string;
-  /** The id of the capability; null where none is known. */
+  /** The id of the capability; null if no capability is known. */
   readonly id: string | null;
-  /** Address or other owner that has the capability. */
+  /** Address or other owner of the capability. */
   readonly holder: string;
 }
 
 const MAKE_IMMUTABLE = `${normalizeSuiAddress('0x2')}::package::make_immutable`;
-/** Maximum number of a capability's transactions that are read; the last one deleted it. */
+/**
+ * Maximum number of a capability's transactions that are read. The last transaction may have deleted the
+ * capability.
+ */
 const MAX_CHANGES = 10;
 
 const REGISTER = 'register enclaves of the same image';
@@ -41,8 +42,8 @@ const UpgradeCap = bcs.struct('UpgradeCap', {
 });
 
 /**
- * @param packages the original ids of those whose next versions would count as well
- * @param capabilities ids of further capabilities for the application: of other configs, or of none yet
+ * @param packages the original ids of the packages whose future versions contracts would trust too
+ * @param capabilities ids of the application's further capabilities, which have other configs, or none yet
  * @throws SuiError
  */
 export async function findHolders(
@@ -74,7 +75,7 @@ export async function findHolders(
   ];
 }
 
-/** Reads one item after the other, which spares the node. */
+/** Reads one item after another, to spare the node. */
 async function all<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (const item of items) results.push(await read(item));
@@ -117,8 +118,8 @@ async function findObject(objectId: string, chain: Chain) {
 }
 
 /**
- * Finds the holder of the right to upgrade a package. All of its versions have one capability, which its
- * publication made. The result is nobody only if the publication, or a later transaction, shows it.
+ * Finds the owner of the right to upgrade a package. All versions of a package share one capability, which
+ * its publication made. The result is nobody only if the publication or a later transaction proves it.
  *
  * @param original id of the first version
  * @throws SuiError
@@ -139,7 +140,7 @@ export async function upgradeHolder(original: string, chain: Chain): Promise<Hol
   if (made.length > 0 && made.every((index) => isMadeImmutable(commands, index))) {
     return holder(null, 'nobody: the transaction that published the package made it immutable');
   }
-  // A transaction may publish several packages.
+  // A transaction may publish several packages, so several capabilities may be its results.
   const hidden: string[] = [];
   for (const id of capabilities) {
     const object = await findObject(id, chain);
@@ -171,11 +172,11 @@ type Commands = NonNullable<
 
 interface Publication {
   readonly commands: Commands;
-  /** Ids of the capabilities that the transaction left on chain as objects of their own. */
+  /** Ids of the upgrade capabilities that the transaction left on chain as separate objects. */
   readonly capabilities: readonly string[];
 }
 
-/** Finds the publication; undefined if the node does not give the transaction that published the package. */
+/** Finds the publication; undefined if the node does not give the package's transaction. */
 async function findPublication(original: string, chain: Chain): Promise<Publication | undefined> {
   const digest = (await findObject(original, chain))?.previousTransaction;
   if (digest === undefined || digest === null) return undefined;
@@ -202,9 +203,7 @@ async function findPublication(original: string, chain: Chain): Promise<Publicat
   return { commands: data.kind.ProgrammableTransaction.commands, capabilities };
 }
 
-/**
- * Returns whether a command publishes these modules: on chain they have the id of the package instead of 0x0.
- */
+/** Returns whether a command publishes these modules, which on chain have the package's id instead of 0x0. */
 function publishes({ Publish: publish }: Commands[number], modules: readonly Uint8Array[]): boolean {
   if (!publish) return false;
   const published = publish.modules.map((module) => computeDigest(Buffer.from(toBytes(module)))).sort();
@@ -216,7 +215,7 @@ function toBytes(module: string | Iterable<number>): Uint8Array {
   return typeof module === 'string' ? fromBase64(module) : Uint8Array.from(module);
 }
 
-/** Computes the digest of a module; for an unreadable one, a digest that nothing else has. */
+/** Computes the digest of a module. For an unreadable module, the digest matches nothing else. */
 function computeDigest(module: Uint8Array): string {
   const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
   try {
@@ -242,7 +241,8 @@ function isMadeImmutable(commands: Commands, publication: number): boolean {
 }
 
 /**
- * Returns the digest of the transaction whose effects delete an object; undefined where the node shows none.
+ * Returns the digest of the transaction that deleted an object; undefined if the node shows no such
+ * transaction.
  */
 async function findDeletion(objectId: string, chain: Chain): Promise<string | undefined> {
   const { ChangedObject_IdOperation: Operation } = GrpcTypes;
@@ -263,7 +263,7 @@ async function findDeletion(objectId: string, chain: Chain): Promise<string | un
       if (effects?.status?.success === true && isDeleted) return digest;
     }
   } catch (error) {
-    // Few nodes list transactions: the capability stays unknown.
+    // Few nodes list transactions. Without the list, the state of the capability stays unknown.
     toSuiError(error);
   }
   return undefined;

@@ -1,6 +1,6 @@
 /**
- * Builds the image of a commit again, with the auditor's framework, and compares it with what the config
- * names.
+ * Builds the image of a commit again with the auditor's framework, and compares it with the image that the
+ * config names.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -32,17 +32,17 @@ export interface RebuildOptions {
   readonly work: string;
   /** Cache of packages, by their digests. */
   readonly cache: string;
-  /** The archive of an earlier build's packages. */
+  /** The archive of the packages of an earlier build. */
   readonly inputs: string | undefined;
   readonly env: Environment;
-  /** Gets what the builder prints. */
+  /** Gets each line that the builder prints. */
   readonly log: (line: string) => void;
 }
 
 /** The result of a build. */
 export interface Rebuilt {
   readonly eif: Buffer;
-  /** The relay for the parent instance: no register measures it, but the record of the build names it. */
+  /** The relay for the parent instance. No register measures it, but the record of the build names it. */
   readonly relay: Buffer;
 }
 
@@ -57,7 +57,7 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
   const dir = join(work, 'image');
   mkdirSync(dir);
   try {
-    // The trial is left out since it would run the author's code.
+    // The trial start is left out, since it would run the author's code.
     const build = { cache, mirrors, dir, registry, withoutTrial: true };
     const output = await buildApart(source, source.inputs, build, log);
     return { eif: readFileSync(join(output, 'image.eif')), relay: readFileSync(join(output, 'relay')) };
@@ -90,7 +90,7 @@ function asAudit(error: unknown): unknown {
     const text = `the image could not be built again: ${message}`;
     return new AuditError('NOT_FULLY_CHECKED', text, { cause: error });
   }
-  // The builder has said why, on standard error.
+  // The builder has printed the cause on standard error.
   if (code === 'NO_BUILDER') return error;
   return new AuditError('BUILD_FAILED', printable(message, 400), { cause: error });
 }
@@ -109,7 +109,7 @@ export function compareRegisters({ eif }: Rebuilt, { image }: Pick<EnclaveConfig
 }
 
 /**
- * Compares the record of the build that the config names with that of this commit.
+ * Compares the record of the build that the config names with the record of this build.
  *
  * @returns the channel of the build
  * @throws AuditError: MEASUREMENTS_DIFFER
@@ -137,7 +137,7 @@ export function compareMeasurements(
   );
 }
 
-/** Lists the files in which the auditor's image differs from that of the sources, a line each. */
+/** Lists the files in which the auditor's image differs from the image of the sources, one per line. */
 export function listDifferences({ eif }: Rebuilt, local: Buffer): string[] {
   try {
     return compareEifs(eif, local).map((line) => printable(line, 300));

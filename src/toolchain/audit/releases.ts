@@ -1,4 +1,4 @@
-/** The releases of `move/enclave`. Any other package of that name on chain is a stranger's. */
+/** The releases of `move/enclave`. Any other package with that name on chain comes from a stranger. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,13 +6,13 @@ import { ENCLAVE_PACKAGE } from '../places.ts';
 import type { Modules } from './compile.ts';
 
 /**
- * A release. Its tables follow from it: it links to Sui's framework alone, and each of its types has the id
- * of the version that introduced it.
+ * A release. Its modules determine its tables on chain: it links only to Sui's framework, and each of its
+ * types has the id of the version that introduced the type.
  */
 export interface Release {
   /** Name of the release, such as `0.1.0`. */
   readonly name: string;
-  /** Value of its constant PACKAGE_VERSION. */
+  /** Value of the constant PACKAGE_VERSION in the release. */
   readonly packageVersion: bigint;
   /**
    * SHA-256 of each module by name, compiled against Sui's framework, with zeros instead of the package's id.
@@ -20,7 +20,7 @@ export interface Release {
   readonly modules: Readonly<Record<string, string>>;
 }
 
-/** Releases before that of this program; none so far. */
+/** Releases before this program's; none so far. */
 export const RELEASES: readonly Release[] = [];
 
 /** Returns the release of this program, by its compiled modules. */
@@ -37,8 +37,8 @@ function ownPackageVersion(): bigint {
 }
 
 /**
- * Returns the release of which a package has every module. If the package has other modules too, these can't
- * call internal functions of the release, whose modules name their friends.
+ * Returns the release of which a package has every module. The package's other modules can't call internal
+ * functions of the release, because the release's modules name their friends.
  */
 export function releaseIn(modules: Modules, releases: readonly Release[]): Release | undefined {
   return releases.find(({ modules: digests }) =>

@@ -1,4 +1,4 @@
-/** Reads the application and its settings from a commit. The framework is the auditor's own. */
+/** Reads the application and its settings from a commit. The framework is always the auditor's own. */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { isConfigError } from 'sui-enclave/errors';
@@ -26,10 +26,10 @@ import { AuditError } from './errors.ts';
 import { nameAt, readTrustedLock } from './lockfile.ts';
 import type { Tree } from './tree.ts';
 
-/** The integrity of the framework's packages that this program knows, by their names. */
+/** The integrity of the framework's packages, by package name, as this program knows it. */
 export type KnownPackages = Readonly<Record<string, string>>;
 
-/** The framework of the auditor. */
+/** The framework of the auditor's program. */
 export interface OwnFramework {
   readonly folder: string;
   readonly version: string;
@@ -37,8 +37,8 @@ export interface OwnFramework {
 }
 
 /**
- * Returns the framework of this program. Packing records the integrity of packages; a clone has no such
- * record.
+ * Returns the framework of this program. Packing the program records the integrity of its packages; a clone
+ * has no such record.
  */
 export function ownFramework(): OwnFramework {
   const file = join(FRAMEWORK, 'packages.json');
@@ -53,18 +53,18 @@ export interface AuditedSource extends ImageSource {
   /** Environment of the server in the image. */
   readonly environment: Readonly<Record<string, string>>;
   readonly inputs: ImageInputs;
-  /** Folders of the Move packages, by the names of these folders. */
+  /** Folders of the Move packages, by folder name. */
   readonly movePackages: ReadonlyMap<string, string>;
 }
 
-/** Maximum sizes by file, in bytes: far more than each needs. */
+/** Maximum size of each file in bytes, far more than any file needs. */
 const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 'package.json': 1_000_000 };
 
 const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
 
 /**
- * Explains how to get the program of a version: from files, since no registry has its names yet, and anyone
- * who claimed them there would run code here.
+ * Explains how to run a version of the program from files. No registry has the program's names yet, and
+ * anyone who claimed a name there could run code on this machine.
  */
 export function programLine(version: string): string {
   const files = ['sui-enclave-cli', 'sui-enclave-toolchain', 'sui-enclave-server'].map(
@@ -80,7 +80,7 @@ export function programLine(version: string): string {
  */
 export function checkVersion({ frameworkVersion: expectedVersion }: Source, framework: OwnFramework): void {
   if (expectedVersion === framework.version) return;
-  // What a shell would run is not repeated as a command.
+  // The text must not contain what a shell would run, since the message shows it in a command.
   const version = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.exec(expectedVersion)?.[0];
   const how =
     version === undefined
@@ -116,7 +116,7 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
     }
     checkOmitted(tree, isApart ? folder : '');
     const source = isApart ? readApart(app, framework) : readInClone(root, folder, framework);
-    // Invalid files are refused here, not after the minutes of a build.
+    // Invalid files must fail here, not after minutes of building.
     readFiles(app, source.manifest);
     return { ...source, environment: readEnvironment(source), movePackages: movePackagesIn(root) };
   } catch (error) {
@@ -131,7 +131,7 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
 }
 
 /**
- * Returns the folders of a commit's Move packages, by their names: all that is read of an older commit.
+ * Returns the folders of a commit's Move packages, by folder name. Of an older commit, only these are read.
  *
  * @param folder of the application
  * @throws AuditError: SOURCE_INVALID
@@ -174,7 +174,7 @@ function checkOmitted({ omitted }: Tree, folder: string): void {
 
 type Read = ImageSource & Pick<AuditedSource, 'name' | 'manifest' | 'inputs'>;
 
-/** Returns an application in a repository of its own. */
+/** Reads an application that has its own repository. */
 function readApart(app: string, framework: OwnFramework): Read {
   const lock = readTrustedLock(app, false);
   checkKnown(lock, framework);
@@ -191,7 +191,7 @@ function readApart(app: string, framework: OwnFramework): Read {
 }
 
 /**
- * Checks the framework's packages wherever the lock file has them, since an application imports them by name.
+ * Checks the framework's packages at every path in the lock file, since an application imports them by name.
  */
 function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
   const isThere = packages['node_modules/sui-enclave-server'] !== undefined;
@@ -216,10 +216,10 @@ function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
 
 const unknown = (problem: string) => new AuditError('FRAMEWORK_UNKNOWN', `package-lock.json ${problem}`);
 
-/** Returns an application in a clone of the framework: the framework of the commit must be the auditor's. */
+/** Reads an application in a clone of the framework. The commit's framework must equal the auditor's. */
 function readInClone(root: string, appDir: string, framework: OwnFramework): Read {
-  // The build lays the application out at this path, beside the framework. At another path, it could replace
-  // a tool.
+  // The build puts the application at this path, beside the framework. At another path, the application could
+  // replace a tool.
   if (!/^src\/apps\/[a-z][a-z0-9_-]{0,63}$/.test(appDir)) {
     throw invalid(
       `the application of a clone must be in src/apps, not in ${printable(appDir) || 'its root'}`,
@@ -252,7 +252,8 @@ function readInClone(root: string, appDir: string, framework: OwnFramework): Rea
 }
 
 /**
- * Returns whether code of the framework would import a package from this path, where the framework has none.
+ * Returns whether the framework's code would import a package from this path, where the framework itself has
+ * none.
  */
 function isShadow(path: string, appDir: string, ours: readonly string[]): boolean {
   if (ours.includes(path) || path.startsWith(`${appDir}/node_modules/`)) return false;
@@ -275,7 +276,7 @@ function checkSame(root: string, frameworkFolder: string, path: string): void {
   }
 }
 
-/** Returns a file, or the files in a folder without its packages. */
+/** Lists a file, or all files in a folder except for installed packages. */
 function listFiles(folder: string, path: string): Set<string> {
   const paths = existsSync(join(folder, path))
     ? [path, ...globSync(`${path}/**`, { cwd: folder, exclude: ['**/node_modules/**'] })]
@@ -291,7 +292,7 @@ function otherState(problem: string): AuditError {
   );
 }
 
-/** Reads the settings as the image's build does. */
+/** Reads the settings in the same way as the build of an image. */
 function readEnvironment({ framework, app, name, manifest }: Read): Readonly<Record<string, string>> {
   const texts = [join(framework, 'enclave/server.env'), join(app, 'server.env')]
     .filter((file) => existsSync(file))

@@ -11,7 +11,7 @@ interface Order {
   readonly own: OwnFramework;
 }
 
-/** Runs `readSource` within limits. @throws AuditError, also SOURCE_TOO_LARGE */
+/** Runs `readSource` within limits. @throws AuditError, with SOURCE_TOO_LARGE at a limit */
 export async function readSourceApart(
   tree: Tree,
   folder: string,
@@ -23,7 +23,7 @@ export async function readSourceApart(
   return await computeApart('reading the files of the commit', task, order, { bounds });
 }
 
-/** Reads a source in the process of its own. */
+/** Reads a source; runs in the child process. */
 export async function readOrder(order: unknown): Promise<AuditedSource> {
   const { tree, folder, own: framework } = order as Order;
   return readSource(tree, folder, framework);

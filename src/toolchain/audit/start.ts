@@ -1,6 +1,6 @@
 /**
- * Finds the config from anything that a stranger knows of an application. The result is not trusted: the
- * audit examines it.
+ * Finds the config from anything that a stranger may know about an application. The audit does not trust the
+ * result, but examines it.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -19,7 +19,7 @@ const isUrl = (text: string) => /^https?:/i.test(text);
 /** Base58 of 32 bytes. */
 const DIGEST = /^[1-9A-HJ-NP-Za-km-z]{43,44}$/;
 
-/** The id of a config, of a package or of an enclave; the digest of a transaction; the URL of an enclave. */
+/** An id of a config, a package or an enclave, a transaction's digest, or an enclave's URL. */
 export const start = v.union(
   [objectId, v.pipe(v.string(), v.regex(DIGEST)), v.pipe(enclaveUrl, v.check(isUrl))],
   'must be the id of a config, a package or an enclave (0x and 64 hexadecimal digits), the digest of a transaction, or the URL of an enclave',
@@ -27,18 +27,18 @@ export const start = v.union(
 
 export interface Start {
   readonly config: EnclaveConfig;
-  /** The start from which it was found; null if the config itself was named. */
+  /** Text from which the config was found; null if the text named the config itself. */
   readonly from: string | null;
-  /** The URL, where that was named. */
+  /** The URL, if the text is one; otherwise empty. */
   readonly urls: readonly string[];
 }
 
 /** Maximum number of configs, more than any application has. */
 const MAX_CONFIGS = 200;
-/** Maximum number of objects of a transaction that are read. */
+/** Maximum number of a transaction's objects that are read. */
 const MAX_OBJECTS = 500;
 
-/** Path at which the host of an enclave names its config. */
+/** Path at which an enclave's host names the config. */
 export const HINT_PATH = '.well-known/sui-enclave.json';
 const Hint = v.object({ config: objectId });
 
@@ -91,8 +91,8 @@ async function only(subject: string, ids: Iterable<string>, chain: Chain): Promi
 }
 
 /**
- * Requests the config that a host names. It is not trusted: the audit then checks whether the key at the URL
- * is registered under it.
+ * Requests the config that a host names. The host is not trusted: the audit then checks whether the key at
+ * the URL is registered under this config.
  */
 async function requestHint(url: string): Promise<string> {
   const answer = await requestJson(enclaveAt(url), HINT_PATH).catch(() => undefined);
@@ -112,8 +112,8 @@ async function configsOfObject(id: string, type: string, chain: Chain): Promise<
 }
 
 /**
- * Returns the configs that a transaction used, created or changed; else those of the packages that it
- * published or called.
+ * Returns the configs that a transaction used, created or changed. If there are none, returns those of the
+ * packages that the transaction published or called.
  */
 async function configsOfTransaction(digest: string, chain: Chain): Promise<Iterable<string>> {
   const include = { effects: true, bcs: true } as const;
@@ -157,8 +157,8 @@ async function configsOfObjects(ids: string[], chain: Chain): Promise<string[]> 
 const isOfUsers = (id: string) => !/^0x0{60}/.test(id);
 
 /**
- * Returns the configs of the applications of a package, or of all that use it if it is that of `enclave`, by
- * the events of their creation.
+ * Returns the configs of a package's applications, by the events of the configs' creation. For the package
+ * `enclave`, returns the configs of all applications that use it.
  *
  * @throws AuditError: START_UNKNOWN; SuiError
  */
@@ -174,7 +174,7 @@ async function configsOfPackage(packageId: string, chain: Chain): Promise<Iterab
       const query = { enclavePackage, name: 'EnclaveConfigCreated' } as const;
       for await (const { application, data } of iterateEvents(chain.client, query)) {
         const [address = ''] = application.split('::');
-        // A type has the id of the version that introduced it.
+        // A type's address is the id of the version that introduced the type.
         const typeOriginal = originals.get(address) ?? (await chain.originalPackage(address));
         originals.set(address, typeOriginal);
         if (typeOriginal === original || enclavePackage === original) ids.add(data.configId);

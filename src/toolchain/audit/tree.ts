@@ -1,6 +1,6 @@
 /**
- * Writes the files of a commit to a folder, by the objects alone: no filter, attribute, link or hook of the
- * repository has an effect. Each object is what its hash says.
+ * Writes the files of a commit to a folder, from git's objects alone. So no filter, attribute, link or hook
+ * of the repository has an effect. The hash of each object is checked.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { printable } from 'sui-enclave-cli/printable';
 import { AuditError } from './errors.ts';
 import { LIMITS, type Limits, type Repository, startGit, stopGit } from './git.ts';
 
-/** An entry that was not written: no file and no folder. */
+/** An entry that was not written, because it is neither a file nor a folder. */
 export interface Omitted {
   readonly path: string;
   readonly kind: 'a link' | 'a submodule' | 'of an unknown kind';
@@ -28,7 +28,7 @@ const MAX_DEPTH = 40;
 const MAX_PATH = 1000;
 
 /**
- * @param to a folder, which must not exist
+ * @param to a folder that does not exist yet
  * @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE, SOURCE_UNSAFE
  */
 export async function writeTree(
@@ -64,7 +64,7 @@ export async function writeTree(
     await walk(tree, '', 0);
     for (const path of folders) mkdirSync(join(to, path));
     for (const [path, id] of files) {
-      // Where the file system takes two names for one, the second fails.
+      // If the file system takes two names for the same file, the second write fails.
       writeFileSync(join(to, path), await objects.read(id, 'blob'), { flag: 'wx', mode: 0o644 });
     }
     return { folder: to, files: files.length, bytes: objects.bytes, omitted };
@@ -82,8 +82,8 @@ function joinPath(folder: string, name: string): string {
 }
 
 /**
- * Returns the error for a commit with names that this file system can't have, such as two that differ only in
- * case.
+ * Returns the error for a commit with names that this file system can't hold, such as two names that differ
+ * only in case.
  */
 function toAuditError(error: unknown): unknown {
   if (error instanceof AuditError) return error;
@@ -104,7 +104,7 @@ interface Entry {
   readonly id: string;
 }
 
-/** Reads the entries of a tree: `<mode> <name> NUL <id>` each. @throws AuditError: SOURCE_UNSAFE */
+/** Reads the entries of a tree, each `<mode> <name> NUL <id>`. @throws AuditError: SOURCE_UNSAFE */
 function* readEntries(tree: Buffer, idBytes: number): Generator<Entry> {
   for (let at = 0; at < tree.length; ) {
     const space = tree.indexOf(0x20, at);
@@ -121,9 +121,9 @@ function* readEntries(tree: Buffer, idBytes: number): Generator<Entry> {
   }
 }
 
-/** Returns whether a name is one step of a path, with the same meaning to every program. */
+/** Returns whether a name is a single step of a path, and means the same to every program. */
 function isPlainName(name: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a name must not have
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a name must not have these characters
   return !['', '.', '..'].includes(name) && !/[\x00-\x1f\x7f/]/.test(name) && !/^\.git$/i.test(name);
 }
 

@@ -1,4 +1,4 @@
-/** The findings of an audit: a line, then a table of the comparisons. */
+/** Formats the findings of an audit as a line and a table of the comparisons. */
 import type { Result } from 'sui-enclave-cli/command';
 import { EXIT } from 'sui-enclave-cli/command';
 import { boundLines } from 'sui-enclave-cli/printable';
@@ -6,13 +6,13 @@ import { type ComparedPackage, describeSource, describeVersion } from './bytecod
 import { type AuditCode, AuditError, DEVELOPMENT_ONLY, NOT_FULLY_CHECKED } from './errors.ts';
 import type { Holder } from './people.ts';
 
-/** Limits of the text about one comparison, such as the files in which two images differ. */
+/** Limits of the text about one comparison, for example a list of files in which two images differ. */
 const MAX_DETAIL = { lines: 100, characters: 1000 };
 
 /** A comparison and its result. */
 export interface Check {
   readonly what: string;
-  /** The other side of the comparison. */
+  /** Name of the value that the subject is compared with. */
   readonly against: string;
   readonly result: 'same' | 'differs' | 'not checked';
   readonly code: AuditCode | null;
@@ -23,7 +23,7 @@ export interface Check {
 /** Collects the comparisons of an audit. */
 export class Checks {
   readonly all: Check[] = [];
-  /** Notes for the auditor on which no verdict depends: a sentence each. */
+  /** Notes for the auditor, a sentence each. No verdict depends on them. */
   readonly notes: string[] = [];
 
   note(text: string): void {
@@ -50,7 +50,7 @@ export class Checks {
   /**
    * Runs a comparison, and records its result.
    *
-   * @returns what it returns, or undefined if it found a difference or could not compare
+   * @returns the action's result; undefined if it found a difference or could not compare
    */
   async compare<T>(subject: string, against: string, action: () => Promise<T> | T): Promise<T | undefined> {
     try {
@@ -65,7 +65,7 @@ export class Checks {
 
 export interface Findings {
   readonly checks: readonly Check[];
-  /** Summary of what agrees, for the line of a green audit. */
+  /** Summary of everything that agrees, for the first line of an audit without differences. */
   readonly summary: string;
   readonly notes: readonly string[];
   /** Older versions of packages that contracts can still run. */
@@ -73,13 +73,13 @@ export interface Findings {
   readonly config: object;
   /** Other configs of the application; null if they are not known. */
   readonly otherConfigs: readonly object[] | null;
-  /** Whether contracts accept no other image for the application than that of the config. */
+  /** Whether the config's image is the only one that contracts accept for the application. */
   readonly isOnlyImage: boolean;
   readonly source: object | null;
   readonly holders: readonly Holder[];
   /** Statements about the signer of a release; empty without one. */
   readonly vouchers: readonly string[];
-  /** Statements of the image's settings; empty if they are not known. */
+  /** Statements about the image's settings; empty if the settings are not known. */
   readonly settings: readonly string[];
 }
 
@@ -163,7 +163,7 @@ export function createResult(findings: Findings): Result {
   return { exit, json, text: text.join('\n') };
 }
 
-/** Agreement does not mean that what is older is harmless. */
+/** Warns that older versions may be harmful even if they agree. */
 function describeOlder(callable: readonly ComparedPackage[]): string {
   const sources = [...new Set(callable.flatMap(({ source }) => source ?? []))];
   return sources.length === 0

@@ -1,6 +1,6 @@
 /**
- * Loads the parts of an application that development needs: its settings in an image, and the fakes of its
- * hosts.
+ * Loads the parts of an application that development needs: its settings in an image, and the fakes of the
+ * hosts that it calls.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { parseServerEnv } from 'sui-enclave-cli/image/settings';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { reportFile } from './loaded_files.ts';
 
-/** The fakes of an application, in its folder. */
+/** Name of the file with an application's fakes, in the application's folder. */
 export const STAND_IN = 'stand_in.ts';
 
 /**
@@ -23,7 +23,7 @@ export function settingsInImage(folder: string, secrets: readonly string[]): Rec
   return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
 }
 
-/** Starts the fakes; undefined if the application has none. */
+/** Starts the application's fakes; returns undefined if it has none. */
 export async function startFakes(folder: string): Promise<Fakes | undefined> {
   const file = join(folder, STAND_IN);
   const { href } = pathToFileURL(file);

@@ -1,4 +1,4 @@
-/** The console of `dev` and `dev_sui`: its static files on loopback. */
+/** Serves the console's static files on loopback, for `dev` and `dev_sui`. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { integer } from 'sui-enclave-service/env';
@@ -6,36 +6,39 @@ import { serveLoopback } from 'sui-enclave-testing/loopback';
 import { CONSOLE } from '../places.ts';
 import { loadSite, pageWith, readPath, sendFile } from './site.ts';
 
-/** Path of the file that tells a page of development data: see `src/console/lib/development.ts`. */
+/** Path of the file with development data for a page: see `src/console/lib/development.ts`. */
 const DEVELOPMENT = 'development.json';
 
-/** See `src/console/lib/development.ts`, which reads it. */
+/** Development data, which `src/console/lib/development.ts` reads. */
 export interface Development {
   readonly command: string;
   /** URLs of the enclaves that the command has started. */
   readonly started: readonly string[];
-  /** Texts of a root and of registers, by the name of the file. */
+  /** Texts of the root and the registers, by file name. */
   readonly files: Readonly<Record<string, string>>;
 }
 
 export interface ConsoleOptions {
   readonly port: number;
-  /** Fragment with which the page begins, such as `#/enclave?url=…`. */
+  /** Fragment of the first page's URL, such as `#/enclave?url=…`. */
   readonly link: string;
-  /** Data that the page fetches from its own origin. Read at each request. */
+  /** Returns the data that the page fetches from its own origin. Called at each request. */
   readonly development: () => Development;
   readonly log: (line: string) => void;
 }
 
-/** 0 lets the system choose, so that two commands don't disturb each other. @throws ConfigError */
+/**
+ * Returns the port. With 0, the system chooses, so that two commands don't disturb each other. @throws
+ * ConfigError
+ */
 export function consolePort(env: Readonly<Record<string, string | undefined>>): number {
   return integer(env, 'CONSOLE_PORT', { from: 0, to: 65_535, default: 0 });
 }
 
 /**
- * Serves the console and logs its address; a failure is logged too, and changes nothing else.
+ * Serves the console and logs its address. A failure is logged too, and has no other effect.
  *
- * @returns `settled` resolves when either has been logged
+ * @returns `settled`, which resolves when the address or the failure has been logged
  */
 export function startConsole(options: ConsoleOptions): { readonly settled: Promise<void>; close(): void } {
   const { port, link, log } = options;
@@ -45,7 +48,7 @@ export function startConsole(options: ConsoleOptions): { readonly settled: Promi
     ({ code }: NodeJS.ErrnoException) =>
       log(`There is no console: it can't listen on CONSOLE_PORT: ${code}.`),
   );
-  // The console must not keep a process alive whose server has ended.
+  // After its server has ended, a process must not stay alive because of the console.
   server.unref();
   return {
     settled,
@@ -84,7 +87,7 @@ function sendDevelopment(response: ServerResponse, { command, started, files }: 
 }
 
 /**
- * Reads root and registers of an emulated NSM, as far as the files exist. @param folder with a slash at its
+ * Reads the root and the registers of an emulated NSM, if the files exist. @param folder with a slash at its
  * end
  */
 export function developmentFiles(folder: URL, names: readonly string[]): Record<string, string> {

@@ -1,5 +1,6 @@
 /**
- * Records what an emulated enclave runs, as a build records an image, so that a config can name its source.
+ * Records the sources of an emulated enclave, as a build records those of an image, so that a config can name
+ * them.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,9 +12,9 @@ import { FRAMEWORK } from '../places.ts';
 import type { ApplicationFolder, Project } from '../project.ts';
 
 /**
- * @param out ends in a slash
- * @param pcrsName the file of the registers in it, beside which the record is
- * @param pcrs its content
+ * @param out folder that ends in a slash
+ * @param pcrsName name of the file with the registers in this folder; the record is written beside this file
+ * @param pcrs content of the file with the registers
  */
 export function writeDevelopmentRecord(
   { root, isClone }: Project,
@@ -22,7 +23,7 @@ export function writeDevelopmentRecord(
   pcrsName: string,
   pcrs: string,
 ): void {
-  // Without a lock file, an audit has nothing to compare.
+  // Without a lock file, an audit would have nothing to compare.
   if (!isClone && !existsSync(join(folder, 'package-lock.json'))) return;
   const source = {
     framework: FRAMEWORK,

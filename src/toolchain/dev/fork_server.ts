@@ -1,19 +1,19 @@
-/** `serve.ts` as a process of its own. */
+/** Runs `serve.ts` in a process of its own. */
 import { type ChildProcess, fork, type StdioOptions } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url));
 
-/** Message that the server listens. */
+/** Message that the server sends when it listens. */
 export interface ListeningMessage {
   readonly port: string;
-  /** The name of its registers' file, if it attests. */
+  /** Name of the file with the server's registers; undefined if the server does not attest. */
   readonly pcrsName?: string | undefined;
-  /** The types that the application signs, as JSON. */
+  /** The types that the application signs, in JSON. */
   readonly signs: string;
 }
 
-/** Message that the server has loaded a file, or that it listens. */
+/** Message of the server that it has loaded a file, or that it listens. */
 export type ServerMessage = { readonly file: string } | ListeningMessage;
 
 type Output = 'all' | 'errors' | 'none';
@@ -22,16 +22,19 @@ export interface ForkOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly execArgv?: readonly string[];
   /**
-   * Seed of its signing key under ATTEST=emulated, 32 bytes, sent on request: no file and no environment has
-   * it.
+   * Seed of the server's signing key under ATTEST=emulated, 32 bytes. It is sent on request, and is in no
+   * file or environment.
    */
   readonly seed: Uint8Array;
-  /** What this process prints of its output: all of it, only standard error, or nothing. Default: all. */
+  /**
+   * Part of the server's output that this process prints: all of it, only standard error, or nothing.
+   * Default: all.
+   */
   readonly output?: Output;
 }
 
-// Node gives a terminal back the mode that it had at the start of a process: the parent may have changed it
-// meanwhile, to read single keys.
+// At the end of a process with a terminal, Node sets the terminal to the mode that it had at the start. The
+// parent may have changed the mode in the meantime, to read single keys.
 const STDIO: Readonly<Record<Output, StdioOptions>> = {
   all: ['inherit', 'inherit', 'inherit', 'ipc'],
   errors: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -46,12 +49,13 @@ export function forkServer(
     env,
     execArgv: [...execArgv],
     stdio: STDIO[output],
-    // Bytes stay bytes.
+    // This serialization keeps bytes as bytes.
     serialization: 'advanced',
   });
   server.stderr?.pipe(process.stderr);
   server.on('message', (message: ServerMessage | { readonly wants: 'seed' }) => {
-    // The callback takes the error if the server has ended meanwhile, which is not an error of this process.
+    // The callback ignores the error if the server has ended in the meantime, which is not an error of this
+    // process.
     if ('wants' in message) server.send({ seed }, () => {});
     else onMessage(message, server);
   });

@@ -1,6 +1,6 @@
 /**
- * Tells the parent process which files a program imports, found or not, except for those of npm packages; for
- * `node --import`. `main.ts` watches those of the project, and no others.
+ * Runs with `node --import`. Tells the parent process which files a program imports, whether they exist or
+ * not. Leaves out files of npm packages. `main.ts` watches only the project's files among them.
  */
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ registerHooks({
       report(resolved.url);
       return resolved;
     } catch (error) {
-      // The missing file may be created later, or get its name back.
+      // The missing file may be created later, or may be renamed back.
       if (/^(\.|file:)/.test(specifier)) report(new URL(specifier, context.parentURL).href);
       throw error;
     }
@@ -27,7 +27,7 @@ function report(url: string): void {
   reportFile(new URL(url));
 }
 
-/** Reports a file that a program loads or reads. Does nothing in a process without a parent that listens. */
+/** Reports a file that a program loads or reads. Does nothing without a parent process that listens. */
 export function reportFile(file: URL): void {
   if (process.connected) process.send?.({ file: fileURLToPath(file) });
 }

@@ -1,6 +1,7 @@
 /**
  * `sui-enclave dev`, or `make dev`: runs `serve.ts`, and restarts it on the same port when a file that it has
- * loaded changes. A start that fails ends this process too; a restart that fails waits for the next change.
+ * loaded changes. If the first start fails, this process ends too. If a restart fails, this process waits for
+ * the next change.
  */
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -32,7 +33,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
     const { root } = findProject();
     const folder = pathToFileURL(`${resolve(env['OUT'] || join(root, 'out'))}/`);
     const port = consolePort(env);
-    // The console outlives restarts of the server.
+    // The console continues while the server restarts.
     let console: { close(): void } | undefined;
     const server = new RestartedServer({
       root,

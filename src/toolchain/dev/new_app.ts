@@ -1,6 +1,6 @@
 /**
- * `sui-enclave new_app <name>`: writes the application of a template of `create-sui-enclave` into a clone.
- * src/apps/README.md shows the files of the price feed, so that the page's tests are theirs.
+ * `sui-enclave new_app <name>`: writes an application into a clone, from a template of `create-sui-enclave`.
+ * src/apps/README.md shows the files of the price feed, so the tests of that page test these files too.
  */
 import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { generate } from '../gen/generate.ts';
 import { writeGenerated } from '../gen/generated_file.ts';
 import { createSchemaFile, SCHEMA_FILE } from '../schema/app_schema.ts';
 
-/** The name of an application and of its Move module. */
+/** Name that an application and its Move module share. */
 export const applicationName = v.pipe(
   v.string(),
   v.check(
@@ -29,12 +29,12 @@ export const applicationName = v.pipe(
   ),
 );
 
-/** A file of the application exists already. */
+/** Error of a file of the application that exists already. */
 class ExistsError extends EnclaveError {
   readonly code = 'EXISTS';
 }
 
-/** @returns the paths that it wrote */
+/** @returns the paths of the written files */
 async function write(name: string, template: ApplicationTemplate): Promise<string[]> {
   const files = filesInClone(template, name);
   const paths = [...files.keys()];
@@ -43,7 +43,7 @@ async function write(name: string, template: ApplicationTemplate): Promise<strin
   );
   if (existing !== undefined) throw new ExistsError(`${existing} exists already: choose another name`);
   writeFiles(CLONE, files);
-  // Names of another length change where lines must break.
+  // A name of another length changes the places where lines must break.
   const code = paths.filter((path) => path.endsWith('.ts'));
   const options: ExecFileSyncOptions = { cwd: CLONE, stdio: ['ignore', 'ignore', 'inherit'] };
   execFileSync(
@@ -54,7 +54,7 @@ async function write(name: string, template: ApplicationTemplate): Promise<strin
   return [...paths, ...(await writeDerived(name, template))];
 }
 
-/** Writes the files of `schema` and `gen`. @returns their paths */
+/** Writes the files that `schema` and `gen` make. @returns their paths */
 async function writeDerived(name: string, template: ApplicationTemplate): Promise<string[]> {
   const application = { name, folder: join(CLONE, 'src/apps', name) };
   const schema = join(application.folder, SCHEMA_FILE);

@@ -1,6 +1,6 @@
 /**
- * Runs `serve.ts`, and restarts it on the same port when a file that it has loaded changes. A restart that
- * fails waits for the next change.
+ * Runs `serve.ts`, and restarts it on the same port when a file that it has loaded changes. If a restart
+ * fails, waits for the next change.
  */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -10,19 +10,19 @@ import { type ForkOptions, forkServer, type ListeningMessage } from './fork_serv
 import { WatchedFiles } from './watched_files.ts';
 
 const LOADED_FILES = new URL('loaded_files.ts', import.meta.url).href;
-/** One save may be several events. */
+/** Time in milliseconds in which several events count as one save. */
 const SETTLE_MS = 100;
-/** Time within which requests in flight may finish, in milliseconds. */
+/** Time for requests in flight to finish, in milliseconds. */
 const STOP_MS = 2000;
 
 export interface RestartedServerOptions {
-  /** Root of the project: only its files are watched. */
+  /** Root of the project. Only its files are watched. */
   readonly root: string;
-  /** Set in addition to the environment of this process. */
+  /** Variables that are added to the environment of this process. */
   readonly env: Readonly<Record<string, string>>;
-  /** The server in a line about it. Default: "The server". */
+  /** Name of the server in log lines. Default: "The server". */
   readonly name?: string;
-  /** As for `forkServer`. */
+  /** Part of the output that is printed: see `forkServer`. */
   readonly output?: ForkOptions['output'];
   readonly log: (line: string) => void;
   /** Called after each start. */
@@ -31,21 +31,21 @@ export interface RestartedServerOptions {
   readonly onFailedStart: (exitCode: number) => void;
 }
 
-/** The server that runs, and what must be the same after a restart. */
+/** The running server, and the values that a restart must keep. */
 export class RestartedServer {
   /**
    * Seed of the signing key under ATTEST=emulated, so that a registered key stays registered after a restart.
-   * It lasts as long as this process, and no file and no environment has it.
+   * The seed lasts as long as this process, and is in no file or environment.
    */
   #seed = randomBytes(32);
   readonly #files = new WatchedFiles((file) => this.#onChange(file));
   readonly #options: RestartedServerOptions;
   #server: ChildProcess;
-  /** The port that the system chose for PORT=0 stays the same. */
+  /** Port of the server. It stays the same after restarts, even if the system chose it for PORT=0. */
   #port: string | undefined;
   #restarting: Promise<void> | undefined;
   #changedMeanwhile = false;
-  /** A file that changed before the first server listened. */
+  /** File that changed before the first server listened; undefined without one. */
   #changedEarly: string | undefined;
   #isEnding = false;
 
@@ -61,7 +61,7 @@ export class RestartedServer {
     await this.#stop(signal);
   }
 
-  /** Restarts it with another signing key, as an enclave restarts. */
+  /** Restarts the server with another signing key, as when an enclave restarts. */
   restartWithNewKey(): void {
     this.#seed = randomBytes(32);
     this.#changedMeanwhile = true;
@@ -86,7 +86,7 @@ export class RestartedServer {
       this.#port = message.port;
       this.#files.finishRound();
       onListening(message);
-      // The server may have loaded the file as it was before the change.
+      // The server may have loaded an older content of the file.
       if (this.#changedEarly !== undefined) this.#onChange(this.#changedEarly);
     });
     child.on('exit', (code, signal) => {
@@ -122,7 +122,7 @@ export class RestartedServer {
 
   #onChange(file: string): void {
     if (this.#isEnding) return;
-    // Before the first server listens, no port has to be kept, and its failure ends the start.
+    // Before the first server listens, there is no port to keep, and a failure ends the start.
     this.#changedEarly = this.#port === undefined ? file : undefined;
     if (this.#changedEarly !== undefined) return;
     this.#changedMeanwhile = true;

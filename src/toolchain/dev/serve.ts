@@ -1,5 +1,5 @@
 /**
- * The server as in production, against fakes on loopback, as `main.ts` runs it for `make dev`. Only this
+ * Runs the server as in production, but with fakes on loopback. `main.ts` runs it for `make dev`. Only this
  * entry has fakes; `src/server/main.ts` can't reach them.
  */
 import { once } from 'node:events';
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
     throw new ConfigError('ATTEST must be emulated, or not set');
   }
   const image = integer(process.env, 'EMULATED_IMAGE', { from: 1, to: 9, default: 1 });
-  // At this level each request leaves a line, whatever an image's server.env sets.
+  // At this level, each request writes a log line, whatever log level the image's server.env sets.
   const logLevel = process.env['RUST_LOG'] === undefined && { LOG_LEVEL: 'debug' };
   const project = findProject();
   const { name: app, folder } = project.application(
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   const childEnvironment = { ...logLevel, ...process.env, APP: app };
   const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
   const here = process.cwd();
-  // The image does the same, with /app as the application's folder.
+  // In an image, the current folder is the application's folder too, /app.
   process.chdir(folder);
   reportFile(fileIn(folder, 'app.yaml'));
   const application = await loadForAuthor(folder, app);
@@ -73,8 +73,8 @@ async function main(): Promise<void> {
     ...(signingSeed && { signingSeed }),
   });
   signingSeed?.fill(0);
-  // The files are written only now: earlier, they would replace those of a server that already runs on this
-  // port.
+  // The files are written only now. Earlier, they would replace the files of another server that already runs
+  // on this port.
   if (trust) {
     console.log(trust.save());
     writeDevelopmentRecord(project, { name: app, folder }, out, trust.pcrsName, trust.nsm.pcrsFile());
@@ -90,11 +90,11 @@ async function main(): Promise<void> {
   endOnSignal(end);
   // The parent process has ended without sending a signal.
   process.on('disconnect', () => process.exit(1));
-  // Errors are handled from now on: an earlier one ends the start with its stack.
+  // Errors are handled from now on. An earlier error ends the start and prints its stack.
   handleUncaught()(log, (error) => server.onUncaught(error));
 }
 
-/** Keeps pages of other sites out on loopback, unless CORS_ORIGINS names them. */
+/** Refuses requests from pages of other sites on loopback, unless CORS_ORIGINS names them. */
 function withinThisMachine(config: Config): Config {
   if (!isLoopback(config.host)) return config;
   const isSet = process.env['CORS_ORIGINS'] !== undefined;
@@ -102,8 +102,7 @@ function withinThisMachine(config: Config): Config {
 }
 
 /**
- * Returns the seed that `main.ts` keeps for the servers that it starts one after the other; undefined without
- * `main.ts`.
+ * Returns the seed that `main.ts` keeps for the servers that it starts in turn; undefined without `main.ts`.
  */
 async function keptSeed(): Promise<Uint8Array | undefined> {
   if (!process.send) return undefined;
@@ -112,14 +111,14 @@ async function keptSeed(): Promise<Uint8Array | undefined> {
   return seed;
 }
 
-/** Opens the NSM's device. Without one, the error says how a developer gets documents. */
+/** Opens the NSM's device. If there is none, the error says how a developer gets attestation documents. */
 function deviceOrAdvice(path: string): NsmTransport {
   const device = new NsmDevice({ path, addonPath: BUILT_ADDON });
   return {
     transact: (request) =>
       device.transact(request).catch((error: unknown) => {
         if (!(error instanceof NsmError && error.code === 'NSM_UNAVAILABLE')) throw error;
-        // The error has no cause, since the log would print the cause's stack.
+        // The error has no cause, since the log would print the stack of the cause.
         throw new NsmError(
           'NSM_UNAVAILABLE',
           `${error.message} For documents of an emulated NSM, start ${DEV_EMULATED}.`,
@@ -129,7 +128,7 @@ function deviceOrAdvice(path: string): NsmTransport {
   };
 }
 
-/** Formats pino's lines of JSON for people. */
+/** Formats pino's lines of JSON for readers. */
 function readableLines() {
   return pretty({
     colorize: process.stdout.isTTY ?? false,
@@ -165,7 +164,7 @@ function describe(
   return lines.join('\n');
 }
 
-/** Formats a path as it is typed in the folder where the command started. */
+/** Formats a path as a user would type it in the folder where the command started. */
 function formatPath(name: string, { out, here }: { readonly out: URL; readonly here: string }): string {
   return shortPath(here, fileURLToPath(new URL(name, out)));
 }

@@ -1,6 +1,6 @@
 /**
- * Writes answers that an application signed as Move modules, for the tests of its contract. Such a test needs
- * no copied bytes, and fails when the two sides differ.
+ * Writes Move modules with answers that an application has signed, for tests of its contract. These tests
+ * need no copied bytes, and fail when application and contract differ.
  */
 import { toHex } from '@mysten/sui/utils';
 import { ConfigError } from 'sui-enclave/errors';
@@ -21,27 +21,27 @@ const SEED = new Uint8Array(32).fill(7);
 interface Signed {
   readonly payload: DeclaredStruct['payload'];
   readonly timestampMs: bigint;
-  /** Values by the names of the fields. */
+  /** Values by field name. */
   readonly values: ReadonlyMap<string, unknown>;
   /** BCS of the intent message, in hexadecimal. */
   readonly bytes: string;
-  /** The signature in hexadecimal. */
+  /** Ed25519 signature in hexadecimal. */
   readonly signature: string;
 }
 
-/** The data from which the modules of a package are written. */
+/** Data from which the modules of a package are written. */
 export interface SignedAnswers {
-  /** The public key in hexadecimal. */
+  /** Public key in hexadecimal. */
   readonly publicKey: string;
-  /** Answers by the names of the requests. */
+  /** Answers by the name of their request. */
   readonly answers: ReadonlyMap<string, Signed>;
 }
 
 /**
- * Starts the application against its fakes, and has it sign the answers of the requests that the fakes name.
+ * Starts the application with its fakes, and makes it sign answers to the requests that the fakes name.
  *
  * @returns undefined for an application without fakes
- * @throws ConfigError if it doesn't start, or signs no answer to one of them
+ * @throws ConfigError if the application doesn't start, or gives no signed answer to one of these requests
  */
 export async function signedAnswers({ name, folder }: ApplicationFolder): Promise<SignedAnswers | undefined> {
   const { manifest, module } = await loadForAuthor(folder, name);
@@ -51,7 +51,7 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
     const env = {
       ...settingsInImage(folder, manifest.secrets),
       ...fakes.settings,
-      // The limits on callers must not matter here.
+      // The limits on callers must have no effect here.
       APP: name,
       PORT: '0',
       REQUESTS: 'any',
@@ -92,7 +92,7 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
       for (const [request, example] of Object.entries({ answer: fakes.example, ...fakes.answers })) {
         const { status, signature } = await ask(server.url, example);
         const last = recorded.pop();
-        // `dev` may have an example whose answer is not signed; the tests then use the other requests.
+        // The example of `dev` may have an answer that is not signed. The tests then use the other requests.
         if (example === fakes.example && fakes.answers !== undefined && signature === undefined) continue;
         if (last === undefined || signature === undefined) {
           throw new ConfigError(
@@ -115,7 +115,7 @@ const NO_NSM: NsmTransport = {
   close: () => Promise.resolve(),
 };
 
-/** @returns the signature of the answer, if it has one */
+/** @returns the signature of the answer; undefined if it has none */
 async function ask(
   url: string,
   { path, body }: Fakes['example'],
@@ -125,12 +125,15 @@ async function ask(
     ...(body !== undefined && { method: 'POST', headers, body: JSON.stringify(body) }),
   });
   const { status } = response;
-  // The application's own routes may answer anything.
+  // The application's own routes may return any answer.
   const { signature }: { signature?: unknown } = Object(await response.json().catch(() => undefined));
   return { status, signature: typeof signature === 'string' ? signature : undefined };
 }
 
-/** Path in the package and source of each module: `tests/signed_answer.move` for the request `answer`. */
+/**
+ * Returns the source of each module by path in the package: `tests/signed_answer.move` for the request
+ * `answer`.
+ */
 export function signedModules(
   packageName: string,
   { publicKey, answers }: SignedAnswers,
@@ -146,7 +149,7 @@ export function signedModules(
 export const HEADER =
   '// Written by `sui-enclave test` from an answer of the application: do not edit, do not commit.';
 
-/** A field with the name of one of these functions gets another name. */
+/** Names of functions in a module. A field with such a name gets another name. */
 const OWN_FUNCTIONS = new Set(['public_key', 'signature', 'signed_bytes', 'timestamp_ms']);
 
 function formatModule(name: string, publicKey: string, signed: Signed): string {
@@ -170,7 +173,8 @@ function formatModule(name: string, publicKey: string, signed: Signed): string {
 }
 
 /**
- * Returns a value as an expression of Move; undefined for one that only the module of its struct can make.
+ * Formats a value as an expression in Move. The result is undefined if only the struct's own module can make
+ * it.
  */
 export function formatLiteral(move: string, value: unknown): string | undefined {
   if (move === 'bool') return String(value);
@@ -190,7 +194,7 @@ export function formatLiteral(move: string, value: unknown): string | undefined 
     : `vector<${full(inner)}>[${literals.join(', ')}]`;
 }
 
-/** Returns whether a type names no struct of the application. */
+/** Returns whether a type contains no struct of the application. */
 const isPlain = (move: string) => !/\b(?!vector\b|Option\b|String\b)[A-Z]\w*/.test(move);
 
 const full = (move: string) => move.replaceAll('String', 'std::string::String');

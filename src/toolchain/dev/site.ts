@@ -1,7 +1,7 @@
 /**
- * A page of this repository, as `src/console/build.ts` makes static files of it. In a clone they are built by
- * a process of its own when they are missing or older than their sources, so that nothing waits for them but
- * the page itself.
+ * Loads a page of this repository from the static files that `src/console/build.ts` makes. In a clone, if the
+ * files are missing or older than their sources, a process of its own builds them. Only the page itself waits
+ * for this build.
  */
 import { execFile } from 'node:child_process';
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
 
 const BUILD = 'src/console/build.ts';
-/** Sources of every page, besides npm packages. */
+/** Sources that all pages have, besides npm packages. */
 const SHARED = ['src/console/**/*', 'src/library/**/*.ts', 'package-lock.json'];
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -22,17 +22,18 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The files of the page by path, and the headers that each is sent with. */
+/** Files of the page by path, and the headers to send with each. */
 export interface Site {
   readonly headers: Readonly<Record<string, string>>;
   readonly files: ReadonlyMap<string, Buffer>;
 }
 
 /**
- * Returns the page's files, kept in memory: another command may build them anew meanwhile.
+ * Returns the page's files. They are kept in memory, since another command may build them again in the
+ * meantime.
  *
  * @param folder of the files
- * @param source of the page, from the root of the clone
+ * @param source folder of the page's source, from the root of the clone
  */
 export async function loadSite(folder: string, source: string): Promise<Site> {
   await build(folder, source);
@@ -44,14 +45,14 @@ function readFiles(folder: string): Map<string, Buffer> {
   return new Map(listFiles(folder).map((name) => [name, readFileSync(join(folder, name))]));
 }
 
-/** Returns the paths of a folder's files, from that folder. Links are not followed. */
+/** Returns the paths of a folder's files, relative to the folder. Does not follow links. */
 export function listFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-/** Builds the page in a clone, unless it is newer than all of its sources. */
+/** Builds the page of a clone, unless it is newer than all of its sources. */
 async function build(folder: string, source: string): Promise<void> {
   if (!IS_CLONE) return;
   const made = changed(join(folder, 'headers.json'));
@@ -60,10 +61,10 @@ async function build(folder: string, source: string): Promise<void> {
   await promisify(execFile)(process.execPath, [BUILD, folder, source], { cwd: CLONE });
 }
 
-/** In milliseconds since 1970; 0 for a file that does not exist. */
+/** Returns when a file changed, in milliseconds since 1970; 0 if it does not exist. */
 const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** The path of a request, without its first slash; that of the page itself is `index.html`. */
+/** Returns the path of a request without its first slash. The path of the page itself is `index.html`. */
 export const readPath = (url = '') => url.replace(/[?#].*$/s, '').slice(1) || 'index.html';
 
 export function sendFile(response: ServerResponse, path: string, content: Buffer | string): void {
@@ -71,7 +72,7 @@ export function sendFile(response: ServerResponse, path: string, content: Buffer
   response.setHeader('cache-control', 'no-cache').end(content);
 }
 
-/** Returns the page, with an element at the beginning of its head. */
+/** Returns the page with an element inserted at the beginning of its head. */
 export function pageWith({ files }: Site, element: string): string {
   return (files.get('index.html')?.toString() ?? '').replace('<head>', () => `<head>\n${element}`);
 }

@@ -1,6 +1,7 @@
 /**
- * `sui-enclave test`: checks the types of an application and the files that other commands generated from it,
- * and runs its tests. Runs the tests of its Move packages with answers that the application itself signed.
+ * `sui-enclave test`: checks the types of an application, and the files that other commands generated from
+ * it. Runs its tests, and runs the tests of its Move packages with answers that the application itself
+ * signed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +33,9 @@ function installedProgram(root: string, packageName: string, file: string): stri
   }
 }
 
-/** @returns whether it succeeded; what it prints goes to the terminal, or with `--json` to standard error */
+/**
+ * @returns whether the program succeeded. Its output goes to the terminal, or with `--json` to standard error
+ */
 async function runs(root: string, asJson: boolean, program: string, ...args: string[]): Promise<boolean> {
   const child: ChildProcess = spawn(process.execPath, [program, ...args], {
     cwd: root,
@@ -42,7 +45,9 @@ async function runs(root: string, asJson: boolean, program: string, ...args: str
   return code === 0;
 }
 
-/** Returns the Move packages of an application: in a clone that of its name, where there is one; else all. */
+/**
+ * Returns an application's Move packages: in a clone, the one with its name if that exists; otherwise all.
+ */
 function listPackages(project: Project, { name }: ApplicationFolder): [name: string, folder: string][] {
   return [...project.movePackages()].filter(([packageName]) => !project.isClone || packageName === name);
 }
@@ -51,7 +56,7 @@ function listPackages(project: Project, { name }: ApplicationFolder): [name: str
  * Tests a Move package. If its tests use a module of answers that the application signs, the module is
  * written first.
  *
- * @throws ConfigError if a file of the name is there that this did not write
+ * @throws ConfigError if the module's file exists, but was not written by this command
  */
 export async function testMove(
   application: ApplicationFolder | undefined,
@@ -71,7 +76,7 @@ export async function testMove(
   return await testPackage(name, framework);
 }
 
-/** Returns whether a test names such a module. */
+/** Returns whether a test uses a module of signed answers. */
 function usesAnswers(folder: string): boolean {
   const tests = globSync('tests/*.move', { cwd: folder, exclude: ['tests/signed_*.move'] });
   return tests.some((path) => /^\s*use \w+::signed_\w+/m.test(readFileSync(join(folder, path), 'utf8')));
@@ -96,10 +101,10 @@ interface Step {
 }
 
 /**
- * Compares the files that `schema` and `gen` wrote of an application, where they exist: an application may do
- * without.
+ * Compares the files that `schema` and `gen` wrote for an application. It compares only existing files, since
+ * an application may have none.
  *
- * @throws EnclaveError that names what would be written, or why nothing can be
+ * @throws EnclaveError that names the file that would change, or says why no file can be written
  */
 export async function compareGenerated(application: ApplicationFolder, moveFolder: string): Promise<void> {
   if (existsSync(join(application.folder, SCHEMA_FILE))) await updateSchemas([application], true);
@@ -185,7 +190,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
   },
 });
 
-/** Lists the tests to run: those in the folder of a clone's application, or all of an author's repository. */
+/** Lists the tests to run: in a clone, those in the application's folder; in an author's repository, all. */
 function listTests(project: Project, { folder }: ApplicationFolder): string[] {
   return project.isClone ? [relative(project.root, folder)] : [];
 }

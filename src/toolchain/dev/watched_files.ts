@@ -1,13 +1,13 @@
 /**
- * Watches files for `make dev`, however a program saves them: in place, or by renaming a new file over the
- * old one.
+ * Watches files for `make dev`. It notices a save in place, and a save that renames a new file over the old
+ * one.
  */
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 
 /**
- * Watches the folders of the files, not the files: a watcher of a file goes deaf when another file takes its
- * name, which is how `sed -i`, git and many editors save.
+ * Watches the folders of the files instead of the files themselves. The watcher of a file would notice
+ * nothing after another file takes over its name, and `sed -i`, git and many editors save in this way.
  */
 export class WatchedFiles {
   readonly #onChange: (file: string) => void;
@@ -18,23 +18,23 @@ export class WatchedFiles {
   #round = 0;
 
   /**
-   * @param onChange called with the path of a file that was saved, created or deleted; several times for one
-   *   save
+   * @param onChange called with the path of a file that was saved, created or deleted; perhaps several times
+   *   for a single save
    */
   constructor(onChange: (file: string) => void) {
     this.#onChange = onChange;
   }
 
   /**
-   * Begins a round: files that are added from now on replace the present ones as soon as `finishRound` is
-   * called.
+   * Begins a round. When `finishRound` is called, the files that were added since then replace the present
+   * ones.
    */
   beginRound(): void {
     this.#round += 1;
     this.#added = new Set();
   }
 
-  /** @param file absolute path; the file, and even its folder, need not exist */
+  /** @param file absolute path. Neither the file nor its folder need exist */
   add(file: string): void {
     this.#files.add(file);
     this.#added.add(file);
@@ -42,11 +42,12 @@ export class WatchedFiles {
     while (!existsSync(folder)) folder = dirname(folder);
     const watched = this.#folders.get(folder);
     if (watched?.round === this.#round) return;
-    // A new watcher is made even if the folder has one: the folder may have been deleted and created again.
+    // A new watcher is made even if the folder has one, since the folder may have been deleted and created
+    // again.
     const watcher = watch(folder, (event, name) => {
       if (name !== null) this.#notice(event, join(folder, name));
     });
-    // A folder that is deleted ends its watcher, here or without an error.
+    // The watcher of a folder ends when the folder is deleted, with this error or without.
     watcher.on('error', () => watcher.close());
     watched?.watcher.close();
     this.#folders.set(folder, { watcher, round: this.#round });
@@ -67,7 +68,7 @@ export class WatchedFiles {
   }
 
   #notice(event: string, path: string): void {
-    // A folder that appears may bring a file along.
+    // A new folder may already contain the file.
     const isMeant =
       this.#files.has(path) ||
       (event === 'rename' && [...this.#files].some((file) => file.startsWith(path + sep)));

@@ -1,11 +1,11 @@
-/** The signed types as a dapp has them: a module that `sui-enclave/client` is called with. */
+/** Generates the signed types for a dapp: a module whose types are arguments of `sui-enclave/client`. */
 import { type SchemaField, type SchemaStruct, unwrapped } from 'sui-enclave/wire/schema_type';
 import { itemOf, type SignedStructs } from './signed_structs.ts';
 
 const MAX_LINE = 110;
 /** Module that the generated module imports. */
 const CLIENT = 'sui-enclave/client';
-/** Codecs of `sui-enclave/client` and types of values, by their names in Move. */
+/** Codecs of `sui-enclave/client` and the types of their values, by the name of the type in Move. */
 const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new Map([
   ['bool', ['bool', 'boolean']],
   ['u8', ['u8', 'number']],
@@ -55,7 +55,7 @@ function declaration(
   return `${constant}\nexport interface ${name} {\n${members}}\n`;
 }
 
-/** Returns the type of a field's value, as it is parsed. */
+/** Returns the TypeScript type of a parsed field. */
 function parsedType(field: SchemaField): string {
   const { type } = field;
   const { wrappers, leaf } = unwrapped(type);

@@ -1,4 +1,4 @@
-/** The errors of `sui-enclave gen`: one `code` for each cause. */
+/** Errors of `sui-enclave gen`, with one `code` for each cause. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a GenError, and what it means. */

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave gen [application]`: writes what a contract and a dapp need of the types that an application
- * signs.
+ * `sui-enclave gen [application]`: writes the files that a contract and a dapp need for the types that an
+ * application signs.
  */
 import { join, resolve } from 'node:path';
 import { command, runAsProcess, UsageError } from 'sui-enclave-cli/command';
@@ -10,12 +10,12 @@ import { generate } from './generate.ts';
 import { writeGenerated } from './generated_file.ts';
 
 /**
- * Returns the files of an application, in its folder and in its Move package.
+ * Returns the generated files of an application, in its folder and in its Move package.
  *
- * @param name which one; an author's repository has one application, and no name is necessary
- * @param move the folder of the Move package; default: `move/<name>`
- * @throws UsageError if a clone's application is not named; ConfigError for an unknown application; the
- *   errors of `generate`
+ * @param name of the application. An author's repository has one application, which needs no name
+ * @param move folder of the Move package. Default: `move/<name>`
+ * @throws UsageError if no application of a clone is named; ConfigError for an unknown application; errors of
+ *   `generate`
  */
 export async function generatedFiles(
   project: Project,

@@ -14,7 +14,7 @@ import { pythonModule } from './python_module.ts';
 import { createVectors } from './samples.ts';
 import { signedStructs } from './signed_structs.ts';
 
-/** Paths of the files: in the Move package, and in the application's folder. */
+/** Paths of the generated files in the Move package and in the application's folder. */
 const MOVE_MODULE = 'sources/signed.move';
 const MOVE_TESTS = 'tests/signed_vectors.move';
 const VECTORS = 'generated/vectors.json';
@@ -29,7 +29,7 @@ export function hasGenerated({ folder }: ApplicationFolder, moveFolder: string):
 }
 
 /**
- * @param moveFolder absolute, of a Move package that depends on `enclave`
+ * @param moveFolder absolute path of a Move package that depends on `enclave`
  * @returns content by path
  * @throws GenError; ConfigError of the application
  */

@@ -1,23 +1,25 @@
-/** Files that a command writes again: the first line has the digest of the rest, so that edits are found. */
+/**
+ * Writes files that a command may write again. The first line has a digest of the rest, which reveals edits.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { GenError } from './errors.ts';
 
 const NOTE = 'Written by sui-enclave gen: change app.ts instead, and run it again.';
-/** The first line, or in JSON the first property. */
+/** Matches the first line of a file, or in JSON the first property. */
 const HEADER =
   /^(?:\/\/ |# |\{\n {2}"generated": ")Written by sui-enclave gen: [^"\n]* sha256:([0-9a-f]{64})(?:\n|",\n)/;
 
 /**
  * @param content of Move, TypeScript, Go or Python
- * @param comment what begins a comment in that language
+ * @param comment beginning of a comment in that language
  */
 export function generatedCode(content: string, comment: '//' | '#' = '//'): string {
   return `${comment} ${NOTE} sha256:${computeDigest(content)}\n${content}`;
 }
 
-/** @param members the lines of the object's further properties */
+/** @param members lines of the object's other properties */
 export function generatedJson(members: string): string {
   const content = `${members}}\n`;
   return `{\n  "generated": "${NOTE} sha256:${computeDigest(content)}",\n${content}`;
@@ -28,10 +30,10 @@ function computeDigest(content: string): string {
 }
 
 /**
- * Checks all files before it writes any.
+ * Writes files. Checks all files before it writes any.
  *
  * @param files content by path
- * @param check writes nothing, and refuses a file that would change
+ * @param check whether to write nothing, and to throw if a file would change
  * @returns the paths that were written
  * @throws GenError: GEN_FOREIGN_FILE, GEN_EDITED, GEN_OUTDATED
  */

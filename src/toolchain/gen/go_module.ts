@@ -1,4 +1,4 @@
-/** The signed types for Go: one file, which needs nothing but the standard library. */
+/** Generates the signed types for Go: one file that needs only the standard library. */
 import {
   type SchemaField,
   type SchemaStruct,
@@ -7,7 +7,7 @@ import {
 } from 'sui-enclave/wire/schema_type';
 import { itemOf, requireDistinct, type SignedStructs } from './signed_structs.ts';
 
-/** Codecs of the file and types of values, by their names in Move. */
+/** Codecs of the file and the types of their values, by the name of the type in Move. */
 const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new Map([
   ['bool', ['boolCodec', 'bool']],
   ['u8', ['u8Codec', 'uint8']],
@@ -83,7 +83,7 @@ function valueType(field: SchemaField): string {
   return PLAIN.get(leaf)?.[1] ?? leaf;
 }
 
-/** The part that does not depend on the types. Its exported names are in `RESERVED_STRUCTS`. */
+/** Part of the file that does not depend on the types. `RESERVED_STRUCTS` has its exported names. */
 const RUNTIME = `// Package signed has the types that the application signs, and verifies its answers.
 //
 // It needs Go 1.21 or later, and no other module.

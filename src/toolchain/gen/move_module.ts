@@ -1,4 +1,4 @@
-/** The signed types as Move has them: a module, and the tests of its bytes. */
+/** Generates the signed types for Move: a module, and tests of its bytes. */
 import {
   type SchemaField,
   type SchemaStruct,
@@ -10,7 +10,7 @@ import { itemOf, requireDistinct, type SignedStructs, snakeCase } from './signed
 
 /** The name of the module in the author's package. */
 const MODULE = 'signed';
-/** Sources of Move have at most 100 characters in a line. */
+/** Maximum length of a line in Move sources, in characters. */
 const MAX_LINE = 100;
 
 /**
@@ -77,7 +77,9 @@ function intentText(type: SchemaType): string {
   return `/// For \`enclave::assert_signed\`.\npublic fun ${intentFunction(type)}(): u8 {\n    ${formatConstant(type)}\n}\n`;
 }
 
-/** Returns a constructor that is not public: anyone who gets such a value may take it for a verified one. */
+/**
+ * Returns a constructor that is not public. Code that gets such a value may then take it for a verified one.
+ */
 function constructorText({ name, fields }: SchemaStruct): string {
   const head = `public(package) fun ${newFunction(name)}`;
   const parameters = fields.map((field) => `${field.name}: ${field.type}`);
@@ -122,7 +124,7 @@ function formatArguments({ fields }: SchemaStruct, value: unknown): string[] {
   return fields.map((field) => expression(field, values.get(field.name)));
 }
 
-/** @param value of that type, as `samples.ts` makes it */
+/** @param value of the field's type, as `samples.ts` makes it */
 function expression(field: SchemaField, value: unknown): string {
   const { type, fields } = field;
   const { wrappers, leaf } = unwrapped(type);

@@ -1,8 +1,8 @@
-/** The signed types for Python: a module that needs nothing but the package `cryptography`. */
+/** Generates the signed types for Python: a module that needs only the package `cryptography`. */
 import { type SchemaField, type SchemaStruct, unwrapped } from 'sui-enclave/wire/schema_type';
 import { itemOf, requireDistinct, type SignedStructs } from './signed_structs.ts';
 
-/** Codecs of the module and types of values, by their names in Move. */
+/** Codecs of the module and the types of their values, by the name of the type in Move. */
 const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new Map([
   ['bool', ['_Bool()', 'bool']],
   ['u8', ['_Integer(1)', 'int']],
@@ -16,7 +16,7 @@ const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new 
 ]);
 const BYTES = 'vector<u8>';
 
-/** Python's keywords, which can't be names there. */
+/** Keywords of Python, which can't be names. */
 const KEYWORDS = new Set(
   'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
@@ -35,7 +35,7 @@ export function pythonModule({ signed, all }: SignedStructs): string {
   return `${RUNTIME}\n\n${all.map(structText).join('\n\n')}\n\n_SIGNED: dict[type, tuple[int, _Struct]] = {\n${intents.join('')}}\n`;
 }
 
-/** Adds an underscore to a name that is a keyword, as PEP 8 says. */
+/** Adds an underscore to a name that is a keyword, as PEP 8 recommends. */
 function pythonName(name: string): string {
   return KEYWORDS.has(name) ? `${name}_` : name;
 }
@@ -80,7 +80,8 @@ function valueType(field: SchemaField): string {
 }
 
 /**
- * The part that does not depend on the types. Its names begin with an underscore; names of structs never do.
+ * Part of the module that does not depend on the types. Its names begin with an underscore; names of structs
+ * don't.
  */
 const RUNTIME = String.raw`"""The types that the application signs, and how to verify its answers.
 

@@ -1,10 +1,10 @@
-/** Values of signed types whose bytes all languages are tested with: always the same ones. */
+/** Makes values of signed types, always the same, with which the bytes of all languages are tested. */
 import { type DeclaredStruct, signedType } from 'sui-enclave/wire/intent';
 import { type SchemaField, toSchemaType, unwrapped } from 'sui-enclave/wire/schema_type';
 import { struct } from 'sui-enclave/wire/struct';
 import { itemOf, snakeCase } from './signed_structs.ts';
 
-/** A value as JSON has it, and as the codec takes it: large integers in decimal, bytes as a list. */
+/** A value, both in JSON and for the codec: a large integer is decimal, and bytes are a list. */
 export type Sample =
   | string
   | number
@@ -14,7 +14,7 @@ export type Sample =
   | { readonly [name: string]: Sample };
 
 export interface Vector {
-  /** A name in Move. */
+  /** Name of the type in Move. */
   readonly name: string;
   readonly type: string;
   readonly intent: number;
@@ -34,7 +34,7 @@ const TIMES: Readonly<Record<Kind, string>> = {
   different: '1700000000000',
   largest: String(2n ** 64n - 1n),
 };
-/** Length that takes two bytes in BCS. */
+/** Length of a list whose own encoding in BCS takes two bytes. */
 const LONG = 130;
 
 export function createVectors(signed: readonly DeclaredStruct[]): Vector[] {
@@ -54,7 +54,7 @@ export function createVectors(signed: readonly DeclaredStruct[]): Vector[] {
   });
 }
 
-/** Numbers that are all different. */
+/** Gives numbers that are all different. */
 class Counter {
   #last = 0;
 

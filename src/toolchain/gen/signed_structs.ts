@@ -1,4 +1,4 @@
-/** The structs that an application signs, checked for what is generated of them. */
+/** Collects the structs that an application signs, and checks whether code can be generated for them. */
 import {
   isPlainType,
   type SchemaField,
@@ -10,15 +10,15 @@ import { GenError } from './errors.ts';
 
 export interface SignedStructs {
   readonly signed: readonly SchemaType[];
-  /** All structs, including the signed ones: each once, and inner ones before those that contain them. */
+  /** All structs, including the signed ones. Each occurs once, after the structs that it contains. */
   readonly all: readonly SchemaStruct[];
 }
 
 const STRUCT_NAME = /^[A-Z][A-Za-z0-9_]*$/;
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
-/** Maximum length of a name, by the virtual machine. */
+/** Maximum length of a name, which Move's virtual machine sets. */
 const MAX_NAME_LENGTH = 128;
-/** Reserved words of Move, and a type whose name no parameter can have. */
+/** Names that no field can have: reserved words of Move, and a type whose name no parameter can have. */
 const RESERVED_FIELDS = new Set(
   'abort acquires as break const continue copy else enum false for friend fun if let loop match module move mut native public return struct true type use vector while'.split(
     ' ',
@@ -81,7 +81,7 @@ function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, 
   }
 }
 
-/** @throws GenError: GEN_CONFLICT, GEN_NAME for one that is too long */
+/** @throws GenError: GEN_CONFLICT; GEN_NAME for a name that is too long */
 export function requireDistinct(label: string, names: readonly string[]): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
@@ -100,7 +100,7 @@ export function snakeCase(name: string): string {
     .toLowerCase();
 }
 
-/** Returns the type of an item: of a vector or an Option. */
+/** Returns the type of an item of a vector or an Option. */
 export function itemOf({ name, type, fields }: SchemaField): SchemaField {
   return { name, type: type.slice(type.indexOf('<') + 1, -1), ...(fields && { fields }) };
 }

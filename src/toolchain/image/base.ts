@@ -1,6 +1,7 @@
 /**
- * The packages of lock files as one tar archive of a root file system, without running any of their scripts.
- * It is made of the packages' own archives, one after the other; nothing of this machine is in it.
+ * Makes one tar archive of a root file system from the packages of lock files, without running any of their
+ * scripts. The archive consists of the packages' own archives, one after another, and contains nothing from
+ * this machine.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -11,13 +12,13 @@ import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
 import { findMirrors, type Mirrors } from './mirrors.ts';
 
-/** Symbolic links to their namesakes in /usr: an entry below one would replace it. */
+/** Paths that are symbolic links to folders in /usr: an entry below such a path would replace the link. */
 const MERGED = /^(bin|sbin|lib|lib64)\//;
 
 export interface BaseOptions {
   /** Tar archives whose files replace those of the packages. */
   readonly overlays?: readonly string[];
-  /** Default: those of this machine. */
+  /** Default: the mirrors of this machine. */
   readonly mirrors?: Mirrors;
 }
 
@@ -31,7 +32,7 @@ export async function makeBase(
   const packages: { name: string; deb: string }[] = [];
   for (const lock of locks.map(readLock)) {
     const debs = await fetchAll(lock.packages, lock, mirrors, cache);
-    // base-files comes first: it has the links through which everything else is found.
+    // base-files comes first: it has the links to folders in /usr, on which the other packages rely.
     const first = lock.packages.findIndex(({ name }) => name === 'base-files');
     const order = [...debs.keys()].sort((a, b) => Number(b === first) - Number(a === first) || a - b);
     for (const at of order) {
@@ -62,7 +63,7 @@ function readEntries(name: string, deb: Buffer): Buffer {
   return withoutEnd(tar);
 }
 
-/** Returns an archive without its trailing empty blocks, so that another can follow. */
+/** Returns an archive without its trailing empty blocks, so that another archive can follow. */
 function withoutEnd(tar: Buffer): Buffer {
   return tar.subarray(0, tarEntries(tar).at(-1)?.end ?? 0);
 }

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave build`: builds the enclave image of an application, out/<name>.eif, with its registers
- * out/<name>.pcrs.
+ * `sui-enclave build`: builds the enclave image of an application, out/<name>.eif, and writes its registers
+ * to out/<name>.pcrs.
  */
 import {
   constants,
@@ -48,7 +48,7 @@ import { createSbom } from './sbom.ts';
 import { APP_DIR_OPTION, findSource } from './source.ts';
 import { readImageVersion } from './version.ts';
 
-/** The lock file of Debian's packages, from the folder of the framework. */
+/** Path of the lock file for Debian's packages, from the framework's folder. */
 export const LOCK = 'enclave/debian.lock.json';
 
 export const main = command({
@@ -135,7 +135,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       [eifFile, 'image.eif'],
       [relay, 'relay'],
     ] as const) {
-      // The copy replaces the file as a whole, since a program may be using the old one.
+      // The copy replaces the whole file at once, since a program may be using the old file.
       replaceBy(file, (fresh) => copyFileSync(join(output, built), fresh, constants.COPYFILE_EXCL));
     }
     writeFileSync(join(out, `${name}.pcrs`), registers);
@@ -186,33 +186,38 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
   },
 });
 
-/** Returns the exit code of an error that the machine causes before anything is built. */
+/**
+ * Returns the exit code for an error that the machine causes before anything is built; otherwise undefined.
+ */
 export function exitOfBuild(error: EnclaveError): number | undefined {
   return error instanceof ImageError && error.code === 'NO_BUILDER' ? EXIT.notTried : undefined;
 }
 
 export interface EifBuild {
-  /** Folder with the packages that were fetched before. */
+  /** Cache folder with the packages that were fetched before. */
   readonly cache: string;
   readonly mirrors: Mirrors;
   /** Folder for intermediate files, into which the context is written. */
   readonly dir: string;
   readonly fresh?: boolean;
-  /** Further locks, from the folder of the framework. */
+  /** Paths of further lock files, from the framework's folder. */
   readonly extraLocks?: readonly string[];
   readonly overlays?: readonly string[];
-  /** Whether the build runs no code of the application. Default: its server is started once. */
+  /**
+   * Whether the build runs no code of the application. By default, the build starts the application's server
+   * once.
+   */
   readonly withoutTrial?: boolean;
-  /** Registry of npm's packages. Default: npm's own, at which it signs in. */
+  /** Registry of npm packages. Default: npm asks its own registry, and signs in there. */
   readonly registry?: NpmRegistry;
-  /** Default: the pinned Node. */
+  /** Node of the image. Default: the pinned Node. */
   readonly node?: NodeBinary;
 }
 
 /**
  * Builds an image from its sources.
  *
- * @returns a new folder in `dir`, with `image.eif`, `relay` and `bundled.json`, for `readBundled`
+ * @returns a new folder in `dir`, with `image.eif`, `relay` and `bundled.json`, which `readBundled` reads
  * @throws ImageError
  */
 export async function buildEif(source: ImageSource, inputs: ImageInputs, build: EifBuild): Promise<string> {
@@ -228,7 +233,7 @@ export async function buildEif(source: ImageSource, inputs: ImageInputs, build: 
   return output;
 }
 
-/** Returns the Containerfile and its arguments. */
+/** Returns the path of the Containerfile and its arguments. */
 export function createRecipe(
   { framework, appDir }: Pick<ImageSource, 'framework' | 'appDir'>,
   withoutTrial: boolean,
@@ -237,7 +242,7 @@ export function createRecipe(
   return { file: join(framework, 'Containerfile'), args };
 }
 
-/** @throws ImageError: INPUTS_GONE, with the packages of npm that could not be fetched; PACKAGE_CHANGED */
+/** @throws ImageError: INPUTS_GONE, with the npm packages that could not be fetched; PACKAGE_CHANGED */
 export async function layContext(
   source: ImageSource,
   inputs: ImageInputs,

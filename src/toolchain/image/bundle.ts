@@ -1,7 +1,7 @@
 /**
- * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application without node_modules,
- * STAGE/server.js and the files of `LAZY_PACKAGES`, and the packages that these contain code of,
- * STAGE/bundled.json.
+ * Runs inside the image's build, as `bundle.ts APP_DIR STAGE`. Bundles the server and its application without
+ * node_modules, into STAGE/server.js and the files of `LAZY_PACKAGES`. Lists the packages whose code these
+ * contain in STAGE/bundled.json.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
@@ -19,12 +19,13 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
  * Makes relative paths of an application begin in its folder. This module is loaded first, since others may
- * use such a path at once.
+ * use a relative path as soon as they are loaded.
  */
 const FOLDER = 'process.chdir(import.meta.dirname);';
 
 /**
- * The image's own entry: the application is part of the bundle, app.json and schema.json are files beside it.
+ * Entry module of the image. The application is part of the bundle; app.json and schema.json are files beside
+ * it.
  */
 const formatEntry = (version: string, folder: string, application: string) => `
 import ${JSON.stringify(folder)};
@@ -38,17 +39,17 @@ const manifest = parseManifestJson(readFileSync('/app/app.json', 'utf8'));
 void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module, schema: readSchemaFile('/app/schema.json') }) });
 `;
 
-/** A file of the server. */
+/** A bundled file of the server. */
 interface BundledFile {
   readonly code: string;
-  /** The paths of the modules in it. */
+  /** The paths of the modules that the file contains. */
   readonly modules: readonly string[];
 }
 
 /**
  * @param appDir the application's folder, from the root of the repository
- * @param stage folder that gets server.js and the files that it loads
- * @returns the paths of the modules in them
+ * @param stage folder to which server.js and the files that it loads are written
+ * @returns the paths of the modules in these files
  */
 export async function bundle(
   root: string,
@@ -76,7 +77,8 @@ export async function bundle(
   for (const lazyPackage of LAZY_PACKAGES)
     packages.set(lazyPackage, await bundleFile(root, join(root, lazyPackage.module), []));
   let server = await bundleServer(LAZY_PACKAGES);
-  // Each module is bundled once: a package stays in server.js if the application uses one of its modules.
+  // Each module is bundled once: if the application uses a module of a package, the package stays in
+  // server.js.
   for (let shared = sharing(server, packages); shared.length > 0; shared = sharing(server, packages)) {
     for (const lazyPackage of shared) packages.delete(lazyPackage);
     server = await bundleServer([...packages.keys()]);
@@ -87,9 +89,11 @@ export async function bundle(
   return [server, ...packages.values()].flatMap(({ modules }) => modules);
 }
 
-/** Returns the packages of which the server contains a module besides the one that stands for the package. */
+/**
+ * Returns the packages of which server.js contains a module, except for the module that loads the package.
+ */
 function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, BundledFile>): LazyPackage[] {
-  // The bundler's own modules, which each file has, do not count.
+  // The bundler's own modules, which are in each file, do not count.
   const inServer = new Set(server.modules.filter(isAbsolute));
   return [...packages].flatMap(([lazyPackage, { modules }]) =>
     modules.some((path) => inServer.has(path) && !path.endsWith(`/${lazyPackage.module}`))
@@ -98,19 +102,19 @@ function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, Bundled
   );
 }
 
-/** Returns a module with all that it imports, as one file. */
+/** Bundles a module and everything that it imports into one file. */
 async function bundleFile(root: string, input: string, plugins: Plugin[]): Promise<BundledFile> {
   const bundler = await rolldown({
     cwd: root,
     input,
-    // The bundle contains neither paths nor comments, so that the registers stay if a file moves or a comment
-    // changes.
+    // The bundle contains neither paths nor comments. So the registers stay the same if a file moves or a
+    // comment changes.
     experimental: { attachDebugInfo: 'none' },
     platform: 'node',
-    // A compiler's settings that happen to lie in a folder above must not matter either.
+    // Settings of a compiler in a folder above must not matter either.
     tsconfig: false,
-    // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no
-    // node_modules.
+    // The bundler would leave a dependency that it can't find to be loaded at run time, when there is no
+    // node_modules in the image.
     onLog(level, log, handler) {
       if (log.code === 'UNRESOLVED_IMPORT') throw new ImageError('ARCHIVE_INVALID', log.message);
       handler(level, log);
@@ -120,8 +124,8 @@ async function bundleFile(root: string, input: string, plugins: Plugin[]): Promi
   const {
     output: [{ code, moduleIds }],
   } = await bundler.generate({
-    // The format is not ESM: an import of node:http would read each of its exports, and one of them loads all
-    // of fetch, a seventh of the start.
+    // The format is not ESM. In ESM, an import of node:http would read each of its exports, and one of them
+    // loads all of fetch, which takes a seventh of the start.
     format: 'cjs',
     strict: true,
     codeSplitting: false,
@@ -131,11 +135,11 @@ async function bundleFile(root: string, input: string, plugins: Plugin[]): Promi
 }
 
 /**
- * The packages in a bundle, as its build lists them.
+ * Returns the packages in a bundle, as its build lists them.
  *
- * @param packages what the image is built from, by folder
- * @returns their folders in the build
- * @throws ImageError: ARCHIVE_INVALID if the list has another one
+ * @param packages that the image is built from, by folder
+ * @returns the folders of the packages in the build
+ * @throws ImageError: ARCHIVE_INVALID if the list has a package that is not in `packages`
  */
 export function readBundled(file: string, packages: ReadonlyMap<string, unknown>): string[] {
   const folders: string[] = JSON.parse(readFileSync(file, 'utf8'));

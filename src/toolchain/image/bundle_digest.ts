@@ -1,6 +1,6 @@
 /**
- * `sui-enclave bundle_digest`: the SHA-256 of each application's bundle, to see whether a change reaches the
- * image.
+ * `sui-enclave bundle_digest`: prints the SHA-256 of each application's bundle, which shows whether a change
+ * affects the image.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -18,8 +18,8 @@ import { APP_DIR_OPTION, type BuildSource, findSource } from './source.ts';
 const APPS = ['weather', 'salt'];
 
 /**
- * Computes the digest of the list of the bundle's files, as sha256sum writes it. All bundles get one version,
- * since it changes with each release.
+ * Computes the digest of the list of the bundle's files, as sha256sum writes it. All bundles get the same
+ * version here, since the real version changes with each release.
  */
 export async function computeDigest(root: string, appDir: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
@@ -36,7 +36,7 @@ export async function computeDigest(root: string, appDir: string): Promise<strin
 
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
 
-/** Computes the digest of the application in an image: with the packages of the lock files, and no others. */
+/** Computes the digest of the application as in an image: with only the packages of the lock files. */
 async function digestInImage(source: BuildSource, cache: string): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
   try {

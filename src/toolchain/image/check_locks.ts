@@ -1,6 +1,6 @@
 /**
- * `sui-enclave check_locks`: fetches every locked file into the cache, to find versions that are gone before
- * a build does.
+ * `sui-enclave check_locks`: fetches every locked file into the cache. So people learn that a version is gone
+ * before a build needs it.
  */
 import { quantity } from 'sui-enclave/wording';
 import { command, runAsProcess } from 'sui-enclave-cli/command';

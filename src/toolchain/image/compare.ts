@@ -1,4 +1,4 @@
-/** Finds where two images differ: names the file inside the ramdisk, not the offset inside the image. */
+/** Finds the differences of two images. Names the file in the ramdisk instead of the offset in the image. */
 import { gunzipSync } from 'node:zlib';
 import { type CpioEntry, readCpio } from 'sui-enclave-cli/image/cpio';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
@@ -17,7 +17,7 @@ export function compareEifs(first: Buffer, second: Buffer): string[] {
     if (!otherRamdisk || Buffer.compare(ramdisk, otherRamdisk) === 0) continue;
     const name = at === 0 ? 'boot ramdisk' : 'application ramdisk';
     const differences = compareRamdisks(gunzipSync(ramdisk), gunzipSync(otherRamdisk));
-    // The content is the same, but is packed in another way.
+    // The ramdisks have the same content, but were compressed in different ways.
     if (differences.length === 0) differences.push('its compression');
     lines.push(...differences.map((line) => `${name}: ${line}`));
   }

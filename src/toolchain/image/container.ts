@@ -1,4 +1,4 @@
-/** The program that builds a Containerfile: the first of these that is installed. */
+/** Runs the program that builds a Containerfile: the first program of a list that is installed. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ export interface ContainerBuild {
   readonly file: string;
   readonly context: string;
   readonly args: Readonly<Record<string, string>>;
-  /** Folder that gets the files of the last stage, or the name of an image that is kept. */
+  /** Folder that gets the files of the last stage, or the name of an image to keep. */
   readonly output: string | { readonly image: string };
   /** Builds without the cache of earlier builds. */
   readonly fresh?: boolean;
@@ -17,9 +17,9 @@ export interface ContainerBuild {
 interface Builder {
   readonly name: string;
   command(build: ContainerBuild): string[];
-  /** Wraps a command so that it has no network, where the program has no option for that. */
+  /** Wraps a command so that it has no network, if the program itself has no option for that. */
   isolate?(command: readonly string[]): string[];
-  /** Removes the image that was built: only its files are needed. */
+  /** Removes the image that was built, since only its files are needed. */
   remove?(id: string): string[];
 }
 
@@ -30,7 +30,7 @@ const common = ({ file, args, output }: ContainerBuild) => [
   ...(typeof output === 'string' ? ['--output', `type=local,dest=${output}`] : ['--tag', output.image]),
   ...Object.entries(args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]),
 ];
-// A build inside a container, or without user namespaces, has no other isolation.
+// A build inside a container, or without user namespaces, allows no other isolation.
 const buildah = (build: ContainerBuild) => [
   ...['--isolation', 'chroot', '--timestamp', '0'],
   ...(typeof build.output === 'string' ? ['--iidfile', join(build.output, ID_FILE)] : []),
@@ -40,9 +40,9 @@ const buildah = (build: ContainerBuild) => [
 ];
 
 /**
- * Runs a command in a network namespace of its own, where it can reach nothing, not even this machine.
- * `--network=none` excludes the isolation above. Without root, the program itself makes the namespace of
- * users that this takes.
+ * Runs a command in a network namespace of its own, from which it reaches nothing, not even this machine. The
+ * option `--network=none` does not work together with the isolation above. Without root, the program itself
+ * creates the user namespace that this requires.
  */
 const withoutNetwork = (program: string) => (command: readonly string[]) => [
   ...(process.getuid?.() === 0 ? [] : [program, 'unshare']),
@@ -87,14 +87,14 @@ export function findBuilder(): Builder {
 }
 
 /**
- * Builds without a network: everything comes from the context.
+ * Builds without a network: all files come from the context.
  *
- * @throws ImageError: NO_BUILDER, also if the program can't be kept from the network here; COMMAND_FAILED if
- *   the build fails
+ * @throws ImageError: NO_BUILDER, also if the machine does not let the program build without a network;
+ *   COMMAND_FAILED if the build fails
  */
 export function buildContainer(build: ContainerBuild): void {
   const builder = findBuilder();
-  // podman was tested with the files of an image, not with images that it keeps.
+  // podman was tested only with files that a build writes, not with images that it keeps.
   const isTested =
     builder.name === 'buildah' || (builder.name === 'podman' && typeof build.output === 'string');
   console.error(`Building with ${builder.name}${isTested ? '' : ', which was never tested for this'}.`);

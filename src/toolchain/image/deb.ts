@@ -1,4 +1,4 @@
-/** Reads Debian's packages (deb(5), an ar archive) and the tar archive inside. */
+/** Reads Debian packages (deb(5), an ar archive) and the tar archive in them. */
 import { spawnSync } from 'node:child_process';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -6,7 +6,7 @@ import { ImageError } from 'sui-enclave-cli/image/errors';
 const BLOCK = 512;
 const MAX_DATA_BYTES = 2 ** 31;
 
-/** Returns the package's files, as an uncompressed tar archive. */
+/** Returns the files of a package as an uncompressed tar archive. */
 export function dataArchive(deb: Buffer): Buffer {
   if (deb.toString('latin1', 0, 8) !== '!<arch>\n')
     throw new ImageError('ARCHIVE_INVALID', 'a package is not an ar archive');
@@ -43,8 +43,8 @@ function decompress(name: string, data: Buffer): Buffer {
 }
 
 /**
- * Decompresses by a program, since Node can't decompress xz. Every Linux that can make a Debian system has
- * that program.
+ * Decompresses with an external program, since Node can't decompress xz. Every Linux that can make a Debian
+ * system has this program.
  */
 function decompressXz(data: Buffer): Buffer {
   const { status, stdout, error } = spawnSync('xz', ['-dc'], { input: data, maxBuffer: MAX_DATA_BYTES });
@@ -65,7 +65,7 @@ export interface TarEntry {
   readonly end: number;
 }
 
-/** Returns the entries of a tar archive with their names; extended headers are entries of their own here. */
+/** Returns the entries of a tar archive with their names. Extended headers are separate entries here. */
 export function tarEntries(tar: Buffer): TarEntry[] {
   const entries: TarEntry[] = [];
   for (let at = 0; at + BLOCK <= tar.length; ) {
@@ -84,7 +84,7 @@ export function tarEntries(tar: Buffer): TarEntry[] {
     const longName = entries.at(-1) as (TarEntry & { longName?: string }) | undefined;
     const path = longName?.longName ?? (prefix ? `${prefix}/` : '') + text(header, 0, 100);
     const entry = { path, start: at + BLOCK, size, end };
-    // A GNU header whose content is the name of the entry after it.
+    // This is a GNU header, whose content is the name of the next entry.
     if (type === 'L') Object.assign(entry, { path: '', longName: text(tar, at + BLOCK, at + BLOCK + size) });
     entries.push(entry);
     at = end;
@@ -92,7 +92,7 @@ export function tarEntries(tar: Buffer): TarEntry[] {
   throw new ImageError('ARCHIVE_INVALID', 'a tar archive has no end');
 }
 
-/** @throws ImageError: ARCHIVE_INVALID, also if it holds no such file */
+/** @throws ImageError: ARCHIVE_INVALID, also if the archive has no such file */
 export function readTarFile(tar: Buffer, path: string): Buffer {
   const entry = tarEntries(tar).find((tarEntry) => tarEntry.path === path);
   if (!entry) throw new ImageError('ARCHIVE_INVALID', `a package holds no ${path}`);

@@ -95,7 +95,7 @@ function build(options: BuildOptions): Result {
     ImageName: name,
     ImageVersion: version,
     BuildMetadata: {
-      // A real time would make two builds of the same source differ.
+      // With a real time, two builds of the same source would differ.
       BuildTime: '1970-01-01T00:00:00+00:00',
       BuildTool: 'sui-enclave',
       BuildToolVersion: version,

@@ -1,4 +1,6 @@
-/** Fetches locked files into a cache; a file is in it under its SHA-256, or not at all. */
+/**
+ * Fetches locked files into a cache, which has a file either as a whole, under its SHA-256, or not at all.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +12,7 @@ import type { Mirrors } from './mirrors.ts';
 
 const AT_ONCE = 8;
 const TIMEOUT_MS = 300_000;
-/** Fetch standard, "redirect status", and how many of them it allows. */
+/** Status codes that the Fetch standard calls "redirect status". It allows 20 redirects. */
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 20;
 
@@ -94,7 +96,10 @@ async function download(url: string, size: number): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Follows redirects: mirrors send to others, and what they give is checked by its digest. */
+/**
+ * Sends a request and follows redirects, since mirrors send to others. The digest of the file is checked
+ * later.
+ */
 async function request(url: string, signal: AbortSignal): Promise<Response> {
   let at = url;
   for (let count = 0; count <= MAX_REDIRECTS; count += 1) {

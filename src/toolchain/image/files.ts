@@ -1,6 +1,6 @@
 /**
- * The folders of `app.yaml`'s `files`, as an image has them: below /app, at the paths that they have beside
- * app.yaml.
+ * Reads the folders that `files` in `app.yaml` lists. An image has them below /app, at the same paths as
+ * beside app.yaml.
  */
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ import { printable } from 'sui-enclave-cli/printable';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import { SERVER_FILES } from './lazy_packages.ts';
 
-/** Bytes of all files of an application together. They are in the memory of the enclave. */
+/** Maximum size of all of an application's files together, in bytes. They take memory of the enclave. */
 export const MAX_FILES_BYTES = 20_000_000;
-/** Reserved names in /app: see ramdisks.ts. Older images have app.yaml there. */
+/** Reserved names in /app, which ramdisks.ts writes. Older images have app.yaml there. */
 export const RESERVED = [
   'app.json',
   'app.yaml',
@@ -22,7 +22,7 @@ export const RESERVED = [
   ...SERVER_FILES,
 ];
 
-/** Names in an author's repository beside the application. */
+/** Names that an author's repository may have beside the application's own files. */
 export const BESIDE: ReadonlySet<string> = new Set([
   'node_modules',
   'out',
@@ -39,8 +39,8 @@ export const BESIDE: ReadonlySet<string> = new Set([
  *
  * @param app folder with app.yaml
  * @returns content by path, from the folder of app.yaml
- * @throws ConfigError that names the folder or file: it is missing, a link or a device, has a name that no
- *   image takes, is never part of an image, or all together have more than 20,000,000 bytes
+ * @throws ConfigError that names the folder or file. It is missing, is a link or a device, has a name that no
+ *   image can have, or is never part of an image; or all files together have more than 20,000,000 bytes
  */
 export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>): Map<string, Buffer> {
   const contents = new Map<string, Buffer>();
@@ -77,7 +77,7 @@ export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>):
     if (BESIDE.has(top) || RESERVED.includes(top) || folder.split('/').includes('node_modules')) {
       throw refuse(folder, 'is a name that no folder of files can have: rename it');
     }
-    // Each folder above is checked too: a link among them could point out of the application.
+    // Each folder above is checked too: if one were a link, it could point outside the application.
     for (const [at] of folder.split('/').entries()) {
       const above = folder
         .split('/')

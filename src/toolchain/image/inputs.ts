@@ -1,6 +1,6 @@
 /**
- * `out/inputs.tar`: every package that an image was built from, by its digest, since mirrors keep versions
- * for weeks only.
+ * Reads and writes `out/inputs.tar`, which has every package that an image was built from, by digest. Mirrors
+ * keep a version only for weeks.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -9,10 +9,10 @@ import { ConfigError } from 'sui-enclave/errors';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import { create, extract } from 'tar';
 
-/** Digest of a package in the cache: SHA-256 for Debian's, SHA-512 for npm's. */
+/** Digest by which the cache names a package: SHA-256 for Debian packages, SHA-512 for npm packages. */
 const DIGEST = /^(?:[0-9a-f]{64}|[0-9a-f]{128})$/;
 
-/** Mode of each file in the archive, no matter what it is in the cache. */
+/** Mode of each file in the archive, whatever its mode in the cache. */
 const MODE = 0o644;
 
 /** @param digests names of files in the cache. The same packages give the same bytes */
@@ -37,9 +37,9 @@ export function writeInputs(file: string, cache: string, digests: readonly strin
 }
 
 /**
- * Puts the packages of an archive into the cache, if each has the digest that it is named by.
+ * Puts the packages of an archive into the cache, if the digest of each matches its name.
  *
- * @throws ConfigError, with the cache as it was, if there is no such archive, or if it is damaged
+ * @throws ConfigError, with the cache unchanged, if the archive is missing or damaged
  */
 export function readInputs(file: string, cache: string): void {
   if (!existsSync(file)) throw new ConfigError(`--inputs ${file}: there is no such file`);
@@ -68,7 +68,7 @@ export function readInputs(file: string, cache: string): void {
   }
 }
 
-/** @param length of the digest in hexadecimal, which tells SHA-256 from SHA-512 */
+/** @param length of the digest in hexadecimal digits, which tells SHA-256 from SHA-512 */
 function computeDigest(file: string, length: number): string {
   const algorithm = length === 64 ? 'sha256' : 'sha512';
   return createHash(algorithm).update(readFileSync(file)).digest('hex');

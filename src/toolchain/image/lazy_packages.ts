@@ -1,19 +1,20 @@
 /**
- * Packages that a server needs late, or never. In an image, each is a file of its own beside server.js, with
- * everything that it needs itself. A start does not read or compile the file; the first use loads it.
+ * Packages that a server needs late or never. An image has each package as a separate file beside server.js,
+ * with everything that the package needs. The server's start does not read or compile this file; the first
+ * use loads it.
  */
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
 
 export interface LazyPackage {
-  /** Module of the package that others load, from the root. */
+  /** Path of the module by which other modules load the package, from the root. */
   readonly module: string;
-  /** The file in the image. */
+  /** Name of the package's file in the image. */
   readonly file: string;
   /**
-   * Whether others load it when they need it. Otherwise it stands for itself until one of its properties is
-   * used.
+   * Whether other modules load the package only when they need it. If not, a proxy replaces the package, and
+   * loads it when one of its properties is used.
    */
   readonly isLoadedLate?: true;
 }
@@ -29,13 +30,13 @@ export const LAZY_PACKAGES: readonly LazyPackage[] = [
   { module: 'node_modules/qs/lib/index.js', file: 'server.qs.js' },
 ];
 
-/** The files of a server in an image: some of them may be missing. */
+/** Names of all files that the server of an image may have. Some of them may be missing. */
 export const SERVER_FILES: readonly string[] = ['server.js', ...LAZY_PACKAGES.map(({ file }) => file)];
 
 /**
- * Has the bundler load packages from their files, where the bundle is.
+ * Makes the bundler replace each package by code that loads the package's own file, beside the bundle.
  *
- * @param root of the build
+ * @param root folder of the build
  */
 export function loadLazily(root: string, packages: readonly LazyPackage[]): Plugin {
   const byPath = new Map(
@@ -50,17 +51,19 @@ export function loadLazily(root: string, packages: readonly LazyPackage[]): Plug
       const lazyPackage = byPath.get(id);
       if (lazyPackage === undefined) return null;
       return {
-        code: lazyPackage.isLoadedLate ? loadAtOnce(lazyPackage) : loadOnUse(lazyPackage),
+        code: lazyPackage.isLoadedLate ? formatRequire(lazyPackage) : formatProxy(lazyPackage),
         moduleType: 'js',
       };
     },
   };
 }
 
-const loadAtOnce = ({ file }: LazyPackage) => `module.exports = require('./${file}');`;
+const formatRequire = ({ file }: LazyPackage) => `module.exports = require('./${file}');`;
 
-/** Its properties are those of the package, which has no others than an object has. */
-const loadOnUse = ({ file }: LazyPackage) => `
+/**
+ * Returns code that exports a proxy. It gives the properties of the package, which must be a plain object.
+ */
+const formatProxy = ({ file }: LazyPackage) => `
 const load = () => require('./${file}');
 module.exports = new Proxy({}, {
   get: (_, name) => load()[name],

@@ -1,18 +1,19 @@
-/** The licences of what is in an image: in full in `out/licenses.txt`, as a list in NOTICE. */
+/** Collects the licences of everything in an image: in full for `out/licenses.txt`, as a list for NOTICE. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import { dataArchive, readTarFile } from './deb.ts';
 import type { LockedFile } from './lock.ts';
 
-/** The folder of a module's package, which may be within that of another. */
+/** Matches the folder of the package that contains a module. It may be within another package's folder. */
 const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
-/** Folders of the packages that are compiled into the addon, and so have no modules in the bundle. */
+/** Folders of the packages that are compiled into the addon, and whose modules are thus not in the bundle. */
 export const COMPILED_IN: readonly string[] = ['node_modules/node-addon-api'];
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
 /**
- * Programs of Debian in an image, beside Node: each with its licence, and its package with the texts.
+ * Debian programs in an image, besides Node, each with its licence and the package that has the licence's
+ * text.
  */
 export const SYSTEM = [
   { name: 'Linux', package: 'linux-source-6.12', license: 'GPL-2.0-only', texts: 'linux-libc-dev' },
@@ -36,7 +37,7 @@ export interface PackageLicense {
   readonly version: string;
   /** Licence as an SPDX expression. */
   readonly license: string;
-  /** Texts of its licence files. */
+  /** Texts of the package's licence files. */
   readonly texts: readonly string[];
 }
 
@@ -51,7 +52,7 @@ export function packageFolders(root: string, modules: readonly string[]): string
 }
 
 /**
- * Reads the licences of the packages of a server, whose bundle has no comments.
+ * Reads the licences of a server's packages, since its bundle has no comments.
  *
  * @param folders of the packages
  * @throws ImageError: ARCHIVE_INVALID if a package names no licence
@@ -60,7 +61,7 @@ export function packageLicenses(folders: readonly string[]): PackageLicense[] {
   return folders.map(readLicense).sort((a, b) => (formatTitle(a) < formatTitle(b) ? -1 : 1));
 }
 
-/** @param folder a package's */
+/** @param folder of the package */
 export function readLicense(folder: string): PackageLicense {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   if (typeof license !== 'string') throw new ImageError('ARCHIVE_INVALID', `${name} names no licence`);
@@ -85,8 +86,8 @@ export function formatLicenses(packages: readonly PackageLicense[]): string {
 }
 
 /**
- * Formats the licences of the programs and libraries beside the bundle. @param deb the archive of a package
- * of Debian
+ * Formats the licences of the programs and libraries beside the bundle. @param deb returns the archive of a
+ * Debian package
  */
 export function systemLicenses(
   node: PackageLicense,

@@ -1,6 +1,7 @@
 /**
- * The lock files of Debian's packages: which bytes the image (or the emulator of its test) is made from.
- * `wanted` is written by people, the rest by `sui-enclave update_lock`.
+ * Reads and writes the lock files of Debian packages, which determine the bytes that the image, or the
+ * emulator of its test, is made from. People write `wanted` and `wanted_sources`; `sui-enclave update_lock`
+ * writes the rest.
  */
 import { writeFileSync } from 'node:fs';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -12,7 +13,7 @@ const Name = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9+.-]*$/));
 const LockedFile = v.strictObject({
   name: Name,
   version: v.pipe(v.string(), v.regex(/^[A-Za-z0-9.+:~-]+$/)),
-  /** Debian's archives that it may come from. */
+  /** Name of the Debian archive that the file comes from. */
   archive: v.picklist(['debian', 'debian-security']),
   /** Path inside the archive. */
   path: v.pipe(v.string(), v.regex(/^pool\/[A-Za-z0-9.+~_/-]+$/), v.excludes('..')),
@@ -22,11 +23,11 @@ const LockedFile = v.strictObject({
 
 const Lock = v.strictObject({
   suite: v.pipe(v.string(), v.regex(/^[a-z]+$/)),
-  /** Time at which the archive was in this state, as Debian's snapshot archive writes it. */
+  /** Time at which the archive had these files, in the format of Debian's snapshot archive. */
   archive_time: v.pipe(v.string(), v.regex(/^\d{8}T\d{6}Z$/)),
-  /** Packages that are asked for; the others are what these depend on. */
+  /** Packages that people asked for. All other packages are their dependencies. */
   wanted: v.array(Name),
-  /** Source packages whose original tarball is asked for. */
+  /** Source packages of which people asked for the original tarball. */
   wanted_sources: v.array(Name),
   packages: v.array(LockedFile),
   sources: v.array(LockedFile),
@@ -72,7 +73,7 @@ export function writeLock(path: string, lock: Lock): void {
   writeFileSync(path, formatLock(lock));
 }
 
-/** One line for each package, so that a difference shows as lines. */
+/** Formats a lock with one line per package, so that a diff shows each changed package as a line. */
 export function formatLock(lock: Lock): string {
   const { packages, sources, ...lockFields } = lock;
   const list = (files: readonly LockedFile[]) =>
@@ -83,7 +84,7 @@ export function formatLock(lock: Lock): string {
   return `{\n${[...head, `  "packages": ${list(packages)}`, `  "sources": ${list(sources)}`].join(',\n')}\n}\n`;
 }
 
-/** Returns the changes from one lock to the next, a line each; an empty list if both hold the same files. */
+/** Returns the changes from one lock to another, one per line; an empty list if both have the same files. */
 export function diffLocks(before: Lock, after: Lock): string[] {
   const files = (lock: Lock) => new Map([...lock.packages, ...lock.sources].map((file) => [file.name, file]));
   const old = files(before);

@@ -1,4 +1,4 @@
-/** `out/measurements.json`: the sources of an image, and its measurements. */
+/** Writes `out/measurements.json`: the sources of an image, and its measurements. */
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ export const CHANNELS = {
 } as const;
 export type Channel = keyof typeof CHANNELS;
 
-/** The option of the commands that build and pack. */
+/** Command line option of the commands that build and pack. */
 export const CHANNEL_OPTION = {
   channel: {
     value: '<channel>',
@@ -34,14 +34,14 @@ export const CHANNEL_OPTION = {
 
 export interface Built {
   readonly channel: Channel;
-  /** The lock file of Debian's packages that the image was built from. */
+  /** Path of the lock file of the Debian packages that the image was built from. */
   readonly lock: string;
-  /** The digest of npm's packages in it. */
+  /** The digest of the npm packages in the image. */
   readonly packages: string;
   readonly eif: Buffer;
-  /** The program for the parent instance, in no register. */
+  /** The program for the parent instance, which no register measures. */
   readonly relay: Uint8Array;
-  /** The Node, if it is not the pinned one. */
+  /** The Node of the image, if it is not the pinned one. */
   readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 
@@ -64,8 +64,8 @@ function readOrigin(source: BuildSource): Omit<BuildOrigin, 'hasCommittedLock'> 
 }
 
 /**
- * Returns whether git ignores a file of `files`, such as one of another build: then the commit is not the
- * image's.
+ * Returns whether git ignores one of the application's `files`, such as a result of another build. The commit
+ * then does not determine the image.
  */
 function hasIgnoredFiles({ app }: BuildSource): boolean {
   const { files = [] } = manifestIn(app);
@@ -73,7 +73,7 @@ function hasIgnoredFiles({ app }: BuildSource): boolean {
   return ignored !== false && ignored !== '';
 }
 
-/** Record without a build: the registers are those of an emulated enclave. */
+/** Values of a record without a build. Its registers are those of an emulated enclave. */
 const DEVELOPMENT = {
   channel: 'development',
   promise:
@@ -81,8 +81,8 @@ const DEVELOPMENT = {
 } as const;
 
 /**
- * Makes the record that `dev` writes of an emulated enclave, to try on one machine what builds of an image
- * allow.
+ * Makes the record that `sui-enclave dev` writes for an emulated enclave. With it, people can try on one
+ * machine the steps that require a build of an image.
  */
 export function makeDevelopmentMeasurements(source: BuildSource, registers: Image): object {
   return createDevelopmentMeasurements(source, registers, readOrigin(source));
@@ -114,7 +114,7 @@ export interface BuildOrigin {
   readonly hasCommittedLock: boolean | null;
 }
 
-/** Creates the measurements: always the same ones for the same image, commit and channel. */
+/** Creates the measurements. The same image, commit and channel always give the same ones. */
 export function createMeasurements(
   { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
   { channel, lock, packages, eif, relay, node }: Built,
@@ -126,8 +126,8 @@ export function createMeasurements(
     application: name,
     folder,
     framework_version: readVersion(),
-    // The value is that of the application's lock file; null in a clone, whose commit is that of the
-    // framework.
+    // The value comes from the application's lock file. In a clone it is null, since the clone's commit is
+    // the framework's.
     framework_integrity: isApart ? readIntegrity(app) : null,
     commit,
     unchanged_tree: isSame,
@@ -156,7 +156,10 @@ function readIntegrity(app: string): string | null {
   return packages['node_modules/sui-enclave-toolchain']?.integrity ?? null;
 }
 
-/** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */
+/**
+ * @throws ConfigError, if the channel is `stable` and the tree has changes or is not at the tag of its
+ * version
+ */
 export function checkChannel(root: string, channel: Channel, sources: readonly string[]): void {
   if (channel !== 'stable') return;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
@@ -167,7 +170,7 @@ export function checkChannel(root: string, channel: Channel, sources: readonly s
   }
   const changes = git(root, 'status', '--porcelain');
   if (changes !== '') throw new ConfigError(`CHANNEL=stable needs a tree without changes:\n${changes}`);
-  // The sources get into the image as they are on the disk, including files that git ignores.
+  // The image gets the sources as they are on the disk, including files that git ignores.
   const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...sources);
   if (ignored !== '') {
     throw new ConfigError(`CHANNEL=stable needs the sources of the image without ignored files:\n${ignored}`);

@@ -1,6 +1,6 @@
 /**
- * Finds the mirrors of Debian's packages. No host is written here: the machine's own apt, or variables, name
- * them.
+ * Finds the mirrors of Debian packages. This module names no host: the settings of the machine's apt do, or
+ * environment variables.
  */
 import { execFileSync } from 'node:child_process';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -9,24 +9,24 @@ import type { LockedFile } from './lock.ts';
 export type Archive = LockedFile['archive'];
 
 export interface Mirrors {
-  /** Address of each archive, without a trailing slash, best first. */
+  /** Addresses for each archive without a trailing slash, the best first. */
   readonly archives: Readonly<Record<Archive, readonly string[]>>;
-  /** Address of a snapshot archive, the part before `/archive/debian/<time>/`. */
+  /** Address of a snapshot archive, up to `/archive/debian/<time>/`. */
   readonly snapshot: string | undefined;
-  /** Whether the cache alone is used. */
+  /** Whether a build uses only the cache. */
   readonly isOffline?: boolean;
 }
 
-/** Mirrors of a build that needs only packages of npm. */
+/** Mirrors for a build that needs only npm packages. */
 export const NO_MIRRORS: Mirrors = { archives: { debian: [], 'debian-security': [] }, snapshot: undefined };
-/** Mirrors of a build from an archive of its inputs. */
+/** Mirrors for a build from an archive of its inputs. */
 export const OFFLINE: Mirrors = { ...NO_MIRRORS, isOffline: true };
 
 /**
- * `DEBIAN_MIRROR` (the address above `/debian` and `/debian-security`), else what this machine's apt is set
- * up with; and `DEBIAN_SNAPSHOT`.
+ * Finds the mirrors by `DEBIAN_MIRROR` (the address above `/debian` and `/debian-security`), or else by the
+ * settings of this machine's apt. Finds the snapshot archive by `DEBIAN_SNAPSHOT`.
  *
- * @throws ImageError: NO_MIRROR, if a variable is not an address, or nothing names a mirror
+ * @throws ImageError: NO_MIRROR, if a variable is not an address, or if nothing names a mirror
  */
 export function findMirrors(env: NodeJS.ProcessEnv, fromApt = readAptSources): Mirrors {
   const mirror = address(env, 'DEBIAN_MIRROR');

@@ -1,6 +1,6 @@
 /**
- * All modules of an application are in one file of the image. Each keeps its own place there for
- * `import.meta`.
+ * Gives each module of an application its own place in `import.meta`, although one file of the image has all
+ * of these modules.
  */
 import { extname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,11 +15,11 @@ const LANGUAGES: Readonly<Record<string, 'ts' | 'tsx' | 'jsx'>> = {
 };
 
 /**
- * Returns a plugin for the bundler. It gives a module below the folder of the application the `import.meta`
- * of a file at the same path below /app, where the image has the folders of app.yaml's `files`. Modules of
- * packages stay as they are.
+ * Returns a plugin for the bundler. For each module in the application's folder, it sets the `import.meta` of
+ * a file at the same path below /app, where the image has the folders of app.yaml's `files`. It does not
+ * change modules of packages.
  *
- * @param appDir absolute
+ * @param appDir absolute path of the application's folder
  */
 export function placeModules(appDir: string): Plugin {
   return {
@@ -49,7 +49,7 @@ interface Position {
   readonly end: number;
 }
 
-/** Returns the places of `import.meta` in a syntax tree, in their order. */
+/** Returns the positions of `import.meta` in a syntax tree, in their order. */
 function importMetas(node: unknown): Position[] {
   if (typeof node !== 'object' || node === null) return [];
   const { type, meta, start, end }: Partial<Position> & { type?: unknown; meta?: { name?: unknown } } = node;

@@ -1,4 +1,4 @@
-/** The Node of an image: the one that the lock file pins, or a binary of the builder's choice. */
+/** Chooses the Node of an image: the one that the lock file pins, or a binary that the builder chooses. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { path } from 'sui-enclave-cli/values';
 import { pinnedNodeVersion } from './source.ts';
 
-/** The option of the command that builds. */
+/** Command line option of the command that builds. */
 export const NODE_OPTION = {
   node: {
     value: '<file>',
@@ -26,14 +26,14 @@ export interface NodeBinary {
 }
 
 /**
- * Reads a binary and runs it, to see what it is.
+ * Reads a binary, and runs it to see whether it is a suitable Node.
  *
- * @param file a Node for Linux on x64, of the major version that is pinned
- * @throws ConfigError if it is anything else
+ * @param file a Node for Linux on x64, with the same major version as the pinned Node
+ * @throws ConfigError if the file is anything else
  */
 export function readNodeBinary(file: string, framework: string): NodeBinary {
   const bytes = read(file);
-  // ELF-64 in little-endian byte order, for x86-64 (System V ABI, "ELF Header"): not a script that starts a
+  // The file must be a little-endian ELF-64 file (System V ABI, "ELF Header"), and not a script that starts
   // Node.
   const isElf = bytes.subarray(0, 6).equals(Buffer.from('\x7fELF\x02\x01', 'latin1'));
   if (!isElf || bytes.length < 20 || bytes.readUInt16LE(18) !== 62)
@@ -56,7 +56,7 @@ function read(file: string): Buffer {
   }
 }
 
-/** Asks a Node to describe itself; empty if it does not run, or prints something else. */
+/** Asks a Node to describe itself. The result is empty if it does not run, or prints something else. */
 function describe(file: string): string[] {
   const code =
     'const { release, versions, platform, arch } = process; [release.name, versions.node, platform, arch].join()';

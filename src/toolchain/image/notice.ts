@@ -1,5 +1,6 @@
 /**
- * `sui-enclave notice`: NOTICE, with the licences of what is in the images of this repository's applications.
+ * `sui-enclave notice`: writes NOTICE, with the licences of everything in the images of this repository's
+ * applications.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,8 +53,8 @@ async function makeNotice(): Promise<string> {
     for (const app of APPS) {
       const { packages } = imageInputs(findSource(app), false);
       const bundled = packageFolders(ROOT, await bundle(ROOT, '0', app, stage));
-      // Here the bundler also finds packages of this repository's tools, as optional dependencies. An image
-      // has none of them.
+      // In this repository, the bundler also finds packages of the tools, which are optional dependencies of
+      // others. An image has none of them.
       for (const folder of bundled.filter((path) => packages.has(path))) folders.add(folder);
     }
     return formatNotice(packageLicenses([...folders].map((folder) => join(ROOT, folder))));
@@ -85,7 +86,7 @@ The texts of all these licences are in licenses.txt, which each build writes bes
 `;
 }
 
-/** Returns the lines that name the holders, each once. */
+/** Returns the lines that name the copyright holders, each line once. */
 function copyrights({ texts }: PackageLicense): string[] {
   const lines = texts.flatMap((text) => text.match(/^\W*Copyright\b.*\d{4}.*$/gim) ?? []);
   return [...new Set(lines.map((line) => line.replace(/^\W+/, '').trim()))];

@@ -1,6 +1,6 @@
 /**
- * Fetches npm's packages by the integrity of a lock file into the cache, and lays them out. No package's
- * script runs.
+ * Fetches npm packages into the cache by the integrity in a lock file, and unpacks them. Runs no script of a
+ * package.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ import { replaceBy } from 'sui-enclave-service/replace_file';
 import { extract } from 'tar';
 import { fetchLocked, type NpmPackage, type NpmRegistry, packageChanged } from './npm_registry.ts';
 
-/** @throws ImageError: LOCK_INVALID for what a lock file does not pin to bytes of the registry */
+/** @throws ImageError: LOCK_INVALID for a package without the SHA-512 of its bytes in the lock file */
 export function pinned(
   path: string,
   { name, version, integrity }: { name?: string; version?: string; integrity?: string },
@@ -36,7 +36,7 @@ export function pinned(
 
 /**
  * @param isOffline whether only the cache may be used
- * @param registry that gives them. Default: npm asks the one that it knows, and signs in there
+ * @param registry that gives the packages. Default: npm asks its own registry, and signs in there
  * @returns the packages that are neither in the cache nor downloadable
  * @throws ImageError: PACKAGE_CHANGED; LOCK_INVALID
  */
@@ -57,7 +57,7 @@ export async function fetchPackages(
   return [];
 }
 
-/** @returns those that npm does not give: all of them, if it fails */
+/** @returns the packages that npm does not give: all of them, if npm fails */
 function packByNpm(packages: readonly NpmPackage[], cache: string): readonly NpmPackage[] {
   const folder = mkdtempSync(join(tmpdir(), 'npm-pack-'));
   try {
@@ -79,8 +79,8 @@ function packByNpm(packages: readonly NpmPackage[], cache: string): readonly Npm
 }
 
 /**
- * Returns whether the cache has the package. The digest is checked again: the cache may have changed since it
- * was written.
+ * Returns whether the cache has the package. Checks the digest again, since the cache may have changed since
+ * the package was written.
  */
 function isCached({ sha512 }: NpmPackage, cache: string): boolean {
   const path = join(cache, sha512);
@@ -91,11 +91,11 @@ function computeDigest(path: string): string {
   return createHash('sha512').update(readFileSync(path)).digest('hex');
 }
 
-/** Maximum size of an unpacked package: several times that of any here. */
+/** Maximum size of an unpacked package in bytes, several times that of the largest one here. */
 const MAX_PACKAGE_BYTES = 1_000_000_000;
 
 /**
- * Unpacks a package of the cache into a folder: its files, as npm does.
+ * Unpacks the files of a package from the cache into a folder, in the same way as npm.
  *
  * @throws ImageError: ARCHIVE_INVALID
  */

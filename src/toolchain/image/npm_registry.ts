@@ -1,6 +1,6 @@
 /**
- * Fetches packages of an author's lock file from a registry, by name, version and SHA-512 alone. Nothing of
- * the author says where they are, and nothing of them runs.
+ * Fetches the packages of an author's lock file from a registry, by name, version and SHA-512 alone. The
+ * author does not decide where they come from, and none of their code runs.
  */
 import { join } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -10,22 +10,22 @@ import { replaceFile } from 'sui-enclave-service/replace_file';
 export interface NpmPackage {
   readonly name: string;
   readonly version: string;
-  /** SHA-512 in hexadecimal, by which it is in the cache. */
+  /** SHA-512 in hexadecimal, by which the cache names the package. */
   readonly sha512: string;
 }
 
-/** The registry of the builder, without the settings and tokens of the builder's npm. */
+/** The builder's registry, without the settings and tokens of the builder's npm. */
 export interface NpmRegistry {
   readonly url: string;
-  /** Empty folder for what pacote stores. */
+  /** Empty folder for files that pacote stores. */
   readonly folder: string;
 }
 
-/** The part of pacote that is used; it declares no types. */
+/** The part of pacote that this module uses. pacote declares no types. */
 interface Pacote {
   /**
-   * Asks a registry, whatever the kind of the specifier: `pacote.tarball` would run a script of git and of
-   * folders.
+   * Asks a registry, whatever the kind of the specifier. `pacote.tarball` would run scripts for specifiers of
+   * git repositories and folders.
    */
   readonly RegistryFetcher: new (
     specifier: string,
@@ -38,13 +38,13 @@ const VERSION = /^\d{1,10}\.\d{1,10}\.\d{1,10}(?:-[0-9A-Za-z.-]{1,100})?(?:\+[0-
 
 const AT_ONCE = 8;
 const TIMEOUT_MS = 300_000;
-/** Retries after a failure of the network, but not after an answer. */
+/** Settings for retries: after a failure of the network, but not after an answer. */
 const RETRY = { retries: 2, minTimeout: 500, factor: 2 };
 
 /**
- * @param cache gets each package by its digest, as a whole or not at all
+ * @param cache gets each package by its digest, either as a whole or not at all
  * @returns the packages that the registry does not give
- * @throws ImageError: LOCK_INVALID for what is not a version of a registry; PACKAGE_CHANGED
+ * @throws ImageError: LOCK_INVALID for a version that no registry can have; PACKAGE_CHANGED
  */
 export async function fetchLocked(
   packages: readonly NpmPackage[],
@@ -58,7 +58,7 @@ export async function fetchLocked(
       `package-lock.json has ${name} ${version}, not a version of a registry`,
     );
   }
-  // @ts-expect-error: it declares no types. Loaded here, since only audits need its 80 packages
+  // @ts-expect-error: pacote declares no types. It is loaded here, since only audits need its 80 packages
   const { default: pacote }: { default: Pacote } = await import('pacote');
   const missingPackages: NpmPackage[] = [];
   const changed: NpmPackage[] = [];
@@ -79,7 +79,7 @@ export async function fetchLocked(
   return packages.filter((npmPackage) => missingPackages.includes(npmPackage));
 }
 
-/** @throws Error, whose code is EINTEGRITY if the registry names or gives other bytes */
+/** @throws Error, with the code EINTEGRITY if the registry names or gives other bytes */
 async function fetchTarball(
   { RegistryFetcher }: Pacote,
   { name, version, sha512 }: NpmPackage,

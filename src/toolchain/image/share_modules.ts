@@ -1,10 +1,13 @@
-/** A copy of the repository with the packages of the original: its own packages must be those of the copy. */
+/**
+ * Gives a copy of the repository the installed packages of the original. The repository's own packages come
+ * from the copy.
+ */
 import { lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * @param root the repository, whose packages are installed
- * @param copy gets `node_modules`: npm's links to workspaces as they are, and a link to each other package
+ * @param root the repository with the installed packages
+ * @param copy gets `node_modules`, with npm's links to workspaces unchanged, and a link to each other package
  */
 export function shareModules(root: string, copy: string): void {
   mkdirSync(join(copy, 'node_modules'));

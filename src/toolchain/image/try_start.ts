@@ -1,6 +1,6 @@
 /**
- * Checks that the server of an image starts with its own settings: in an enclave, nobody would see why it
- * fails.
+ * Checks that the server of an image starts with its own settings. If it failed in an enclave, nobody would
+ * see the cause.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { ImageError } from 'sui-enclave-cli/image/errors';
 const START_MS = 60_000;
 
 /**
- * @param node the program that runs it
- * @param files the application's ramdisk, by path
+ * @param node the program that runs the server
+ * @param files the application's ramdisk, as contents by path
  * @param environment `NAME=value`, as in the enclave
- * @param root where the files are put during the start: `/`, except in tests
+ * @param root folder where the files are written for the start: `/`, except in tests
  * @throws ImageError: COMMAND_FAILED, with what the server printed
  */
 export async function tryStart(
@@ -39,11 +39,11 @@ function start(node: string, server: string, environment: readonly string[]): Pr
   const env = Object.fromEntries(
     environment.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
-  // The machine that builds has no NSM, and another server may be running on it. Secrets would come later.
+  // The build machine has no NSM, may run another server, and gets no secrets.
   const here = { PORT: '0', NSM_REQUIRED: 'false', SECRETS_FD: '3', REPORT_FD: '4' };
-  // Another program may have the port that the image gives its figures.
+  // Another program may already use the metrics port that the image sets.
   const metrics = env['METRICS_PORT'] !== undefined && { METRICS_PORT: '0' };
-  // Sealed secrets need an NSM too. A wrong value must still stop the build.
+  // Sealed secrets would need an NSM too. A wrong value of SECRETS must still stop the build.
   const secrets = env['SECRETS'] === 'sealed' && { SECRETS: 'any' };
   const child = spawn(node, [server], {
     env: { ...env, ...here, ...metrics, ...secrets },

@@ -1,7 +1,7 @@
 /**
  * `sui-enclave update_lock`: writes the lock files with the current versions of the wanted packages, and
- * prints the changes. Needs a Debian machine: apt resolves the dependencies and checks the archive's
- * signatures, in a state of its own.
+ * prints the changes. It needs a Debian machine: apt resolves the dependencies and checks the archive's
+ * signatures, in a state folder of its own.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { type Archive, findMirrors, type Mirrors } from './mirrors.ts';
 
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
-/** Apt on an empty system with the mirrors' present state of one suite. */
+/** Apt on an empty system, with the present state of one suite on the mirrors. */
 class Apt {
   readonly #dir = mkdtempSync(join(tmpdir(), 'update-lock-'));
   readonly #config = join(this.#dir, 'apt.conf');
@@ -56,7 +56,7 @@ class Apt {
         ['APT::Install-Recommends', 'false'],
         ['APT::Get::AllowUnauthenticated', 'false'],
         ['Acquire::Languages', 'none'],
-        // The folder is this user's alone.
+        // Only this user may read the folder, so apt must not change to another user.
         ['APT::Sandbox::User', 'root'],
         ['Acquire::ForceHash', 'sha256'],
       ]
@@ -96,7 +96,7 @@ class Apt {
   }
 }
 
-/** Lines of `'<address>' <file> <size> SHA256:<hex>`. */
+/** Parses lines of `'<address>' <file> <size> SHA256:<hex>`. */
 export function parseUris(text: string): LockedFile[] {
   const files = text
     .trim()
@@ -143,7 +143,8 @@ export const main = command({
       const lockedSums = new Set(base.map(({ sha256 }) => sha256));
       for (const [at, path] of paths.entries()) {
         const lock = before[at] as Lock;
-        // Every other file lists only what the first lacks: its packages are installed on top of the image's.
+        // Each further lock lists only packages that the first lock lacks, since they are installed on top of
+        // the image's.
         const packages =
           at === 0
             ? base

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave verify-build`: builds out/nitro.eif a second time, with nothing kept from the first and with
- * everything about the machine changed that can be, and compares both byte for byte.
+ * `sui-enclave verify-build`: builds out/nitro.eif a second time and compares both images byte by byte. The
+ * second build keeps nothing of the first, and everything about the machine that can be changed is changed.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,9 @@ import { findBuilder } from './container.ts';
 import { shareModules } from './share_modules.ts';
 import { APP_DIR_OPTION, findSource } from './source.ts';
 
-/** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
+/**
+ * Lock file of the library that shows every program of the second build another clock. No other build has it.
+ */
 const CLOCK_LOCK = 'test/src/toolchain/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';
@@ -54,7 +56,8 @@ export const main = command({
       const copy = join(dir, 'elsewhere');
       if (isApart) copyRepository(root, copy);
       else copyTree(root, copy);
-      // The second build shares the tools; packages that get into its image are laid out again.
+      // The second build shares the tools with the first. Packages that get into its image are unpacked
+      // again.
       if (!isApart) shareModules(root, copy);
       const program = isApart ? PROGRAM_FILE : 'src/cli/main.ts';
       const build = [
@@ -88,14 +91,14 @@ export const main = command({
   },
 });
 
-/** Folders of a repository that its author did not write: the packages come from the cache again. */
+/** Folders of a repository that its author did not write. The packages in them come from the cache again. */
 const MADE = new Set(['node_modules', 'out', 'build', '.git']);
 
 function copyRepository(root: string, to: string): void {
   cpSync(root, to, { recursive: true, filter: (path) => !MADE.has(relative(root, path)) });
 }
 
-/** Copies the present tree, without the files that git ignores. */
+/** Copies the current tree, without files that git ignores. */
 function copyTree(root: string, to: string): void {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
@@ -107,9 +110,7 @@ function copyTree(root: string, to: string): void {
   }
 }
 
-/**
- * Returns an archive that makes every program of the build see another time, and its user under another name.
- */
+/** Returns an archive that makes every program of the build see another time and another user name. */
 function makeOverlay(dir: string): string {
   const files = join(dir, 'overlay');
   mkdirSync(join(files, 'etc'), { recursive: true });

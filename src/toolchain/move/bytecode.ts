@@ -4,17 +4,17 @@ import type { Bytecode } from 'sui-enclave-cli/sui/bytecode_file';
 import { SuiCommandError } from 'sui-enclave-cli/sui/errors';
 import { compilerError, type Framework, packageAtPath, sourcesForDependents } from './packages.ts';
 
-/** The networks that Move packages are built for: each has addresses and a framework of its own. */
+/** Networks that Move packages are built for. Each has its own addresses and framework. */
 export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
 export type BuildNetwork = (typeof BUILD_NETWORKS)[number];
 
 /**
- * Compiles a package together with its local dependencies. Those that are published on the network are
- * linked, all others become part of the package.
+ * Compiles a package together with its local dependencies. Links to the dependencies that are published on
+ * the network. All others become part of the package.
  *
- * @param again whether the package may be published already: then it is compiled as if it were not
+ * @param again whether the package may be published already; it is then compiled as if it were not
  *
- * @throws SuiCommandError: MOVE, with the compiler's message or warnings, ALREADY_PUBLISHED or
+ * @throws SuiCommandError: MOVE, with the compiler's message or warnings; ALREADY_PUBLISHED;
  *   FRAMEWORK_UNREACHABLE
  */
 export async function compileForPublishing(
@@ -35,7 +35,7 @@ export async function compileForPublishing(
 
   async function compile(packageName: string): Promise<void> {
     const files = sourcesForDependents(packageName);
-    // With this file, the compiler would give the modules the address of the published package.
+    // If this file existed, the compiler would give the modules the address of the published package.
     if (again && packageName === name) delete files['Published.toml'];
     if (isPublished(files, network)) {
       if (packageName === name) {
@@ -69,7 +69,7 @@ function isPublished(files: Readonly<Record<string, string>>, network: BuildNetw
   return new RegExp(`^\\s*\\[\\s*published\\.${network}\\s*\\]`, 'm').test(files['Published.toml'] ?? '');
 }
 
-/** Returns the names of local dependencies. A path that names no package does not compile. */
+/** Returns the names of local dependencies. A package with a path that names no package does not compile. */
 function localDependencies(files: Readonly<Record<string, string>>): string[] {
   const paths = (files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
   return [...paths].flatMap(([, path = '']) => packageAtPath(path) ?? []);

@@ -1,4 +1,7 @@
-/** Compiles a package of `move/` for a network, for publish and upgrade, or for the file that these take. */
+/**
+ * Compiles a package of `move/` for a network. The result is for publish and upgrade, or for the file that
+ * they read.
+ */
 import { join } from 'node:path';
 import { UsageError } from 'sui-enclave-cli/command';
 import type { Compiled } from 'sui-enclave-cli/sui/bytecode_file';
@@ -7,7 +10,7 @@ import { findProject } from '../project.ts';
 import { BUILD_NETWORKS, compileForPublishing } from './bytecode.ts';
 import { chooseFramework, packageNames } from './packages.ts';
 
-/** @throws UsageError when there is no such package in move/ */
+/** @throws UsageError if move/ has no such package */
 function checkPackage(name: string): void {
   const names = packageNames();
   if (names.includes(name)) return;
@@ -17,8 +20,8 @@ function checkPackage(name: string): void {
 }
 
 /**
- * @throws UsageError when there is no such package in move/
- * @throws ConfigError when the framework of the environment can't be used
+ * @throws UsageError if move/ has no such package
+ * @throws ConfigError if the framework that the environment names can't be used
  */
 export function checkCompilation(name: string, env: Readonly<Record<string, string | undefined>>): void {
   checkPackage(name);

@@ -1,5 +1,5 @@
 /**
- * `sui-enclave compile`: compiles a package of `move/` to a file, for a machine that has the key and no
+ * `sui-enclave compile`: compiles a package of `move/` to a file, for a machine that has the key, but no
  * compiler.
  */
 import { mkdirSync } from 'node:fs';

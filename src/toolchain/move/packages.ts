@@ -1,6 +1,6 @@
 /**
- * Compiles and tests the packages in `move/` of the project without the Sui CLI: Sui's own compiler and Move
- * VM, in WebAssembly (`@zktx.io/sui-move-builder`).
+ * Compiles and tests the packages in the project's `move/` without the Sui CLI. Uses Sui's own compiler and
+ * Move VM in WebAssembly (`@zktx.io/sui-move-builder`).
  */
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -18,28 +18,30 @@ import { SuiCommandError } from 'sui-enclave-cli/sui/errors';
 import { ENCLAVE_PACKAGE, FRAMEWORK_STUB } from '../places.ts';
 import { findProject, type Project } from '../project.ts';
 
-/** Paths of files, relative to the package, and their content. */
+/** File contents by path, relative to the package. */
 export type Sources = Readonly<Record<string, string>>;
 
 /** A source of the Sui framework's packages. */
 export interface Framework {
   readonly fetcher: MovePackageFetcher;
-  /** The source, described for people. */
+  /** Description of the source for people. */
   readonly description: string;
-  /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
+  /**
+   * Whether it only declares the interface of Sui's framework, so that nothing built on it may be published.
+   */
   readonly isStub: boolean;
-  /** True if packages come from the address and revision that a Move.toml names. */
+  /** Whether packages come from the address and revision that a Move.toml names. */
   readonly isFetched: boolean;
-  /** Returns the reason why its sources could not be fetched, once that failed. */
+  /** Returns the reason why sources could not be fetched; undefined if that did not happen. */
   readonly failure?: () => string | undefined;
 }
 
 /**
- * `SUI_FRAMEWORK_DIR` names a folder with `move-stdlib/` and `sui-framework/`, as in Sui's
- * `crates/sui-framework/packages`; `FRAMEWORK=fetch` has them fetched from GitHub. By default it is the
- * stub of the tests.
+ * Chooses the framework by the environment. `SUI_FRAMEWORK_DIR` names a folder with `move-stdlib/` and
+ * `sui-framework/`, as in Sui's `crates/sui-framework/packages`. `FRAMEWORK=fetch` makes the compiler fetch
+ * these packages from GitHub. The default is the tests' stub.
  *
- * @throws ConfigError when their values can't be used
+ * @throws ConfigError if the values of these variables can't be used
  */
 export function chooseFramework(env: Readonly<Record<string, string | undefined>>): Framework {
   const { SUI_FRAMEWORK_DIR: dir, FRAMEWORK: mode } = env;
@@ -65,7 +67,7 @@ export function chooseFramework(env: Readonly<Record<string, string | undefined>
       );
     }
   }
-  // Every framework that a chain runs has it, and the stub does not.
+  // Every framework that a chain runs has this file, but the stub does not.
   const isStub = !existsSync(join(framework, 'sui-framework/sources/kiosk/kiosk.move'));
   return {
     fetcher: new LocalPackages(new FrameworkFolder(framework)),
@@ -102,9 +104,9 @@ class FrameworkFolder implements MovePackageFetcher {
   }
 }
 
-/** Adds the packages that those of `move/` depend on by a path: see `packageAtPath`. */
+/** Adds the packages on which packages in `move/` depend by a path: see `packageAtPath`. */
 class LocalPackages implements MovePackageFetcher {
-  /** Reason why the framework was not fetched. The compiler reports that like a mistake in the code. */
+  /** Reason why the framework was not fetched. The compiler reports this like a mistake in the code. */
   failure: string | undefined;
   readonly #framework: MovePackageFetcher;
 
@@ -145,7 +147,7 @@ export function packageNames(): string[] {
   return [...findProject().movePackages().keys()];
 }
 
-/** Returns the folders in `move/`, and the framework's own. */
+/** Returns the folders in `move/`, and the folder of the framework's own package. */
 function folders(project: Project): ReadonlyMap<string, string> {
   return new Map([[basename(ENCLAVE_PACKAGE), ENCLAVE_PACKAGE], ...project.movePackages()]);
 }
@@ -158,8 +160,8 @@ function packageDir(name: string): string {
 }
 
 /**
- * @param path as a package of `move/` names a local dependency: `../enclave`, or in an author's repository
- *   `../../node_modules/sui-enclave-toolchain/move/enclave`
+ * @param path by which a package in `move/` names a local dependency: `../enclave`, or in an author's
+ *   repository `../../node_modules/sui-enclave-toolchain/move/enclave`
  */
 export function packageAtPath(path: string): string | undefined {
   const project = findProject();
@@ -167,17 +169,17 @@ export function packageAtPath(path: string): string | undefined {
   return [...folders(project)].find(([, folder]) => real(folder) === target)?.[0];
 }
 
-/** Installed packages may be links. */
+/** Returns the real path of a folder, since installed packages may be links. */
 function real(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** Returns the sources with which the dependents of a package are compiled. */
+/** Returns the sources of a package with which its dependents are compiled. */
 export function sourcesForDependents(name: string): Record<string, string> {
   return withoutTests(readPackage(packageDir(name)));
 }
 
-/** `Published.toml` is where the tools note a package's address, once it has one. */
+/** Names of manifests. In `Published.toml`, tools record the address of a published package. */
 const MANIFESTS = ['Move.toml', 'Move.lock', 'Published.toml'];
 
 function readPackage(dir: string): Record<string, string> {
@@ -189,7 +191,7 @@ function readPackage(dir: string): Record<string, string> {
   return files;
 }
 
-/** Returns the sources that a package's dependents see. */
+/** Returns the sources without tests, as dependents see them. */
 function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
@@ -209,7 +211,7 @@ export function compilerError(name: string, output: string, framework: Framework
 
 /** Returns the compiler's output, with advice if only a part of the framework is missing. */
 export function explainCompiler(output: string, { isStub }: Framework): string {
-  // A module, or a method or macro of a type that is the framework's or built in.
+  // The text names a module, or a method or macro of a type that is built in or belongs to the framework.
   const lacksFramework =
     /\bunbound\b.*\b(sui|std)::/i.test(output) ||
     /No known method '\w+' on type '(?:&(?:mut )?)?(?:(?:sui|std)::|u\d+'|vector<|bool'|address')/.test(
@@ -222,14 +224,15 @@ export function explainCompiler(output: string, { isStub }: Framework): string {
 export interface Build {
   /** Bytecode of the modules in base64. */
   readonly modules: readonly string[];
-  /** Ids of the packages that it links to. */
+  /** Ids of the packages that the modules link to. */
   readonly dependencies: readonly string[];
-  /** The output of the compiler and its lints; empty without any. */
+  /** Output of the compiler and its lints; empty if there is none. */
   readonly warnings: string;
 }
 
 /**
- * Compiles a package as `sui move build` does, with every lint. Unpublished dependencies become part of it.
+ * Compiles a package in the same way as `sui move build`, with every lint. Unpublished dependencies become
+ * part of it.
  *
  * @throws SuiCommandError: MOVE, with the compiler's message, or FRAMEWORK_UNREACHABLE
  */
@@ -248,23 +251,26 @@ export async function buildPackage(name: string, framework: Framework): Promise<
   return { modules, dependencies, warnings };
 }
 
-/** Tests that call a native function which the WebAssembly VM lacks: `sui move test` runs them. */
+/**
+ * Matches files of tests that call a native function which the WebAssembly VM lacks. `sui move test` runs
+ * them.
+ */
 const NEEDS_CLI = /_cli_tests\.move$/;
 
 export interface TestRun {
   readonly passed: boolean;
   /** The report of the Move test runner, or of the compiler. */
   readonly output: string;
-  /** Files with tests that only `sui move test` can run, and that were left out. */
+  /** Files that were left out, because only `sui move test` can run their tests. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * Runs the unit tests of a package, warnings and lints included.
+ * Runs the unit tests of a package. The report includes warnings and lints.
  *
- * @param name a folder in `move/`
- * @param options.extra further test files, by their path in the package
- * @param options.withCliTests runs also the tests that need the Sui CLI, which fail here
+ * @param name of a folder in `move/`
+ * @param options.extra further test files, by path in the package
+ * @param options.withCliTests whether to include tests that need the Sui CLI, which fail here
  */
 export async function testPackage(
   name: string,

@@ -53,7 +53,7 @@ export const main = command({
   },
 });
 
-/** Steps that take long, with their seconds on two idle cores. */
+/** Seconds that slow steps take on two idle cores. */
 const STEPS = {
   circuit: { what: 'compiling the circuit', seconds: { small: 60, full: 150 } },
   generator: { what: 'building the witness generator in C++', seconds: { small: 60, full: 120 } },
@@ -61,7 +61,7 @@ const STEPS = {
 } as const;
 
 /**
- * Says which step runs and how long it takes: each is one program, which prints nothing until it has
+ * Announces each step and the time that it takes. Each step is one program, which prints nothing until it has
  * finished.
  */
 class Steps {
@@ -87,13 +87,14 @@ class Steps {
 }
 
 function compile(folder: string, { size }: Artifacts): void {
-  // The generated JavaScript is CommonJS, no matter which package has the cache's folder.
+  // The generated JavaScript is CommonJS, whatever the package that contains the cache's folder.
   writeFileSync(join(folder, 'package.json'), '{"type": "commonjs"}\n');
   compileCircuit(folder, mainComponent(PROFILES[size]), ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
 }
 
 /**
- * Builds circom's generator in C++, under the name of the production one: optional, and six times as fast.
+ * Builds circom's generator in C++, under the name of the production one. It is optional, and six times as
+ * fast.
  */
 function buildNativeGenerator({ circuit, size }: Artifacts, steps: Steps, io: Io): void {
   if (existsSync(join(circuit, 'zkLogin'))) return;
@@ -118,8 +119,8 @@ function buildNativeGenerator({ circuit, size }: Artifacts, steps: Steps, io: Io
 function compileGenerator(folder: string, size: CircuitSize): void {
   runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
   const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
-  // Optimisation doubles the compile time, which pays for the full size only. -O2 and -O3 take two and three
-  // times as long, and gain nothing: 0.17, 0.16 and 0.16 s of CPU at the small size.
+  // Optimisation doubles the compile time, which is worthwhile only for the full size. -O2 and -O3 take two
+  // and three times as long as -O1 and gain nothing: 0.17, 0.16 and 0.16 s of CPU at the small size.
   const level = size === 'full' ? '-O1' : '-O0';
   runTool(
     'g++',

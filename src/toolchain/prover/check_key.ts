@@ -1,4 +1,4 @@
-/** `sui-enclave prover_check_key`: which proving key a file is, and who accepts its proofs. */
+/** `sui-enclave prover_check_key`: identifies the proving key in a file, and says who accepts its proofs. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -62,7 +62,7 @@ async function readDigest(file: string): Promise<KeyDigest> {
   const hash = createHash('blake2b512');
   let bytes = 0;
   try {
-    // A FIFO would be waited for.
+    // Without this flag, opening a FIFO would wait for a writer.
     await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     if (!(await handle.stat()).isFile()) {
       throw Object.assign(new Error(), { code: 'NOT_A_REGULAR_FILE' });

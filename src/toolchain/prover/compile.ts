@@ -9,7 +9,7 @@ import { CIRCUIT_SOURCES } from './artifacts.ts';
  * Compiles a circuit into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the small size
  * needs 1.2 GB of memory, the full one 3.3 GB.
  *
- * @param main the source of the main component, such as mainComponent returns
+ * @param main source of the main component, such as `mainComponent` returns
  * @throws ConfigError
  */
 export function compileCircuit(folder: string, main: string, flags: readonly string[]): void {
@@ -23,7 +23,7 @@ export function compileCircuit(folder: string, main: string, flags: readonly str
   runTool(process.execPath, args, CIRCUIT_SOURCES);
 }
 
-/** Builds a folder once. An interrupted build leaves no incomplete folder under that name. */
+/** Builds a folder once. If a build is interrupted, there is no incomplete folder with this name. */
 export function buildWhole(folder: string, build: (partial: string) => void): void {
   if (existsSync(folder)) return;
   mkdirSync(dirname(folder), { recursive: true });
@@ -34,8 +34,8 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
     try {
       renameSync(partial, folder);
     } catch (error) {
-      // A concurrent build may have finished first, with the same bytes. A folder with content is not
-      // replaced.
+      // A concurrent build may have finished first, with the same bytes. `rename` does not replace a folder
+      // that has content.
       if (!existsSync(folder)) throw error;
     }
   } finally {
@@ -44,11 +44,12 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
 }
 
 /**
- * Number of versions of a folder to keep, such as those of two checkouts. One of the full size has 900 MB.
+ * Number of versions of a folder to keep, for example for two checkouts. A version of the full size has 900
+ * MB.
  */
 const KEPT = 2;
 
-/** Removes older folders whose name differs from this one only in the hash at its end. */
+/** Removes older folders whose names differ from this one only in the hash at the end. */
 export function removeOlder(folder: string): void {
   const cache = dirname(folder);
   const kind = basename(folder).replace(/[0-9a-f]{16}$/, '');

@@ -31,14 +31,14 @@ export const main = command({
     if (options.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
-      // If the processor has no such path, the fastest one runs once more.
+      // If the processor does not have such a path, the tests run again on its fastest path.
       for (const path of ['adx', 'portable']) run(go, ['test', ...FORCED], { PROVER_VECTORS: path });
       testForArm(go);
       return { json: { tested: true } };
     }
     const out = resolve(options.out);
     mkdirSync(dirname(out), { recursive: true });
-    // A name of its own: another make may build it too.
+    // The new file has a name of its own, since another make may build it at the same time.
     replaceBy(out, (fresh) => {
       run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', fresh, '.']);
     });
@@ -46,20 +46,23 @@ export const main = command({
   },
 });
 
-/** Writes the assembly that the sources lack, since a program writes it. */
+/** Generates the assembly files, which are not part of the sources. */
 export function generateKernels(go: string): void {
   run(go, ['generate', './...']);
 }
 
-/** The other packages' tests run each path themselves, or have no paths. */
+/**
+ * Packages whose tests run on a forced path. Other packages' tests run each path themselves, or have no
+ * paths.
+ */
 const FORCED = ['.', './internal/groth16', './internal/worker'];
 
-/** Packages without code for a particular processor, whose tests take seconds on an emulated one. */
+/** Packages without code for a specific processor, whose tests take seconds on an emulated processor. */
 const EMULATED = ['.', './internal/iden3', './internal/fft', './internal/par', './internal/mem'];
 
 /**
- * Servers with ARM processors run the portable code. Its tests run where QEMU's emulator of programs is
- * installed.
+ * Runs the tests of the portable code, which servers with ARM processors use, if QEMU's emulator of programs
+ * is installed.
  */
 function testForArm(go: string): void {
   const arm = { GOARCH: 'arm64' };
@@ -91,7 +94,8 @@ function isNewEnough(go: string): boolean {
 }
 
 /**
- * Returns the locked toolchain, after installing it if necessary; several processes may do so at once.
+ * Returns the locked toolchain, and first installs it if necessary. Several processes may do so at the same
+ * time.
  *
  * @throws ConfigError
  */
@@ -106,7 +110,7 @@ export function installedGo(): string {
   return go;
 }
 
-/** Forbids C compilers, other toolchains, and modules other than those of go.sum. */
+/** Environment that excludes C compilers, other toolchains, and modules that are not in go.sum. */
 const env = {
   ...process.env,
   CGO_ENABLED: '0',

@@ -1,4 +1,4 @@
-/** Errors of the tools for the proving service's operator: one `code` for each cause. */
+/** Errors of the tools for the operator of the proving service, with one `code` for each cause. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a ProverToolError, and what it means. */

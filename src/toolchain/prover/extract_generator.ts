@@ -1,4 +1,4 @@
-/** `sui-enclave prover_extract_generator`: takes the witness generator out of a container image. */
+/** `sui-enclave prover_extract_generator`: extracts the witness generator from a container image. */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { command, runAsProcess, UnreadableFileError } from 'sui-enclave-cli/command';
@@ -7,7 +7,7 @@ import { ProverToolError } from './errors.ts';
 import { extractFromImage } from './oci_archive.ts';
 
 const MIB = 1024 ** 2;
-/** Place of the generator in the published image, by Sui's documentation. */
+/** Place of the generator in the published image, according to Sui's documentation. */
 const GENERATOR = { folder: 'app/binaries', files: { zkLogin: 256 * MIB, 'zkLogin.dat': 2048 * MIB } };
 
 export const main = command({

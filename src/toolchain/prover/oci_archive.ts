@@ -1,8 +1,8 @@
 /**
- * Takes files out of a container image in an OCI archive (OCI image layout in a tar, as `skopeo copy …
- * oci-archive:` and `docker save` since version 25 write it), without running or unpacking the rest. The
- * archive is untrusted: blobs must have their digests, and links, paths that lead out and sizes beyond any
- * image are refused.
+ * Extracts files from a container image in an OCI archive, without running or unpacking the rest. Such an
+ * archive is a tar with the OCI image layout, as `skopeo copy … oci-archive:` and `docker save` since version
+ * 25 write it. The archive is not trusted: blobs must match their digests. Links, paths that lead out, and
+ * sizes beyond those of any image are refused.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { on } from 'node:events';
@@ -15,10 +15,10 @@ import { Parser, type ReadEntry } from 'tar';
 import * as v from 'valibot';
 import { ProverToolError } from './errors.ts';
 
-/** Maximum size of the archive, and of all that its layers unpack to, in bytes. */
+/** Maximum size of the archive, and of all its unpacked layers together, in bytes. */
 const MAX_BYTES = 8 * 1024 ** 3;
 const MAX_ENTRIES = 500_000;
-/** Index, manifest and configuration have some kilobytes. */
+/** Maximum size of index, manifest and configuration in bytes. They usually have some kilobytes. */
 const MAX_JSON_BYTES = 256 * 1024;
 const MAX_JSON_BLOBS = 256;
 const MAX_LAYERS = 128;
@@ -63,7 +63,7 @@ export interface Extracted {
 const invalid = (problem: string) => new ProverToolError('ARCHIVE_INVALID', problem);
 
 /**
- * @param out an empty folder, which gets the files
+ * @param out an empty folder, to which the files are written
  * @throws ProverToolError
  */
 export async function extractFromImage(
@@ -91,11 +91,11 @@ export async function extractFromImage(
 
 // --- The archive ---
 
-/** Returns the entries of a tar archive, one after the other. What is not read of one is skipped. */
+/** Yields the entries of a tar archive in order. If the caller does not read an entry, it is skipped. */
 async function* readEntries(tar: Readable): AsyncGenerator<ReadEntry> {
   const parser = new Parser({ strict: true, zstd: false });
   const entries = on(parser, 'entry', { close: ['end'] });
-  // The parser is not a stream of Node's. Errors after the last entry have no listener.
+  // The parser is not one of Node's streams, and errors after the last entry would have no listener.
   parser.on('error', () => {});
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -124,7 +124,7 @@ async function* readEntries(tar: Readable): AsyncGenerator<ReadEntry> {
   }
 }
 
-/** Returns the path in a form that can be compared. @throws ProverToolError */
+/** Returns the path of an entry in a form that can be compared. @throws ProverToolError */
 function normalizePath({ path }: ReadEntry): string {
   const parts = path.replace(/^(\.?\/)+/, '').split('/');
   if (parts.at(-1) === '') parts.pop();
@@ -137,7 +137,7 @@ function normalizePath({ path }: ReadEntry): string {
   return parts.join('/');
 }
 
-/** Blobs of the archive, and its index, by their paths. */
+/** Yields the blobs of the archive and its index, each with its path. */
 async function* readFiles(archive: string): AsyncGenerator<[path: string, entry: ReadEntry]> {
   const seen = new Set<string>();
   for await (const entry of readEntries(createReadStream(archive))) {
@@ -163,7 +163,7 @@ async function readContent(entry: ReadEntry): Promise<Buffer> {
 }
 
 /**
- * Returns the manifest of the only image for amd64, which published generators are for. @throws
+ * Returns the manifest of the only image for amd64, the platform of published generators. @throws
  * ProverToolError
  */
 async function readManifest(archive: string): Promise<{ digest: string; layers: readonly Descriptor[] }> {
@@ -224,12 +224,12 @@ function tooLarge(label: string): ProverToolError {
 
 // --- Layers ---
 
-/** Changes of a layer to the wanted folder. */
+/** Changes that a layer makes to the requested folder. */
 interface Layer {
   readonly files: Map<string, { readonly bytes: number; readonly sha256: string; readonly spool: string }>;
-  /** Names that this layer removes from the layers below. */
+  /** Names that this layer removes from lower layers. */
   readonly removed: Set<string>;
-  /** Whether it hides the whole folder of the layers below. */
+  /** Whether this layer hides the whole folder of lower layers. */
   hides: boolean;
 }
 
@@ -264,7 +264,7 @@ async function readLayer(
   const layer: Layer = { files: new Map(), removed: new Set(), hides: false };
   const tar = plain(hashed(blob, hash), mediaType, total);
   for await (const entry of readEntries(tar)) {
-    // The root folder of a layer is sometimes an entry.
+    // Some layers have an entry for the root folder.
     if (/^(\.\/|\.|\/)$/.test(entry.path)) continue;
     await note(entry, normalizePath(entry), layer, target, out, digest);
   }
@@ -281,7 +281,7 @@ async function* hashed(blob: ReadEntry, hash: Hash): AsyncGenerator<Buffer> {
   }
 }
 
-/** Returns the layer's tar archive, counted. */
+/** Returns the layer as an uncompressed tar archive, and counts its bytes. */
 function plain(blob: AsyncIterable<Buffer>, mediaType: string, total: { bytes: number }): Readable {
   const compression = Object.hasOwn(DECOMPRESSORS, mediaType) ? DECOMPRESSORS[mediaType] : undefined;
   if (compression === undefined) throw invalid(`a layer has the unknown type ${mediaType.slice(0, 100)}`);
@@ -304,14 +304,14 @@ async function* counted(tar: Readable, total: { bytes: number }): AsyncGenerator
   for await (const chunk of tar as AsyncIterable<Buffer>) {
     total.bytes += chunk.length;
     if (total.bytes > MAX_BYTES) throw tooLarge('what the layers unpack to');
-    // The reader of tar archives would unpack it, uncounted.
+    // The reader of tar archives would unpack such a layer without counting its bytes.
     if (isFirst && chunk[0] === 0x1f && chunk[1] === 0x8b) throw invalid('a layer is compressed twice');
     isFirst = false;
     yield chunk;
   }
 }
 
-/** Notes what an entry does to the wanted folder (OCI image specification, "Whiteouts"). */
+/** Records the effect of an entry on the requested folder (OCI image specification, "Whiteouts"). */
 async function note(
   entry: ReadEntry,
   path: string,
@@ -345,7 +345,7 @@ function isLink(path: string): ProverToolError {
   return new ProverToolError('ARCHIVE_UNSAFE', `${path} is a link or a device, not a file in a folder`);
 }
 
-/** @returns its SHA-256 in hexadecimal */
+/** Writes an entry to a file. @returns its SHA-256 in hexadecimal */
 async function write(entry: ReadEntry, path: string): Promise<string> {
   const hash = createHash('sha256');
   const file = openSync(path, 'w', 0o600);
@@ -360,7 +360,7 @@ async function write(entry: ReadEntry, path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Returns the file as the topmost layer leaves it. */
+/** Returns the file in the state that the topmost layer leaves. */
 function findFile(name: string, layers: readonly Layer[]) {
   for (const { files, removed, hides } of layers.toReversed()) {
     const file = files.get(name);

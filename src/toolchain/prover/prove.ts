@@ -44,7 +44,7 @@ export const main = command({
 made with the development key, which no validator accepts.
 
 exit codes: 0 done; 1 refused or failed; 2 invalid command line`,
-  // A message may contain a part of the token.
+  // A message may contain part of the token.
   handlesSecrets: true,
   async run({ args: { 'request.json': file }, options: { jwks, at, size, ...options } }, { io }) {
     const request = readProofRequest(readJson(file));
@@ -56,7 +56,9 @@ exit codes: 0 done; 1 refused or failed; 2 invalid command line`,
   },
 });
 
-/** Returns the answer of a proving service, and the address seed, which a signature needs too. */
+/**
+ * Returns the answer that a proving service would give, and the address seed, which a signature needs too.
+ */
 async function prove(input: BuiltInput, artifacts: Artifacts, io: Io): Promise<object> {
   if (!existsSync(ENGINE)) {
     throw new ConfigError(`the engine ${ENGINE} does not exist: build it with make prover-dev`);

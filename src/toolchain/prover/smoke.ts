@@ -1,4 +1,4 @@
-/** `sui-enclave prover_smoke`: judges a proving service that runs, from outside. */
+/** `sui-enclave prover_smoke`: checks a running proving service from outside. */
 import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
 import {
   fetchText,
@@ -25,7 +25,7 @@ import { SERVER_ERRORS } from 'sui-enclave-service/errors';
 import { parseJson, readJson } from './json_file.ts';
 
 const NOT_FULLY_CHECKED = 3;
-/** Time limit of answers without a proof, in milliseconds. */
+/** Time limit for answers without a proof, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 const PROOF_TIMEOUT_MS = 120_000;
 const MAX_ANSWER_BYTES = 65_536;
@@ -34,7 +34,7 @@ const MAX_ANSWER_BYTES = 65_536;
 interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** The finding. It has no part of a request or of a proof. */
+  /** Text of the finding, without any part of a request or a proof. */
   readonly found: string;
   readonly ms: number;
 }
@@ -137,7 +137,7 @@ async function ping(url: URL): Promise<Check> {
   });
 }
 
-/** Returns an answer with one of the statuses, and with a code as every answer of the service has it. */
+/** Checks an answer that must have one of the statuses, and an error code in the service's usual format. */
 async function refusal(
   url: URL,
   name: string,
@@ -157,13 +157,13 @@ async function refusal(
   });
 }
 
-/** A server could put a part of the request into a code of its own. */
+/** Formats a code, since a hostile server could put part of the request into its own code. */
 function formatName(code: string | null): string {
   if (code === null) return 'none';
   return Object.hasOwn({ ...PROVER_ERRORS, ...SERVER_ERRORS }, code) ? code : 'unknown';
 }
 
-/** A token that nobody signed, of an issuer that does not exist. */
+/** A token without a valid signature, from an issuer that does not exist. */
 const UNSIGNED = ['{"alg":"RS256","kid":"1"}', '{"iss":"https://issuer.invalid","aud":"a","sub":"1"}', 'x']
   .map((part) => Buffer.from(part).toString('base64url'))
   .join('.');
@@ -206,7 +206,7 @@ async function refusals(url: URL, request: ProofRequest | undefined): Promise<Ch
   ];
 }
 
-/** The first character of a signature has no unused bits. */
+/** Changes the first character of a token's signature, which has no unused bits. */
 function changeSignature(jwt: string): string {
   const at = jwt.lastIndexOf('.') + 1;
   return `${jwt.slice(0, at)}${jwt[at] === 'A' ? 'B' : 'A'}${jwt.slice(at + 1)}`;
@@ -214,7 +214,7 @@ function changeSignature(jwt: string): string {
 
 // --- The proof ---
 
-/** A login, and what its proof must fit. */
+/** A login, and the values that its proof must fit. */
 interface Login {
   readonly request: ProofRequest;
   readonly input: BuiltInput;
@@ -229,7 +229,7 @@ async function proof(url: URL, { request, input, keys }: Login): Promise<Check> 
       });
       const { value, indexMod4 } = input.issBase64Details;
       const isIssuer = issBase64Details.value === value && issBase64Details.indexMod4 === indexMod4;
-      // Both are part of a signature. No wallet accepts others than those of its token.
+      // Both values are part of a signature, and wallets accept only those of their own token.
       if (!isIssuer || headerBase64 !== input.headerBase64) {
         return [false, 'the answer has another header or issuer than the token'];
       }
@@ -285,7 +285,7 @@ async function fetchKeys(jwt: string): Promise<unknown> {
   return parseJson(answer.text, provider.jwksUrl);
 }
 
-/** Reads the issuer only to find the keys, with which the token is then verified. */
+/** Reads the issuer from an unverified token only to find the keys with which the token is then verified. */
 function readIssuer(jwt: string): unknown {
   try {
     return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())?.iss;

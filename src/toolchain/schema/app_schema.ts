@@ -1,4 +1,4 @@
-/** The schema of an application: what its endpoints take, and what it signs. */
+/** Creates the schema of an application: the inputs of its endpoints, and the types that it signs. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,18 +14,18 @@ import { loadForAuthor } from '../application.ts';
 import type { ApplicationFolder } from '../project.ts';
 import { inputSchema } from './input_schema.ts';
 
-/** The file beside app.ts. */
+/** Name of the schema's file, beside app.ts. */
 export const SCHEMA_FILE = 'schema.json';
-/** Settings that an application can't start without are there. */
+/** Name of the file with an application's fakes, which may contain settings that it can't start without. */
 const FAKES_FILE = 'stand_in.ts';
 
 /**
- * Runs `create` of the application, with the settings of its server.env and of its fakes, and none of the
- * environment.
+ * Runs `create` of the application with the settings of its server.env and its fakes. It gets nothing from
+ * the environment.
  *
- * @returns the content of its schema.json, always the same
- * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or nests too
- *   deep
+ * @returns the content of the application's schema.json, always the same
+ * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or too
+ *   deeply nested
  */
 export async function createSchemaFile({ name, folder }: ApplicationFolder): Promise<string> {
   const { manifest, module } = await loadForAuthor(folder, name);

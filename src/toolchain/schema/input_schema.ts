@@ -1,7 +1,7 @@
 /**
- * Converts valibot's schemas to JSON Schemas (draft 7) of what a caller may send, not of what a handler gets.
- * A rule that JSON Schema can't express becomes part of `description`, as the name of valibot's action and
- * its message.
+ * Converts valibot schemas to JSON Schemas (draft 7). They describe the values that a caller may send, not
+ * those that a handler gets. If JSON Schema can't express a rule, `description` gets the name of valibot's
+ * action and its message.
  */
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
@@ -9,17 +9,19 @@ import type * as v from 'valibot';
 type Schema = v.GenericSchema;
 type Action = v.PipeItem<unknown, unknown, v.BaseIssue<unknown>>;
 
-/** Rules in words: of a schema that `inputOnly` changed, and of a JSON Schema until its end. */
+/**
+ * Key of rules in words: in schemas that `inputOnly` changed, and in JSON Schemas until the conversion ends.
+ */
 const RULES = Symbol('rules');
 
 interface Ruled {
   [RULES]?: readonly string[];
 }
 
-/** Actions that change types alone, at compile time. */
+/** Actions that only change types at compile time. */
 const WITHOUT_EFFECT = ['brand', 'flavor', 'readonly'];
 
-/** A default or an example that JSON can't represent stays in it as it is. */
+/** Converts a schema. A default or an example that JSON can't represent stays unchanged. */
 export function inputSchema(schema: Schema): JsonSchema {
   const converted = toJsonSchema(inputOnly(schema, new Map()), {
     ignoreActions: WITHOUT_EFFECT,
@@ -32,7 +34,7 @@ export function inputSchema(schema: Schema): JsonSchema {
     },
     overrideAction({ valibotAction, jsonSchema, errors }) {
       if (errors) return withRules(withoutFlagged(jsonSchema, valibotAction), [describeRule(valibotAction)]);
-      // A pattern says less than its author's words.
+      // The words of a pattern's author say more than the pattern.
       const isPattern = valibotAction.type === 'regex' && messageOf(valibotAction) !== undefined;
       return isPattern ? withRules(jsonSchema, [describeRule(valibotAction)]) : undefined;
     },
@@ -42,11 +44,11 @@ export function inputSchema(schema: Schema): JsonSchema {
 }
 
 /**
- * Returns the same schema up to its first transformation. Later rules, which are about other values than the
- * caller's, become words.
+ * Returns the same schema up to its first transformation. Later rules become words, since they apply to other
+ * values than the caller's.
  *
- * @param converted the schemas that were converted already, by their originals: a lazy schema may contain
- * itself
+ * @param converted schemas that were converted before, by their originals, since a lazy schema may contain
+ *   itself
  */
 function inputOnly(schema: Schema, converted: Map<Schema, Schema>): Schema {
   const before = converted.get(schema);
@@ -76,25 +78,26 @@ const MADE_DEFAULT = 'default: made when it is read';
 const FALLBACK = 'fallback: another value takes the place of an invalid one';
 
 /**
- * Describes what a schema does besides its type. A file can't have a default that is made for each request.
+ * Describes a schema's rules besides its type. schema.json can't express a default that is computed for each
+ * request.
  */
 function rulesOfUse(schema: Schema): string[] {
   const isMade = 'default' in schema && typeof schema.default === 'function';
   return [...(isMade ? [MADE_DEFAULT] : []), ...('fallback' in schema ? [FALLBACK] : [])];
 }
 
-/** The fallback of a whole pipe is not that of its first item. */
+/** Describes the fallback of a schema. The fallback of a whole pipe is not that of its first item. */
 function describeFallback(schema: Schema, [first]: readonly unknown[]): unknown[] {
   if (!('fallback' in schema) || 'fallback' in Object(first)) return [];
   return [later({ type: FALLBACK })];
 }
 
-/** Returns an action that has no place in a JSON Schema. */
+/** Returns an action that has no equivalent in JSON Schema. */
 function later(item: unknown): unknown {
   return { kind: 'validation', type: 'later', item };
 }
 
-/** Returns the items of a pipe up to its first transformation, and one that stands for the others. */
+/** Returns the items of a pipe up to its first transformation, and one item that represents the rest. */
 function inputPipe(pipe: readonly unknown[], converted: Map<Schema, Schema>): unknown[] {
   const items = flat(pipe);
   const end = items.findIndex((item, index) => index > 0 && (isSchema(item) || isTransformation(item)));
@@ -118,7 +121,7 @@ function isTransformation(item: unknown): boolean {
   return kind === 'transformation' && !WITHOUT_EFFECT.includes(type);
 }
 
-/** `check: must name a place`. */
+/** Describes a rule, such as `check: must name a place`. */
 function describeRule(schemaOrAction: Schema | Action): string {
   const action: Partial<Record<string, unknown>> = { ...schemaOrAction };
   const item: Partial<Record<string, unknown>> =
@@ -132,7 +135,10 @@ function messageOf(item: object): string | undefined {
   return 'message' in item && typeof item.message === 'string' ? item.message : undefined;
 }
 
-/** A pattern without the flags of its regular expression would refuse what the application accepts. */
+/**
+ * Removes a pattern whose regular expression has flags. Without them, it would refuse values that the
+ * application accepts.
+ */
 function withoutFlagged(schema: JsonSchema, action: Action): JsonSchema {
   const { requirement } = Object(action);
   if (!(requirement instanceof RegExp) || requirement.flags === '' || schema.pattern !== requirement.source) {

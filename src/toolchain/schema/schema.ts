@@ -1,4 +1,4 @@
-/** `sui-enclave schema [application]`: writes the schema.json of applications, or compares it. */
+/** `sui-enclave schema [application]`: writes the schema.json of applications, or checks it. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EnclaveError } from 'sui-enclave/errors';
@@ -8,12 +8,14 @@ import { applicationNames } from 'sui-enclave-server/load_application';
 import { type ApplicationFolder, findProject, type Project } from '../project.ts';
 import { createSchemaFile, SCHEMA_FILE } from './app_schema.ts';
 
-/** A schema.json is not what the command would write. */
+/** Error of a schema.json that differs from the one that the command would write. */
 class OutdatedError extends EnclaveError {
   readonly code = 'SCHEMA_OUTDATED';
 }
 
-/** @param name default: every application @throws ConfigError for an unknown application */
+/**
+ * @param name of an application. Default: every application @throws ConfigError for an unknown application
+ */
 export function listApplications(project: Project, name: string | undefined): ApplicationFolder[] {
   if (name !== undefined || !project.isClone) return [project.application(name)];
   return applicationNames(join(project.root, 'src/apps')).map((applicationName) =>
@@ -22,8 +24,8 @@ export function listApplications(project: Project, name: string | undefined): Ap
 }
 
 /**
- * @param check writes nothing, and refuses a file that would change
- * @returns the files
+ * @param check whether to write nothing, and to throw if a file would change
+ * @returns the paths of the files
  * @throws OutdatedError; the errors of `createSchemaFile`
  */
 export async function updateSchemas(

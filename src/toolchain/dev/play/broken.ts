@@ -1,16 +1,16 @@
 /**
- * Two lying hosts, each a proxy in front of an emulated enclave of `play`. One changes signed answers, the
- * other repeats an earlier one. Pages must refuse their answers.
+ * Runs two lying hosts, each a proxy in front of an emulated enclave of `play`. One host changes signed
+ * answers, and the other repeats an earlier answer. Pages must refuse the answers of both.
  */
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { readBody } from 'sui-enclave-testing/loopback';
 
-/** Maximum size of a request in bytes, as that of the enclave. */
+/** Maximum size of a request in bytes, the same as the enclave's. */
 const MAX_REQUEST = 1024 * 1024;
 /** Maximum number of answers that the host remembers. */
 const MAX_ANSWERS = 100;
-/** The enclave sets these for the connection to the proxy. */
+/** Headers that the enclave sets for its own connection to the proxy. */
 const PER_CONNECTION = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'];
 
 interface Answer {
@@ -34,7 +34,7 @@ export function createChangingProxy(enclaveUrl: string): Server {
   });
 }
 
-/** Repeats the first signed answer of each endpoint, whatever a request asks for. */
+/** Repeats the first signed answer of each endpoint, whatever the request. */
 export function createReplayingProxy(enclaveUrl: string): Server {
   const answers = new Map<string, Answer>();
   return createProxy(enclaveUrl, async ({ request: { method, url = '' }, forward }) => {
@@ -63,7 +63,7 @@ function createProxy(enclaveUrl: string, answer: (call: Call) => Promise<Answer>
   });
 }
 
-/** @throws Node's errors of the connection */
+/** @throws Node's errors about the connection */
 async function ask(
   enclaveUrl: string,
   { method, url = '/', headers }: IncomingMessage,
@@ -105,7 +105,7 @@ function readSigned(body: Buffer): Signed | undefined {
   }
 }
 
-/** Changes the last field of the signed data, and leaves the signature as it is. */
+/** Changes the last field of the signed data, and leaves the signature unchanged. */
 function changeSigned(body: Buffer): Buffer {
   const answer = readSigned(body);
   const name = Object.keys(answer?.response.data ?? {}).at(-1);

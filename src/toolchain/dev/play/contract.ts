@@ -1,4 +1,6 @@
-/** The contract of the application on the model of a Sui node, and its registered enclaves. */
+/**
+ * Manages the application's contract on the model of a Sui node, and the enclaves that are registered there.
+ */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,16 +16,16 @@ export interface ContractIds {
 export interface ContractOptions {
   readonly admin: Admin;
   readonly application: string;
-  /** The folder of the Move package, absolute. */
+  /** Absolute path of the Move package's folder. */
   readonly folder: string;
-  /** The files of the registers: of the image that enclaves run, and of another one. */
+  /** Files with the registers of two images: the image that the enclaves run, and another one. */
   readonly pcrs: readonly [image: string, otherImage: string];
   readonly rootFile: string;
   readonly enclaveUrls: readonly string[];
 }
 
 /**
- * Returns the Move package that `play` publishes: that of the application's name, or the only one.
+ * Returns the Move package that `play` publishes: the one with the application's name, or the only one.
  *
  * @throws ConfigError if the project has no such package
  */
@@ -36,7 +38,7 @@ export function findContract(project: Project, application: string): string {
   throw new ConfigError(`play publishes the Move package move/${application}, and the packages are: ${list}`);
 }
 
-/** Each method is one command of an admin or several, one after the other. */
+/** Runs an admin's commands. Each method runs one command, or several in turn. */
 export class Contract {
   readonly #options: ContractOptions;
   readonly #name: string;
@@ -57,15 +59,15 @@ export class Contract {
   /** Publishes the package, and creates a config that allows the image. @throws ConfigError */
   async publish(): Promise<void> {
     const { admin, application, pcrs } = this.#options;
-    // The digest is set before the command: sources that do not compile are not tried again until they
-    // change.
+    // The digest is set before the command. So if the sources do not compile, nothing tries them again until
+    // they change.
     this.#digest = this.#computeDigest();
     const { package: packageId = '' } = await admin('publish', this.#name, '--again');
     const { config: configId = '' } = await this.#run('create_config', application, '--pcrs', pcrs[0]);
     this.#ids = { packageId, configId };
   }
 
-  /** Returns whether its sources are not those that `publish` has read. */
+  /** Returns whether the sources have changed since `publish` read them. */
   hasChanged(): boolean {
     return this.#digest !== this.#computeDigest();
   }
@@ -75,18 +77,21 @@ export class Contract {
     await this.#run('register_enclave', ...enclaveUrls, '--root', rootFile);
   }
 
-  /** Allows another image than the one that enclaves run: none of them is accepted any more. */
+  /**
+   * Allows another image instead of the one that the enclaves run, so that contracts reject all of these
+   * enclaves.
+   */
   async allowOtherImage(): Promise<void> {
     await this.#run('update_pcrs', '--pcrs', this.#options.pcrs[1]);
   }
 
-  /** Allows the image that enclaves run, and registers those that are not registered under it. */
+  /** Allows the image that the enclaves run, and registers the enclaves that are not registered for it. */
   async mend(): Promise<void> {
     const { enclaveUrls, pcrs, rootFile } = this.#options;
     await this.#run('rotate', ...enclaveUrls, '--pcrs', pcrs[0], '--root', rootFile);
   }
 
-  /** Runs a command for this application, of several that the deployment file may have. */
+  /** Runs a command for this application, since the deployment file may have several. */
   async #run(name: string, ...args: readonly string[]): Promise<Record<string, string>> {
     return await this.#options.admin(name, ...args, '--app', this.#name);
   }

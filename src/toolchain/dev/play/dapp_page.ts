@@ -1,4 +1,6 @@
-/** The dapp's built page: that of the clone's example, or of a repository that has one in `page`. */
+/**
+ * Finds and builds the dapp's page: the clone's example, or the folder `page` of a repository that has one.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,9 +9,9 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { ApplicationFolder, Project } from '../../project.ts';
 
 export interface DappPage {
-  /** The folder of the built files. */
+  /** Folder of the built files. */
   readonly built: string;
-  /** The folder of its sources, where `play` builds it; `make play` builds the clone's. */
+  /** Folder of the page's sources, if `play` builds the page. In a clone, `make play` builds it. */
   readonly source?: string;
 }
 
@@ -26,7 +28,7 @@ export function findDappPage(
   return existsSync(join(source, 'index.html')) ? { built: join(source, 'dist'), source } : undefined;
 }
 
-/** @throws ConfigError with what the build has printed */
+/** Builds the page of a repository. @throws ConfigError with the output of the build */
 export async function buildDappPage(root: string): Promise<void> {
   await promisify(execFile)('npm', ['run', '--silent', 'build:page'], { cwd: root }).catch((error) => {
     throw new ConfigError(`npm run build:page failed: ${`${error.stdout}${error.stderr}`.trim()}`);

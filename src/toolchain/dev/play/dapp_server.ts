@@ -1,6 +1,6 @@
 /**
- * The dapp of `play`: its built files, with settings of this run, and a row that has it ask a broken server
- * instead. The row is a script of this server; nothing that the dapp builds contains it.
+ * Serves the dapp of `play`: its built files, settings for this run, and a row that makes the dapp
+ * ask a broken server instead. A script of this server makes the row; the dapp's build does not contain it.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { listFiles, readPath, sendFile } from '../site.ts';
 import { COUNTERPARTS, type Counterpart } from './ports.ts';
 
-/** A server that the dapp can be pointed at. */
+/** A server that the dapp can use instead of the honest one. */
 export interface Case {
   readonly title: string;
-  /** What is wrong with it, and who refuses it, in a sentence or two. */
+  /** Explanation, in a sentence or two, of what is wrong with the server, and who refuses it. */
   readonly text: string;
 }
 
@@ -40,16 +40,16 @@ export const CASES: Readonly<Record<Counterpart, Case>> = {
   },
 };
 
-/** The script of the row, and what it shows. */
+/** Path of the script that makes the row. */
 const SCRIPT = 'play.js';
 const ROW = 'play.json';
-/** The dapp under these paths asks a broken server. */
+/** Matches the paths under which the dapp asks a broken server. */
 const BROKEN = new RegExp(`^broken/(${COUNTERPARTS.join('|')})/(.*)$`);
 
 export interface DappOptions {
-  /** The folder of the built page. */
+  /** Folder of the built page. */
   readonly folder: string;
-  /** The content of settings.json, at each request. */
+  /** Returns the content of settings.json. Called at each request. */
   readonly settings: (enclaveUrl: string) => object;
   readonly enclaveUrl: string;
   readonly counterparts: Readonly<Record<Counterpart, string>>;
@@ -77,9 +77,9 @@ export function createDappServer({ folder, settings, enclaveUrl, counterparts }:
   });
 }
 
-/** Sends a file of the dapp as it is built now. */
+/** Sends a file of the dapp in its latest build. */
 function sendBuilt(response: ServerResponse, folder: string, file: string): void {
-  // Only names that the folder lists: a path can't lead out of it.
+  // Only names that the folder lists are served, so no path can leave the folder.
   const isBuilt = existsSync(folder) && listFiles(folder).includes(file);
   if (!isBuilt) return void response.writeHead(404).end();
   const content = readFileSync(join(folder, file));

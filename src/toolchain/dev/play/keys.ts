@@ -1,8 +1,8 @@
-/** Single keys in the terminal of `play`. */
+/** Reads single keys in the terminal of `play`. */
 import type { ReadStream } from 'node:tty';
 
 export interface Key {
-  /** Purpose of the key, as a verb and its object. */
+  /** Purpose of the key, as a verb with its object. */
   readonly purpose: string;
   run(): Promise<void> | void;
 }
@@ -11,10 +11,10 @@ const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 
 /**
- * Reads keys without Enter, if this is a terminal. Ctrl-C ends the process as it always does. The terminal
- * reads lines again at every exit.
+ * Reads keys without Enter, if the input is a terminal. Ctrl-C still ends the process. At every exit, the
+ * terminal is set to read lines again.
  *
- * @param onError called with what `run` throws: it must not end the process
+ * @param onError called with an error that `run` throws, which must not end the process
  * @returns whether keys are read
  */
 export function listenForKeys(

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave play`, or `make play`: contract, enclaves, console and dapp at once, in one terminal, on
- * loopback; in a clone the wallet too.
+ * `sui-enclave play`, or `make play`: runs contract, enclaves, console and dapp together in one terminal, on
+ * loopback. In a clone it runs the wallet too.
  */
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
@@ -30,7 +30,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it has ended; 2 
   async run(_, { env, io }) {
     const ports = playPorts(env);
     io.log('Starting a model of a Sui node, two emulated enclaves, and pages ...');
-    // Loading the Move compiler and a whole node takes a second.
+    // Loading the Move compiler and a whole node takes a second, so it happens only now.
     const { Play } = await import('./play.ts');
     const onEnd = (reason: string) => {
       io.error(`sui-enclave play: ${reason}`);
@@ -53,7 +53,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it has ended; 2 
   report: (_error, failure) => failure && { ...failure, text: `sui-enclave play: ${failure.json.error}` },
 });
 
-/** Returns the page to begin with. */
+/** Returns the address of the page to begin with. */
 function startLink(addresses: Addresses): string {
   return addresses.dapp === undefined ? consoleLink(addresses) : `${addresses.dapp}/`;
 }

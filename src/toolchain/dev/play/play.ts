@@ -1,4 +1,4 @@
-/** The parts of `play`: starts them, and changes them by a key or when a file changes. */
+/** Starts the parts of `play`, and changes them when a key is pressed or a file changes. */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { basename, dirname, join } from 'node:path';
@@ -29,7 +29,10 @@ import { PlayServer, type PlayServerOptions } from './servers.ts';
 import { watchFolder } from './watched_folder.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
-/** Contracts of the templates accept an answer for a minute, that of weather for an hour. */
+/**
+ * Step of the clock, after which contracts reject an answer: those of templates accept it for a minute,
+ * weather's for an hour.
+ */
 const CLOCK_STEP_MS = 2 * HOUR_MS;
 
 export interface PlayOptions {
@@ -58,7 +61,7 @@ export interface Addresses {
 
 const ROOT_FILE = 'dev-root.pem';
 
-/** What other parts need of those that started before. */
+/** Values of started parts that later parts need. */
 interface Parts {
   readonly sui: DevSui;
   readonly contract: Contract;
@@ -72,23 +75,23 @@ export class Play {
   readonly #options: PlayOptions;
   readonly project: Project;
   readonly application: ApplicationFolder;
-  /** The folder of root, registers and keys. */
+  /** Folder of the root, the registers and the keys. */
   readonly out: string;
   /** The deployment file of `localnet`. */
   readonly deployments: Deployments;
-  /** The folder of the Move package. */
+  /** Folder of the Move package. */
   readonly #contractFolder: string;
   readonly #page: DappPage | undefined;
   readonly #closers: (() => unknown)[] = [];
-  /** The commands of the admin, one at a time. */
+  /** Resolves when the admin's latest command has ended, since commands run one at a time. */
   #last: Promise<unknown> = Promise.resolve();
-  /** The keys of the terminal, once all parts have started. */
+  /** Keys of the terminal, which are set once all parts have started. */
   readonly keys = new Map<string, Key>();
   #contract: Contract | undefined;
   #signs: string | undefined;
   #clockAheadMs = 0;
 
-  /** @throws ConfigError if there is no application, or no contract of it */
+  /** @throws ConfigError if there is no application, or if it has no contract */
   constructor(options: PlayOptions) {
     this.#options = options;
     this.project = findProject();
@@ -104,12 +107,15 @@ export class Play {
     this.#page = findDappPage(this.project, this.application);
   }
 
-  /** The name of the contract's entry in the deployment file. */
+  /** Returns the name of the contract's entry in the deployment file. */
   get contractName(): string {
     return basename(this.#contractFolder);
   }
 
-  /** @throws ConfigError; the errors of the commands. `close` ends what has started by then */
+  /**
+   * @throws ConfigError; the errors of the commands. The caller must then `close`, to end the parts that have
+   * started
+   */
   async start(): Promise<Addresses> {
     const { env, ports, log } = this.#options;
     await requireFreePorts(namePorts(ports, this.project.isClone), PORTS_REMEDY);
@@ -156,7 +162,7 @@ export class Play {
       faucetPort: ports.faucet,
       folder: this.#outUrl(),
       env: {},
-      // The deployment file keeps entries of its own chain, so those that play did not make stay.
+      // The deployment file keeps entries for one chain, so this keeps entries that play did not make.
       chain: this.deployments.read()?.chain,
     });
     this.#closers.push(sui.close);
@@ -201,8 +207,8 @@ export class Play {
   }
 
   /**
-   * Starts the broken counterparts. Nothing waits for the two servers among them, which are needed only
-   * later.
+   * Starts the broken counterparts. Two of them are servers, which are needed only later, so nothing waits
+   * for them.
    */
   async #startCounterparts(enclaveUrl: string): Promise<Readonly<Record<Counterpart, string>>> {
     const { changed, replayed, other_image, unregistered } = this.#options.ports.counterparts;
@@ -276,7 +282,7 @@ export class Play {
     return url;
   }
 
-  /** Returns the settings.json of a dapp. */
+  /** Returns the content of a dapp's settings.json. */
   #describeSettings(url: string, { sui, contract }: Parts, wallet: WalletServices | undefined): object {
     const files = developmentFiles(this.#outUrl(), [ROOT_FILE, this.#pcrsName()]);
     return {
@@ -327,7 +333,7 @@ export class Play {
     this.#closers.push(watchFolder(source, isSource, () => this.#inTurn(() => this.#buildPage())));
   }
 
-  /** Publishes again if an application signs other types than before. */
+  /** Publishes again if the application signs other types than before. */
   #compareSigned(signs: string): void {
     const before = this.#signs;
     this.#signs = signs;
@@ -340,7 +346,7 @@ export class Play {
     });
   }
 
-  /** Writes the generated files anew, where the application has any. */
+  /** Writes the generated files again, if the application has any. */
   async #generate(): Promise<void> {
     if (!hasGenerated(this.application, this.#contractFolder)) return;
     const names = this.project.isClone ? [this.application.name] : [];
@@ -405,7 +411,7 @@ export class Play {
       });
   }
 
-  /** Runs one command of the admin after the other; a failure is printed, and ends nothing. */
+  /** Runs the admin's commands in turn. A failure is printed, and does not end the process. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const { log } = this.#options;
     const turn = this.#last.then(work).catch((error: unknown) => log(`\n${describeError(error)}`));

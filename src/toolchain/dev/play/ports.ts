@@ -1,19 +1,19 @@
-/** The ports of `play`, all on 127.0.0.1. */
+/** Chooses the ports of `play`, all on 127.0.0.1. */
 import { integer } from 'sui-enclave-service/env';
 import { listPorts, type NamedPort, type Ports, portsFrom } from '../wallet/ports.ts';
 
-/** The number of ports from `PORT`. */
+/** Number of ports that follow each other, beginning with `PORT`. */
 const COUNT = 14;
 const FIRST = 4170;
-/** Those of `sui start --with-faucet`, so that `--network localnet` of the commands finds the node. */
+/** Ports of `sui start --with-faucet`, at which `--network localnet` of the commands finds the node. */
 const LOCALNET = { node: 9000, faucet: 9123 };
 
-/** The servers of `play` that are broken on purpose. */
+/** Servers of `play` that are broken on purpose. */
 export const COUNTERPARTS = ['changed', 'replayed', 'other_image', 'unregistered'] as const;
 export type Counterpart = (typeof COUNTERPARTS)[number];
 
 export interface PlayPorts {
-  /** The node's is among them. */
+  /** Ports of the wallet's parts, including the node's. */
   readonly wallet: Ports;
   readonly faucet: number;
   readonly dapp: number;
@@ -37,7 +37,7 @@ export function playPorts(env: Readonly<Record<string, string | undefined>>): Pl
   };
 }
 
-/** All ports that are used, for `requireFreePorts`. @param hasWallet whether the wallet's services start */
+/** Lists all used ports, for `requireFreePorts`. @param hasWallet whether the wallet's services start */
 export function namePorts(ports: PlayPorts, hasWallet: boolean): NamedPort[] {
   return [
     ...(hasWallet ? listPorts(ports.wallet) : [[ports.wallet.node, "the Sui node's"] as const]),

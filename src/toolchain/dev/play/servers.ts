@@ -1,18 +1,18 @@
-/** The emulated enclaves of `play`: two honest ones, and two that no contract must trust. */
+/** Runs the emulated enclaves of `play`: two honest ones, and two that no contract may trust. */
 import { RestartedServer } from '../restarted_server.ts';
 
 export interface PlayServerOptions {
   readonly root: string;
   readonly application: string;
-  /** The folder of root and registers. */
+  /** Folder of the root and the registers. */
   readonly out: string;
   readonly port: number;
-  /** The server in a line about it, such as "Enclave 1". */
+  /** Name of the server in log lines, such as "Enclave 1". */
   readonly name: string;
-  /** Which version of the application it attests, from 1. */
+  /** Number of the application's version that the server attests, from 1. */
   readonly image?: number;
   readonly log: (line: string) => void;
-  /** Called after each start, with what the application signs. */
+  /** Called after each start, with the types that the application signs. */
   readonly onListening?: (signs: string) => void;
 }
 
@@ -24,7 +24,8 @@ export class PlayServer {
 
   constructor({ root, application, out, port, name, image = 1, log, onListening }: PlayServerOptions) {
     this.url = `http://127.0.0.1:${port}`;
-    // Callers that wait for a failed start get the error; it is not uncaught if nobody waits.
+    // Callers that wait for a failed start get its error. If nobody waits, the error must not count as
+    // uncaught.
     this.#listening.promise.catch(() => {});
     this.#server = new RestartedServer({
       root,
@@ -51,7 +52,7 @@ export class PlayServer {
     await this.#listening.promise;
   }
 
-  /** Restarts the server with another signing key, as an enclave that restarts. */
+  /** Restarts the server with another signing key, as when an enclave restarts. */
   restartWithNewKey(): void {
     this.#listening = Promise.withResolvers();
     this.#listening.promise.catch(() => {});

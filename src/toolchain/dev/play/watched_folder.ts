@@ -1,13 +1,13 @@
-/** Watches a folder with all that is in it. */
+/** Watches a folder and everything in it. */
 import { existsSync, watch } from 'node:fs';
 
-/** One save may be several events. */
+/** Time in milliseconds in which several events count as one save. */
 const SETTLE_MS = 200;
 
 /**
- * @param includes whether a path, from the folder, counts
- * @param onChange called once for changes that come together
- * @returns a function that ends it
+ * @param includes whether a path, relative to the folder, counts
+ * @param onChange called once for changes that happen together
+ * @returns a function that ends the watch
  */
 export function watchFolder(
   folder: string,
@@ -21,7 +21,7 @@ export function watchFolder(
     clearTimeout(settling);
     settling = setTimeout(onChange, SETTLE_MS);
   });
-  // A folder that is deleted ends its watcher.
+  // The watcher of a folder ends when the folder is deleted.
   watcher.on('error', () => watcher.close());
   return () => {
     clearTimeout(settling);

@@ -1,3 +1,3 @@
-/** The backend's own entry, as a child process that ends with its parent, however that ends. */
+/** Starts the proving backend as a child process. It ends with its parent, no matter how the parent ends. */
 process.on('disconnect', () => process.exit(1));
 await import('sui-enclave-prover/backend/main');

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave dev_prover`, of `make prover`: the proving service on the development key, for wallets under
- * development.
+ * `sui-enclave dev_prover`, which `make prover` runs: the proving service with the development key, for
+ * developers of wallets.
  */
 import pretty from 'pino-pretty';
 import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
@@ -14,7 +14,7 @@ import { type DevelopmentIssuer, type LocalIssuer, startDevelopmentIssuer } from
 import { type Artifacts, builtArtifacts, isSize } from '../../prover/artifacts.ts';
 import { startProver } from './service.ts';
 
-/** The least padding of SHA-256, in bytes. */
+/** Minimum padding of SHA-256, in bytes. */
 const SHA_PADDING = 9;
 
 /** @throws ConfigError */
@@ -41,7 +41,7 @@ export const main = command({
 exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 invalid command line`,
   async run({ options }, { env, io }) {
     const { size, port, issuer: issuerUrl, LOG_LEVEL } = readSettings(env);
-    // `--check-only` runs before the circuit is built, so that a mistake is not found only after minutes.
+    // `--check-only` runs before the circuit is built, which takes minutes, to find mistakes earlier.
     if (options['check-only']) return { json: {} };
     const artifacts = builtArtifacts(size);
     const issuer = await (issuerUrl ? discover(issuerUrl) : startDevelopmentIssuer());
@@ -64,14 +64,14 @@ exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 inval
     await backend.died;
     return { json: {} };
   },
-  // Messages name the command and the setting as make does.
+  // Messages name the command and the setting in the same way as make.
   report: (error, failure) =>
     isEnclaveError(error) && failure
       ? { ...failure, text: `make prover: ${error.message.replaceAll('PROVER_PORT', 'PORT')}` }
       : undefined,
 });
 
-/** @throws ZkLoginError if it is neither https nor on this machine, or answers no discovery document */
+/** @throws ZkLoginError if the issuer is neither https nor on this machine, or gives no discovery document */
 async function discover(issuer: string): Promise<LocalIssuer> {
   const { jwksUrl } = await discoverProvider(issuer, { name: 'ISSUER' });
   return { issuer, jwksUrl };

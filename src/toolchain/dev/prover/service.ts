@@ -1,4 +1,4 @@
-/** The proving service on the development key: front end and backend as in production, on loopback. */
+/** Runs the proving service with the development key: front end and backend as in production, on loopback. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -14,19 +14,22 @@ import { originsOnLoopback } from 'sui-enclave-testing/loopback';
 import { type Artifacts, ENGINE, locateGenerator } from '../../prover/artifacts.ts';
 
 const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));
-/** The front end asks https URLs for keys; `origins` leads this name to loopback. */
+/**
+ * Name of the issuer's host. The front end gets keys only from https URLs; `origins` maps this name to
+ * loopback.
+ */
 const LOCAL_HOST = 'issuer.localhost';
 
 export interface ProverOptions {
   readonly artifacts: Artifacts;
-  /** Issuer that is accepted besides the known providers, with every client. */
+  /** Issuer that the service accepts besides the known providers, with every client. */
   readonly issuer: LocalIssuer;
   readonly log: Logger;
-  /** Gets the backend's log, line by line. */
+  /** Gets each line of the backend's log. */
   readonly onBackendLine: (line: string) => void;
-  /** The port of the front end. Default: the system chooses. */
+  /** Port of the front end. Default: the system chooses. */
   readonly port?: number;
-  /** Settings of front end and backend. Those that must fit the development key are ignored. */
+  /** Settings of front end and backend. Settings that must fit the development key are ignored. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -40,7 +43,7 @@ export interface RunningProver {
 export interface RunningBackendProcess {
   readonly url: string;
   readonly pid: number;
-  /** Rejects if the process ends before it is closed. Never resolves earlier. */
+  /** Rejects if a process of the service ends before it is closed. Never resolves before that. */
   readonly died: Promise<void>;
   close(): Promise<void>;
 }
@@ -68,13 +71,13 @@ export async function startProver(options: ProverOptions): Promise<RunningProver
 
 function readConfig({ artifacts, issuer, port = 0, env = {} }: ProverOptions): FrontendConfig {
   const config = readFrontendConfig({
-    // A development machine may be slow and busy.
+    // A development machine may be slow and busy, so it gets more time.
     PROVER_TIMEOUT: '120',
     CORS_ORIGINS: '*',
     ...env,
     HOST: '127.0.0.1',
     PROVER_PORT: String(port),
-    // Replaced when the backend has a port.
+    // This value is replaced when the backend has a port.
     PROVER_URI: 'http://127.0.0.1/input',
     VERIFYING_KEY: artifacts.verifyingKey,
     ALLOW_INSECURE_DEV_KEY: '1',
@@ -108,7 +111,7 @@ async function startBackendProcess({
       ALLOW_INSECURE_DEV_KEY: '1',
     },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // Ctrl-C in a terminal reaches a whole process group: the front end has requests to finish first.
+    // Ctrl-C in a terminal reaches a whole process group, but the front end must finish its requests first.
     detached: true,
   });
   const errorOutput = text(child.stderr as Readable);
@@ -120,7 +123,7 @@ async function startBackendProcess({
       `the backend ended: ${(await errorOutput).trim() || (signal ?? `exit code ${code}`)}`,
     );
   });
-  // Callers need not wait for it.
+  // Callers need not wait for `died`, so its rejection must not count as uncaught.
   died.catch(() => {});
   const url = await Promise.race([awaitUrl(child, onBackendLine), died]);
   const close = async () => {
@@ -131,7 +134,7 @@ async function startBackendProcess({
   return { url: url as string, pid: child.pid as number, died, close };
 }
 
-/** Returns the URL in the line that the backend logs when it listens. */
+/** Returns the URL from the line that the backend logs when it listens. */
 function awaitUrl({ stdout }: ChildProcess, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve) => {
     createInterface({ input: stdout as Readable }).on('line', (line) => {

@@ -1,6 +1,6 @@
 /**
- * The account of `make dev-sui`: the one of SUI_PRIVATE_KEY, or a development key that stays from start to
- * start.
+ * Reads the account of `make dev-sui`: the one of SUI_PRIVATE_KEY, or one with a development key that is kept
+ * between starts.
  */
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -12,15 +12,15 @@ import { findSender } from 'sui-enclave-cli/sui/signer';
 
 export interface Account {
   readonly address: string;
-  /** The path of the file that holds its key, or undefined for the environment's key. */
+  /** Path of the file with the account's key; undefined if the key comes from the environment. */
   readonly keyFile: string | undefined;
 }
 
 const NAME = 'dev-sui.key';
 
 /**
- * @param folder ends in a slash; it need not exist. The file in it is readable by its owner only, and kept if
- *   there is one
+ * @param folder that ends in a slash and need not exist. Its key file is kept if it exists, and only its
+ *   owner can read it
  * @throws ConfigError if the file can't be used; SuiCommandError: SIGNER
  */
 export function developmentAccount(folder: URL, env: Readonly<Record<string, string | undefined>>): Account {
@@ -43,7 +43,7 @@ function readKey(file: string): Ed25519Keypair | undefined {
   try {
     return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(text).secretKey);
   } catch {
-    // The error has no cause, whose message could contain the key.
+    // The error has no cause, since the message of the cause could contain the key.
     throw new ConfigError(`${file} holds no ed25519 key of Sui (suiprivkey1…): delete it for a new one`);
   }
 }

@@ -1,4 +1,4 @@
-/** The admin's commands on a model of a Sui node, as processes. */
+/** Runs the admin's commands on a model of a Sui node, each as a process. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -8,10 +8,10 @@ import type { DevSui } from './service.ts';
 
 const execute = promisify(execFile);
 
-/** Runs a command with the account of the node. @throws ConfigError with what the command has printed */
+/** Runs a command with the node's account. @throws ConfigError with the output of the command */
 export type Admin = (name: string, ...args: readonly string[]) => Promise<Record<string, string>>;
 
-/** @param deployments the folder of the deployment file */
+/** @param deployments folder of the deployment file */
 export function adminOn({ node, account }: DevSui, deployments: string): Admin {
   const key = account.keyFile === undefined ? undefined : readFileSync(account.keyFile, 'utf8').trim();
   const env = { ...(key !== undefined && { SUI_PRIVATE_KEY: key }), DEPLOYMENTS: deployments };
@@ -22,8 +22,8 @@ export function adminOn({ node, account }: DevSui, deployments: string): Admin {
 /**
  * Runs a command of the program in a process of its own.
  *
- * @param env in addition to the environment of this process
- * @returns the JSON that it prints with --json. @throws ConfigError with the output of the command
+ * @param env variables that are added to the environment of this process
+ * @returns the JSON that the command prints with --json. @throws ConfigError with the output of the command
  */
 export async function runProgram(
   name: string,
@@ -39,7 +39,9 @@ export async function runProgram(
   return JSON.parse(stdout);
 }
 
-/** Reads the failure that a command printed as JSON; undefined if it ended before it could. */
+/**
+ * Reads the failure that a command printed as JSON. The result is undefined if the command ended before that.
+ */
 function readFailure(stdout: string): string | undefined {
   try {
     const { code, error } = JSON.parse(stdout);
@@ -50,8 +52,7 @@ function readFailure(stdout: string): string | undefined {
 }
 
 /**
- * Publishes the weather contract, and creates the config that it trusts. @param pcrs the file of the
- * registers
+ * Publishes the weather contract, and creates the config that it trusts. @param pcrs file with the registers
  */
 export async function publishWeather(
   admin: Admin,

@@ -1,6 +1,6 @@
 /**
- * `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts
- * offline.
+ * `make dev-sui`: runs the tests' Sui node as a service, with which people try the work of admins, dapps and
+ * contracts offline.
  */
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -35,7 +35,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     const pagePort = consolePort(env);
     const lagMs = integer(env, 'LAG_MS', { from: 0, to: 60_000, default: 300 });
     const folder = resolve(env['OUT'] || 'out');
-    // Loading the Move compiler and a whole node takes most of a second.
+    // Loading the Move compiler and a whole node takes most of a second, so it happens only now.
     const { startDevSui } = await import('./service.ts');
     const service = await startDevSui({
       port,

@@ -1,4 +1,4 @@
-/** The loopback node of the tests as a development service, with a faucet and a funded account. */
+/** Runs the tests' loopback node as a development service, with a faucet and a funded account. */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { certificatesFromPem } from 'sui-enclave/attestation';
@@ -11,22 +11,20 @@ import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import { type Account, developmentAccount } from './account.ts';
 import { builtKeys, signatureChecks } from './signatures.ts';
 
-/** 1000 SUI, in MIST. */
+/** Amount of the account in MIST: 1000 SUI. */
 const FUNDS = 1_000_000_000_000n;
 
-/** Lag of reads in milliseconds. */
+/** Time in milliseconds by which reads lag behind execution. */
 const LAG_MS = 300;
 
 export interface DevSuiOptions {
-  /** Port of node and faucet; 0 lets the system choose. */
+  /** Port of the node and its faucet; with 0, the system chooses. */
   readonly port: number;
   readonly faucetPort: number;
-  /** The folder of the emulated root and of the development key; ends in a slash, and need not exist. */
+  /** Folder of the emulated root and the development key. It ends in a slash, and need not exist. */
   readonly folder: URL;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /**
-   * Lag of reads behind execution, in milliseconds. Default: 300, as full nodes lag at times.
-   */
+  /** Time in milliseconds by which reads lag behind execution. Default: 300, since full nodes lag too. */
   readonly lagMs?: number;
   /** The first 4 bytes of the chain's identifier, in hexadecimal. Default: random ones. */
   readonly chain?: string | undefined;
@@ -36,9 +34,9 @@ export interface DevSui {
   readonly node: LoopbackNode;
   readonly faucetUrl: string;
   readonly account: Account;
-  /** Whether it checks the Groth16 proof of a zkLogin signature, besides everything else of it. */
+  /** Whether the node checks the Groth16 proof of a zkLogin signature, besides all other parts of it. */
   readonly checksProofs: boolean;
-  /** Note for people about the accepted root, if it was just made. */
+  /** Note for people about the accepted root, if it was created just now. */
   readonly note: string | undefined;
   close(): Promise<void>;
 }
@@ -67,7 +65,7 @@ export async function startDevSui({
   const keys = builtKeys();
   node.verify = signatureChecks(node, keys);
   node.lagMs = lagMs;
-  // Nothing here is worth protecting, and a dapp under development may have any origin.
+  // The node has nothing to protect, and a dapp under development may have any origin.
   node.servesPages = true;
   node.ledger.objects.set(RANDOM.id, RANDOM);
   node.ledger.give(account.address, FUNDS);

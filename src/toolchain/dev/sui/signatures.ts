@@ -1,6 +1,6 @@
 /**
- * The signatures that `make dev-sui` accepts: those of keys, and those of zkLogin with what is built to check
- * proofs.
+ * Checks the signatures that `make dev-sui` accepts: signatures by keys, and zkLogin signatures, whose proofs
+ * it checks if the development keys have been built.
  */
 import { readFileSync } from 'node:fs';
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
@@ -18,13 +18,14 @@ const PROVIDERS_KEYS = Object.fromEntries(
 );
 
 /**
- * The keys of known providers, and of issuers on this machine: `make prover` and `make dev-wallet` start one.
+ * Fetches keys of known providers, and of issuers on this machine, such as those of `make prover` and `make
+ * dev-wallet`.
  */
 const fetchKey: ProofTrust['fetchKey'] = (issuer, kid) => {
   return issuerKeys(isLoopbackOrigin(issuer) ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
 };
 
-/** Returns the development keys of zkLogin's circuit that `make prover` has built. */
+/** Returns the verifying keys for zkLogin's circuit that `make prover` has built. */
 export function builtKeys(): VerifyingKey[] {
   return (['small', 'full'] as const).flatMap((size) => {
     const artifacts = builtProver(size);
@@ -34,8 +35,8 @@ export function builtKeys(): VerifyingKey[] {
 }
 
 /**
- * @param keys with none, it checks everything of a zkLogin signature but the proof
- * @returns the `verify` of this node
+ * @param keys verifying keys. Without any, the node checks all of a zkLogin signature except its proof
+ * @returns the function `verify` of this node
  */
 export function signatureChecks(
   node: LoopbackNode,
@@ -51,7 +52,7 @@ export function signatureChecks(
       await ofKey(...signed);
       return;
     }
-    // A proof fits one size of the circuit, but does not say which.
+    // A proof fits one size of the circuit, but does not say which, so all sizes are tried.
     const checks = zkLoginChecks.map((check) => check.call(node, ...signed));
     await Promise.any(checks).catch(({ errors: [first] }: AggregateError) => {
       throw first;

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave dev_wallet`, or `make dev-wallet`: a wallet's page and everything that it talks to, on
- * loopback, to try zkLogin by hand.
+ * `sui-enclave dev_wallet`, or `make dev-wallet`: runs a wallet's page and all services that it calls, on
+ * loopback, so that people can try zkLogin.
  */
 import { isEnclaveError } from 'sui-enclave/errors';
 import { command, runAsProcess } from 'sui-enclave-cli/command';

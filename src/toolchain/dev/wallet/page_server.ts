@@ -1,5 +1,5 @@
 /**
- * The server behind the wallet's page, `examples/wallet`: its static files, and what a provider posts to it.
+ * Serves the wallet's page, `examples/wallet`: its static files, and the form that a provider posts to it.
  */
 import { createServer, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -7,17 +7,17 @@ import type { DiscoveryOptions } from 'sui-enclave/zklogin';
 import { WALLET } from '../../places.ts';
 import { loadSite, pageWith, readPath, type Site, sendFile } from '../site.ts';
 
-/** An enclave of the weather application, for the page to ask. */
+/** An enclave of the weather application that the page can ask. */
 export interface WalletEnclave {
   readonly url: string;
-  /** The published package `weather`, and the config that its contract trusts. */
+  /** Id of the published package `weather`, whose contract trusts the config. */
   readonly packageId: string;
   readonly configId: string;
-  /** The root of its attestation documents, in PEM. */
+  /** Root certificate of the enclave's attestation documents, in PEM. */
   readonly rootPem: string;
 }
 
-/** Client at the provider, with the way in which it gets its answers. */
+/** Client id at the provider, and the way in which this client gets its answers. */
 export interface Way {
   readonly how: string;
   readonly title: string;
@@ -26,30 +26,30 @@ export interface Way {
   readonly options: Partial<DiscoveryOptions>;
 }
 
-/** Settings that the page gets from its server. */
+/** Settings that the server writes into the page. */
 export interface Settings {
   readonly issuer: string;
   readonly saltUrl: string;
   readonly proverUrl: string;
-  /** Whether the prover proves the login that asks for it, and the node checks the proof. */
+  /** Whether the prover proves the very login that asks for it, and the node checks the proof. */
   readonly provesReally: boolean;
   readonly nodeUrl: string;
   readonly faucetUrl: string;
   readonly ways: readonly Way[];
   readonly enclave: WalletEnclave | null;
-  /** The body of a form_post. */
+  /** The form that a provider posted to the page; null without one. */
   readonly posted: string | null;
 }
 
 const SOURCE = 'examples/wallet';
-/** Paths of the page, including that of redirects. */
+/** Paths of the page. A provider redirects to the second one. */
 const PAGE = ['index.html', 'back'];
-/** Maximum size of a form_post in bytes: far more than a token. */
+/** Maximum size of a posted form in bytes, far more than a token has. */
 const MAX_POSTED = 65_536;
 
 /**
  * @param readEnclave called at each load of the page
- * @param log is told when the page can't be built
+ * @param log called when the page can't be built
  */
 export function createPageServer(
   settings: Omit<Settings, 'posted' | 'enclave'>,
@@ -66,7 +66,7 @@ export function createPageServer(
       const isPost = request.method === 'POST';
       if (isPost && path !== 'back') return void response.writeHead(405).end();
       if (PAGE.includes(path)) {
-        // A body without a length is not a browser's form.
+        // A request without a length does not come from a browser's form.
         const length = Number(request.headers['content-length']);
         if (isPost && !(length <= MAX_POSTED)) return void response.writeHead(413).end();
         const posted = isPost ? await text(request) : null;
@@ -85,7 +85,9 @@ export function createPageServer(
   });
 }
 
-/** Returns the page with its settings as data: its policy forbids scripts in its text. */
+/**
+ * Returns the page with its settings as an element of data, since the page's policy forbids inline scripts.
+ */
 function page(site: Site, settings: Settings): string {
   const json = JSON.stringify(settings).replaceAll('<', '\\u003c');
   return pageWith(site, `<script type="application/json" id="settings">${json}</script>`);

@@ -1,4 +1,6 @@
-/** The ports of `make dev-wallet`: `PORT` is the page's, and the next four are those of its services. */
+/**
+ * Chooses the ports of `make dev-wallet`. The page has the port `PORT`, and its services have the next four.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { ConfigError } from 'sui-enclave/errors';
@@ -15,10 +17,10 @@ const NAMES: Readonly<Record<Part, string>> = {
   node: "the Sui node's",
 };
 
-/** Highest value of `PORT`. */
+/** Maximum value of `PORT` that leaves room for all other ports. */
 export const LAST_PORT = 65_535 - (PARTS.length - 1);
 
-/** @param first 0 lets the system choose all of them */
+/** @param first port of the page. With 0, the system chooses all ports */
 export function portsFrom(first: number): Ports {
   const port = (part: Part) => (first === 0 ? 0 : first + PARTS.indexOf(part));
   return {
@@ -39,16 +41,16 @@ export function listPorts(ports: Ports): NamedPort[] {
 }
 
 /**
- * Requires, before any part starts, that all ports are free.
+ * Requires that all ports are free, before any part starts.
  *
- * @throws ConfigError that names the first busy one
+ * @throws ConfigError that names the first busy port
  */
 export async function requireFree(ports: Ports): Promise<void> {
   const remedy = `Set PORT to another, of which the next ${PARTS.length - 1} are free too`;
   await requireFreePorts(listPorts(ports), remedy);
 }
 
-/** @param remedy a sentence that says how to get other ports. @throws as `requireFree` */
+/** @param remedy a sentence that says how to get other ports. @throws as `requireFree` does */
 export async function requireFreePorts(ports: readonly NamedPort[], remedy: string): Promise<void> {
   for (const [port, owner] of ports) {
     const server = createServer().listen(port, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** The seed of `make dev-wallet`, which stays from start to start, so that a user keeps an address. */
+/** Keeps the seed of `make dev-wallet` between starts, so that a user keeps the same address. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -17,8 +17,8 @@ export function seedFolder(env: Env): string {
  * Reads the seed in this folder, and creates both if they are missing. The file marks the seed as one
  * for development, so that the salt service refuses it.
  *
- * @returns 64 hex characters, without that mark
- * @throws ConfigError if others can read file or folder, or the file holds something else
+ * @returns 64 hexadecimal digits, without that mark
+ * @throws ConfigError if others can read the folder or the file, or if the file has another content
  */
 export function developmentSeed(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -29,7 +29,7 @@ export function developmentSeed(folder: string): string {
   const text = readFileSync(file, 'utf8');
   const seed = text.startsWith(DEVELOPMENT_SEED_MARK) ? text.slice(DEVELOPMENT_SEED_MARK.length).trim() : '';
   if (/^[0-9a-f]{64}$/.test(seed)) return seed;
-  // The message does not quote the content, which may be a seed of another kind.
+  // The message does not quote the content, which may be a real seed.
   throw new ConfigError(
     `${file} holds no seed of make dev-wallet: delete it for a new one, which gives all users other addresses`,
   );
@@ -40,7 +40,7 @@ function requirePrivate(path: string, remedy: string): void {
   throw new ConfigError(`others have access to ${path}: ${remedy}, or delete it for a new seed`);
 }
 
-/** Writes the file so that it is complete or absent at any time. */
+/** Writes the file in such a way that it is complete or absent at any time. */
 function writeSeed(folder: string, file: string): void {
   const fresh = join(folder, `seed.${randomUUID()}`);
   const text = `${DEVELOPMENT_SEED_MARK}${randomBytes(32).toString('hex')}\n`;
@@ -48,7 +48,7 @@ function writeSeed(folder: string, file: string): void {
   try {
     linkSync(fresh, file);
   } catch (error) {
-    // Another command has written its own meanwhile.
+    // Another command has written its own seed in the meantime, which is kept.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
     rmSync(fresh);

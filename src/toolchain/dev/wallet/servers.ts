@@ -1,4 +1,4 @@
-/** Fakes on loopback of the services around a wallet: provider and prover. */
+/** Fakes on loopback of the services that a wallet needs: a provider and a prover. */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -8,7 +8,7 @@ import { answersPreflight, isLoopbackOrigin, readBody } from 'sui-enclave-testin
 
 const PROOFS = new URL('../../../../test/vectors/zklogin-proofs.json', import.meta.url);
 
-/** Three ways to log in, each with a client of its own. */
+/** Clients for three ways to log in. */
 export const CLIENTS = {
   implicit: {
     clientId: 'wallet-implicit',
@@ -31,13 +31,13 @@ export const CLIENTS = {
 } as const;
 export type How = keyof typeof CLIENTS;
 
-/** @param port 0 lets the system choose. @returns the origin. @throws ConfigError */
+/** Listens on a port. @param port 0 lets the system choose. @returns the origin. @throws ConfigError */
 export const listen = async (server: Server, port = 0): Promise<string> =>
   await listenOn(server, 'PORT', port);
 
 /**
- * `oidc-provider` with its own pages for login and consent; any name is a user. It sends users back to any
- * page of this machine, at any path, so that a wallet under development needs no registration.
+ * Starts `oidc-provider` with its own pages for login and consent, where any name is a user. It sends users
+ * back to any page of this machine, so that a wallet under development needs no registration.
  *
  * @param port 0 lets the system choose
  */
@@ -47,7 +47,7 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   const server = createServer((request, response) => handle?.(request, response));
   const issuer = await listen(server, port);
   const common = {
-    // The provider requires a URI, but accepts every one of loopback: see below.
+    // The provider requires a URI, but accepts every URI of loopback: see below.
     redirect_uris: ['http://127.0.0.1/back'],
     application_type: 'native',
     token_endpoint_auth_method: 'none',
@@ -76,11 +76,11 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'dev-wallet', use: 'sig', alg: 'RS256' }] },
     responseTypes: ['id_token', 'code', 'code id_token'],
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
-    // The providers that Sui knows accept a code without a challenge.
+    // The providers that Sui knows accept an authorization code without a challenge.
     pkce: { required: () => false },
     clientBasedCORS: (_context, origin) => isLoopbackOrigin(origin),
     cookies: { keys: ['of the fake'] },
-    // Lifetimes in seconds; without them the provider prints a notice for each.
+    // These are lifetimes in seconds. Without them, the provider prints a notice for each.
     ttl: { Interaction: 3600, Session: 3600, Grant: 3600, IdToken: 3600, AccessToken: 3600 },
     features: { devInteractions: { enabled: true } },
   };
@@ -91,7 +91,7 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   };
   provider.use(async (context, next) => {
     await next();
-    // The provider's pages load a font from an outside host, but no request may leave this machine.
+    // The provider's pages would load a font from an outside host, but no request may leave this machine.
     const { body } = context;
     if (typeof body === 'string') context.body = body.replace(/@import url\([^)]*\);/g, '');
   });
@@ -99,9 +99,7 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   return { server, issuer };
 }
 
-/**
- * Drops the provider's warnings about its adapter in memory and its own pages, which are right for a fake.
- */
+/** Suppresses the provider's warnings about its in-memory adapter and its own pages, which suit a fake. */
 function withoutWarnings<T>(create: () => T): T {
   const { warn } = console;
   console.warn = () => {};
@@ -112,10 +110,10 @@ function withoutWarnings<T>(create: () => T): T {
   }
 }
 
-/** Maximum size of a request for a proof, in bytes: far more than a token. */
+/** Maximum size of a request for a proof in bytes, far more than a token has. */
 const MAX_REQUEST = 65_536;
 
-/** Reads the token of a request; undefined for anything else. */
+/** Reads the token of a request for a proof; undefined for any other request. */
 function tokenIn(body: Buffer): string | undefined {
   try {
     const { jwt } = JSON.parse(body.toString());
@@ -125,13 +123,13 @@ function tokenIn(body: Buffer): string | undefined {
   }
 }
 
-/** Answers in the prover's format. The points are of another statement, so no validator would accept them. */
+/** Answers in the prover's format. Its points prove another statement, so no validator would accept them. */
 export function createFakeProver(broken: () => boolean): Server {
   const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
   return createServer(async (request, response) => {
     if (answersPreflight(request, response)) return;
     if (broken()) return void response.writeHead(500).end();
-    // The request may break off.
+    // The request may be cut off.
     const body = await readBody(request, response, MAX_REQUEST).catch(() => null);
     if (body === null) return;
     const jwt = tokenIn(body);

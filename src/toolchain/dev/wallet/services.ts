@@ -1,6 +1,6 @@
 /**
- * Starts everything that a wallet talks to on loopback: the real salt service, the real proving service or a
- * fake of it, and fakes of provider and Sui node. All of them answer every page of this machine.
+ * Starts all services that a wallet calls, on loopback: the real salt service, the real proving service or a
+ * fake of it, and fakes of a provider and a Sui node. All of them answer every page of this machine.
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -21,21 +21,21 @@ import { createPageServer, type WalletEnclave } from './page_server.ts';
 import { type Ports, portsFrom, requireFree } from './ports.ts';
 import { CLIENTS, createFakeProver, listen, startProvider } from './servers.ts';
 
-/** A node that runs already, as that of `make dev-sui`. */
+/** A node that is already running, such as that of `make dev-sui`. */
 export interface WalletChain {
   readonly node: LoopbackNode;
   readonly faucetUrl: string;
 }
 
 export interface WalletServices {
-  /** The origin of the wallet's page. */
+  /** Origin of the wallet's page. */
   readonly origin: string;
   readonly issuer: string;
   readonly saltUrl: string;
   readonly proverUrl: string;
   readonly faucetUrl: string;
   readonly node: LoopbackNode;
-  /** Makes the fake of the proving service answer with an error. */
+  /** Whether the fake of the proving service answers with an error. */
   proverIsBroken: boolean;
   /** Rejects if the proving service's backend ends. */
   readonly died: Promise<void>;
@@ -45,21 +45,21 @@ export interface WalletServices {
 export interface WalletOptions {
   readonly log: Logger;
   /**
-   * Seed of the salt service in hexadecimal. With client id and issuer, and so the issuer's port, it
-   * determines the addresses.
+   * Seed of the salt service in hexadecimal. Together with client id and issuer, it determines the addresses.
+   * The issuer contains the provider's port.
    */
   readonly seed: string;
-  /** Default: the system chooses. */
+  /** Ports of the page and its services. Default: the system chooses. */
   readonly ports?: Ports;
-  /** Artifacts for the real proving service. Default: a fake of it. */
+  /** Artifacts for the real proving service. Without them, a fake of the service runs. */
   readonly prover?: Artifacts;
-  /** Node that is set to check this prover's proofs. Default: a node of its own. */
+  /** Node that checks this prover's proofs. Default: a new node. */
   readonly chain?: WalletChain;
-  /** The enclave that the page asks, at each load of the page. Default: none. */
+  /** Returns the enclave for the page to ask. Called at each load of the page. Default: no enclave. */
   readonly enclave?: () => WalletEnclave;
 }
 
-/** @throws ConfigError, naming the first port that is busy; nothing stays running then */
+/** @throws ConfigError that names the first busy port; nothing stays running then */
 export async function startWalletServices(options: WalletOptions): Promise<WalletServices> {
   const { ports = portsFrom(0), chain } = options;
   await requireFree(chain === undefined ? ports : { ...ports, node: 0 });
@@ -130,7 +130,7 @@ interface ProvingService {
   close(): Promise<void> | void;
 }
 
-/** Lets the node check everything except for the proofs, which are of another statement. */
+/** Lets the node check everything except the proofs, since the fake's proofs are of another statement. */
 async function startFakeProver(
   isBroken: () => boolean,
   port: number,
@@ -164,7 +164,7 @@ async function startRealProver(
   return { url, died: backend.died, close };
 }
 
-/** The salt service, which asks the provider for its keys under a name of app.yaml. */
+/** Starts the salt service, which gets the provider's keys under a host name of its app.yaml. */
 async function startSalt({
   issuer,
   port,
@@ -186,7 +186,7 @@ async function startSalt({
   const env = {
     APP: 'salt',
     PORT: String(port),
-    // The service accepts no other setting without origins; the value is replaced below.
+    // Without origins, the service accepts no other setting. The value is replaced below.
     CORS_ORIGINS: 'none',
     SALT_CLIENTS: JSON.stringify(clients),
   };
