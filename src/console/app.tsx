@@ -5,7 +5,7 @@ import { useRoute } from './lib/use_route.ts';
 import { Failure } from './parts/failure.tsx';
 
 const CallView = lazy(() => import('./call/view.tsx'));
-/** This view loads the client of Sui, which no other view needs. */
+/** This view is loaded on demand, since it loads the Sui client, which no other view needs. */
 const ChainView = lazy(() => import('./chain/view.tsx'));
 
 const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', call: 'Call', chain: 'Chain' };
@@ -50,7 +50,7 @@ export function App() {
 
 const icon = new URL('./icon.svg', import.meta.url).href;
 
-/** A button, since the fragment of the address names the view, and can't name a place in the page. */
+/** Moves the focus to the content. A link can't do that, since the fragment of the address names the view. */
 function skip(): void {
   document.querySelector<HTMLElement>('#content')?.focus();
 }

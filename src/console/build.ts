@@ -1,7 +1,8 @@
 /**
- * `npm run console`: builds the static files of the console. `node src/console/build.ts [folder] [source]`,
- * by default `out/console` of this folder. Another source is another page of this repository, in the same
- * style. The folder is complete or absent at any time, so that several builds may run at once.
+ * `npm run console`: builds the static files of the console. `node src/console/build.ts [folder] [source]`
+ * writes to `folder`, by default `out/console` of the current folder. Another source builds another page of
+ * this repository, in the same style. The folder is complete or absent at any time, so that several builds
+ * may run at the same time.
  */
 import {
   appendFileSync,
@@ -19,14 +20,16 @@ import { build, type Plugin } from 'vite';
 import type { Headers } from './headers.ts';
 
 const LICENSES = 'licenses.md';
-/** Vite lists the packages whose code is in the page, and this one has styles alone. */
+/**
+ * Package that has only styles. Vite lists only packages whose code is in the page, so its licence is added.
+ */
 const KIT = '@digdir/designsystemet-css';
 const KIT_LICENSE = new URL('../../LICENSE', import.meta.resolve(`${KIT}/theme.css`));
 
 const FOLDER = fileURLToPath(new URL('../../out/console', import.meta.url));
 const SOURCE = fileURLToPath(new URL('.', import.meta.url));
 
-/** The policy is in the page too, for servers that send no headers. */
+/** Puts the policy into the page too, for servers that send no headers. */
 const policyInPage = (content: string): Plugin => ({
   name: 'policy-in-page',
   transformIndexHtml: () => [
@@ -38,12 +41,13 @@ const policyInPage = (content: string): Plugin => ({
   ],
 });
 
-/** @param source the folder of the page, with its `index.html` and `headers.ts` */
+/** @param source folder of the page, with its `index.html` and `headers.ts` */
 async function buildPage(folder: string, source: string): Promise<void> {
   const { POLICY, HEADERS }: Headers = await import(pathToFileURL(join(source, 'headers.ts')).href);
   mkdirSync(dirname(folder), { recursive: true });
   const fresh = mkdtempSync(`${folder}.`);
-  // Vite keeps another value, by which React would be its build for development: 60 KB more, gzipped.
+  // Vite keeps another value, with which the page would get React's development build, 60 KB more when
+  // gzipped.
   process.env['NODE_ENV'] = 'production';
   try {
     await build({
@@ -51,19 +55,19 @@ async function buildPage(folder: string, source: string): Promise<void> {
       configFile: false,
       envDir: false,
       logLevel: 'warn',
-      // Relative, so that it can be served below any path.
+      // The base is relative, so that the page can be served below any path.
       base: './',
       plugins: [policyInPage(POLICY)],
       build: {
         outDir: fresh,
         emptyOutDir: true,
         target: 'es2022',
-        // Inlined files would be data: URLs, and its polyfill requests modules that nobody asked for.
+        // Inlined files would be data URLs. Vite's polyfill would request modules that the page may not need.
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
-        // The limit is in KB. Poseidon's constants, which zkLogin needs, are most of a wallet.
+        // The limit is in KB. Poseidon's constants, which zkLogin needs, are the largest part of a wallet.
         chunkSizeWarningLimit: 2000,
-        // The file has the licences of the bundled packages, whose comments the bundle leaves out.
+        // This file gets the licences of the bundled packages, since the bundle has no comments.
         license: { fileName: LICENSES },
       },
     });
@@ -80,7 +84,7 @@ async function buildPage(folder: string, source: string): Promise<void> {
   }
 }
 
-/** Replaces a folder. If two builds run at once, the later one stays. */
+/** Replaces a folder. If two builds run at the same time, the later result stays. */
 function replace(folder: string, fresh: string): void {
   const old = `${fresh}.old`;
   for (;;) {
@@ -93,7 +97,7 @@ function replace(folder: string, fresh: string): void {
       renameSync(fresh, folder);
       return;
     } catch (error) {
-      // Another build has put its own files there.
+      // Another build has written its own files to the folder.
       if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
     } finally {
       rmSync(old, { recursive: true, force: true });

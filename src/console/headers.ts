@@ -1,4 +1,4 @@
-/** Policy of a page for browsers: headers of each of its files, and a meta element in the page. */
+/** Browser policy of a page: headers for each of its files, and a meta element in the page. */
 export interface Headers {
   /** The part of the policy that fits in the page's meta element. */
   readonly POLICY: string;
@@ -7,10 +7,10 @@ export interface Headers {
 }
 
 /**
- * Returns headers by which the page gets no code, style or font but its own files, runs no code from text,
- * and is in no frame.
+ * Returns headers that let the page load code, styles and fonts only from its own files. They also forbid
+ * running code from text, and showing the page in a frame.
  *
- * @param targets where it may send requests, as `connect-src` has it
+ * @param targets to which the page may send requests, in the syntax of `connect-src`
  */
 export function headersFor(targets: string): Headers {
   const POLICY = [
@@ -28,7 +28,7 @@ export function headersFor(targets: string): Headers {
   return {
     POLICY,
     HEADERS: {
-      // A meta element can't forbid frames (CSP Level 3, section 3.3), a header can.
+      // A meta element can't forbid frames (CSP Level 3, section 3.3), but a header can.
       'content-security-policy': `${POLICY}; frame-ancestors 'none'`,
       'cross-origin-opener-policy': 'same-origin',
       'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
@@ -39,5 +39,8 @@ export function headersFor(targets: string): Headers {
   };
 }
 
-/** Anywhere, since enclaves and nodes are anywhere; the page itself sends none that nobody clicked for. */
+/**
+ * Requests may go to any host, since enclaves and nodes may be anywhere. The page sends requests only after a
+ * click.
+ */
 export const { POLICY, HEADERS } = headersFor('http: https:');

@@ -1,4 +1,4 @@
-/** The commands of a programmable transaction, read from gRPC and from BCS. */
+/** Reads the commands of a programmable transaction from gRPC and from BCS. */
 import type { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase64 } from '@mysten/sui/utils';
@@ -9,8 +9,8 @@ const { Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
 export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 
 /**
- * An argument, in the form that both encodings of a transaction share. Not nested: the only result of a
- * command.
+ * An argument, in a form that both encodings of a transaction share. Without `nested`, `result` is the only
+ * result of a command.
  */
 export type Argument = { input: number } | { result: number; nested?: number | undefined } | { gas: true };
 
@@ -23,7 +23,7 @@ export type Command =
   | { kind: 'publish'; modules: readonly Uint8Array[]; dependencies: readonly string[] }
   | Upgrade;
 
-/** The function of a call. */
+/** Function of a call, with its arguments. */
 export interface Call {
   readonly package: string;
   readonly module: string;

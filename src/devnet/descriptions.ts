@@ -1,4 +1,4 @@
-/** Objects, packages, datatypes and functions, as a node describes them. */
+/** Describes objects, packages, datatypes and functions in the same way as a node. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { toGrpcOwner } from './effects.ts';
@@ -48,7 +48,7 @@ export function toGrpcObject(object: LedgerObject): GrpcTypes.Object {
   });
 }
 
-/** The model gives packages no digest. */
+/** Describes a package as an object. This model gives packages no digest. */
 export function packageObject({ packages }: Ledger, objectId: string): GrpcTypes.Object {
   return GrpcTypes.Object.create({
     objectId,
@@ -61,13 +61,14 @@ export function packageObject({ packages }: Ledger, objectId: string): GrpcTypes
 }
 
 /**
- * Full nodes describe the modules here as well, and give their bytecode with the object only.
+ * Describes a package. Full nodes describe the modules here too, but give their bytecode only with the
+ * object.
  *
  * @throws Refusal: NOT_FOUND
  */
 export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.Package {
   const storageId = normalizeSuiAddress(id);
-  // Full nodes give no text here.
+  // Full nodes give no error text here.
   if (!packages.has(storageId)) throw new Refusal('NOT_FOUND', '');
   return GrpcTypes.Package.create({
     storageId,

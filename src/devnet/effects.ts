@@ -1,6 +1,6 @@
 /**
- * The effects of a transaction, in gRPC and in BCS (`TransactionEffects` of sui-types), which a wallet
- * returns to a dapp.
+ * Creates the effects of a transaction, in gRPC and in BCS (`TransactionEffects` of sui-types). A wallet
+ * returns the BCS to a dapp.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
@@ -22,7 +22,10 @@ interface Change {
   readonly id: string;
   readonly before: LedgerObject | undefined;
   readonly after: LedgerObject | undefined;
-  /** Operation on the id. `none`: the object was changed, or went into another object, or came out of one. */
+  /**
+   * Operation on the id. `none`: the object was changed, was put into another object, or was taken out of
+   * one.
+   */
   readonly operation: 'created' | 'deleted' | 'none';
 }
 
@@ -31,14 +34,14 @@ interface Outcome {
   readonly digest: string;
   readonly epoch: bigint;
   readonly gasUsed: GrpcTypes.GasCostSummary;
-  /** The id of the coin that paid. */
+  /** Id of the coin that paid for the gas. */
   readonly gasCoin: string;
   readonly published: Published | undefined;
-  /** The packages, with the one that was published. */
+  /** Packages of the chain, including the published one. */
   readonly packages: Packages;
 }
 
-/** @param ledger as it was before the transaction */
+/** @param ledger state before the transaction */
 export function createEffects(
   changes: Changes,
   ledger: Ledger,
@@ -75,7 +78,7 @@ export function createEffects(
   return { ...effects, bcs: GrpcTypes.Bcs.create({ name: 'TransactionEffects', value }) };
 }
 
-/** Objects that the transaction both made and ended are not in its effects. */
+/** Lists the changes. Objects that the transaction both created and destroyed are not in its effects. */
 function listChanges({ written, deleted, created, destroyed }: Changes, { objects }: Ledger): Change[] {
   const kept = [...written.values()].map((after): Change => {
     const before = objects.get(after.id);
@@ -84,7 +87,7 @@ function listChanges({ written, deleted, created, destroyed }: Changes, { object
   });
   const removed = [...new Set([...deleted, ...destroyed])].flatMap((id): Change[] => {
     const before = objects.get(id);
-    // An object that comes out of another object only to be deleted was not on the ledger.
+    // An object may come out of another object only to be deleted. It was not on the ledger before.
     const isThere = before !== undefined || (destroyed.has(id) && !created.has(id));
     if (written.has(id) || !isThere) return [];
     return [{ id, before, after: undefined, operation: destroyed.has(id) ? 'deleted' : 'none' }];
@@ -180,7 +183,7 @@ function bcsChange({ before, after, operation }: Change) {
   return { inputState, outputState, idOperation } as const;
 }
 
-/** The model gives packages no digest. */
+/** Describes a package in BCS. This model gives packages no digest. */
 function bcsPackage(version: number, digest: string) {
   return {
     inputState: { NotExist: true },

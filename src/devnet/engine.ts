@@ -1,4 +1,6 @@
-/** The interface of an engine, which executes the commands of a transaction over the objects of a ledger. */
+/**
+ * Declares the interface of an engine, which executes a transaction's commands on the objects of a ledger.
+ */
 import type { Argument, Command } from './commands.ts';
 import type { Status } from './failures.ts';
 import type { Changes, LedgerObject } from './ledger.ts';
@@ -7,7 +9,7 @@ import type { Package, Packages } from './packages.ts';
 /** An object that a transaction names. */
 export interface ObjectInput {
   readonly object: LedgerObject;
-  /** False: the transaction only reads a shared object. */
+  /** Whether the transaction may change the object. False if it only reads a shared object. */
   readonly isMutable: boolean;
 }
 
@@ -18,15 +20,15 @@ export interface Execution {
   /** Time of the chain's clock, in milliseconds since 1970. */
   readonly nowMs: number;
   readonly epoch: bigint;
-  /** DER of the root that `nitro_attestation` pins here. */
+  /** DER of the root certificate that the model of `nitro_attestation` pins. */
   readonly root: Uint8Array;
-  /** Pure values and objects. */
+  /** Pure values and objects that the transaction names. */
   readonly inputs: readonly (Uint8Array | ObjectInput)[];
-  /** The gas coin, where a command uses it, with the balance that commands may take. */
+  /** The gas coin, if a command uses it, with the balance that commands may spend. */
   readonly gasCoin: LedgerObject | undefined;
   readonly commands: readonly Command[];
   readonly packages: Packages;
-  /** Whether to note what each command returned. */
+  /** Whether to record the results of each command. */
   readonly keepsResults?: boolean;
 }
 
@@ -37,7 +39,7 @@ export type Published = Package & { readonly id: string };
 export interface Emitted {
   readonly type: string;
   readonly content: Uint8Array;
-  /** The index of the call that emitted it. */
+  /** Index of the call that emitted the event. */
   readonly command: number;
 }
 
@@ -47,7 +49,7 @@ export interface Output {
   readonly content: Uint8Array;
 }
 
-/** The returned values of a command, and the final values of its `&mut` arguments. */
+/** The values that a command returned, and the final values of its `&mut` arguments. */
 export interface CommandResult {
   readonly returned: readonly Output[];
   readonly mutated: readonly (Output & { readonly argument: Argument })[];
@@ -55,11 +57,14 @@ export interface CommandResult {
 
 export interface Executed {
   readonly status: Status;
-  /** Results of the commands before one failed. */
+  /** Results of the commands that succeeded. */
   readonly results: readonly CommandResult[];
   readonly published: Published | undefined;
   readonly events: readonly Emitted[];
 }
 
-/** Writes what a transaction changes to its `changes`. @throws Refusal for what it can't execute */
+/**
+ * Executes a transaction, and writes its changes to `changes`. @throws Refusal if it can't execute the
+ * transaction
+ */
 export type Engine = (execution: Execution) => Promise<Executed>;

@@ -1,4 +1,4 @@
-/** The events of a loopback node. */
+/** Records and lists the events of a loopback node. */
 import type { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { parseStructTag } from '@mysten/sui/utils';
@@ -6,7 +6,7 @@ import type { Emitted } from './engine.ts';
 
 type TransactionData = typeof bcs.TransactionData.$inferType.V1;
 
-/** The most events in one answer, and the most that it looks at: as small as tests need. */
+/** Maximum number of events in one answer, and of events that it examines. Both are small, as tests need. */
 const PAGE = 3;
 const SCAN = 8;
 
@@ -14,7 +14,7 @@ export class EventLog {
   readonly #events: GrpcTypes.Event[] = [];
   #checkpoint = 0n;
 
-  /** Notes what a transaction that was executed emitted, and returns it. */
+  /** Records the events of an executed transaction, and returns them. */
   record(emitted: readonly Emitted[], { sender, kind }: TransactionData, digest: string): GrpcTypes.Event[] {
     this.#checkpoint += 1n;
     const { commands = [] } = kind.ProgrammableTransaction ?? {};
@@ -36,7 +36,10 @@ export class EventLog {
     return events;
   }
 
-  /** `LedgerService.ListEvents`: one frame for each event, and the last one says why the list ends there. */
+  /**
+   * Answers `LedgerService.ListEvents`, with a frame for each event. The last frame says why the list ends
+   * there.
+   */
   list(request: Uint8Array): Uint8Array[] {
     const { filter, options } = GrpcTypes.ListEventsRequest.fromBinary(request);
     const descending = options?.ordering === GrpcTypes.Ordering.DESCENDING;
@@ -75,7 +78,10 @@ function parseCursor(cursor: Uint8Array | undefined): number | undefined {
   return cursor && Number(Buffer.from(cursor).toString());
 }
 
-/** Matches `package::module`, `package::module::Name` with any type arguments, or the whole type. */
+/**
+ * Returns whether an event has the type of a filter: `package::module`, `package::module::Name` with any type
+ * arguments, or the whole type.
+ */
 function matches({ eventType = '' }: GrpcTypes.Event, filter: GrpcTypes.EventFilter | undefined): boolean {
   const predicate = filter?.terms[0]?.literals[0]?.predicate;
   if (predicate?.oneofKind !== 'eventType') return filter === undefined;

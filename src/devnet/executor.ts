@@ -1,5 +1,6 @@
 /**
- * Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it.
+ * Resolves, simulates and executes programmable transactions on a ledger, as far as a loopback Sui node needs
+ * it.
  */
 import { randomUUID } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
@@ -27,11 +28,11 @@ import { moveEngine } from './move/transaction.ts';
 import { changedInputs } from './move/usage.ts';
 
 type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'keepsResults'> & {
-  /** Ids follow from it. */
+  /** Text from which new ids are derived. */
   readonly seed: string;
   /** Gas budget in MIST; undefined allows any amount. */
   readonly budget: bigint | undefined;
-  /** The coins that pay: all become the first. */
+  /** Coins that pay for gas. All of them are merged into the first. */
   readonly payment: readonly string[];
 };
 
@@ -49,33 +50,34 @@ interface Simulated {
 }
 
 const CLOCK = normalizeSuiAddress('0x6');
-/** The most coins that a node selects to pay. */
+/** Maximum number of coins that a node selects for payment. */
 const MAX_SELECTED = 255;
-/** Coin with which a node simulates a transaction whose payer has none. */
+/** Coin with which a node simulates a transaction whose payer has no coin. */
 const MOCK_COIN = unownedCoin(`0x${'c0'.repeat(32)}`, 10n ** 18n);
 
 export class Executor {
   /** Returns the time of the chain's clock, in milliseconds since 1970. */
   now = () => Date.now();
-  /** Gas that every transaction needs. Default: what Sui charges. */
+  /** Gas that every transaction needs. Default: the amount that Sui charges. */
   gasNeeded: bigint | undefined;
-  /** The budget that the node proposes. Default: near to what Sui proposes. */
+  /** Budget that the node proposes. Default: close to Sui's proposal. */
   proposedBudget: bigint | undefined;
   /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
   /** Expiration that the node adds to a transaction that it resolves. Default: none. */
   expiration: GrpcTypes.TransactionExpiration | undefined;
   /**
-   * Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget.
+   * Whether to word refusals like Sui 1.63, which has no structure for a failure during the estimate of the
+   * budget.
    */
   isOld = false;
   engine: Engine = moveEngine;
-  /** The epoch that calls see. */
+  /** Returns the epoch that calls see. */
   epoch = () => 1n;
   /** Modules published so far. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
-  /** DER of the root that its model of `nitro_attestation` pins. */
+  /** DER of the root certificate that the model of `nitro_attestation` pins. */
   readonly root: Uint8Array;
 
   constructor(ledger: Ledger, root: Uint8Array) {
@@ -83,19 +85,19 @@ export class Executor {
     this.root = root;
   }
 
-  /** The same executor over another ledger. */
+  /** Returns an executor with the same settings on another ledger. */
   over(ledger: Ledger): Executor {
     return Object.assign(new Executor(ledger, this.root), this);
   }
 
-  /** Returns an object of the chain, with the clock as it is now. */
+  /** Returns an object of the chain. The clock shows the present time. */
   find(id: string): LedgerObject | undefined {
     return id === CLOCK ? clockAt(this.now()) : this.#ledger.objects.get(id);
   }
 
   readonly #find = (id: string): LedgerObject | undefined => this.find(id);
 
-  /** @param isChecked whether the sender, or its sponsor, must have the gas @throws Refusal */
+  /** @param isChecked whether the sender or the sponsor must have the gas @throws Refusal */
   async simulate(transaction: GrpcTypes.Transaction, isChecked = true): Promise<Simulated> {
     const { sender = '', kind, gasPayment, bcs: bytes } = transaction;
     if (kind === undefined && bytes?.value !== undefined) return await this.#simulateBytes(bytes.value);
@@ -216,7 +218,7 @@ export class Executor {
     checkTransaction(inputs, commands, payment);
     const changes = new Changes(this.#ledger, seed);
     const total = this.#smash(changes, payment);
-    // Commands may spend the balance of the gas coin only as far as the budget remains in it.
+    // Commands may spend from the gas coin only as much as leaves the budget in it.
     const withheld = budget ?? 0n;
     if (payment.length > 0 && total < withheld) {
       const message = `Balance of gas object ${total} is lower than the needed amount: ${withheld}`;
@@ -238,14 +240,14 @@ export class Executor {
       if (budget === undefined || netOf(outcome.gas) <= budget) return outcome;
     }
     const status = executed.status.success ? INSUFFICIENT_GAS : executed.status;
-    // A transaction that fails changes nothing but versions, and what pays.
+    // A failed transaction changes only versions, and the coin that pays.
     const unchanged = new Changes(this.#ledger, seed);
     this.#smash(unchanged, payment);
     const failed = { ...executed, status, events: [], published: undefined };
     return this.#settle({ ...run, budget: undefined }, unchanged, failed);
   }
 
-  /** Bumps the versions of inputs, and pays. */
+  /** Increases the versions of inputs, and pays for the gas. */
   #settle({ inputs, commands, payment, budget }: Run, changes: Changes, executed: Executed): Outcome {
     for (const input of inputs) {
       if (input instanceof Uint8Array || !input.isMutable) continue;
@@ -259,7 +261,7 @@ export class Executor {
     return { ...executed, changes, gas };
   }
 
-  /** Makes one coin of all that pay. @returns its balance in MIST */
+  /** Merges all coins that pay into one. @returns its balance in MIST */
   #smash(changes: Changes, payment: readonly string[]): bigint {
     const [first, ...moreCoins] = payment;
     if (first === undefined) return 0n;

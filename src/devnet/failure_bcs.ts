@@ -1,22 +1,22 @@
 /**
- * Encodes the reason of a failed transaction in BCS (`ExecutionFailureStatus` of sui-types), from its gRPC
+ * Encodes the reason why a transaction failed in BCS (`ExecutionFailureStatus` of sui-types), from its gRPC
  * message.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import { fromBase58 } from '@mysten/sui/utils';
 
 /**
- * `Failure` of `ExecutionStatus`. Its variants have the names that the model's descriptions begin with, as
- * Rust's do.
+ * Encodes `Failure` of `ExecutionStatus`. The names of its variants are those in Rust, with which the model's
+ * descriptions begin.
  */
 export function bcsFailure({ description = '', command, errorDetails }: GrpcTypes.ExecutionError) {
   const name = /^\w+/.exec(description)?.[0] ?? '';
-  // `kind` of an argument's error, and `upgrade_error`.
+  // The pattern finds the `kind` of an argument's error, and `upgrade_error`.
   const problem = /\b(?:kind|upgrade_error): (\w+)/.exec(description)?.[1] ?? '';
   return { error: { [name]: encodeDetails(name, problem, errorDetails) }, command: command ?? null };
 }
 
-/** Variants without fields ignore what they are given. */
+/** Encodes the details of a failure. Variants without fields ignore them. */
 function encodeDetails(
   name: string,
   problem: string,
@@ -44,7 +44,7 @@ function encodeDetails(
   }
 }
 
-/** Returns the indices under every name that a variant has for them. */
+/** Returns indices under all names that variants give them. */
 function toIndices({ index, subresult }: GrpcTypes.IndexError = {}) {
   return { idx: index, resultIdx: index, secondaryIdx: subresult };
 }

@@ -1,4 +1,6 @@
-/** Failures of calls to the loopback node: of the call itself, or of the execution of its transaction. */
+/**
+ * Failures of calls to the loopback node: either the call itself fails, or the execution of its transaction.
+ */
 import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 
 /** Location of a failure in a package's code. */
@@ -6,18 +8,18 @@ export interface Location {
   /** Id of the package. */
   readonly package: string;
   readonly module: string;
-  /** The index of the function's definition. */
+  /** Index of the function's definition. */
   readonly function: number;
   readonly functionName: string;
-  /** The index of the instruction. */
+  /** Index of the instruction. */
   readonly instruction: number;
 }
 
-/** A Move function aborts. */
+/** Error of a Move function that aborts. */
 export class MoveAbort extends Error {
   readonly location: Location;
   readonly #code: bigint;
-  /** The text of a constant of the module, by its index. */
+  /** Returns the text of a constant of the module by its index. */
   readonly constant: (index: number) => string | undefined;
 
   constructor(
@@ -31,13 +33,13 @@ export class MoveAbort extends Error {
     this.constant = constant;
   }
 
-  /** The abort code. That of an `#[error]` constant consists of bit fields. */
+  /** The abort code. If it comes from an `#[error]` constant, it consists of bit fields. */
   get code(): bigint {
     return this.#code;
   }
 }
 
-/** An instruction has no result: an overflow, or an index outside of a vector. */
+/** Error of an instruction that has no result, such as an overflow or an index outside a vector. */
 export class PrimitiveError extends Error {
   readonly location: Location;
 
@@ -47,10 +49,10 @@ export class PrimitiveError extends Error {
   }
 }
 
-/** A transaction takes more than a node lets it. */
+/** Error of a transaction that takes more resources than a node allows. */
 export class OutOfGas extends Error {}
 
-/** A call of the node ends with this gRPC status. */
+/** Error with whose gRPC status a call to the node ends. */
 export class Refusal extends Error {
   readonly status: keyof typeof GrpcStatusCode;
 
@@ -71,8 +73,8 @@ const {
 type Details = GrpcTypes.ExecutionError['errorDetails'];
 
 /**
- * @param cause as Rust prints the error (`ExecutionFailureStatus` of sui-types), which is how nodes describe
- *   it
+ * @param cause error in the form in which Rust prints it (`ExecutionFailureStatus` of sui-types); nodes use
+ *   it as the description
  */
 function failed(
   kind: GrpcTypes.ExecutionError_ExecutionErrorKind,
@@ -94,7 +96,7 @@ function inCommand(command: bigint): string {
 
 export const INSUFFICIENT_GAS = failed(Kind.INSUFFICIENT_GAS, 'InsufficientGas');
 
-/** A command can't be executed, by a kind and a description of Sui's. */
+/** Error of a command that can't be executed, with Sui's kind and description. */
 export class CommandFailure extends Error {
   /** Index of the command; undefined for the transaction as a whole. */
   readonly command: number | undefined;
@@ -119,7 +121,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Problems of arguments, by the names that Sui gives them. */
+/** Problems of arguments, by Sui's names. */
 const ARGUMENT_PROBLEMS = {
   TypeMismatch: ArgumentKind.TYPE_MISMATCH,
   InvalidBCSBytes: ArgumentKind.INVALID_BCS_BYTES,
@@ -138,7 +140,7 @@ const ARGUMENT_PROBLEMS = {
   InvalidReferenceArgument: ArgumentKind.INVALID_REFERENCE_ARGUMENT,
 } as const;
 
-/** @param indexError which input or result there is not, with the fields' names in Rust */
+/** @param indexError input or result that does not exist, with the names of the fields in Rust */
 export function argumentFailure(
   command: number,
   argument: number,
@@ -195,7 +197,7 @@ export function failure(error: unknown, command: bigint): Status {
   if (error instanceof PrimitiveError) {
     const { location } = error;
     const cause = `MovePrimitiveRuntimeError(MoveLocationOpt(Some(${locationText(location)})))`;
-    // The error has a location, but no code of an abort.
+    // The error has a location, but no abort code.
     const abort = GrpcTypes.MoveAbort.create({ location });
     return failed(Kind.MOVE_PRIMITIVE_RUNTIME_ERROR, cause, command, { oneofKind: 'abort', abort });
   }
@@ -213,11 +215,12 @@ function locationText({ package: id, module, function: index, functionName, inst
 
 const CLEVER = 1n << 63n;
 const HAS_CODE = 1n << 62n;
-/** An index that stands for none. */
+/** Index that means that there is none. */
 const NONE = 0xffff;
 
 /**
- * Decodes the code of `assert!` without a code, or of an `#[error]` constant: a code, a line and two indices.
+ * Decodes the code of an `#[error]` constant, or of `assert!` without a code. It consists of a code, a line
+ * and two indices.
  */
 function decodeCleverError({ code, constant }: MoveAbort) {
   if ((code & CLEVER) === 0n) return undefined;
@@ -239,7 +242,8 @@ function decodeCleverError({ code, constant }: MoveAbort) {
 }
 
 /**
- * Returns the refusal of Sui 1.63 to build a transaction that would fail, if it has to estimate the budget.
+ * Returns the error with which Sui 1.63 refuses to build a transaction that would fail, if it must estimate
+ * the budget.
  */
 export function budgetRefusal({ error }: Status): Refusal {
   const { description = '', command } = error ?? {};

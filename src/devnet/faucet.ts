@@ -1,14 +1,17 @@
-/** A faucet as `sui start --with-faucet` has it (`POST /v2/gas`), which `@mysten/sui/faucet` asks. */
+/**
+ * Answers `POST /v2/gas` like the faucet of `sui start --with-faucet`. `@mysten/sui/faucet` sends such
+ * requests.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isValidSuiAddress, normalizeSuiAddress } from '@mysten/sui/utils';
 import { answersPreflight, readBody } from 'sui-enclave-testing/loopback';
 
-/** 10 SUI, in MIST. */
+/** Amount of a gift in MIST: 10 SUI. */
 export const GIFT = 10_000_000_000n;
-/** Maximum size of a request in bytes: an address in JSON. */
+/** Maximum size of a request in bytes, which contains an address in JSON. */
 const MAX_BYTES = 1024;
 
-/** Credits an address, in MIST, and returns the coin's id. */
+/** Credits an address with an amount in MIST, and returns the coin's id. */
 type Give = (address: string, mist: bigint) => string;
 
 export function createFaucet(give: Give): Server {

@@ -1,6 +1,7 @@
 /**
- * Gas, as Sui 1.63 charges it at a price of 1,000 MIST, in MIST. Storage is that of Sui, byte for byte
- * (`object_size_for_gas_metering` of sui-types); computation is what was measured of a few kinds of calls.
+ * Computes gas in MIST, as Sui 1.63 charges it at a price of 1,000 MIST. The cost of storage is exactly Sui's
+ * (`object_size_for_gas_metering` of sui-types). The cost of computation was measured for a few kinds of
+ * calls.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import type { Command } from './commands.ts';
@@ -10,7 +11,10 @@ import { type MoveType, parseType } from './move/types.ts';
 import { findLinkage, findTypeOrigins, loadModules, type Packages } from './packages.ts';
 
 const PRICE = 1000n;
-/** Units of computation: of any transaction, of verifying a document, and what they are rounded up to. */
+/**
+ * Units of computation: for any transaction, for verifying a document, and the step to which units are
+ * rounded up.
+ */
 const COMPUTATION = 500n;
 const DOCUMENT = 13_140n;
 const STEP = 1000n;
@@ -18,9 +22,9 @@ const STEP = 1000n;
 const STORAGE = 7600n;
 /** Percentage of the storage cost that is refunded on deletion. */
 const REFUNDED = 99n;
-/** Bytes that any object adds: owner, digest of the transaction, rebate. */
+/** Size in bytes that every object adds: owner, digest of the transaction, rebate. */
 const OBJECT_BYTES = 80;
-/** Bytes that an object of a Move type adds: version, and whether it has store. */
+/** Size in bytes that an object of a Move type adds: version, and whether it has `store`. */
 const MOVE_OBJECT_BYTES = 9;
 const ADDRESS_BYTES = 32;
 const NUMBER_BYTES = 8;
@@ -33,7 +37,7 @@ function sizeOf({ type, content }: LedgerObject): bigint {
   return BigInt(OBJECT_BYTES + MOVE_OBJECT_BYTES + objectTypeBytes(type) + content.length);
 }
 
-/** `MoveObjectType` in BCS, which has short forms for coins. */
+/** Returns the size of a `MoveObjectType` in BCS, which has short forms for coins. */
 function objectTypeBytes(text: string): number {
   if (text === COIN) return 1;
   const type = parseType(text);
@@ -89,7 +93,7 @@ function summarizeGas(units: bigint, stored: bigint, freed: bigint): GasUsed {
   };
 }
 
-/** Negative where more is freed than stored. */
+/** Returns the net cost, which is negative if a transaction frees more storage than it uses. */
 export function netOf({ computationCost, storageCost, storageRebate }: GasUsed): bigint {
   return computationCost + storageCost - storageRebate;
 }

@@ -1,6 +1,6 @@
 /**
- * gRPC-web over HTTP, as far as a loopback Sui node needs it: requests with one message, and the frames of
- * answers.
+ * Implements gRPC-web over HTTP as far as a loopback Sui node needs it: requests with one message, and frames
+ * of answers.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GrpcStatusCode } from '@mysten/sui/grpc';
@@ -19,16 +19,16 @@ export function frame(flag: number, data: Uint8Array): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** Returns the end of an answer. A node leaves out a message that is empty. */
+/** Returns the end of an answer. Like a node, it leaves out an empty message. */
 export function trailer(status: GrpcStatusCode, message = ''): Buffer {
   const messageField = message === '' ? '' : `grpc-message:${encodeURIComponent(message)}\r\n`;
   return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${messageField}`));
 }
 
-/** Maximum size of a request in bytes: a transaction has at most 128 KiB. */
+/** Maximum size of a request in bytes. A transaction has at most 128 KiB. */
 const MAX_REQUEST = 1_048_576;
 
-/** Returns the message of a request. Null for one that is too large, which is answered. */
+/** Returns the message of a request. If it is too large, answers the request and returns null. */
 export async function readMessage(
   request: IncomingMessage,
   response: ServerResponse,

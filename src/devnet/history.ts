@@ -1,6 +1,6 @@
 /**
- * Lists the transactions of a loopback node as a page of JSON for people: `GET /model/ledger`. Nodes have no
- * such interface, so nothing but a page of development may use it.
+ * Lists the transactions of a loopback node in JSON, for a page that people read: `GET /model/ledger`. Real
+ * nodes have no such interface, so only development pages may use it.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import type { TransactionData } from './commands.ts';
@@ -8,20 +8,20 @@ import type { Ledger } from './ledger.ts';
 
 export const LEDGER_PATH = 'model/ledger';
 
-/** The most that one answer has of each kind, the latest first. */
+/** Maximum number of entries of each kind in an answer, which has the latest first. */
 const MAX_LISTED = 200;
-/** Maximum length of a reason that an engine gives, in characters. */
+/** Maximum length of an engine's reason for a failure, in characters. */
 const MAX_REASON = 300;
 
 interface Executed {
   readonly digest: string;
   readonly sender: string;
   readonly atMs: number;
-  /** The functions that it called, and the kinds of its other commands. */
+  /** Functions that the transaction called, and kinds of its other commands. */
   readonly calls: readonly string[];
-  /** Reason of the failure; null for a success. */
+  /** Reason of the failure; null if the transaction succeeded. */
   readonly failure: string | null;
-  /** Cost in MIST, less the refund. */
+  /** Cost in MIST, minus the refund. */
   readonly gas: string;
 }
 
@@ -56,7 +56,7 @@ export class History {
     this.#events.push(...events.map(({ eventType = '' }) => ({ type: eventType, digest, sender })));
   }
 
-  /** Returns the latest of each kind, and how many there are. */
+  /** Returns the latest entries of each kind, and the number of all. */
   page({ objects }: Ledger): object {
     const all = [...objects.values()].map(({ id, type, owner, version }) => ({
       id,

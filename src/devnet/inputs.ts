@@ -1,6 +1,6 @@
 /**
- * The inputs of a transaction, and what Sui refuses of them before it executes anything (`transaction.rs` of
- * sui-types).
+ * Reads the inputs of a transaction, and refuses those that Sui refuses before it executes anything
+ * (`transaction.rs` of sui-types).
  */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -9,9 +9,9 @@ import type { ObjectInput } from './engine.ts';
 import { Refusal } from './failures.ts';
 import { computeDigest, type LedgerObject } from './ledger.ts';
 
-/** Bytes; an argument has fewer. */
+/** Limit in bytes, which the size of an argument must not reach. */
 const MAX_PURE_BYTES = 16_384;
-/** A transaction has fewer of each. */
+/** Limit on commands, inputs and arguments, which the number of each must not reach. */
 const MAX_COMMANDS = 1024;
 const MAX_COINS = 256;
 const CLOCK = normalizeSuiAddress('0x6');
@@ -26,7 +26,7 @@ type Inputs = readonly (Uint8Array | ObjectInput)[];
 type Find = (id: string) => LedgerObject | undefined;
 export type Reference = NonNullable<TransactionData['gasData']['payment']>[number];
 
-/** Returns the owned objects of a transaction, with the coins that pay for it. */
+/** Returns the owned objects of a transaction, including the coins that pay for it. */
 export function ownedInputs({ kind, gasData }: TransactionData): Reference[] {
   const inputs = kind.ProgrammableTransaction?.inputs ?? [];
   const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
@@ -56,7 +56,7 @@ export function grpcInputs(inputs: readonly GrpcTypes.Input[], sender: string, f
 }
 
 /**
- * Resolves an object that a transaction names by its id alone, as a node does.
+ * Resolves an object of which a transaction names only the id, in the same way as a node.
  *
  * @param isMutable whether a command changes it
  * @throws Refusal
@@ -113,7 +113,7 @@ function refused(message: string): Refusal {
   return new Refusal('INVALID_ARGUMENT', message);
 }
 
-/** @param payment the coins that pay @throws Refusal */
+/** @param payment coins that pay for gas @throws Refusal */
 export function checkTransaction(
   inputs: Inputs,
   commands: readonly Command[],
@@ -141,7 +141,10 @@ export function checkTransaction(
   checkRandom(inputs, commands);
 }
 
-/** Checks the commands after a use of randomness: otherwise a transaction could undo what it drew. */
+/**
+ * Checks the commands that follow a use of randomness, since some could let a transaction undo its random
+ * choice.
+ */
 function checkRandom(inputs: Inputs, commands: readonly Command[]): void {
   const random = inputs.findIndex((input) => !(input instanceof Uint8Array) && input.object.id === RANDOM);
   const first = commands.findIndex((command) => listArguments(command).some(isInput(random)));
@@ -150,7 +153,7 @@ function checkRandom(inputs: Inputs, commands: readonly Command[]): void {
   throw refused('Commands following a command with Random can only be TransferObjects or MergeCoins');
 }
 
-/** All that a command names, with its arguments. */
+/** Lists all arguments of a command. */
 export function listArguments(command: Command): unknown[] {
   return Object.values(command).flat();
 }

@@ -1,4 +1,4 @@
-/** The objects of a loopback Sui node, and what executing a transaction does to them. */
+/** Stores the objects of a loopback Sui node, and the changes of a transaction to them. */
 import { bcs } from '@mysten/sui/bcs';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase58 } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
@@ -20,7 +20,7 @@ export interface LedgerObject {
 export const COIN = normalizeStructTag('0x2::coin::Coin<0x2::sui::SUI>');
 const COIN_TYPE = /^0x0{63}2::coin::Coin</;
 export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
-/** The object at 0x8. */
+/** Object at the id 0x8. */
 export const RANDOM: LedgerObject = {
   id: normalizeSuiAddress('0x8'),
   type: normalizeStructTag('0x2::random::Random'),
@@ -28,7 +28,7 @@ export const RANDOM: LedgerObject = {
   version: 1n,
   content: bcs.Address.serialize('0x8').toBytes(),
 };
-/** Returns the object at 0x6. @param nowMs the chain's time */
+/** Returns the object at the id 0x6. @param nowMs the chain's time */
 export function clockAt(nowMs: number): LedgerObject {
   const id = normalizeSuiAddress('0x6');
   return {
@@ -42,7 +42,7 @@ export function clockAt(nowMs: number): LedgerObject {
 const ClockContent = bcs.struct('Clock', { id: bcs.Address, timestampMs: bcs.u64() });
 const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
 
-/** The first byte that is hashed for an id (`HashingIntentScope::RegularObjectId`). */
+/** First byte of the input from which an id is hashed (`HashingIntentScope::RegularObjectId`). */
 const REGULAR_OBJECT_ID = Uint8Array.of(0xf1);
 const DIGEST_BYTES = 32;
 
@@ -56,21 +56,21 @@ export function computeDigest({ id, version, content }: LedgerObject): string {
   return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
 }
 
-/** The reads and writes of a transaction; the ledger sees them when it is committed. */
+/** Reads and writes of a transaction. The ledger gets them when they are committed. */
 export class Changes {
   readonly #ledger: Ledger;
-  /** 32 bytes: ids follow from it. */
+  /** Digest of 32 bytes, from which new ids are derived. */
   readonly digest: Uint8Array;
   #fresh = 0n;
   readonly written = new Map<string, LedgerObject>();
-  /** Objects that are gone: destroyed, or in another one. */
+  /** Objects that are no longer on the ledger: destroyed, or put into another object. */
   readonly deleted = new Set<string>();
-  /** Ids that the transaction made, and those that it ended. */
+  /** Ids that the transaction created, and ids that it destroyed. */
   readonly created = new Set<string>();
   readonly destroyed = new Set<string>();
   readonly version: bigint;
 
-  /** @param seed the transaction's digest in base58, or another text that no transaction has */
+  /** @param seed digest of the transaction in base58, or another text that no transaction has */
   constructor(ledger: Ledger, seed: string) {
     this.#ledger = ledger;
     this.digest = digestBytes(seed);
@@ -97,7 +97,7 @@ export class Changes {
     return object.id;
   }
 
-  /** Writes an object whose content starts with its id, as that of every Move object does. */
+  /** Writes an object. Its content starts with its id, as the content of every Move object does. */
   create(type: string, owner: Owner, content: (id: string) => Uint8Array, id = this.freshId()): string {
     return this.write({ id, type: normalizeStructTag(type), owner, content: content(id) });
   }
@@ -106,13 +106,13 @@ export class Changes {
     return { kind: 'shared', since: this.version };
   }
 
-  /** The object is a value from now on, or in another one. */
+  /** Removes an object that is only a value from now on, or that is put into another object. */
   delete(id: string): void {
     this.deleted.add(id);
     this.written.delete(id);
   }
 
-  /** Deletes the object with this id. */
+  /** Destroys an object and its id. */
   destroy(id: string): void {
     this.destroyed.add(id);
   }
@@ -122,13 +122,13 @@ export class Ledger {
   readonly objects = new Map<string, LedgerObject>();
   /** Packages by id, the oldest first. */
   readonly packages = new Map<string, Package>();
-  /** Objects that another transaction holds, as validators remember them. */
+  /** Objects that another transaction has locked, as validators remember them. */
   readonly locked = new Set<string>();
   /** Digests of the executed transactions. */
   readonly executed: string[] = [];
   clock = 1n;
 
-  /** The same chain as of now: later transactions do not change it. */
+  /** Returns a copy of the present state, which later transactions do not change. */
   copy(): Ledger {
     const copy = new Ledger();
     for (const [id, object] of this.objects) copy.objects.set(id, object);
@@ -174,7 +174,7 @@ export class Ledger {
     );
   }
 
-  /** Returns the claims under an object, as dynamic fields. */
+  /** Returns the objects that are dynamic fields of an object. */
   fields(parent: string): LedgerObject[] {
     return [...this.objects.values()].filter(
       ({ owner: by }) => by.kind === 'object' && by.address === parent,
@@ -186,7 +186,7 @@ export class Ledger {
     return BigInt(CoinContent.parse(content).balance);
   }
 
-  /** Writes a coin with more, or less, in it. @param mist may be negative */
+  /** Writes a coin with a changed balance. @param mist amount to add, which may be negative */
   withBalance(changes: Changes, coin: string, mist: bigint): LedgerObject {
     const object = changes.get(coin);
     if (!object) throw new Error('the gas coin is not there');
@@ -196,7 +196,7 @@ export class Ledger {
   }
 }
 
-/** Returns a coin that nobody has. @param balance in MIST */
+/** Returns a coin without an owner. @param balance in MIST */
 export function unownedCoin(id: string, balance: bigint): LedgerObject {
   const content = CoinContent.serialize({ id, balance }).toBytes();
   return {

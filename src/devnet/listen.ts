@@ -1,4 +1,4 @@
-/** Ports of the development services for Sui. */
+/** Opens the ports of the development services for Sui. */
 import type { Server } from 'node:http';
 import { ConfigError } from 'sui-enclave/errors';
 import { serveLoopback } from 'sui-enclave-testing/loopback';
@@ -6,8 +6,8 @@ import { serveLoopback } from 'sui-enclave-testing/loopback';
 /**
  * Listens on loopback only, for programs and pages of this machine.
  *
- * @param setting the environment variable that sets the port
- * @param port 0 lets the system choose
+ * @param setting environment variable that sets the port
+ * @param port to listen on; with 0, the system chooses
  * @returns the origin
  * @throws ConfigError
  */

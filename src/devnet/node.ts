@@ -1,7 +1,7 @@
 /**
- * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do,
- * for the few methods that the commands use, over a ledger of its own. It checks signatures, versions and
- * gas, and executes the bytecode of the packages that were published (`move/`). Tests can make it fail.
+ * A Sui node on loopback for tests and `make dev-sui`. It is a real server that speaks gRPC-web like a full
+ * node, for the few methods that the commands use, with a ledger of its own. It checks signatures, versions
+ * and gas, and executes the bytecode of published packages (`move/`). Tests can make it fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,7 +32,7 @@ import { listen } from './listen.ts';
 import { commandOutputs, describedIfEmpty, sumBalances } from './results.ts';
 import { TransactionLog, toTimestamp } from './transactions.ts';
 
-/** A fault: what a method does instead of answering. */
+/** Fault that a method shows instead of answering. */
 export type Fault =
   | { readonly status: keyof typeof GrpcStatusCode; readonly message: string }
   | 'reset'
@@ -41,18 +41,18 @@ export type Fault =
   | 'executes, and does not answer'
   | 'executes, and says ABORTED';
 
-/** Purpose of a signature. Default: a transaction. */
+/** Purpose of a signature. Default: signing a transaction. */
 export type Scope = 'TransactionData' | 'PersonalMessage';
 
 export function chooseVerifier(scope: Scope | undefined) {
   return scope === 'PersonalMessage' ? verifyPersonalMessageSignature : verifyTransactionSignature;
 }
 
-/** Several messages are a stream. */
+/** Answers a request. An array of messages is a stream. */
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
 
 const PAGE = 2;
-/** Maximum number of calls that are remembered. */
+/** Maximum number of calls that the node remembers. */
 const MAX_CALLS = 10_000;
 
 export class LoopbackNode {
@@ -60,40 +60,42 @@ export class LoopbackNode {
   readonly executor: Executor;
   readonly events = new EventLog();
   readonly #history = new History();
-  /** Faults, by the name of the method. */
+  /** Faults by the name of the method. */
   readonly faults = new Map<string, Fault>();
-  /** Changes answers: objects by id, before they are sent. */
+  /** Changes an object before the node sends it, to give a false answer. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
   /**
-   * The lowest checkpoint whose transactions it says that it has; the first transaction is in checkpoint 1.
+   * Lowest checkpoint whose transactions the node claims to have. The first transaction is in checkpoint 1.
    */
   lowestCheckpoint = 0n;
   /**
-   * Lag of reads and simulations behind execution, in milliseconds: nodes answer a send before reads show it.
+   * Time in milliseconds by which reads and simulations lag behind execution. Nodes answer a send before
+   * reads show it.
    */
   lagMs = 0;
   /**
-   * Lag of the listing of an address' objects, in milliseconds: on nodes, longer than that of other reads.
+   * Time in milliseconds by which listings of an address's objects lag. On nodes, it is longer than for other
+   * reads.
    */
   listingLagMs = 0;
-  /** Whether pages of this machine may read its answers. */
+  /** Whether pages of this machine may read the node's answers. */
   servesPages = false;
-  /** Whether it is its own faucet, at `POST /v2/gas`. */
+  /** Whether the node is also a faucet, at `POST /v2/gas`. */
   isFaucet = false;
   /** Digest of the first checkpoint, in base58. */
   chainId = toBase58(new Uint8Array(32).fill(0x2a));
-  /** Rejects for a signature that is not the sender's. Data are the bytes of a transaction, or a message. */
+  /** Rejects if a signature is not the sender's. The data are the bytes of a transaction, or a message. */
   verify: (data: Uint8Array, signature: string, sender: string, scope?: Scope) => Promise<unknown> = (
     data,
     signature,
     address,
     scope,
   ) => chooseVerifier(scope)(data, signature, { address });
-  /** Methods called so far, the latest 10,000. */
+  /** Names of the called methods, for the latest 10,000 calls. */
   readonly calls: string[] = [];
   readonly transactions = new TransactionLog();
-  /** The ledger before each transaction that some read may not show yet, the oldest first. */
+  /** The ledgers before each transaction that some reads may not show yet, the oldest first. */
   #hidden: { readonly shownMs: number; readonly listedMs: number; readonly before: Ledger }[] = [];
   #last: Promise<unknown> = Promise.resolve();
   /** Owned objects of transactions that wait or run. */
@@ -110,9 +112,9 @@ export class LoopbackNode {
   }
 
   /**
-   * @param root DER of the root that its model of `nitro_attestation` pins
-   * @param port 0 lets the system choose
-   * @throws ConfigError if it can't listen there
+   * @param root DER of the root certificate that the model of `nitro_attestation` pins
+   * @param port to listen on; with 0, the system chooses
+   * @throws ConfigError if the node can't listen there
    */
   static async start(root: Uint8Array, port = 0): Promise<LoopbackNode> {
     const node = new LoopbackNode(root);
@@ -120,12 +122,12 @@ export class LoopbackNode {
     return node;
   }
 
-  /** The ledger as reads show it. */
+  /** The ledger in the state that reads show. */
   get #visible(): Ledger {
     return this.#before('shownMs');
   }
 
-  /** The ledger as listings of owned objects show it. */
+  /** The ledger in the state that listings of owned objects show. */
   get #listed(): Ledger {
     return this.#before('listedMs');
   }
@@ -175,7 +177,7 @@ export class LoopbackNode {
     request.socket.destroy();
   }
 
-  /** Answers what pages ask beside the node's methods. @returns whether the request was answered */
+  /** Answers requests of pages besides the node's methods. @returns whether it answered the request */
   #answerPage(request: IncomingMessage, response: ServerResponse, path: string): boolean {
     if (answersPreflight(request, response)) return true;
     if (request.method !== 'GET' || path !== LEDGER_PATH) return false;
@@ -329,7 +331,7 @@ export class LoopbackNode {
       const data = transaction?.bcs?.value ?? new Uint8Array();
       const digest = TransactionDataBuilder.getDigestFromBytes(data);
       const { V1: parsed } = bcs.TransactionData.parse(data);
-      // The sender's signature, then that of the sponsor who pays the gas.
+      // The first signature is the sender's. The second is that of a sponsor who pays the gas.
       const signers = [...new Set([parsed.sender, parsed.gasData.owner ?? parsed.sender])];
       if (signatures.length !== signers.length) {
         const message = `Expect ${signers.length} signer signatures but got ${signatures.length}`;
@@ -346,8 +348,8 @@ export class LoopbackNode {
   };
 
   /**
-   * Executes one transaction after the other: an engine may take seconds. Their owned objects are locked
-   * until then.
+   * Executes transactions in turn, since an engine may take seconds. The owned objects of a transaction are
+   * locked until it has ended.
    */
   async #inTurn<T>(data: TransactionData, execute: () => Promise<T>): Promise<T> {
     const locks = ownedInputs(data);
@@ -402,7 +404,7 @@ export class LoopbackNode {
 const ONLY_GRPC =
   'A model of a Sui node: it speaks gRPC-web only. Use SuiGrpcClient of @mysten/sui/grpc, not JSON-RPC or GraphQL.\n';
 
-/** @param filter a type, or the name of a generic one for all of its instances */
+/** @param filter a type, or the name of a generic type for all of its instances */
 function isOfType(type: string, filter: string): boolean {
   const wantedType = normalizeStructTag(filter);
   return type === wantedType || type.startsWith(`${wantedType}<`);

@@ -1,4 +1,6 @@
-/** The packages of a chain, and the tables that Sui stores with each of them (`MovePackage` of sui-types). */
+/**
+ * Describes the packages of a chain, and the tables that Sui stores with each (`MovePackage` of sui-types).
+ */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { type ModuleInterface, readModule } from './bytecode/module_bytecode.ts';
@@ -6,17 +8,17 @@ import { type ModuleCode, readCode } from './bytecode/module_code.ts';
 
 /** A package of the chain. */
 export interface Package {
-  /** The id under which it was first published. */
+  /** Id of the package's first version. */
   readonly original: string;
   readonly modules: readonly Uint8Array[];
-  /** The ids of the packages that it was published with. */
+  /** Ids of the packages with which this one was published. */
   readonly dependencies: readonly string[];
 }
 
 /** Packages by id, the oldest first. */
 export type Packages = ReadonlyMap<string, Package>;
 
-/** The package that stands for another in the code of a third. */
+/** Version of a package that code uses in place of the original one. */
 export interface Upgraded {
   readonly id: string;
   readonly version: number;
@@ -29,7 +31,7 @@ export interface LoadedModule {
 
 export const STANDARD_LIBRARY = normalizeSuiAddress('0x1');
 export const FRAMEWORK = normalizeSuiAddress('0x2');
-/** Packages that validators upgrade in place: they have one id and, here, one version. */
+/** Packages that validators upgrade in place. Each has one id and, in this model, one version. */
 const SYSTEM = new Set([STANDARD_LIBRARY, FRAMEWORK, ...['0x3', '0xb'].map((id) => normalizeSuiAddress(id))]);
 
 const PackageObject = bcs.enum('Data', {
@@ -48,10 +50,12 @@ const PackageObject = bcs.enum('Data', {
   }),
 });
 
-/** The modules of packages, by name after their address: a package never changes. */
+/** Modules of packages, by address and name. They can be kept, since a package never changes. */
 const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
 
-/** Returns the modules of a package by address and name. @throws RangeError for what is not a module */
+/**
+ * Returns the modules of a package by address and name. @throws RangeError for bytes that are not a module
+ */
 export function loadModules(movePackage: Package): ReadonlyMap<string, LoadedModule> {
   const cached = loaded.get(movePackage);
   if (cached !== undefined) return cached;
@@ -68,7 +72,7 @@ export function isSystem(id: string): boolean {
   return SYSTEM.has(id);
 }
 
-/** Returns the id under which a package was first published. */
+/** Returns the id of a package's first version. */
 export function originalOf(packages: Packages, id: string): string {
   return packages.get(id)?.original ?? id;
 }
@@ -78,7 +82,7 @@ export function listVersions(packages: Packages, original: string): string[] {
   return [...packages].filter(([, movePackage]) => movePackage.original === original).map(([id]) => id);
 }
 
-/** Returns the version of a package, which counts from 1. */
+/** Returns the version number of a package, from 1. */
 export function versionOf(packages: Packages, id: string): number {
   return isSystem(id) ? 1 : listVersions(packages, originalOf(packages, id)).indexOf(id) + 1;
 }
@@ -100,8 +104,8 @@ export function findTypeOrigins(packages: Packages, id: string): ReadonlyMap<str
 }
 
 /**
- * Flat and transitive: for each package below it, by the original id, the one that a package was published
- * with.
+ * Returns the version of each package below a package, by original id, with which the package was published.
+ * The list is flat and transitive.
  */
 export function findLinkage(packages: Packages, id: string): ReadonlyMap<string, Upgraded> {
   const dependencies = packages.get(id)?.dependencies ?? [];
@@ -114,7 +118,7 @@ export function findLinkage(packages: Packages, id: string): ReadonlyMap<string,
   );
 }
 
-/** Returns a package as an object in BCS. */
+/** Encodes a package as an object in BCS. */
 export function packageBytes(packages: Packages, id: string): Uint8Array {
   const movePackage = packages.get(id);
   const modules = movePackage === undefined ? [] : [...loadModules(movePackage).values()];

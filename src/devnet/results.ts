@@ -1,4 +1,4 @@
-/** Results of transactions and balances of addresses, as a node returns them. */
+/** Formats results of transactions, and balances of addresses, in the same way as a node. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import type { Argument, TransactionData } from './commands.ts';
 import type { CommandResult, Output } from './engine.ts';
@@ -28,7 +28,7 @@ function grpcArgument(argument: Argument): GrpcTypes.Argument {
   return GrpcTypes.Argument.create({ kind: Kind.RESULT, result, ...subresult });
 }
 
-/** Returns the balances of an address by currency, in the units of each. */
+/** Returns the balances of an address by currency, each in the currency's units. */
 export function sumBalances(ledger: Ledger, owner: string) {
   const totals = new Map<string, bigint>();
   for (const object of ledger.owned(owner).filter((owned) => ledger.isCoin(owned))) {
@@ -38,7 +38,9 @@ export function sumBalances(ledger: Ledger, owner: string) {
   return [...totals].map(([coinType, balance]) => ({ coinType, balance, coinBalance: balance }));
 }
 
-/** Returns the transaction in the form of gRPC, if it has no commands: those of others are not converted. */
+/**
+ * Returns a transaction in gRPC's form if it has no commands. Transactions with commands are not converted.
+ */
 export function describedIfEmpty({
   sender,
   kind,

@@ -1,16 +1,16 @@
-/** The transactions that a loopback node executed, and which of them wrote an object. */
+/** Records the transactions that a loopback node executed, and the objects that they wrote. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Refusal } from './failures.ts';
 import type { LedgerObject } from './ledger.ts';
 
 export class TransactionLog {
-  /** Answers lack the transactions that are older, in milliseconds since 1970. */
+  /** Time in milliseconds since 1970. Answers do not include older transactions. */
   prunedBeforeMs = 0;
   readonly #executed = new Map<string, GrpcTypes.ExecutedTransaction>();
-  /** The digests of transactions, by the id and version of an object that they wrote. */
+  /** Digests of transactions, by id and version of an object that they wrote. */
   readonly #writers = new Map<string, string>();
 
-  /** Returns the effects with the transactions that wrote the versions before. */
+  /** Returns the effects, and adds the transactions that wrote the previous versions. */
   record(
     effects: GrpcTypes.TransactionEffects,
     { sender, atMs, bytes }: { readonly sender: string; readonly atMs: number; readonly bytes: Uint8Array },
@@ -38,12 +38,12 @@ export class TransactionLog {
     return complete;
   }
 
-  /** Returns the transaction that wrote an object as it is, if a transaction did. */
+  /** Returns the transaction that wrote the present version of an object; undefined if none did. */
   writerOf({ id, version }: Pick<LedgerObject, 'id' | 'version'>): string | undefined {
     return this.#writers.get(`${id} ${version}`);
   }
 
-  /** Returns the transaction that a package is of, if a transaction published it. */
+  /** Returns the transaction that published a package; undefined if none did. */
   publisherOf(packageId: string): string | undefined {
     for (const [digest, { effects }] of this.#executed) {
       if (effects?.changedObjects.some(({ objectId }) => objectId === packageId)) return digest;
@@ -58,7 +58,10 @@ export class TransactionLog {
     return Number(seconds) * 1000 < this.prunedBeforeMs ? undefined : transaction;
   }
 
-  /** Answers `ListTransactions` of one object, on one page: those that changed it, the oldest first. */
+  /**
+   * Answers `ListTransactions` for an object, on one page: the transactions that changed it, the oldest
+   * first.
+   */
   list(request: Uint8Array): Uint8Array[] {
     const { filter } = GrpcTypes.ListTransactionsRequest.fromBinary(request);
     const predicate = filter?.terms[0]?.literals[0]?.predicate;
@@ -75,7 +78,7 @@ export class TransactionLog {
   }
 }
 
-/** @param ms since 1970 */
+/** @param ms milliseconds since 1970 */
 export function toTimestamp(ms: number): { seconds: bigint; nanos: number } {
   const whole = Math.floor(ms / 1000);
   return { seconds: BigInt(whole), nanos: Math.floor(ms - whole * 1000) * 1_000_000 };

@@ -1,4 +1,4 @@
-/** The checks of validators on a zkLogin signature, for the `verify` of a loopback node. */
+/** Makes the checks of validators on a zkLogin signature, for the `verify` of a loopback node. */
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { toBase64 } from '@mysten/sui/utils';
 import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
@@ -8,18 +8,16 @@ import { type Groth16Proof, type VerifyingKey, verifyProof } from 'sui-enclave-p
 import type { RsaKey } from 'sui-enclave-service/oidc/jwk';
 import { chooseVerifier, type LoopbackNode } from './node.ts';
 
-/** Facts by which validators verify the proof of a signature. */
+/** Values with which validators verify the proof of a signature. */
 export interface ProofTrust {
   readonly verifyingKey: VerifyingKey;
-  /**
-   * Returns the key of an issuer that a token's header names by its `kid`. Rejects if the issuer has no such
-   * key.
-   */
+  /** Returns the issuer's key with the `kid` of a token's header. Rejects if the issuer has no such key. */
   fetchKey(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
 }
 
 /**
- * Returns a function that fetches the published keys of these issuers each time. @param jwksUrls by issuer
+ * Returns a function that fetches the published keys of these issuers each time. @param jwksUrls addresses by
+ * issuer
  */
 export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['fetchKey'] {
   return async (issuer, kid) => {
@@ -37,7 +35,7 @@ export async function verifyZkLogin(this: LoopbackNode, ...signed: Parameters<Lo
   await verifyAllButProof(this.epoch, signed);
 }
 
-/** Checks the Groth16 proof too. */
+/** Returns a check that includes the Groth16 proof. */
 export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
   return async function (this: LoopbackNode, ...signed) {
     const { iss, inputs, parts } = await verifyAllButProof(this.epoch, signed);
@@ -46,7 +44,7 @@ export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
     const modulus = BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`);
     // Both sizes of the circuit have the same public input.
     const publicInput = computePublicInput({ ...parts, modulus }, PROFILES.full);
-    // The message has the words of validators (fastcrypto-zkp).
+    // The message uses the words of validators (fastcrypto-zkp).
     if (!isValid(trust.verifyingKey, inputs.proofPoints as Groth16Proof, publicInput)) {
       throw new Error('Signature is not valid: General cryptographic error: Groth16 proof verify failed');
     }

@@ -1,6 +1,6 @@
 /**
- * The client of the proving engine's worker (native/README.md has the protocol). It uses only pipes, so no
- * witness is in a file.
+ * Controls a worker of the proving engine (native/README.md describes the protocol). It uses only pipes, so
+ * that no file contains a witness.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -10,7 +10,7 @@ import * as v from 'valibot';
 import { ProverError } from './errors.ts';
 import type { Groth16Proof } from './verify.ts';
 
-/** Request types of the worker. The type of an answer is the request's plus ANSWER, or REFUSED. */
+/** Types of requests to the worker. The type of an answer is the request's type plus ANSWER or REFUSED. */
 const LOAD = 1;
 const PROVE = 2;
 const STATUS = 3;
@@ -18,10 +18,10 @@ const CANCEL = 4;
 const ANSWER = 128;
 const REFUSED = 255;
 
-/** The engine's code for a proof that a cancel has ended. */
+/** Code of the engine for a proof that a cancel request has ended. */
 const CANCELLED = 'PROVER_CANCELLED';
 
-/** Answers are JSON of a few kilobytes. */
+/** Maximum size of an answer in bytes. Answers are JSON of a few kilobytes. */
 const MAX_ANSWER = 64 * 1024;
 /** Sizes in bytes: of the length field, which doesn't count itself, and of the type and id that follow it. */
 const LENGTH_SIZE = 4;
@@ -29,9 +29,9 @@ const HEAD_SIZE = 5;
 const MAX_ID = 2 ** 32 - 1;
 const NO_BODY = new Uint8Array();
 
-/** Number of the descriptor that the worker inherits. */
+/** Number of the descriptor that a worker inherits. */
 const KEY_DESCRIPTOR = 3;
-/** The path of the key that a worker was started with as a descriptor. */
+/** Path by which a worker loads the key that it inherited as a descriptor. */
 export const INHERITED_KEY = `/dev/fd/${KEY_DESCRIPTOR}`;
 
 /** The worker's description of a key. */
@@ -40,7 +40,7 @@ export interface LoadedKey {
   readonly wires: number;
   /** Number of public inputs. */
   readonly public: number;
-  /** Whether anyone can forge proofs for this key. */
+  /** Whether the key is for development, so that anyone can forge proofs for it. */
   readonly development: boolean;
   /** Size of a `.wtns` file for this key. */
   readonly witnessBytes: number;
@@ -48,12 +48,12 @@ export interface LoadedKey {
 
 export interface EngineProof {
   readonly proof: Groth16Proof;
-  /** The public inputs that the proof is for, in decimal. */
+  /** Public inputs that the proof is for, in decimal. */
   readonly publicInputs: readonly string[];
 }
 
 /**
- * The code that an engine runs: for AVX-512 IFMA, for ADX, which takes three times as long, or for every
+ * Kind of code that an engine runs: for AVX-512 IFMA; for ADX, which takes three times as long; or for every
  * processor.
  */
 export type EnginePath = 'avx512ifma' | 'adx' | 'portable';
@@ -61,16 +61,16 @@ export type EnginePath = 'avx512ifma' | 'adx' | 'portable';
 export interface EngineStatus {
   readonly state: 'no key' | 'loading' | 'idle' | 'proving';
   readonly path: EnginePath;
-  /** Grows several times a second while a proof is made. */
+  /** Counter that grows several times per second while a proof is made. */
   readonly progress: number;
 }
 
-/** Reasons why the engine gave no answer. After all but `refused` its worker is stopped. */
+/** Reasons why the engine gave no answer. The worker is stopped after each of them except `refused`. */
 export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'hung' | 'invalid';
 
 export class EngineError extends ProverError {
   readonly fault: EngineFault;
-  /** The engine's own code, if it refused. */
+  /** Code of the engine, if it refused a request. */
   readonly refusal: string | undefined;
 
   constructor(fault: EngineFault, message: string, refusal?: string) {
@@ -106,8 +106,8 @@ interface PendingRequest {
 }
 
 /**
- * One run of the worker. The worker does one task at a time, answers requests for its status meanwhile, and
- * is ended at the first answer that breaks the protocol.
+ * One run of a worker. The worker does one task at a time, and meanwhile answers requests for its status. It
+ * is ended at the first answer that violates the protocol.
  */
 export class EngineWorker {
   /** Resolves when the process has exited. */
@@ -115,23 +115,23 @@ export class EngineWorker {
   readonly #child: ChildProcess;
   readonly #stdin: Writable;
   #received = Buffer.alloc(0);
-  /** Requests without an answer, by id: a load or a proof, and a status. */
+  /** Requests without an answer yet, by id: at most a load or a proof, and a status request. */
   readonly #pendingRequests = new Map<number, PendingRequest>();
-  /** The answer that several callers wait for. */
+  /** Answer to a status request, which several callers may await. */
   #status: Promise<EngineStatus> | undefined;
   #lastId = 0;
   #fault: EngineError | undefined;
 
   /**
    * @param program path of the engine
-   * @param key an open descriptor of a key for the worker to inherit, as INHERITED_KEY
+   * @param key open descriptor of a key, which the worker inherits as INHERITED_KEY
    */
   constructor(program: string, key?: number) {
     const inherited = key === undefined ? [] : [key];
     this.#child = spawn(program, ['worker'], { stdio: ['pipe', 'pipe', 'ignore', ...inherited] });
     const [stdin, stdout] = this.#child.stdio as unknown as [Writable, Readable];
     this.#stdin = stdin;
-    // A worker that exits early closes its input; `close` reports the exit.
+    // A worker that exits early closes its input. The handler of `close` reports the exit.
     stdin.on('error', () => {});
     stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
     this.ended = new Promise((resolve) => {
@@ -146,7 +146,7 @@ export class EngineWorker {
     });
   }
 
-  /** Whether the worker accepts requests. Once false, this stays false. */
+  /** Whether the worker accepts requests. It never becomes true again. */
   get isUsable(): boolean {
     return this.#fault === undefined;
   }
@@ -170,8 +170,8 @@ export class EngineWorker {
    * Proves a witness. Does not verify the proof.
    *
    * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
-   * @param leaving cancels the proof; the promise settles when the engine has ended it, and can take the next
-   *   one
+   * @param leaving cancels the proof. The promise settles when the engine has ended this proof, and can begin
+   *   the next
    * @throws EngineError; the reason of `leaving`
    */
   async prove(witness: Uint8Array, timeoutMs: number, leaving?: AbortSignal): Promise<EngineProof> {
@@ -186,9 +186,9 @@ export class EngineWorker {
   }
 
   /**
-   * Asks for the worker's status, which it also answers while it works. Has no deadline.
+   * Asks for the worker's status. The worker answers during its work too. There is no time limit.
    *
-   * @throws EngineError when it ends
+   * @throws EngineError if the worker ends
    */
   status(): Promise<EngineStatus> {
     this.#status ??= this.#ask(STATUS, NO_BODY, Status).finally(() => {
@@ -197,7 +197,7 @@ export class EngineWorker {
     return this.#status;
   }
 
-  /** Ends the process at once. Requests without an answer fail for this reason. */
+  /** Ends the process at once. Requests without an answer fail with this reason. */
   kill(reason = new EngineError('ended', 'the engine was stopped')): void {
     this.#stop(reason);
   }
@@ -275,7 +275,7 @@ export class EngineWorker {
     else pendingRequest.answer(json);
   }
 
-  /** Keeps the first fault. */
+  /** Stops the worker. If there are several faults, the first is kept. */
   #stop(fault: EngineError): EngineError {
     this.#fault ??= fault;
     this.#received = Buffer.alloc(0);
@@ -286,7 +286,7 @@ export class EngineWorker {
   }
 }
 
-/** The engine's message is about the key or its file. About a witness, its code says enough. */
+/** Parses a refusal. A message about the key or its file is kept; about a witness, only the code is. */
 function parseRefusal(json: unknown, type: number): EngineError {
   const { success, output } = v.safeParse(Refusal, json);
   if (!success) return new EngineError('refused', 'the engine refused without a reason');
@@ -294,7 +294,7 @@ function parseRefusal(json: unknown, type: number): EngineError {
   return new EngineError('refused', `the engine refused: ${reason}`, output.code);
 }
 
-/** Returns undefined if the body is not JSON. */
+/** Parses JSON; returns undefined if the body is not JSON. */
 function parse(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString());
@@ -304,12 +304,13 @@ function parse(body: Buffer): unknown {
 }
 
 /**
- * Proves a witness in a worker that is started for it and stopped afterwards. Does not verify the proof.
+ * Proves a witness with a worker that is started for this proof and stopped afterwards. Does not verify the
+ * proof.
  *
  * @param engine path of the program that src/toolchain/prover/engine.ts builds
  * @param zkey path of the proving key
  * @param witness the contents of a `.wtns` file
- * @param timeoutMs for the loading of the key, and again for the proof
+ * @param timeoutMs time limit in milliseconds, both for loading the key and for the proof
  * @throws EngineError
  */
 export async function proveOnce(

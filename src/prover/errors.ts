@@ -1,7 +1,7 @@
 /** Errors of the prover. No message contains a token, a claim's value, a salt or a proof. */
 import { CodedError } from 'sui-enclave/errors';
 
-/** Every code of a ProverError, the HTTP status that a proving service answers it with, and what it means. */
+/** Every code of a ProverError, with the HTTP status that a proving service answers, and its meaning. */
 export const PROVER_ERRORS = {
   PROVER_REQUEST: { status: 400, meaning: 'a property of the request is missing, unknown or invalid' },
   PROVER_TOKEN: { status: 400, meaning: 'not a JWT that the circuit can read' },
@@ -71,12 +71,12 @@ export type ProverCode = keyof typeof PROVER_ERRORS;
 
 export class ProverError extends CodedError<ProverCode> {}
 
-/** A claim is missing, or its form is one that the circuit can't process. */
+/** Error of a claim that is missing, or that has a form which the circuit can't process. */
 export class KeyClaimError extends ProverError {
-  /** The name of the claim. */
+  /** Name of the claim. */
   readonly claim: string;
 
-  /** @param fault the part of the message after the claim's name */
+  /** @param fault part of the message that follows the claim's name */
   constructor(claim: string, fault: string) {
     super('PROVER_CLAIM', `the token's "${claim}" ${fault}`);
     this.claim = claim;

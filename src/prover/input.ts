@@ -1,6 +1,4 @@
-/**
- * Turns a request for a proof into the input of the witness generator, and checks every limit of the profile.
- */
+/** Turns a request for a proof into the witness generator's input, and checks every limit of the profile. */
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
 import { valueFault } from 'sui-enclave/token/claims';
 import { normalizeIssuer } from 'sui-enclave/token/issuer';
@@ -17,7 +15,7 @@ import { type PayloadProperty, parseProperties } from './payload.ts';
 import { type CircuitProfile, PROFILES } from './profile.ts';
 import { computePublicInput, splitKey } from './public_input.ts';
 
-/** The key that signed the token, as an issuer publishes it (RFC 7517). */
+/** Key that signed the token, in the form that an issuer publishes (RFC 7517). */
 export interface SigningKey {
   readonly kty?: unknown;
   /** Modulus of the key in base64url, like `e`. */
@@ -25,14 +23,14 @@ export interface SigningKey {
   readonly e?: unknown;
 }
 
-/** The witness generator's input: decimal integers by the names of the circuit's signals. PRIVATE. */
+/** Input of the witness generator: decimal integers by the name of the circuit's signal. PRIVATE. */
 export type CircuitInput = Readonly<Record<string, string | readonly string[]>>;
 
 export interface BuiltInput {
   readonly circuit: CircuitInput;
   readonly publicInput: bigint;
   readonly addressSeed: bigint;
-  /** Part of the proof that is returned to the wallet, like headerBase64. */
+  /** Part of the proof that is returned to the wallet, as is headerBase64. */
   readonly issBase64Details: { readonly value: string; readonly indexMod4: number };
   readonly headerBase64: string;
 }
@@ -47,7 +45,7 @@ interface Token {
   readonly properties: Map<string, PayloadProperty>;
 }
 
-/** The numbers of a request. */
+/** Numbers of a request. */
 export interface Numbers {
   readonly key: bigint;
   readonly maxEpoch: bigint;
@@ -57,16 +55,16 @@ export interface Numbers {
 
 const RSA_BITS = 2048;
 const LIMB_BITS = 64;
-/** e = 65537 in base64url. */
+/** Exponent 65537 in base64url. */
 const EXPONENT = 'AQAB';
-/** SHA-256 pads with at least one byte, and the length in 8 bytes (FIPS 180-4, section 5.1.1). */
+/** Minimum padding of SHA-256 in bytes: one byte, and 8 bytes of length (FIPS 180-4, section 5.1.1). */
 const MIN_PADDING = 9;
 const BLOCK = 64;
 const MAX_EPOCH = 2n ** 64n - 1n;
 
 /**
- * Builds the input for a token whose signature, algorithm and time have already been checked: of these, the
- * circuit proves only the signature.
+ * Builds the input for a token whose signature, algorithm and time have already been checked. Of these three,
+ * the circuit proves only the signature.
  *
  * @throws ProverError
  */
@@ -133,7 +131,7 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
 // --- The request ---
 
 /**
- * Reads the numbers by the rule of the wallet (src/library/zklogin/numbers.ts).
+ * Reads the numbers by the wallet's rules (src/library/zklogin/numbers.ts).
  *
  * @throws ProverError: PROVER_REQUEST
  */
@@ -154,11 +152,14 @@ export function readNumbers(request: ProofRequest): Numbers {
   };
 }
 
-/** The flags of Sui's schemes with a single key: 0 ed25519, 1 secp256k1, 2 secp256r1. */
+/**
+ * Reads a public key with its flag: 0 for ed25519, 1 for secp256k1, 2 for secp256r1, Sui's schemes with a
+ * single key.
+ */
 function readKey(value: BigNumber): bigint {
   const size = EXTENDED_KEY_SIZES.find((bytes) => isNumber(value, bytes));
   const key = size === undefined ? undefined : readNumber('extendedEphemeralPublicKey', value, size);
-  // The flag precedes 32 bytes of ed25519, or 33 of the others.
+  // The flag precedes 32 bytes of ed25519, or 33 bytes of the other schemes.
   const isEd25519 = size !== 34 && key !== undefined && key >> 256n === 0n;
   const isOther = size === 34 && key !== undefined && [1n, 2n].includes(key >> 264n);
   if (key === undefined || !(isEd25519 || isOther)) {
@@ -223,7 +224,7 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
 
 const countBlocks = (unsigned: string) => Math.ceil((unsigned.length + MIN_PADDING) / BLOCK);
 
-/** Canonical base64url only: the circuit and validators read it bit by bit. */
+/** Decodes base64url, which must be canonical, since the circuit and validators read it bit by bit. */
 function decode(base64url: string, label: string): Buffer {
   const bytes = Buffer.from(base64url, 'base64url');
   if (bytes.toString('base64url') !== base64url) {
@@ -261,7 +262,7 @@ function requireProperty(properties: Properties, claim: string): PayloadProperty
   return property;
 }
 
-/** Returns a claim that is a string without escapes, within the profile's sizes. */
+/** Returns a claim that is a string without escapes, and that fits the profile's sizes. */
 function textClaim(
   properties: Properties,
   claim: string,
@@ -282,7 +283,10 @@ function textClaim(
   return fitting(property, maxExtended, profile);
 }
 
-/** The small size, for development, refuses tokens that the full one accepts. */
+/**
+ * Returns advice for a token that is too long. The small size, for development, refuses tokens that the full
+ * size accepts.
+ */
 function remedyFor(blocks: number): string {
   return blocks <= PROFILES.full.blocks ? ': a service of full size (make prover SIZE=full) accepts it' : '';
 }
@@ -295,7 +299,7 @@ function fitting(property: PayloadProperty, maxExtended: number, profile: Circui
       `the token's "${name}" has ${text.length} characters with its name; ${profile.name} accepts ${maxExtended}`,
     );
   }
-  // The 2 are the colon and the terminator.
+  // The colon and the terminator take 2 characters.
   const spaces = text.length - nameLength - valueLength - 2;
   if (spaces > profile.whiteSpace) {
     throw new ProverError(
@@ -337,11 +341,11 @@ function requireEmailVerified(properties: Properties, profile: CircuitProfile): 
   return fitting(claim, profile.extendedEmailVerified, profile);
 }
 
-/** The issuer may have escapes, such as `https:\/\/`, since validators decode it. */
+/** Returns the issuer. It may have escapes, such as `https:\/\/`, since validators decode it. */
 function requireIssuer(token: Token, profile: CircuitProfile): PayloadProperty {
   const property = requireProperty(token.properties, 'iss');
   if (typeof property.value !== 'string') throw new KeyClaimError('iss', 'is not a string');
-  // The proof has the token's spelling, and validators do not normalize it.
+  // The proof contains the token's spelling of the issuer, and validators do not normalize it.
   const issuer = normalizeIssuer(property.value);
   if (property.value !== issuer) {
     throw new KeyClaimError(
@@ -389,7 +393,7 @@ function claimSignals(prefix: string, property: PayloadProperty, token: Token, m
   };
 }
 
-/** The least significant limb comes first. */
+/** Splits an integer into limbs, the least significant first. */
 function limbs(value: bigint): string[] {
   const mask = (1n << BigInt(LIMB_BITS)) - 1n;
   return Array.from({ length: RSA_BITS / LIMB_BITS }, (_, index) =>

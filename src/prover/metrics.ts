@@ -1,5 +1,5 @@
 /**
- * The common part of the metrics of front end and backend: OpenMetrics, for a Prometheus on the same machine.
+ * Makes the metrics that front end and backend share, in OpenMetrics, for a Prometheus on the same machine.
  */
 import {
   Counter,
@@ -13,9 +13,9 @@ import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/met
 
 /** Upper bounds of durations, in seconds. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
-/** Faults of every HTTP service here, beside a program's own errors. */
+/** Faults of every HTTP service in this project, besides a program's own errors. */
 const FAULTS = ['OVERLOADED', 'ANSWER_TIMEOUT', 'INTERNAL'];
-/** Outcomes besides codes: the request is done, the caller left, or any other error. */
+/** Outcomes besides codes: the request succeeded, the caller left, or another error occurred. */
 const OUTCOMES = ['OK', 'LEFT', 'OTHER'];
 
 export class ProverMetrics<Part extends string> {
@@ -26,9 +26,9 @@ export class ProverMetrics<Part extends string> {
   readonly #seconds: Histogram<'part'>;
 
   /**
-   * @param prefix of the names, without the last `_`
+   * @param prefix of the metrics' names, without the last `_`
    * @param route whose requests are counted
-   * @param codes of its errors
+   * @param codes of the service's errors
    * @param parts of the work on a request
    */
   constructor(prefix: string, route: string, codes: readonly string[], parts: readonly Part[]) {
@@ -39,7 +39,7 @@ export class ProverMetrics<Part extends string> {
     this.#codes = new Set([...codes, ...FAULTS]);
     const help = 'Requests by the code that answered them: OK, LEFT for callers who left, OTHER.';
     this.#requests = new Counter({ name: `${prefix}_requests_total`, help, labelNames: ['code'], registers });
-    // Counters start at zero, so that the first request shows as a change.
+    // Counters start at zero, so that the first request is visible as a change.
     for (const code of [...OUTCOMES, ...this.#codes]) this.#requests.inc({ code }, 0);
     this.#seconds = new Histogram({
       name: `${prefix}_part_seconds`,
@@ -61,7 +61,7 @@ export class ProverMetrics<Part extends string> {
     this.#seconds.observe({ part }, ms / 1000);
   }
 
-  /** @throws ConfigError if the port can't be listened on */
+  /** @throws ConfigError if it can't listen on the port */
   async serve(port: number): Promise<MetricsListener> {
     const { registry } = this;
     const contentType = registry.contentType;

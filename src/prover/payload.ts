@@ -2,16 +2,17 @@
 import { KeyClaimError, ProverError } from './errors.ts';
 
 /**
- * A property of the top level. Lengths and indexes are in bytes; those of name, colon and value count from
- * `start`.
+ * A property on the top level. Lengths and indexes are in bytes. The indexes of name, colon and value count
+ * from `start`.
  */
 export interface PayloadProperty {
-  /** Name of the property, unescaped. */
+  /** Name of the property, without escapes. */
   readonly name: string;
   /** Value as JSON.parse returns it. */
   readonly value: unknown;
   /**
-   * Text from the name's quote through the `,` or `}` that ends the property; one character for each byte.
+   * Text from the name's opening quote to the `,` or `}` that ends the property, with one character for each
+   * byte.
    */
   readonly text: string;
   /** Index of the first byte in the payload. */
@@ -23,19 +24,20 @@ export interface PayloadProperty {
 }
 
 const SPACE = /[ \t\n\r]*/y;
-/** A string, or a number, true, false or null. */
+/** Matches a string, a number, true, false or null. */
 const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+/y;
 
 /**
  * Returns the properties of a JSON object's top level, in order.
  *
- * @param payload the object in UTF-8
- * @throws ProverError if it is not a JSON object; KeyClaimError if a name occurs twice, since JSON
- *   doesn't define which one counts
+ * @param payload JSON object in UTF-8
+ * @throws ProverError if the payload is not a JSON object; KeyClaimError if a name occurs twice, since JSON
+ *   doesn't define which value counts
  */
 export function parseProperties(payload: Uint8Array): Map<string, PayloadProperty> {
   const parsed = parseObject(payload);
-  // One character for each byte. In UTF-8 no byte of a multi-byte character equals an ASCII character.
+  // The text has one character for each byte. In UTF-8, no byte of a multi-byte character equals an ASCII
+  // character.
   const text = Buffer.from(payload).toString('latin1');
   const properties = new Map<string, PayloadProperty>();
   let at = skip(SPACE, text, 0) + 1;
@@ -74,12 +76,12 @@ function parseObject(payload: Uint8Array): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // The parser's error is dropped, since its message quotes the input.
+    // The parser's error is discarded, since its message quotes the input.
   }
   throw new ProverError('PROVER_TOKEN', "the token's payload is not a JSON object");
 }
 
-/** Returns the end of the pattern's match at `at`, or `at` without a match. `text` is well-formed JSON. */
+/** Returns the end of a match that begins at `at`, or `at` if there is none. `text` is well-formed JSON. */
 function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return at + (pattern.exec(text)?.[0].length ?? 0);

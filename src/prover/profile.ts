@@ -1,13 +1,13 @@
-/** The sizes that the circuit is compiled with and that a request is checked against. */
+/** Declares the sizes with which the circuit is compiled, and by which a request is checked. */
 import { type Profile, SUI_V1 } from 'sui-enclave/token/claims';
 
-/** Sizes in characters; names and values are counted with their quotes. */
+/** Sizes in characters. Those of names and values include the quotes. */
 export interface CircuitProfile extends Profile {
   /** Maximum number of SHA-256 blocks of header, dot, payload and padding. */
   readonly blocks: number;
   readonly keyClaimName: number;
   readonly extendedEmailVerified: number;
-  /** The part of the payload's base64 that contains the extended issuer. */
+  /** Maximum length of the part of the payload's base64 that contains the extended issuer. */
   readonly issuerBase64: number;
 }
 
@@ -15,7 +15,10 @@ export type CircuitSize = 'small' | 'full';
 
 const V1 = { ...SUI_V1, keyClaimName: 32, extendedEmailVerified: 53, issuerBase64: 224 };
 
-/** `full` has the sizes of the production circuit; `small` accepts only shorter tokens and is for tests. */
+/**
+ * Profiles by name. `full` has the sizes of the production circuit. `small` is for tests, and accepts only
+ * shorter tokens.
+ */
 export const PROFILES: Readonly<Record<CircuitSize, CircuitProfile>> = {
   small: { ...V1, name: 'sui-v1 (small)', blocks: 8, paddedUnsignedJwt: 64 * 8 },
   full: { ...V1, blocks: 25, paddedUnsignedJwt: 64 * 25 },

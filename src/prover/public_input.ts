@@ -1,11 +1,12 @@
 /**
- * The single public input of a proof, which binds it to key, address, epoch, issuer, header and signing key.
+ * Computes a proof's single public input, which binds it to key, address, epoch, issuer, header and signing
+ * key.
  */
 import { hashASCIIStrToField, poseidonHash } from '@mysten/sui/zklogin';
 import type { CircuitProfile } from './profile.ts';
 
 export interface PublicParts {
-  /** Scheme flag and public key, as one integer. */
+  /** Scheme flag and public key as one integer. */
   readonly extendedEphemeralPublicKey: bigint;
   readonly addressSeed: bigint;
   readonly maxEpoch: bigint;
@@ -18,12 +19,14 @@ export interface PublicParts {
 const WORD_BITS = 248n;
 const MODULUS_WORDS = 9;
 
-/** Splits the key 16 bytes from the end, as the circuit expects it. */
+/** Splits the key 16 bytes before its end, as the circuit expects. */
 export function splitKey(extendedEphemeralPublicKey: bigint): [bigint, bigint] {
   return [extendedEphemeralPublicKey >> 128n, extendedEphemeralPublicKey % (1n << 128n)];
 }
 
-/** Computes the hash that validators compute from a signature (fastcrypto-zkp), below the order of BN254. */
+/**
+ * Computes the same hash as validators do for a signature (fastcrypto-zkp). It is below the order of BN254.
+ */
 export function computePublicInput(parts: PublicParts, profile: CircuitProfile): bigint {
   const { issBase64Details, headerBase64 } = parts;
   return poseidonHash([
@@ -37,7 +40,9 @@ export function computePublicInput(parts: PublicParts, profile: CircuitProfile):
   ]);
 }
 
-/** Splits from the lowest bit on into words of 248 bits, and hashes them from the highest word on. */
+/**
+ * Splits the modulus into words of 248 bits, from the lowest bit on. Hashes the words from the highest on.
+ */
 function hashModulus(modulus: bigint): bigint {
   const words = Array.from(
     { length: MODULUS_WORDS },

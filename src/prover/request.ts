@@ -4,7 +4,9 @@ import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import * as v from 'valibot';
 import { ProverError } from './errors.ts';
 
-/** Strings only: a JSON number would already have lost its low digits. */
+/**
+ * Schema of a large number. It must be a string, since a JSON number would already have lost its low digits.
+ */
 const BigNumberString = v.string('must be a string: an integer in decimal, or all its bytes in base64');
 
 const Request = v.strictObject({
@@ -19,7 +21,7 @@ const Request = v.strictObject({
   keyClaimName: v.string('must be a string, for example "sub"'),
 });
 
-/** Checks names and types only; buildInput checks the values. @throws ProverError that names the property */
+/** Checks only names and types; buildInput checks the values. @throws ProverError that names the property */
 export function readProofRequest(value: unknown): ProofRequest {
   const result = v.safeParse(Request, value);
   if (result.success) return result.output;

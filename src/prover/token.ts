@@ -1,4 +1,4 @@
-/** Checks the algorithm, key, signature and time of a token before a proof is made for it. */
+/** Checks a token's algorithm, key, signature and time before a proof is made for it. */
 import { type OidcCode, OidcError, TokenClaimError } from 'sui-enclave-service/oidc/errors';
 import { keyOfId, readKeySet } from 'sui-enclave-service/oidc/jwk';
 import { readToken, verifySignature } from 'sui-enclave-service/oidc/verify';
@@ -19,7 +19,7 @@ export async function verifyToken(jwt: string, keySet: unknown, at: Date): Promi
     await verifySignature(jwt, token, key, () => at);
     return key.jwk;
   } catch (error) {
-    // The caller has the keys from a file, so a malformed set is not the fault of an issuer that was asked.
+    // The keys come from the caller's file, so a malformed set is not the fault of an issuer.
     if (error instanceof OidcError && error.code === 'ISSUER_MALFORMED') {
       throw new ProverError(
         'PROVER_TOKEN_REFUSED',
@@ -48,9 +48,9 @@ const CODES = {
   ISSUER_TIMEOUT: 'PROVER_ISSUER_TIMEOUT',
 } as const satisfies Record<OidcCode, ProverCode>;
 
-/** Turns an error of the verification into the prover's; returns any other unchanged. */
+/** Converts an error of the verification into a ProverError. Returns any other error unchanged. */
 export function toProverError(error: unknown): unknown {
-  // The claims about time are not inputs of the circuit.
+  // Claims about time are not inputs of the circuit.
   if (error instanceof TokenClaimError && !['exp', 'nbf', 'iat'].includes(error.claim)) {
     return new KeyClaimError(error.claim, error.fault);
   }

@@ -5,8 +5,8 @@ import { quantity } from 'sui-enclave/wording';
 import { ProverError } from './errors.ts';
 
 /**
- * A proof: affine coordinates in decimal with a last coordinate of 1. Coordinates of G2 have the real part
- * first.
+ * A proof. Its affine coordinates are decimal, with a last coordinate of 1. Coordinates of G2 begin with the
+ * real part.
  */
 export interface Groth16Proof {
   readonly a: readonly string[];
@@ -20,17 +20,17 @@ type Gt = ReturnType<typeof bn254.pairing>;
 
 const { Fp, Fp2, Fp12 } = bn254.fields;
 
-/** A verifying key, with the parts that are the same for each proof computed once. */
+/** A verifying key. Its parts that are the same for all proofs are computed once. */
 export interface VerifyingKey {
   readonly alphaBeta: Gt;
   readonly gamma: G2;
   readonly delta: G2;
-  /** One point for each public input, after a constant one. */
+  /** Points of the inputs: a constant point, then one for each public input. */
   readonly inputs: readonly G1[];
 }
 
 /**
- * @param json a `vkey.json` of snarkjs
+ * @param json content of a `vkey.json` from snarkjs
  * @throws ProverError
  */
 export function readVerifyingKey(json: unknown): VerifyingKey {
@@ -59,8 +59,8 @@ export function readVerifyingKey(json: unknown): VerifyingKey {
  * Returns whether the proof is valid for these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c,
  * delta).
  *
- * @throws ProverError if a point of the proof is not in its group, or an input is not below the order of the
- *   groups
+ * @throws ProverError if a point of the proof is not in its group, or if an input is not below the order of
+ *   the groups
  */
 export function verifyProof(
   key: VerifyingKey,
@@ -74,7 +74,8 @@ export function verifyProof(
       `the verifying key is for ${quantity(otherInputs.length, 'public input')}`,
     );
   }
-  // An input above the order would be a second representation, for which the same proof is valid.
+  // An input above the order would be a second representation of a value, and the same proof would be valid
+  // for it.
   if (!publicInputs.every((input) => input >= 0n && input < bn254_Fr.ORDER)) {
     throw new ProverError('PROVER_MALFORMED_PROOF', 'a public input must be below the order of BN254');
   }
@@ -96,8 +97,8 @@ export function verifyProof(
 }
 
 /**
- * Reads a point on the curve, which has prime order. Refuses the point at infinity: no honest key or proof
- * has it.
+ * Reads a point on the curve, which has prime order. Refuses the point at infinity, which no honest key or
+ * proof has.
  */
 function readG1(name: string, point: unknown): G1 {
   const [x, y, z] = requireList(name, point, 3).map((text) => coordinate(name, text)) as [
@@ -109,7 +110,7 @@ function readG1(name: string, point: unknown): G1 {
   return valid(name, () => bn254.G1.Point.fromAffine({ x, y }));
 }
 
-/** Reads a point on the twist and in the subgroup. */
+/** Reads a point that must be on the twist and in the subgroup. */
 function readG2(name: string, point: unknown): G2 {
   const pairs = requireList(name, point, 3).map((pair) =>
     requireList(name, pair, 2).map((text) => coordinate(name, text)),
@@ -125,11 +126,11 @@ function valid<Point extends { assertValidity(): void; is0(): boolean }>(
 ): Point {
   try {
     const point = read();
-    // Checks curve and subgroup. The library reads (0, 0) as the point at infinity.
+    // This call checks curve and subgroup. The library reads (0, 0) as the point at infinity.
     point.assertValidity();
     if (!point.is0()) return point;
   } catch {
-    // The error below covers this failure.
+    // The error below reports this failure.
   }
   throw malformed(name);
 }

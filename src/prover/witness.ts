@@ -1,5 +1,5 @@
 /**
- * Runs circom's witness generator, in C++ or in Node, without files, since its input and output are private.
+ * Runs circom's witness generator, in C++ or in Node. It uses no files, since input and output are private.
  */
 
 import { spawn } from 'node:child_process';
@@ -8,7 +8,7 @@ import { quantity } from 'sui-enclave/wording';
 import { ProverError } from './errors.ts';
 import type { CircuitInput } from './input.ts';
 
-/** The generator ran and found that the input does not satisfy the circuit. */
+/** Error of a generator that ran, and found that the input does not satisfy the circuit. */
 export class WitnessRefusal extends ProverError {
   constructor() {
     super('PROVER_WITNESS', 'the witness generator refused the input: it does not satisfy the circuit');
@@ -17,27 +17,27 @@ export class WitnessRefusal extends ProverError {
 
 export interface WitnessOptions {
   readonly timeoutMs?: number;
-  /** Ends the generator; generateWitness throws the signal's reason. */
+  /** Ends the generator; generateWitness then throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Buffer for the witness, of exactly its size. Default: a new buffer. */
+  /** Buffer with exactly the size of the witness. Default: a new buffer. */
   readonly into?: Buffer;
 }
 
-/** Maximum size of a witness in bytes: one of the full circuit has 33 MB. */
+/** Maximum size of a witness in bytes. A witness of the full circuit has 33 MB. */
 const MAX_WITNESS = 256 * 1024 * 1024;
 
 /**
- * The generator expects file names. Node's own pipes are sockets, which can't be opened by name, so a shell
- * creates real ones. It writes the generator's exit code to descriptor 3. Core dumps are disabled, because
- * the generator aborts if it refuses its input.
+ * Shell command that runs the generator, which expects file names. Node's own pipes are sockets, which can't
+ * be opened by name, so a shell creates real pipes. The shell writes the generator's exit code to descriptor
+ * 3. Core dumps are disabled, because the generator aborts if it refuses its input.
  */
 const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
 
 /**
  * Computes the witness for an input, in the format of a `.wtns` file. Anyone who has the witness can prove
- * the login and knows its token: overwrite it after use.
+ * the login, and knows its token. Overwrite the witness after use.
  *
- * @param generator a program and its arguments; the names of input and output are appended
+ * @param generator program and arguments, to which the names of input and output are appended
  * @throws ProverError: WitnessRefusal, or PROVER_WITNESS for any other reason
  */
 export async function generateWitness(
@@ -49,7 +49,7 @@ export async function generateWitness(
   const { stdin, stdout, status, closed, end } = startPipeline(generator);
   const timer = setTimeout(end, timeoutMs);
   signal?.addEventListener('abort', end);
-  // A generator that exits early closes its input; its exit code gives the reason.
+  // A generator that exits early closes its input. Its exit code gives the reason.
   stdin.on('error', () => {});
   stdin.end(JSON.stringify(input));
   try {
@@ -78,7 +78,7 @@ export async function generateWitness(
 
 function startPipeline(generator: readonly string[]) {
   const child = spawn('/bin/sh', ['-c', PIPELINE, 'sh', ...generator], {
-    // A process group of its own, so that the whole pipeline can be killed.
+    // The pipeline gets a process group of its own, so that all of it can be killed.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
   });
@@ -94,8 +94,8 @@ function startPipeline(generator: readonly string[]) {
 /**
  * Describes a failure without the generator's own messages, which may contain private values.
  *
- * @param exit the generator's exit code: 1 for an exception in JavaScript and 134 for an abort in C++ are
- *   refusals; empty if the pipeline was killed before it wrote the code
+ * @param exit exit code of the generator. Refusals are 1 for an exception in JavaScript, and 134 for an abort
+ *   in C++. It is empty if the pipeline was killed before it wrote the code
  */
 function createFault(exit: string, timeoutMs: number): ProverError {
   return exit === '1' || exit === '134'
@@ -106,9 +106,9 @@ function createFault(exit: string, timeoutMs: number): ProverError {
 function describeFailure(exit: string, timeoutMs: number): string {
   if (exit === '') return `did not finish within ${timeoutMs} ms, or was killed`;
   if (exit === '0') return 'wrote no witness';
-  // The shell's codes for a program that is missing or can't be executed.
+  // These are the shell's codes for a program that is missing or can't be executed.
   if (exit === '126' || exit === '127') return 'could not be run';
-  // A signal's number is added to 128.
+  // The code of a process that a signal ended is the signal's number plus 128.
   return `crashed: exit code ${exit}`;
 }
 
@@ -117,7 +117,7 @@ function wrongSize(bytes: number): ProverError {
   return new ProverError('PROVER_WITNESS', message);
 }
 
-/** Returns the part of the buffer that was written to. */
+/** Reads a stream into the buffer, and returns the part that was written. */
 async function readInto(buffer: Buffer, stream: Readable, end: () => void): Promise<Buffer> {
   let size = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -152,6 +152,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has already exited.
+    // The process has already exited.
   }
 }

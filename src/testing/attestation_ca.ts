@@ -1,9 +1,9 @@
 /**
- * A throw-away certificate authority shaped like that of AWS Nitro Enclaves, and a writer of attestation
+ * A throw-away certificate authority with the structure of AWS Nitro Enclaves', and a writer of attestation
  * documents (COSE_Sign1, RFC 9052 section 4.2) that it signs.
  *
- * It is for development and tests only, and every name in it says that it is not AWS. Each property that a
- * verifier checks can be made wrong on purpose.
+ * It is only for development and tests, and every name in it says that it is not AWS. Tests can make each
+ * property wrong that a verifier checks.
  */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
@@ -45,7 +45,7 @@ export type KeyUsageName = keyof typeof KeyUsageFlags;
 export interface Identity {
   /** DER of the X.509 certificate. */
   certificate: Uint8Array;
-  /** The common name: the issuer name of whatever this identity signs. */
+  /** Common name, which is the issuer name of everything that this identity signs. */
   name: string;
   publicKey: KeyObject;
   privateKey: KeyObject;
@@ -54,9 +54,9 @@ export interface Identity {
 export interface CertificateOptions {
   /** Common name of the subject. */
   name: string;
-  /** The issuer, which signs it. Without one, the certificate is self-signed. */
+  /** Identity that signs the certificate. Without an issuer, the certificate is self-signed. */
   issuer?: Identity;
-  /** Written in whole seconds, as X.509 does (RFC 5280 section 4.1.2.5). */
+  /** Beginning of validity, written in whole seconds as in X.509 (RFC 5280 section 4.1.2.5). */
   notBefore: Date;
   notAfter: Date;
   /** basicConstraints; `null` leaves the extension out. */
@@ -68,19 +68,19 @@ export interface CertificateOptions {
   keyUsage: readonly KeyUsageName[] | null;
   /** Curve of the new key. Default: P-384. */
   curve?: 'P-256' | 'P-384';
-  /** Certify this identity's key instead of a new one. */
+  /** Identity whose key is certified instead of a new key. */
   keyOf?: Pick<Identity, 'publicKey' | 'privateKey'>;
-  /** Digest of the signature over the certificate. Default: SHA-384. */
+  /** Digest algorithm of the signature over the certificate. Default: SHA-384. */
   digest?: keyof typeof SIGNATURE_OIDS;
-  /** The digest that the signed part names, if it differs from the signature's own. */
+  /** Digest algorithm that the signed part names, if it differs from the signature's own. */
   namedDigest?: keyof typeof SIGNATURE_OIDS;
-  /** Write the public key as a compressed point (SEC 1 section 2.3.3). */
+  /** Whether to write the public key as a compressed point (SEC 1 section 2.3.3). */
   compressedKey?: boolean;
-  /** Written after basicConstraints and keyUsage. */
+  /** Extensions that are written after basicConstraints and keyUsage. */
   moreExtensions?: readonly Extension[];
 }
 
-/** Makes one certificate. Nothing is checked, since tests need invalid ones. */
+/** Makes a certificate. Checks nothing, since tests need invalid certificates. */
 export function createCertificate(options: CertificateOptions): Identity {
   const { publicKey, privateKey } =
     options.keyOf ?? generateKeyPairSync('ec', { namedCurve: options.curve ?? 'P-384' });
@@ -156,14 +156,16 @@ function extensions(options: CertificateOptions): Extension[] {
   return [...list, ...(options.moreExtensions ?? [])];
 }
 
-/** 16 random bytes that read as a positive INTEGER without a leading zero (RFC 5280 section 4.1.2.2). */
+/**
+ * Returns 16 random bytes that read as a positive INTEGER without a leading zero (RFC 5280 section 4.1.2.2).
+ */
 function positiveSerial(): ArrayBuffer {
   const serial = new Uint8Array(randomBytes(16));
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   return serial.buffer;
 }
 
-/** The certificates of one document, from the trust anchor to the key that signs it. */
+/** Certificates of a document, from the trust anchor to the key that signs the document. */
 export interface CertificateChain {
   root: Identity;
   regional: Identity;
@@ -174,7 +176,7 @@ export interface CertificateChain {
 
 export type IssuedLevel = Exclude<keyof CertificateChain, 'root'>;
 
-/** The common name of every root that is made here. */
+/** Common name of every root that is made here. */
 export const ROOT_NAME = 'sui-enclave DEVELOPMENT ONLY root, not AWS';
 
 /** Returns a self-signed root, valid from a minute before `at` for 30 years. */
@@ -190,10 +192,10 @@ export function createRoot(at: Date, overrides: Partial<CertificateOptions> = {}
 }
 
 /**
- * Returns a whole chain under `root`, each level valid from a minute before `at` for as long as AWS's are:
+ * Returns a whole chain under `root`. Each level is valid from a minute before `at`, for as long as AWS's:
  * regional 20 days, zonal 6 days, instance 1 day, leaf 3 hours.
  *
- * @param overrides what to make different, by level
+ * @param overrides options that differ, by level
  */
 export function issueChain(
   root: Identity,
@@ -227,12 +229,12 @@ export function issueChain(
   return { root, regional, zonal, instance, leaf };
 }
 
-/** Returns the `cabundle` of a document: every authority, root first. */
+/** Returns the `cabundle` of a document: every authority, the root first. */
 export function caBundle(chain: CertificateChain): Uint8Array[] {
   return [chain.root, chain.regional, chain.zonal, chain.instance].map((identity) => identity.certificate);
 }
 
-/** PEM (RFC 7468) of a DER certificate. */
+/** Returns a DER certificate in PEM (RFC 7468). */
 export function toPem(certificate: Uint8Array): string {
   const lines =
     Buffer.from(certificate)
@@ -250,7 +252,7 @@ export function measure(content: string | Uint8Array): Uint8Array {
   return new Uint8Array(createHash('sha384').update(Buffer.alloc(48)).update(digest).digest());
 }
 
-/** The fields of an attestation document, by the names that they have in its payload map. */
+/** Fields of an attestation document, by their names in its payload map. */
 export interface DocumentFields {
   module_id: string;
   digest: string;
@@ -265,12 +267,12 @@ export interface DocumentFields {
 }
 
 /**
- * The encoding of a CBOR map's length: older NSM firmware writes definite lengths, newer firmware indefinite
+ * Encoding of a CBOR map's length. Older NSM firmware writes definite lengths, and newer firmware indefinite
  * ones.
  */
 export type MapLength = 'definite' | 'indefinite';
 
-/** Returns the payload of a document; fields that are `undefined` are left out, `null` is written as null. */
+/** Returns the payload of a document. Leaves out fields that are `undefined`, and writes `null` as null. */
 export function encodePayload(fields: DocumentFields, length: MapLength = 'definite'): Uint8Array {
   const entries = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
@@ -278,10 +280,10 @@ export function encodePayload(fields: DocumentFields, length: MapLength = 'defin
   return encodeMap(entries, length);
 }
 
-/** A key, and its value as CBOR. */
+/** A key, and its value in CBOR. */
 export type MapEntry = readonly [key: string | number, value: Uint8Array];
 
-/** Returns a CBOR map in the order given; duplicate keys are written as they come. */
+/** Returns a CBOR map with the entries in the given order, including duplicate keys. */
 export function encodeMap(entries: readonly MapEntry[], length: MapLength = 'definite'): Uint8Array {
   const body = entries.flatMap(([key, value]) => [encode(key), value]);
   return length === 'definite'
@@ -301,7 +303,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(parts));
 }
 
-/** The protected header {1: -35} (ES384, RFC 9053 section 2.1). */
+/** Protected header {1: -35} (ES384, RFC 9053 section 2.1). */
 const PROTECTED_HEADER: Uint8Array = Uint8Array.from([0xa1, 0x01, 0x38, 0x22]);
 
 /** The four parts of a COSE_Sign1. */
@@ -310,7 +312,7 @@ export interface CoseParts {
   /** CBOR of the unprotected map. Default: empty. */
   unprotectedHeader?: Uint8Array;
   payload: Uint8Array;
-  /** r followed by s, 48 bytes each. */
+  /** Signature of r followed by s, 48 bytes each. */
   signature: Uint8Array;
 }
 
@@ -338,7 +340,7 @@ export function signPayload(
   return new Uint8Array(sign('sha384', message, { key: signer.privateKey, dsaEncoding: 'ieee-p1363' }));
 }
 
-/** Returns a signed document with `payload`: what an NSM answers. */
+/** Returns a signed document with `payload`, like an answer of an NSM. */
 export function signDocument(payload: Uint8Array, signer: Identity): Uint8Array {
   return encodeCose({ payload, signature: signPayload(payload, signer) });
 }

@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
 
-/** Lets a timer of exactly `ms` milliseconds end after `instead`, until the test ends. */
+/** Makes a timer of exactly `ms` milliseconds end after `instead` milliseconds, until the test ends. */
 export function changeDeadline(ms: number, instead: number): void {
   const { setTimeout } = globalThis;
   const spy = vi.spyOn(globalThis, 'setTimeout');

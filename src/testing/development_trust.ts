@@ -1,6 +1,6 @@
 /**
- * The emulated NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: to
- * test a client, a developer gives it `dev-root.pem` once.
+ * Loads the emulated NSM of `make dev ATTEST=emulated` and its root. The root is kept between starts, so that
+ * a developer has to give a client `dev-root.pem` only once.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync } from 'node:fs';
@@ -11,22 +11,25 @@ import { developmentRegisters, EmulatedNsm } from './emulated_nsm.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const OWNER_ONLY = 0o600;
-/** A root is written in milliseconds: the program that made an older lock was killed. */
+/**
+ * Age of a lock in milliseconds after which it is ignored. Writing a root takes only milliseconds, so the
+ * program with an older lock was killed.
+ */
 const LOCK_EXPIRES_MS = 5000;
 const LOCK_RETRY_MS = 20;
 
 export class DevelopmentTrust {
   readonly nsm: EmulatedNsm;
-  /** The name of the registers' file in the folder: each image of each application has its own. */
+  /** Name of the file with the registers in the folder. Each image of each application has its own file. */
   readonly pcrsName: string;
   readonly #folder: URL;
   /** Whether there was no usable root before, so that this start has made one. */
   readonly isNew: boolean;
 
   /**
-   * @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced
+   * @param folder that ends in a slash and need not exist. A root in it that can't be used is replaced
    * @param application that the NSM attests, a folder of src/apps
-   * @param options `image`: as for `developmentRegisters`; `now`: in milliseconds since 1970
+   * @param options `image`: see `developmentRegisters`; `now`: in milliseconds since 1970
    */
   static load(
     folder: URL,
@@ -40,7 +43,7 @@ export class DevelopmentTrust {
     return new DevelopmentTrust(folder, registers, pcrsName, root, isNew);
   }
 
-  /** Returns the name of the registers' file of an image of an application. */
+  /** Returns the name of the file with the registers of an application's image. */
   static pcrsName(application: string, image: number): string {
     const name = application === 'weather' ? 'dev' : `dev-${application}`;
     // No application has a dot in its name.
@@ -70,8 +73,8 @@ export class DevelopmentTrust {
 }
 
 /**
- * Makes a root and writes it with its key, unless a program that started at the same moment has just done so:
- * both must have the same root.
+ * Makes a root and writes it with its key, unless a program that started at the same moment has just written
+ * one. Both programs must have the same root.
  */
 function createRootOnce(folder: URL, now: number): { readonly root: Identity; readonly isNew: boolean } {
   mkdirSync(folder, { recursive: true });
@@ -90,7 +93,7 @@ function createRootOnce(folder: URL, now: number): { readonly root: Identity; re
   }
 }
 
-/** Makes a folder, and waits for as long as another program has it. */
+/** Makes a folder as a lock. Waits as long as another program holds the lock. */
 function takeLock(folder: string): void {
   for (;;) {
     try {
@@ -106,8 +109,8 @@ function takeLock(folder: string): void {
 }
 
 /**
- * Reads the root; returns undefined if it is missing, damaged, about to expire, of another key, or readable
- * by others.
+ * Reads the root. Returns undefined if it is missing or damaged, is about to expire, has another key, or if
+ * other users can read it.
  */
 function readRoot(folder: URL, now: number): Identity | undefined {
   const [pemFile, keyFile] = [new URL('dev-root.pem', folder), new URL('dev-root.key', folder)];

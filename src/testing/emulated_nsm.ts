@@ -1,9 +1,9 @@
 /**
- * A Nitro Secure Module in software: it answers the NSM's CBOR requests with complete, correctly signed
- * attestation documents, under a certificate authority that it makes at start, or is given.
+ * A Nitro Secure Module in software. It answers the NSM's CBOR requests with complete, correctly signed
+ * attestation documents, under a certificate authority that it is given or makes at start.
  *
- * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts its
- * root trusts this process, not an enclave.
+ * It is for `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts
+ * its root trusts this process, not an enclave.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
@@ -24,18 +24,18 @@ import {
 const MODULE_ID = 'i-0development0only0-enc0not0aws000000000';
 const REGISTER_COUNT = 32;
 const REGISTER_SIZE = 48;
-/** The registers that a real NSM locks at boot. */
+/** Number of registers that a real NSM locks at boot. */
 const LOCKED_AT_BOOT = 16;
-/** Limits of a document's fields in bytes. QEMU's emulator accepts more, Sui's verifier does not. */
+/** Limits of a document's fields in bytes. QEMU's emulator accepts more, but Sui's verifier does not. */
 const FIELD_LIMITS = { user_data: 512, nonce: 512, public_key: 1024 } as const;
 const RANDOM_SIZE = 256;
 const MAX_REQUEST_SIZE = 0x1000;
-/** Chains are replaced after this time, long before their leaf expires after 3 hours. */
+/** Time in milliseconds after which a chain is replaced, long before its leaf expires after 3 hours. */
 const CHAIN_LIFETIME_MS = 60 * 60 * 1000;
 
 type ErrorName = 'InvalidIndex' | 'ReadOnlyIndex' | 'InvalidOperation' | 'InputTooLarge';
 
-/** Ends a request with `{"Error": name}`. */
+/** Error that ends a request with `{"Error": name}`. */
 class Refusal extends Error {
   readonly answer: { Error: ErrorName };
 
@@ -53,10 +53,10 @@ interface Register {
 type Arguments = Record<string, unknown>;
 
 /**
- * PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 differs for each application, and
- * for each of its images.
+ * Returns PCR0 to PCR2 of an emulated enclave for an application in src/apps. PCR2 differs between
+ * applications, and between the images of an application.
  *
- * @param image which version of the application is emulated, from 1
+ * @param image number of the emulated version of the application, from 1
  */
 export function developmentRegisters(application: string, image = 1): Uint8Array[] {
   const content = image === 1 ? application : `${application} ${image}`;
@@ -70,9 +70,9 @@ export class EmulatedNsm implements NsmTransport {
   #chain: { certificates: CertificateChain; issuedAt: number } | undefined;
 
   /**
-   * @param now the clock that dates documents and certificates, in milliseconds since 1970
-   * @param root the authority; by default a new one
-   * @param registers PCR0 to PCR2, 48 bytes each; by default those of the weather application
+   * @param now clock that dates documents and certificates, in milliseconds since 1970
+   * @param root authority of the NSM. Default: a new one
+   * @param registers PCR0 to PCR2, 48 bytes each. Default: those of the weather application
    */
   constructor(
     now: () => number = Date.now,
@@ -87,19 +87,20 @@ export class EmulatedNsm implements NsmTransport {
     }));
   }
 
-  /** PEM of the authority's root: the only root under which this NSM's documents verify. */
+  /** Returns the authority's root in PEM. This NSM's documents verify only under this root. */
   rootPem(): string {
     return toPem(this.#root.certificate);
   }
 
   /**
-   * Registers 0 to 2, one `<hex> PCRn` line each, as in `out/nitro.pcrs`. They are the same at each start.
+   * Returns registers 0 to 2 in the format of `out/nitro.pcrs`, with a line `<hex> PCRn` for each. They are
+   * the same at each start.
    */
   pcrsFile(): string {
     return [0, 1, 2].map((index) => `${hex(this.#register(index).value)} PCR${index}\n`).join('');
   }
 
-  /** Answers one request of the NSM protocol; a refused one is answered with `{"Error": name}`. */
+  /** Answers a request of the NSM protocol. The answer to a refused request is `{"Error": name}`. */
   async transact(request: Uint8Array): Promise<Uint8Array> {
     try {
       return encode(this.#answer(request));
@@ -206,7 +207,10 @@ export class EmulatedNsm implements NsmTransport {
   }
 }
 
-/** An operation without arguments is encoded as a string, one with arguments as a map with a single key. */
+/**
+ * Parses a request. An operation without arguments is a string, and one with arguments is a map with a single
+ * key.
+ */
 function parseRequest(bytes: Uint8Array): [operation: string, args: Arguments] {
   let request: unknown;
   try {

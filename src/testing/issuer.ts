@@ -1,4 +1,6 @@
-/** An issuer on loopback that gives a token to anyone, to try a proof without a login. */
+/**
+ * Starts an issuer on loopback that gives a token to anyone, so that a proof can be tried without a login.
+ */
 import { randomUUID } from 'node:crypto';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';
@@ -15,8 +17,8 @@ export interface LocalIssuer {
 
 export interface DevelopmentIssuer extends LocalIssuer {
   /**
-   * `GET` returns a request for a proof, for a new user and a new key that nobody has. A query adds claims to
-   * the token, or replaces them.
+   * URL at which `GET` returns a request for a proof, for a new user and a new key that nobody holds. A query
+   * adds claims to the token, or replaces them.
    */
   readonly requestUrl: string;
   request(claims?: object): Promise<ProofRequest>;
@@ -44,7 +46,7 @@ export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
   return { issuer: origin, jwksUrl: `${origin}/jwks`, requestUrl: `${origin}/request`, request, close };
 }
 
-/** Makes a request as a wallet does, with an ephemeral key that is forgotten at once. */
+/** Makes a request as a wallet does. Nobody keeps its ephemeral key. */
 async function createRequest(issuer: string, claims: object, signingKey: CryptoKey): Promise<ProofRequest> {
   const ephemeral = new Ed25519Keypair().getPublicKey();
   const jwtRandomness = generateRandomness();

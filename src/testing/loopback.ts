@@ -1,6 +1,6 @@
 /**
- * Restricts the servers of development, which protect nothing, to programs and pages of this machine. Pages
- * of other sites are refused, whether they use their own origin or a name that resolves to this machine (DNS
+ * Restricts the development servers, which protect nothing, to programs and pages of this machine. Refuses
+ * pages of other sites, whether they use their own origin or a name that resolves to this machine (DNS
  * rebinding).
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -21,30 +21,31 @@ export const isLoopbackOrigin = (origin: string): boolean => ORIGIN.test(origin)
 export const isLoopback = (address: string): boolean => ['127.0.0.1', 'localhost', '::1'].includes(address);
 
 /**
- * Returns whether a request asks for a name of loopback, and comes from no page or from one of these origins.
+ * Returns whether a request names a loopback host, and comes from no page, or from a page whose origin
+ * `includes` accepts.
  *
- * @param fakedHost that the server is a fake of: programs ask it under this name too, through a proxy
+ * @param fakedHost host that the server imitates. Through a proxy, programs send requests under this name too
  */
 export function comesFromHere(
   { headers: { host, origin } }: Pick<IncomingMessage, 'headers'>,
   includes: (origin: string) => boolean = isLoopbackOrigin,
   fakedHost?: string,
 ): boolean {
-  // HTTP/1.0 has no Host, and no browser sends it.
+  // Only HTTP/1.0 has no Host, and no browser sends HTTP/1.0.
   const isOwnHost = host === undefined || host === fakedHost || HOST.test(host);
   return isOwnHost && (origin === undefined || includes(origin));
 }
 
-/** A replacement for a list of origins, for services that are made for production. */
+/** Rule that replaces a list of origins, for services that are made for production. */
 export const LOOPBACK_ORIGINS = {
   includes: isLoopbackOrigin,
   admits: (request: IncomingMessage) => comesFromHere(request),
 } satisfies Origins;
 
 /**
- * Returns the origins of such a service when it listens on loopback.
+ * Returns the origins that such a service accepts when it listens on loopback.
  *
- * @param isSet whether the developer has set them: otherwise `*` means every origin of loopback
+ * @param isSet whether the developer has set the origins. If not, `*` means every loopback origin
  */
 export function originsOnLoopback(configured: '*' | Origins, isSet: boolean): '*' | Origins {
   if (configured === '*') return isSet ? '*' : LOOPBACK_ORIGINS;
@@ -58,11 +59,11 @@ export function originsOnLoopback(configured: '*' | Origins, isSet: boolean): '*
 }
 
 /**
- * Listens on 127.0.0.1, and answers requests from elsewhere with 403. Every server of development listens by
- * this.
+ * Listens on 127.0.0.1, and answers requests from elsewhere with 403. All development servers use this
+ * function to listen.
  *
- * @param port 0 lets the system choose
- * @param fakedHost as in `comesFromHere`
+ * @param port to listen on; with 0, the system chooses
+ * @param fakedHost see `comesFromHere`
  * @returns the origin; rejects with Node's error
  */
 export async function serveLoopback(server: Server, port = 0, fakedHost?: string): Promise<string> {
@@ -79,9 +80,9 @@ export async function serveLoopback(server: Server, port = 0, fakedHost?: string
 }
 
 /**
- * Lets the page of this machine that asks read the answer, and answers its preflight.
+ * Allows a page of this machine to read the answer to its request, and answers the page's preflight.
  *
- * @returns whether that was all
+ * @returns whether the request was a preflight, which is answered
  */
 export function answersPreflight(
   { method, headers: { origin } }: IncomingMessage,
@@ -97,10 +98,10 @@ export function answersPreflight(
 }
 
 /**
- * The body of a request, in memory.
+ * Reads the body of a request into memory.
  *
- * @param maxBytes of the body
- * @returns null if it has more, after a 413: what else arrives is not read
+ * @param maxBytes maximum size of the body
+ * @returns null if the body is larger, after answering 413; the rest of the body is not read
  */
 export async function readBody(
   request: IncomingMessage,
@@ -109,7 +110,7 @@ export async function readBody(
 ): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // The end of the loop must not end the connection, which has an answer to send.
+  // The end of the loop must not end the connection, since an answer is still to send.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     chunks.push(chunk);
     size += chunk.length;
@@ -120,7 +121,7 @@ export async function readBody(
   return Buffer.concat(chunks);
 }
 
-/** Ends the connection too: Node would read the rest of the body to its end. */
+/** Refuses a request and ends the connection. Otherwise, Node would read the whole body. */
 function refuse(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(text);
 }

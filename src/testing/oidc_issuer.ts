@@ -16,7 +16,7 @@ export const CLIENT_ID = '575519204237-msop9ep45u2uo98hapqmngv8d84qdc8k.apps.goo
 
 type Key = CryptoKey;
 
-/** RSA keys are slow to generate: these are used in turn, so that the issuers of one test differ. */
+/** RSA keys, which are slow to generate. Issuers use them in turn, so that the issuers of a test differ. */
 const KEY_PAIRS = Array.from({ length: 3 }, () => {
   let made: Promise<{ privateKey: Key; publicKey: Key }> | undefined;
   return () => {
@@ -31,11 +31,11 @@ export class Issuer {
   readonly kid: string;
   readonly privateKey: Key;
   readonly publicKey: Key;
-  /** The keys that it serves. */
+  /** Keys that the issuer serves. */
   keys: JWK[];
-  /** Number of requests for its keys. */
+  /** Number of requests for the issuer's keys. */
   asked = 0;
-  /** Changes how it answers. */
+  /** Answers a request for the keys. Tests can replace it. */
   answer: (response: ServerResponse) => unknown = (response) =>
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: this.keys }));
   readonly #server = createServer((_request, response) => {
@@ -72,8 +72,8 @@ export class Issuer {
   }
 
   /**
-   * A token as the issuer gives it: with the claims changed, left out by undefined, and another header or
-   * key.
+   * Returns a token of the issuer. Claims can be changed, or left out by undefined; header and key can be
+   * replaced.
    */
   async token(
     claims: Record<string, unknown> = {},

@@ -1,6 +1,7 @@
 /**
- * Keeps what an application sends by itself on this machine, as an enclave does, where only `upstream()` of
- * `create` leads out: a request that works on a developer's machine must not fail first in the enclave.
+ * Keeps connections that an application opens itself on this machine. In an enclave, only `upstream()` of
+ * `create` reaches other machines. A request that works on a developer's machine must not fail for the first
+ * time in the enclave.
  */
 import { type NetConnectOpts, Socket } from 'node:net';
 import { ApplicationMistake } from 'sui-enclave/errors';
@@ -13,18 +14,22 @@ type Options = NetConnectOpts & {
   readonly [UPSTREAM]?: true;
 };
 
-/** 127.0.0.0/8 (RFC 1122, section 3.2.1.3), and the unspecified addresses, which systems take for it. */
+/**
+ * Matches 127.0.0.0/8 (RFC 1122, section 3.2.1.3), and the unspecified addresses, which systems treat as this
+ * machine.
+ */
 const THIS_MACHINE = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|0\.0\.0\.0|::)$/;
 
 const { connect } = Socket.prototype;
-/** Servers of this process that run. */
+/** Number of this process's servers that are running. */
 let running = 0;
 
 /**
- * Ends every connection of this process to another machine, but those of `upstream()`, with an error that
- * says what to call instead.
+ * Ends every connection of this process to another machine, except for those of `upstream()`. The error says
+ * what to call instead.
  *
- * @returns what allows them again, once all servers that called it have ended
+ * @returns a function that a server calls at its end. Connections are allowed again once all servers have
+ *   called it
  */
 export function allowOnlyLoopback(): () => void {
   running++;
@@ -45,12 +50,12 @@ function connectHere(this: Socket, ...args: unknown[]): Socket {
   const error = new ApplicationMistake(
     `a connection to ${host} leaves this machine, and an enclave has no network: list the host in app.yaml, and ask it by upstream() of create`,
   );
-  // As Node reports a host that can't be reached.
+  // Node reports an unreachable host in this way.
   process.nextTick(() => this.destroy(error));
   return this;
 }
 
-/** The three forms of arguments that Node documents, and the list that its own modules pass. */
+/** Reads the three forms of arguments that Node documents, and the list that Node's own modules pass. */
 function readOptions([first, second]: unknown[]): Partial<Options> {
   const value: unknown = Array.isArray(first) ? first[0] : first;
   if (typeof value === 'object' && value !== null) return value;

@@ -1,4 +1,4 @@
-/** Starts, for tests, a server as `boot` makes it, on a free port, and records its log. */
+/** Starts a server for tests on a free port, in the way that `boot` makes it, and records its log. */
 import { fileURLToPath } from 'node:url';
 import { type BootOptions, boot, type RunningServer } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
@@ -13,7 +13,7 @@ import { DEV_API_KEY, type FakeWeatherApi, startFakeWeatherApi } from './weather
 export const APPS = new URL('../apps/', import.meta.url);
 
 export interface TestServer extends RunningServer {
-  /** Everything logged so far, as it was printed. */
+  /** Returns everything that was logged so far, as it was printed. */
   printed(): string;
   get(path: string, init?: RequestInit): Promise<Response>;
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
@@ -21,20 +21,23 @@ export interface TestServer extends RunningServer {
 
 export interface TestOptions extends Partial<BootOptions> {
   readonly env?: Readonly<Record<string, string>>;
-  /** Ends in a slash: the folder of the application, whose `app.yaml` has its name. */
+  /** Folder of the application, which ends in a slash. Its `app.yaml` has the application's name. */
   readonly application?: URL;
-  /** Ends in a slash: the folder of the applications, of which `APP` names one. Default: those of a clone. */
+  /**
+   * Folder of the applications, which ends in a slash. `APP` names one of them. Default: the applications of
+   * a clone.
+   */
   readonly apps?: URL;
   /**
-   * Lets application and test connect to other machines without `upstream()`, which an enclave does not.
-   * Default: false.
+   * Whether application and test may connect to other machines without `upstream()`, which is impossible in
+   * an enclave. Default: false.
    */
   readonly allowNetwork?: boolean;
-  /** Replaces REQUEST_TIMEOUT_MS, and may be below its minimum. */
+  /** Time limit that replaces REQUEST_TIMEOUT_MS, and that may be below its minimum. */
   readonly requestTimeoutMs?: number;
 }
 
-/** Ends with the test. The log is at level trace. */
+/** Starts a server that ends with the test. The log has the level trace. */
 export async function startServer({
   env: extra = {},
   application: folder,
@@ -79,7 +82,7 @@ export async function startServer({
   };
 }
 
-/** Returns a weather server and its fake upstream; both stop with the test. */
+/** Starts a weather server and its fake upstream, which both end with the test. */
 export async function startWeather(
   options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
 ): Promise<{ server: TestServer; weather: FakeWeatherApi; ask: (location: string) => Promise<Response> }> {

@@ -1,4 +1,4 @@
-/** A certificate authority for fakes, and TLS in front of them as real endpoints have it. */
+/** Makes a certificate authority for fakes, and puts TLS in front of the fakes, as real endpoints have it. */
 import { connect, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
@@ -14,7 +14,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** TLS as a real endpoint has it, in front of a fake that speaks plain HTTP. */
+/** Forwards a TLS connection, as a real endpoint has it, to a fake that speaks plain HTTP. */
 export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFiles): void {
   const inside = new TLSSocket(socket, { isServer: true, cert, key });
   const fake = connect(Number(new URL(origin).port), '127.0.0.1');
@@ -23,7 +23,7 @@ export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFil
   inside.pipe(fake).pipe(inside);
 }
 
-/** @param keys of the hosts' certificate: by default new ones, of an elliptic curve */
+/** @param keys of the hosts' certificate. Default: new keys on an elliptic curve */
 export function makeTls(
   hosts: readonly string[],
   keys?: Pick<Identity, 'publicKey' | 'privateKey'>,

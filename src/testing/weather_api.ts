@@ -1,6 +1,6 @@
 /**
- * A fake of weatherapi.com on loopback: a real HTTP server that answers `GET /v1/current.json` in the
- * documented shape, with weather that depends on the place alone. For development and tests.
+ * A fake of weatherapi.com on loopback for development and tests. It is a real HTTP server that answers `GET
+ * /v1/current.json` in the documented format, with weather that depends only on the place.
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,15 +9,15 @@ import { type Loopback, listenOnLoopback } from './fakes.ts';
 /** The only API key that the fake accepts. */
 export const DEV_API_KEY = 'key-of-the-fake-weather-api';
 
-/** Maximum number of requested places that are remembered. */
+/** Maximum number of requested places that the fake remembers. */
 const MAX_ASKED = 10_000;
 
-/** The real service refreshes a place about every 15 minutes. */
+/** Interval in seconds at which the real service refreshes a place. */
 const REFRESH_SECONDS = 900;
 
 type Answer = (response: ServerResponse, place: string) => void;
 
-/** Locations that fail: ask for one of them to see how the server answers. */
+/** Locations that fail. Ask for one of them to see the server's answer. */
 export const FAILURES = {
   '!unknown': (response) => refuse(response, 400, 1006, 'No matching location found.'),
   '!key': (response) => refuse(response, 401, 2006, 'API key provided is invalid'),
@@ -88,11 +88,11 @@ function refuse(response: ServerResponse, status: number, code: number, message:
 }
 
 export interface FakeWeatherApi extends Loopback {
-  /** The places asked for so far, in order, the latest 10,000. */
+  /** Places that were asked for, in order, of the latest 10,000 requests. */
   readonly asked: readonly string[];
 }
 
-/** Listens on a free port of 127.0.0.1. @param delayMs the time to wait before each answer. */
+/** Listens on a free port of 127.0.0.1. @param delayMs time to wait before each answer, in milliseconds */
 export async function startFakeWeatherApi({ delayMs = 0 } = {}): Promise<FakeWeatherApi> {
   const requestedPlaces: string[] = [];
   const loopback = await listenOnLoopback((request, response) => {

@@ -1,4 +1,4 @@
-/** Calls an endpoint of an attested enclave, and has the library verify the answer. */
+/** Calls an endpoint of an attested enclave. The library verifies the answer. */
 import {
   describeSigned,
   EnclaveClient,
@@ -27,21 +27,21 @@ export interface CallOutcome {
   readonly result:
     | {
         readonly answer: VerifiedAnswer<unknown>;
-        /** The signed message, in BCS. */
+        /** Signed message in BCS. */
         readonly bytes: Uint8Array;
         readonly fields: readonly SignedField[];
       }
     | {
         readonly error: unknown;
-        /** The key that signed the answer, though no enclave attests it; undefined: none is known. */
+        /** Key that signed the answer although no enclave attests it; undefined if no such key is known. */
         readonly otherKey: string | undefined;
       };
 }
 
-/** Data may be of any age: the page shows the time that was signed. */
+/** Maximum age of data. It may be any age, since the page shows the signed time. */
 const ANY_AGE = Number.POSITIVE_INFINITY;
 
-/** @throws the signal's reason; what it throws otherwise is in the outcome */
+/** @throws the signal's reason. Any other error becomes part of the outcome */
 export async function callEnclave(request: CallRequest, signal: AbortSignal): Promise<CallOutcome> {
   const { base, endpoint, type, body, isSealed, expectation } = request;
   const { images, roots } = expectation;
@@ -69,7 +69,7 @@ export async function callEnclave(request: CallRequest, signal: AbortSignal): Pr
   }
 }
 
-/** Returns the key that an answer names, if it has signed that answer. */
+/** Returns the key that an answer names, if this key has signed the answer. */
 async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<string | undefined> {
   const last = seen.findLast(({ key }) => key !== undefined);
   if (last?.key === undefined) return undefined;
@@ -94,7 +94,8 @@ async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<
     );
     return isSigned ? last.key : undefined;
   } catch {
-    // The answer is not of this type, or the browser has no Ed25519, so nothing is known of a key.
+    // The answer is not of this type, or the browser has no Ed25519. In both cases, nothing is known about a
+    // key.
     return undefined;
   }
 }

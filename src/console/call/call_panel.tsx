@@ -18,14 +18,14 @@ import { type Comparison, StructFields } from './struct_fields.tsx';
 interface Props {
   readonly schema: AppSchema;
   readonly base: URL;
-  /** The node's address in the field for it. */
+  /** Address of the node in its field. */
   readonly node: string;
   readonly expectation: Expectation;
 }
 
 const formatName = ({ method, path }: SchemaEndpoint) => `${method} ${path}`;
 
-/** The form of an application, as its host tells it, and what a call gave. */
+/** Shows the form of an application, as its host describes it, and the result of a call. */
 export function CallPanel({ schema, base, node, expectation }: Props) {
   const { endpoints, signs, inputs } = schema;
   const [name, setName] = useState(endpoints[0] ? formatName(endpoints[0]) : '');

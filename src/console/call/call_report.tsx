@@ -16,7 +16,7 @@ interface Props {
   readonly difference: string | undefined;
 }
 
-/** One sentence on the call. */
+/** Shows the verdict on a call in one sentence. */
 export function CallVerdict({ outcome, difference }: Props) {
   const { tone, title, text, code } = judgeCall(outcome, difference);
   return (
@@ -26,7 +26,7 @@ export function CallVerdict({ outcome, difference }: Props) {
   );
 }
 
-/** The basis of the verdict: bytes, signature, the Move call, and what the host saw. */
+/** Shows the basis of the verdict: bytes, signature, the Move call, and the part that the host saw. */
 export function CallReport({ outcome }: Pick<Props, 'outcome'>) {
   const { result, request, seen } = outcome;
   return (

@@ -19,7 +19,7 @@ const KINDS = {
   choice: '',
 } as const;
 
-/** A field of the form, by its kind; the host's words about it are below. */
+/** Shows a field of the form according to its kind, with the host's description below. */
 export function InputField({ field, value, onChange, problem }: Props) {
   const { path, kind, choices, isRequired, description } = field;
   const name = visibleText(path.join('.') || 'body', 120);

@@ -1,4 +1,4 @@
-/** The verdict on a call in words. */
+/** Words the verdict on a call. */
 import { AttestationError } from 'sui-enclave/attestation';
 import { type ClientCode, ClientError, EnclaveRefusedError } from 'sui-enclave/client';
 import { type Judgement, refusal, type Words } from '../enclave/judge.ts';
@@ -31,8 +31,8 @@ const REFUSALS: Readonly<Partial<Record<ClientCode, Words>>> = {
 };
 
 /**
- * @param difference how the struct on chain differs from the signed type; undefined: it does not, or is not
- *   known
+ * @param difference between the struct on chain and the signed type; undefined if there is none, or if it is
+ *   not known
  */
 export function judgeCall({ result, request }: CallOutcome, difference: string | undefined): Judgement {
   if ('error' in result) return judgeError(result.error, result.otherKey);

@@ -9,7 +9,7 @@ interface Props {
   readonly signature: Uint8Array;
 }
 
-/** The call that would take the answer to a contract. The page sends none. */
+/** Shows the call that would pass the answer to a contract. The page does not send it. */
 export function MoveCall({ type, fields, signature }: Props) {
   const value = (name: string) => fields.find(({ path }) => path === name)?.value ?? '';
   const rows = [

@@ -1,30 +1,30 @@
 /**
- * Records the traffic that the host carries during a call: it forwards every request, and reads what is not
- * sealed.
+ * Records the traffic that the host carries during a call. The host forwards every request, and can read the
+ * parts that are not sealed.
  */
 
 export interface Observed {
-  /** Path of the endpoint, without the address. */
+  /** Path of the endpoint, without the host's address. */
   readonly path: string;
   readonly isSealed: boolean;
   /** Size of the request body, in bytes. */
   readonly sent: number;
   readonly received: number;
-  /** The part that the host could read: empty for a sealed or missing body. */
+  /** Part of the request that the host could read; empty if the body is sealed or missing. */
   readonly request: string;
   readonly answer: string;
-  /** The key that the answer says it is signed with, in hexadecimal: a claim. */
+  /** Key in hexadecimal that the answer claims to be signed with. */
   readonly key: string | undefined;
 }
 
 /** Maximum length of a recorded text, in characters. */
 const MAX_KEPT = 65_536;
 /**
- * Maximum size of an answer in bytes: the client accepts no more, and a host must not fill the page's memory.
+ * Maximum size of an answer in bytes. The client accepts no more, and a host must not fill the page's memory.
  */
 const MAX_READ = 1_048_576;
 
-/** Returns the platform's fetch, which notes what it carries. */
+/** Returns the platform's fetch, extended to record the traffic. */
 export function observing(seen: Observed[], base: URL): typeof globalThis.fetch {
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
@@ -46,7 +46,7 @@ export function observing(seen: Observed[], base: URL): typeof globalThis.fetch 
   };
 }
 
-/** The body, up to a little more than the limit. */
+/** Reads the body, up to a little more than the limit. */
 async function readStart(response: Response): Promise<Uint8Array> {
   const reader = response.body?.getReader();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
@@ -56,7 +56,7 @@ async function readStart(response: Response): Promise<Uint8Array> {
     chunks.push(chunk.value);
     size += chunk.value.length;
   }
-  // This is not awaited: a copy is not cancelled before the client has cancelled its own.
+  // This is not awaited, since a copy is cancelled only after the client has cancelled its own copy.
   reader?.cancel().catch(() => {});
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }

@@ -1,21 +1,21 @@
 /**
- * The fields of a form from a JSON Schema that a host sent, and the body that they make. Nothing of it is
- * trusted.
+ * Makes the fields of a form from a JSON Schema that a host sent, and a body from the fields' values. The
+ * page trusts no part of this schema.
  */
 import type { JsonSchema } from 'sui-enclave/client';
 
 export interface FormField {
-  /** Names of the properties from the outermost object; empty for the whole body. */
+  /** Names of the properties, from the outermost object inwards; empty for the whole body. */
   readonly path: readonly string[];
   readonly kind: 'text' | 'integer' | 'number' | 'boolean' | 'choice' | 'json';
   /** Values of a choice, as JSON. */
   readonly choices: readonly string[];
   readonly isRequired: boolean;
-  /** The host's words about it; empty where it has none. */
+  /** The host's description of the field; empty if there is none. */
   readonly description: string;
 }
 
-/** A text that the person wrote, by `formatKey` the field. */
+/** Texts that the user wrote, by field: see `formatKey`. */
 export type Values = Readonly<Record<string, string>>;
 
 export type Body = { readonly body: unknown } | { readonly field: FormField; readonly problem: string };
@@ -28,7 +28,7 @@ export function formatKey({ path }: FormField): string {
   return JSON.stringify(path);
 }
 
-/** Whatever a form can't show becomes a field for JSON. */
+/** Lists the fields of a form. A part of the schema that a form can't show becomes a field for JSON. */
 export function listFields(schema: JsonSchema): readonly FormField[] {
   return within(schema, [], true).slice(0, MAX_FIELDS);
 }
@@ -53,7 +53,7 @@ function within(schema: JsonSchema, path: readonly string[], isRequired: boolean
   return [{ ...field, kind: 'json' }];
 }
 
-/** Numbers in a schema that say what fits, each with its words. */
+/** Keywords of a schema with a limit, each with the text that explains it. */
 const LIMITS: readonly (readonly [keyword: string, format: (limit: number) => string])[] = [
   ['minLength', (limit) => `at least ${limit} characters`],
   ['maxLength', (limit) => `at most ${limit} characters`],
@@ -62,8 +62,8 @@ const LIMITS: readonly (readonly [keyword: string, format: (limit: number) => st
 ];
 
 /**
- * Returns the rules of a field as a person reads them. `sui-enclave schema` writes the steps of valibot into
- * the description, such as `check: must be at most 256 bytes; transform`: the messages are for people.
+ * Returns the rules of a field for people. `sui-enclave schema` writes the steps of valibot into the
+ * description, such as `check: must be at most 256 bytes; transform`. Their messages are for people.
  */
 function describeRules(schema: JsonSchema): string {
   const limits = LIMITS.flatMap(([keyword, format]) => {
@@ -74,14 +74,14 @@ function describeRules(schema: JsonSchema): string {
   const steps = typeof description === 'string' ? description.split('; ') : [];
   const messages = steps.flatMap((step) => {
     const [, message = step] = /^[a-z_]+: (.+)$/s.exec(step) ?? [];
-    // A step without a message, such as transform, says nothing to a caller.
+    // A step without a message, such as transform, tells a caller nothing.
     return /^[a-z_]*$/.test(message) ? [] : [message.replace(/^must be /, '')];
   });
   const text = [...new Set([...limits, ...messages])].join('; ');
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** Builds the body from the values; leaves out empty fields that are not required. */
+/** Builds the body from the values. Leaves out empty fields that are not required. */
 export function buildBody(fields: readonly FormField[], values: Values): Body {
   let body: unknown = {};
   for (const field of fields) {
@@ -95,8 +95,8 @@ export function buildBody(fields: readonly FormField[], values: Values): Body {
 }
 
 /**
- * Returns the query of a GET from the body that a form made, with its question mark; empty without
- * parameters.
+ * Returns the query of a GET, with its question mark, for the body that a form made. The query is empty if
+ * there are no parameters.
  */
 export function buildQuery(body: unknown): string {
   const entries = isRecord(body) ? Object.entries(body) : [];
@@ -131,7 +131,7 @@ function readValue({ kind }: FormField, text: string): { value: unknown } | { pr
   }
 }
 
-/** Sets a value by entries, so that `__proto__` is a property like any other. */
+/** Sets a value through entries, so that `__proto__` is treated like any other property. */
 function withValue(body: unknown, path: readonly string[], value: unknown): unknown {
   const [name, ...innerPath] = path;
   if (name === undefined) return value;

@@ -8,7 +8,7 @@ interface Props {
   readonly isSealed: boolean;
 }
 
-/** The part of the call that the host could see, request by request. */
+/** Shows the part of the call that the host could see, request by request. */
 export function Seen({ seen, isSealed }: Props) {
   return (
     <Panel
@@ -31,7 +31,7 @@ export function Seen({ seen, isSealed }: Props) {
   );
 }
 
-/** Groups requests by path: a client repeats failed requests and attests again, which makes one entry. */
+/** Groups requests by path into one entry each, since a client repeats failed requests, and attests again. */
 function byPath(seen: readonly Observed[]): Observed[][] {
   const groups = new Map<string, Observed[]>();
   for (const item of seen) {

@@ -9,13 +9,13 @@ interface Props {
   readonly fields: readonly SignedField[];
 }
 
-/** Maximum number of fields in the page: more would be unreadable. */
+/** Maximum number of fields to show, since more would be unreadable. */
 const MAX_FIELDS = 200;
 const MAX_BYTES = 128;
 /** Number of colours in the style sheet. */
 const COLOURS = 6;
 
-/** The exact bytes that were signed, each field in a colour that stands beside its name. */
+/** Shows the exact signed bytes. Each field has a colour, which its name has too. */
 export function SignedBytes({ bytes, fields }: Props) {
   const listed = fields.slice(0, MAX_FIELDS);
   return (

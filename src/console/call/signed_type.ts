@@ -1,14 +1,14 @@
-/** The codec of a signed type that a schema describes. */
+/** Makes the codec of a signed type that a schema describes. */
 import { type BcsType, bcs } from '@mysten/bcs';
 import { type SchemaType, type SignedType, signedType, text, u8, u64 } from 'sui-enclave/client';
 import { fromHex, toHex } from '../lib/bytes.ts';
 
-/** A value of a type that is known at run time only. */
+/** Type of a value that is known only at run time. */
 // biome-ignore lint/suspicious/noExplicitAny: BcsType is invariant in its value, which no type can name here.
 type AnyType = BcsType<any>;
 type Field = SchemaType['fields'][number];
 
-/** Move's `address` in JSON: `0x` and hexadecimal. */
+/** Codec of Move's `address`. In JSON, it is `0x` with hexadecimal digits. */
 const address = bcs.bytes(32).transform({
   name: 'address',
   input: (value: string) => fromHex(value) ?? new Uint8Array(),
@@ -30,7 +30,7 @@ const PLAIN: ReadonlyMap<string, AnyType> = new Map<string, AnyType>(
   }),
 );
 
-/** @param type of a schema that `readSchema` returned. @throws TypeError for a type that it does not know */
+/** @param type of a schema that `readSchema` returned. @throws TypeError for an unknown type */
 export function createSignedType({ intent, name, fields }: SchemaType): SignedType<unknown, unknown> {
   return signedType(intent, createStruct(name, fields));
 }

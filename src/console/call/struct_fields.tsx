@@ -24,8 +24,8 @@ interface Props {
 }
 
 /**
- * Compares the signed type with the struct of a contract: the host wrote the one, and the chain has the
- * other.
+ * Compares the signed type with the struct of a contract. The host describes the signed type, and the chain
+ * has the struct.
  */
 export function StructFields({ type, node, comparison, onCompared }: Props) {
   const [struct, setStruct] = useState('');

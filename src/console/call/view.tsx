@@ -26,7 +26,7 @@ interface Loaded {
   readonly base: URL;
 }
 
-/** Calls an enclave by a form that its application describes. */
+/** Lets the user call an enclave with a form that its application describes. */
 export default function CallView({ fields }: Props) {
   const address = fields.url ?? '';
   const target = parseTarget(address);

@@ -19,7 +19,10 @@ import { TextField } from '../parts/text_field.tsx';
 import { type Asked, chooseLight, type Light, lightOfAsked } from './lights.ts';
 import type { ChainState } from './read.ts';
 
-/** Asks enclaves, and shows a light for each: the chain does not know which of them answer. */
+/**
+ * Asks enclaves for attestation, and shows a light for each, since the chain does not know which enclaves
+ * answer.
+ */
 export function AskPanel({ state, address }: { readonly state: ChainState; readonly address: string }) {
   const [lights, setLights] = useState<readonly (readonly [string, Light])[]>([]);
   const job = useJob(() => {});
@@ -100,7 +103,7 @@ async function attest(
     return { kind: 'attested', publicKey: toHex(verified.document.publicKey ?? new Uint8Array()) };
   } catch (error) {
     if (error instanceof RequestError) return { kind: 'silent', why: error.message };
-    // The config has registers that no enclave may have.
+    // The config has registers that no enclave can have.
     if (error instanceof AttestationError) return { kind: 'refused', why: error.message };
     throw error;
   }

@@ -13,7 +13,7 @@ interface Props {
   readonly fields: Fields;
 }
 
-/** The image that contracts accept, its source, and the holders of the right to change it. */
+/** Shows the image that contracts accept, the image's source, and the people who may change the config. */
 export function ConfigPanel({ state, fields }: Props) {
   const { config, holders, readAtMs } = state;
   const { image, overlap, source } = config;

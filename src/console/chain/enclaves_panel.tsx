@@ -8,10 +8,10 @@ import { Tag } from '../parts/tag.tsx';
 import { chooseLight } from './lights.ts';
 import type { ChainState } from './read.ts';
 
-/** Maximum number of enclaves in the page: more would be unreadable. */
+/** Maximum number of enclaves to show, since more would be unreadable. */
 const MAX_LISTED = 100;
 
-/** Every enclave that was registered, the newest first, with a light. */
+/** Shows every registered enclave with a light, the newest first. */
 export function EnclavesPanel({ state: { config, list, readAtMs } }: { readonly state: ChainState }) {
   const { enclaves, destroyed } = list;
   const newest = enclaves.toSorted((a, b) => Number(b.registeredAtMs - a.registeredAtMs));

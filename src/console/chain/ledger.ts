@@ -1,4 +1,6 @@
-/** The ledger of the model of `sui-enclave dev-sui`, which it lists for pages like this one. */
+/**
+ * Reads the ledger of the model of `sui-enclave dev-sui`, which the model lists for pages such as this one.
+ */
 import { RequestError, requestJson } from '../lib/request.ts';
 
 export interface LedgerTransaction {
@@ -6,7 +8,7 @@ export interface LedgerTransaction {
   readonly sender: string;
   readonly atMs: number;
   readonly calls: readonly string[];
-  /** Reason of the failure; null for a success. */
+  /** Reason of the failure; null if the transaction succeeded. */
   readonly failure: string | null;
   /** Gas in MIST. */
   readonly gas: string;

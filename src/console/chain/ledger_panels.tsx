@@ -11,12 +11,12 @@ import { shortenCall, shortenId, shortenType } from './short_names.ts';
 interface Props {
   readonly ledger: Ledger;
   readonly host: string;
-  /** Its address, for links. */
+  /** Address of the node, for links. */
   readonly node: string;
   readonly renderLink: RenderLink;
 }
 
-/** Everything that a model has: transactions, objects and events, the latest first. */
+/** Shows everything on the ledger of a model: transactions, objects and events, the latest first. */
 export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
   const { counts, transactions, objects, events } = ledger;
   const isEmpty = counts.transactions === 0;
@@ -69,7 +69,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
         {events.length === 0 && <p className="subtle">None yet.</p>}
         <ol className="events">
           {events.map(({ type, digest, sender }, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: an event has no id but its place.
+            // biome-ignore lint/suspicious/noArrayIndexKey: an event's place is its only id.
             <li key={index}>
               <p>{renderLink(digest, shortenType(type))}</p>
               <Ids rows={{ type, digest, sender }} />
@@ -81,7 +81,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
   );
 }
 
-/** Shows details on demand, which only some readers need. */
+/** Shows details that only some readers need, when they ask for them. */
 function Ids({ rows }: { readonly rows: Readonly<Record<string, string>> }): ReactNode {
   return (
     <details className="ids">

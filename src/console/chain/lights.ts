@@ -1,4 +1,4 @@
-/** The state of an enclave under a config, in one word and a colour. */
+/** Describes the state of an enclave under a config in a word and a colour. */
 import { type EnclaveConfig, isKeyTooOld, type ListedEnclave } from 'sui-enclave/sui';
 import type { Tone } from '../parts/verdict.tsx';
 
@@ -9,7 +9,7 @@ export interface Light {
 }
 
 /**
- * Returns the light of a registered enclave, whether it answers or not.
+ * Returns the light of a registered enclave, whether or not it answers.
  *
  * @param nowMs milliseconds since 1970
  */
@@ -41,13 +41,15 @@ export function chooseLight(enclave: ListedEnclave, config: EnclaveConfig, nowMs
   return { tone: 'success', word: 'registered', why: 'Contracts accept what it signs.' };
 }
 
-/** Result of asking an enclave for its document. */
+/** Result of asking an enclave for its attestation document. */
 export type Asked =
   | { readonly kind: 'silent'; readonly why: string }
   | { readonly kind: 'refused'; readonly why: string }
   | { readonly kind: 'attested'; readonly publicKey: string };
 
-/** Returns the light of an enclave that was asked, by its key in hexadecimal among the registered ones. */
+/**
+ * Returns the light of an enclave that was asked. `registered` has the lights of registered enclaves by key.
+ */
 export function lightOfAsked(outcome: Asked, registered: ReadonlyMap<string, Light>): Light {
   if (outcome.kind === 'silent') return { tone: 'danger', word: 'silent', why: outcome.why };
   if (outcome.kind === 'refused') return { tone: 'danger', word: 'not trusted', why: outcome.why };

@@ -8,9 +8,9 @@ export interface ObjectEntry {
   readonly type: string;
   readonly version: string;
   readonly owner: string;
-  /** Digest of the transaction that wrote it; null where the node does not say. */
+  /** Digest of the transaction that wrote the object; null if the node does not say. */
   readonly transaction: string | null;
-  /** Fields as JSON, where the node has them. */
+  /** Fields in JSON, if the node has them. */
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
@@ -19,7 +19,7 @@ export interface TransactionEntry {
   readonly digest: string;
   readonly sender: string;
   readonly calls: readonly string[];
-  /** Reason of the failure; null for a success. */
+  /** Reason of the failure; null if the transaction succeeded. */
   readonly failure: string | null;
   /** Gas in MIST. */
   readonly gas: bigint;
@@ -29,7 +29,7 @@ export interface TransactionEntry {
 export type Entry = ObjectEntry | TransactionEntry;
 
 const OBJECT_ID = /^0x[0-9a-f]{1,64}$/i;
-/** 32 bytes in base58. */
+/** Matches the base58 of 32 bytes. */
 const DIGEST = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 const MAX_LISTED = 100;
 
@@ -37,7 +37,7 @@ export function isObjectId(id: string): boolean {
   return OBJECT_ID.test(id);
 }
 
-/** Returns whether it is an object id or the digest of a transaction. */
+/** Returns whether a text is an object id or the digest of a transaction. */
 export function isLookUpId(id: string): boolean {
   return isObjectId(id) || DIGEST.test(id);
 }

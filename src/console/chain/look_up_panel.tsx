@@ -15,7 +15,7 @@ interface Props<E> {
   readonly renderLink: RenderLink;
 }
 
-/** An object or a transaction, as the node described it. */
+/** Shows an object or a transaction, as the node describes it. */
 export function LookUpPanel({ entry, renderLink }: Props<Entry>) {
   return entry.kind === 'object' ? (
     <ObjectPanel entry={entry} renderLink={renderLink} />

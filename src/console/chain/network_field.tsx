@@ -12,7 +12,7 @@ interface Props {
   readonly onNode: (node: string) => void;
 }
 
-/** Writes the public node of a network into the field beside it. */
+/** Writes the address of a network's public node into the field beside this one. */
 export function NetworkField({ node, onNode }: Props) {
   const id = useId();
   const chosen = Object.entries(NETWORKS).find(([, url]) => url === node.trim())?.[0] ?? '';

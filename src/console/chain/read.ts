@@ -1,6 +1,6 @@
 /**
- * Reads a config and its enclaves from a Sui node. Loaded only when it is asked for: it brings the client of
- * Sui.
+ * Reads a config and its enclaves from a Sui node. This module is loaded on demand, because it loads the Sui
+ * client.
  */
 import type { SuiClientTypes } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -22,11 +22,11 @@ import {
   toSuiError,
 } from 'sui-enclave/sui';
 
-/** The holder of a capability of a config. */
+/** A capability of a config, with its owner. */
 export interface Holder {
   readonly role: 'capability' | 'registrar';
   readonly id: string;
-  /** An address; or how it is held otherwise, in words. */
+  /** Address of the owner, or a description of another kind of owner. */
   readonly owner: { readonly address: string } | { readonly words: string };
 }
 
@@ -35,13 +35,16 @@ export interface ChainState {
   readonly config: EnclaveConfig;
   readonly list: EnclaveList;
   readonly holders: readonly Holder[];
-  /** Events of this config, the latest first; undefined if the node offers none. */
+  /** Events of this config, the latest first; undefined if the node lists no events. */
   readonly events: readonly EnclaveEvent[] | undefined;
   /** Time of the read, in milliseconds since 1970. */
   readonly readAtMs: number;
 }
 
-/** The most events that are looked for, and the most pages: nodes search a part of the ledger at once. */
+/**
+ * Maximum number of events to find. Pages are limited too, since nodes search only a part of the ledger at
+ * once.
+ */
 const MAX_EVENTS = 100;
 const MAX_PAGES = 40;
 /** Maximum number of versions of a package, which a node returns on one page. */
@@ -50,7 +53,7 @@ const EVENT_NAMES = Object.keys(ENCLAVE_EVENTS) as EnclaveEventName[];
 
 export function nodeAt(url: URL): SuiGrpcClient {
   return new SuiGrpcClient({
-    // Only names of packages depend on the network, and this page uses none.
+    // The network determines only names of packages, and this page uses none.
     network: 'custom',
     baseUrl: url.href.replace(/\/$/, ''),
     fetchInit: { credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' },
@@ -105,7 +108,7 @@ async function readHolders(
   });
 }
 
-/** Returns an owner in words, or its address. */
+/** Returns an owner's address, or a description of another kind of owner. */
 export function formatOwner(owner: SuiClientTypes.ObjectOwner): string {
   const formatted = toOwner(owner);
   return 'address' in formatted ? formatted.address : formatted.words;
@@ -129,7 +132,7 @@ function toOwner(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
 }
 
 /**
- * Reads the events of this config, the latest first; undefined if the node offers none.
+ * Reads the events of this config, the latest first. The result is undefined if the node lists no events.
  *
  * @throws SuiError; the signal's reason
  */
@@ -142,7 +145,7 @@ export async function readHistory(
     const later = await readLaterEvents(client, config.enclavePackage, signal);
     const queries = [{ enclavePackage: config.enclavePackage }, ...later];
     const lists = await Promise.all(queries.map((query) => readLatest(client, config, { ...query, signal })));
-    // Nodes list the events of each version apart.
+    // Nodes list the events of each version separately.
     const all = lists.length === 1 ? lists.flat() : lists.flat().sort(compareLatest);
     return all.slice(0, MAX_EVENTS);
   } catch (error) {
@@ -151,7 +154,7 @@ export async function readHistory(
   }
 }
 
-/** Returns the events that later versions of the package introduced, each by its name. */
+/** Returns the events that later versions of the package introduced. Each event has a query of its own. */
 async function readLaterEvents(client: SuiGrpcClient, enclavePackage: string, signal: AbortSignal) {
   const { response } = await client.movePackageService
     .listPackageVersions({ packageId: enclavePackage, pageSize: MAX_VERSIONS }, { abort: signal })
@@ -169,7 +172,7 @@ async function readLaterEvents(client: SuiGrpcClient, enclavePackage: string, si
   });
 }
 
-/** Returns the latest events of one query that are of the config, the latest first. */
+/** Returns the latest events of this config from one query, the latest first. */
 async function readLatest(
   client: SuiGrpcClient,
   { id, application }: Pick<EnclaveConfig, 'id' | 'application'>,

@@ -1,13 +1,16 @@
-/** Shortens names for readers: leaves out the addresses of packages, which links and details have. */
+/** Shortens names for readers: leaves out the addresses of packages, which links and details show. */
 import { visibleText } from '../lib/visible_text.ts';
 
-/** `0x2::coin::Coin<0x2::sui::SUI>` as `Coin<SUI>`. */
+/** Shortens `0x2::coin::Coin<0x2::sui::SUI>` to `Coin<SUI>`. */
 export function shortenType(type: string): string {
   // Without \b, a long text without a name would take a time that is quadratic in its length.
   return visibleText(type.replace(/\b(?:0x)?[0-9a-f]+::\w+::/gi, ''), 200);
 }
 
-/** `0x12::weather::update_weather` as `weather::update_weather`; the name of another command as it is. */
+/**
+ * Shortens `0x12::weather::update_weather` to `weather::update_weather`, and leaves names of other commands
+ * unchanged.
+ */
 export function shortenCall(call: string): string {
   return visibleText(call.replace(/^(?:0x)?[0-9a-f]+::/i, ''), 120);
 }

@@ -1,4 +1,4 @@
-/** Compares a signed type with the struct on chain, by a node. */
+/** Compares a signed type with the struct on chain, which a node gives. */
 import type { SchemaField, SchemaType } from 'sui-enclave/client';
 import { type OnChainStruct, structDifference } from 'sui-enclave/sui';
 import { nodeAt } from './read.ts';
@@ -8,7 +8,7 @@ export interface ModuleName {
   readonly moduleName: string;
 }
 
-/** Maximum number of structs, more than any contract has in one signed type. */
+/** Maximum number of structs to read, more than a signed type of any contract has. */
 const MAX_STRUCTS = 16;
 
 /** @returns undefined if they are equal. @throws Error of the client; the signal's reason */
@@ -30,7 +30,7 @@ export async function differenceOnChain(
   );
 }
 
-/** Returns the names of the structs within, each once. */
+/** Returns the names of the structs within these fields, each once. */
 function structsIn(fields: readonly SchemaField[]): string[] {
   const names = fields.flatMap(({ type, fields: inner }) =>
     inner === undefined ? [] : [type.replace(/^(?:(?:vector|Option)<)+|>+$/g, ''), ...structsIn(inner)],

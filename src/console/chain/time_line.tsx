@@ -4,7 +4,7 @@ import { visibleText } from '../lib/visible_text.ts';
 import { Panel } from '../parts/panel.tsx';
 import { describeEvent, findSubject } from './event_words.ts';
 
-/** The history of the config, the latest event first. */
+/** Shows the history of a config, the latest event first. */
 export function TimeLine({ events }: { readonly events: readonly EnclaveEvent[] | undefined }) {
   return (
     <Panel title="Time line" aside={<span className="subtle">the latest first, 100 at most</span>}>

@@ -29,7 +29,10 @@ type Outcome =
   | { readonly entry: Entry }
   | { readonly failure: string };
 
-/** A config on Sui: what it accepts, who may change it, its enclaves, and what happened. */
+/**
+ * Shows a config on Sui: the images that it allows, the people who may change it, its enclaves, and its
+ * history.
+ */
 export default function ChainView({ fields }: Props) {
   const { node = '', config = '', id = '' } = fields;
   const [isLookUpOpen] = useState(id !== '');

@@ -11,7 +11,7 @@ interface Props {
   readonly rootSha256: string | undefined;
 }
 
-/** The certificates from the root to the leaf, each with the part of its time that is left. */
+/** Shows the certificates from the root to the leaf, each with its remaining part of validity. */
 export function ChainPicture({ chain, now, rootSha256 }: Props) {
   return (
     <Panel
@@ -21,7 +21,7 @@ export function ChainPicture({ chain, now, rootSha256 }: Props) {
       <ol className="chain">
         {chain.map((entry, index) => (
           <Certificate
-            // biome-ignore lint/suspicious/noArrayIndexKey: a certificate's place is what it is.
+            // biome-ignore lint/suspicious/noArrayIndexKey: a certificate's place identifies it.
             key={index}
             entry={entry}
             now={now}

@@ -13,10 +13,10 @@ interface Props {
   readonly onGiven: (file: Given) => void;
 }
 
-/** Takes the expected registers from a config on Sui, as the named node gives them. */
+/** Gets the expected registers from a config on Sui, through the node that the user names. */
 export function ConfigFields({ fields, onGiven }: Props) {
   const { config = '', node = '' } = fields;
-  // The initial value decides alone: typing in the field must not open or close the panel.
+  // Only the initial value decides, since typing in the field must not open or close the panel.
   const [isOpen] = useState(config !== '');
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));

@@ -1,4 +1,4 @@
-/** Fetches an enclave's document, and has the library verify it. */
+/** Fetches an enclave's attestation document. The library verifies it. */
 import {
   type AttestationExplanation,
   decodeAttestation,
@@ -8,20 +8,23 @@ import {
 import { fromHex, toHex } from '../lib/bytes.ts';
 import { RequestError, requestJson } from '../lib/request.ts';
 
-/** A document, and where it comes from. */
+/** An attestation document and its origin. */
 export interface Subject {
   readonly bytes: Uint8Array;
-  /** Nonce of the request; undefined for a file, which may be of any age. */
+  /** Nonce of the request; undefined for a file, which may have any age. */
   readonly nonce: Uint8Array | undefined;
-  /** Host or name of the file. */
+  /** Name of the host or of the file. */
   readonly from: string;
 }
 
-/** The requirements that the enclave must meet. */
+/** Requirements that the enclave must meet. */
 export interface Expectation {
-  /** The images to compare with; none: nothing is known of the image then, but that it is an enclave's. */
+  /**
+   * Images to compare with. If there are none, the page can only tell that the document comes from an
+   * enclave.
+   */
   readonly images: readonly Image[];
-  /** DER of the roots to trust instead of AWS's; none: AWS's. */
+  /** DER of the root certificates to trust instead of AWS's. If there are none, AWS's root is trusted. */
   readonly roots: readonly Uint8Array[];
 }
 
@@ -29,7 +32,7 @@ export interface Examination {
   readonly subject: Subject;
   readonly expectation: Expectation;
   readonly explanation: AttestationExplanation;
-  /** Milliseconds since 1970: the time at which it was verified. */
+  /** Time of the verification, in milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -64,14 +67,14 @@ export async function examine(
 }
 
 /**
- * A value that no register of an image has. The registers of a debug enclave are zero, and must not be
- * accepted.
+ * Value that no register of an image has. The value zero would not do: the registers of a debug enclave are
+ * zero, and must not be accepted.
  */
 const NO_REGISTER = 'f'.repeat(96);
 
 /**
- * Returns the image that the document names, to verify the rest of it where there is nothing to compare it
- * with.
+ * Returns the image that the document itself names. With it, the rest of the document can be verified if
+ * there is no image to compare with.
  */
 export function itself(bytes: Uint8Array): Image {
   const pcrs = readPcrs(bytes);
@@ -86,7 +89,7 @@ function readPcrs(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> | undefine
   try {
     return decodeAttestation(bytes).pcrs;
   } catch {
-    // The explanation says why.
+    // The explanation gives the cause.
     return undefined;
   }
 }

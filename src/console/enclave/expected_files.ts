@@ -14,15 +14,15 @@ interface Held extends Omit<Kept, 'address'> {
 
 export interface ExpectedFiles {
   readonly files: readonly Given[];
-  /** The command whose files are among them, since it has started this enclave; undefined otherwise. */
+  /** Command that started this enclave, if its files are among these; otherwise undefined. */
   readonly startedBy: string | undefined;
-  /** Files of the page's own server, which says of no address that it has started it. */
+  /** Files of the page's own server, offered if it has not started the enclave at this address. */
   readonly offer: readonly Given[];
-  /** Takes files in place of those of the same kind. @returns all that count then */
+  /** Adds files, which replace those of the same kind. @returns all files that count afterwards */
   give(added: readonly Given[]): readonly Given[];
-  /** @returns all that count then */
+  /** Removes a file. @returns all files that count afterwards */
   remove(file: Given): readonly Given[];
-  /** Binds what was given without an address to this one, which is being asked. */
+  /** Binds files that were given without an address to the address that is being asked. */
   bind(): void;
 }
 

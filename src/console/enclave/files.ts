@@ -1,4 +1,4 @@
-/** Recognises a dropped file by its content. Nothing of it leaves the page. */
+/** Recognizes a dropped file by its content. No content leaves the page. */
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { fromHex } from '../lib/bytes.ts';
 import type { Expectation } from './examine.ts';
@@ -9,7 +9,7 @@ export type Given =
   | { readonly kind: 'roots'; readonly name: string; readonly roots: readonly Uint8Array[] }
   | { readonly kind: 'refused'; readonly name: string; readonly why: string };
 
-/** Maximum size of a file in bytes: a document in hexadecimal has 66 KB at most. */
+/** Maximum size of a file in bytes. A document in hexadecimal has at most 66 KB. */
 const MAX_SIZE = 262_144;
 
 export async function readGiven(file: File): Promise<Given> {
@@ -21,7 +21,7 @@ export async function readGiven(file: File): Promise<Given> {
 
 export function recognizeFile(name: string, bytes: Uint8Array): Given {
   const text = decodeText(bytes);
-  // A document is CBOR, of which no byte sequence is such a text.
+  // A document is CBOR, whose bytes are never such a text.
   if (text === undefined) return { kind: 'document', name, bytes };
   try {
     if (/^-----BEGIN CERTIFICATE-----/m.test(text)) {
@@ -36,7 +36,7 @@ export function recognizeFile(name: string, bytes: Uint8Array): Given {
   return { kind: 'refused', name, why: 'it is not a document, a file of registers or a certificate' };
 }
 
-/** Replaces the files of the same kind by the added ones. */
+/** Replaces files by added files of the same kind. */
 export function replaced(before: readonly Given[], added: readonly Given[]): readonly Given[] {
   const kinds = new Set(added.map(({ kind }) => kind));
   return [...before.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...added];
@@ -49,7 +49,10 @@ export function collectExpectation(files: readonly Given[]): Expectation {
   };
 }
 
-/** Returns an answer of `/get_attestation`, or hexadecimal as it is. */
+/**
+ * Returns the hexadecimal text in an answer of `/get_attestation`. A text that is hexadecimal stays
+ * unchanged.
+ */
 function hexIn(text: string): string {
   return /^\s*\{\s*"attestation"\s*:\s*"([0-9a-fA-F]*)"\s*\}\s*$/.exec(text)?.[1] ?? text;
 }

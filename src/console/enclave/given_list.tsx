@@ -9,7 +9,7 @@ interface Props {
   readonly onDrop: (item: Given) => void;
 }
 
-/** The files on which the verdict depends, besides the document. */
+/** Lists the files, besides the document, on which the verdict depends. */
 export function GivenList({ given: files, onDrop }: Props) {
   const roots = files.some(({ kind }) => kind === 'roots');
   return (

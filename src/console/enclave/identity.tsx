@@ -10,11 +10,11 @@ import { Tag } from '../parts/tag.tsx';
 interface Props {
   readonly document: AttestationDocument;
   readonly now: number;
-  /** `genuine`: the policy alone refused it. */
+  /** Trust in the document. `genuine`: it is valid, but the policy refused it. */
   readonly trust: 'verified' | 'genuine' | 'none';
 }
 
-/** The document's claims about the enclave. */
+/** Shows the document's claims about the enclave. */
 export function Identity({ document, now, trust }: Props) {
   const userData = readUserDataOrNull(document);
   const { publicKey } = document;
@@ -58,7 +58,7 @@ function readUserDataOrNull(document: AttestationDocument) {
   try {
     return readUserData(document);
   } catch {
-    // Another program's document has other user data, or none.
+    // A document of another program has other user data, or none.
     return undefined;
   }
 }

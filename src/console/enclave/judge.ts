@@ -1,4 +1,4 @@
-/** The verdict on a document in words. */
+/** Words the verdict on a document. */
 import type { AttestationCode } from 'sui-enclave/attestation';
 import { duration } from '../lib/times.ts';
 import { visibleText } from '../lib/visible_text.ts';
@@ -55,12 +55,15 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
   return { tone: 'warning', title, text: doubts.join(' ') };
 }
 
-/** Returns the first line: a comparison of registers follows it, which the page shows in its own way. */
+/**
+ * Returns the first line of a message. A comparison of registers follows this line, but the page shows that
+ * in its own way.
+ */
 function reasonIn(message: string): string {
   return visibleText(message.replace(/:?\n.*$/s, ''), 500);
 }
 
-/** Returns whether the NSM made the document: the rules before those of the policy passed. */
+/** Returns whether the NSM made the document, which is so if all rules before the policy's passed. */
 export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): boolean {
   return explanation.rules.find(({ id }) => id === 'signature')?.state === 'passed';
 }
@@ -104,7 +107,7 @@ const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
   },
 };
 
-/** Explains a refusal by the code of the library's error. */
+/** Explains a refusal, by the code of the library's error. */
 export function refusal(code: AttestationCode): Words {
   const words = REFUSALS[code];
   if (words) return words;

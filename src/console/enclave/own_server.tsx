@@ -1,7 +1,7 @@
 import { visibleText } from '../lib/visible_text.ts';
 import type { ExpectedFiles } from './expected_files.ts';
 
-/** Says that root and registers come from this page's own server, or offers its root. */
+/** Says that root and registers come from this page's own server, or offers the server's root. */
 export function OwnServer({ expected }: { readonly expected: ExpectedFiles }) {
   const { startedBy, offer, give } = expected;
   if (startedBy !== undefined) {

@@ -17,7 +17,7 @@ interface Props {
   readonly document: AttestationDocument;
 }
 
-/** The registers of the enclave beside the expected ones. */
+/** Shows the registers of the enclave beside the expected ones. */
 export function Registers({ examination, document }: Props) {
   const registerHex = (index: number) => toHex(document.pcrs.get(index) ?? new Uint8Array());
   const expected = nearest(examination.expectation.images, [registerHex(0), registerHex(1), registerHex(2)]);
@@ -62,11 +62,11 @@ export function Registers({ examination, document }: Props) {
 interface ComparisonProps {
   readonly isDebug: boolean;
   readonly isGenuine: boolean;
-  /** Result of the comparison; undefined if nothing is expected. */
+  /** Result of the comparison; undefined if there is nothing to compare with. */
   readonly isEqual: boolean | undefined;
 }
 
-/** Green only in a genuine document: anybody can claim the registers of anything. */
+/** Shows the result. It is green only for a genuine document, since anybody can claim any registers. */
 function Comparison({ isDebug, isGenuine: isTrue, isEqual }: ComparisonProps) {
   if (isDebug) return <Tag tone="danger">debug</Tag>;
   if (isEqual === undefined) return <Tag tone="neutral">not compared</Tag>;
@@ -74,7 +74,7 @@ function Comparison({ isDebug, isGenuine: isTrue, isEqual }: ComparisonProps) {
   return isTrue ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
 }
 
-/** Returns the image with the most registers in common, among several, such as those of an overlap. */
+/** Returns the image that has most registers in common with the enclave. An overlap has several images. */
 function nearest(images: readonly Image[], registers: readonly [string, string, string]): Image | undefined {
   const common = ({ pcr0, pcr1, pcr2 }: Image) =>
     [pcr0, pcr1, pcr2].filter((value, index) => value === registers[index]).length;

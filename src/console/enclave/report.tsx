@@ -7,7 +7,7 @@ import { isGenuine, judge } from './judge.ts';
 import { Registers } from './registers.tsx';
 import { Rules } from './rules.tsx';
 
-/** One sentence on the document. */
+/** Shows the verdict on the document in one sentence. */
 export function ExaminationVerdict({ examination }: { readonly examination: Examination }) {
   const { tone, title, text, code } = judge(examination);
   return (
@@ -18,7 +18,7 @@ export function ExaminationVerdict({ examination }: { readonly examination: Exam
   );
 }
 
-/** The basis of the verdict. */
+/** Shows the basis of the verdict. */
 export function Report({ examination }: { readonly examination: Examination }) {
   const { explanation, now } = examination;
   const { document, chain, verified } = explanation;

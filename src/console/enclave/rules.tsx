@@ -9,7 +9,7 @@ interface Props {
   readonly isCompared: boolean;
 }
 
-/** Every rule with what was found. Those that passed are folded away, unless one failed among them. */
+/** Shows every rule with its finding. Rules that passed are collapsed, unless a rule among them failed. */
 export function Rules({ rules, isCompared }: Props) {
   const failed = rules.find(({ state }) => state === 'failed');
   const passed = rules.filter(({ state }) => state === 'passed').length;

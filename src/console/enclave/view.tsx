@@ -30,7 +30,7 @@ interface Failed {
   readonly isAnswered: boolean;
 }
 
-/** Attests an enclave, or verifies a document, in the page. */
+/** Attests an enclave, or verifies a document, within the page. */
 export function EnclaveView({ fields }: Props) {
   const address = fields.url ?? '';
   const target = parseTarget(address);
@@ -78,7 +78,7 @@ export function EnclaveView({ fields }: Props) {
     });
   };
 
-  /** Replaces earlier files of the same kinds by the new ones, and examines the document again. */
+  /** Replaces earlier files by new files of the same kinds, and examines the document again. */
   const give = (added: readonly Given[]) => {
     const all = expected.give(added.filter(({ kind }) => kind !== 'document'));
     const document = added.find((item) => item.kind === 'document');

@@ -1,14 +1,15 @@
 /**
- * Requests to the address that was clicked for: bounded, without cookies, and without following a redirect.
+ * Sends requests to the address that the user clicked for: with limits, without cookies, and without
+ * following redirects.
  */
 
-/** Maximum size of an answer in bytes: far more than a document in hexadecimal or a schema. */
+/** Maximum size of an answer in bytes, far more than a document in hexadecimal or a schema has. */
 const MAX_SIZE = 1_048_576;
 const TIMEOUT_MS = 15_000;
 
 export type RequestFailure = 'unreachable' | 'timeout' | 'too large' | 'refused' | 'malformed';
 
-/** The reason why an answer is missing or unusable. It has no text of the other side, only its `status`. */
+/** Reason why an answer is missing or unusable. It contains no text from the other side, only `status`. */
 export class RequestError extends Error {
   readonly failure: RequestFailure;
   readonly status: number | undefined;
@@ -22,7 +23,7 @@ export class RequestError extends Error {
 
 export interface RequestOptions {
   readonly signal: AbortSignal;
-  /** Sent as JSON by POST. Without it, the request is a GET. */
+  /** JSON body to send by POST. Without it, the request is a GET. */
   readonly body?: string;
   /** Maximum size of the answer, in bytes. */
   readonly maxSize?: number;
@@ -54,7 +55,7 @@ export async function requestText(
 }
 
 /**
- * Does the same as `requestText`, and parses the JSON of a successful answer.
+ * Sends a request like `requestText`, and parses the JSON of a successful answer.
  *
  * @throws RequestError; the signal's reason
  */

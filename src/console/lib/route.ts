@@ -1,14 +1,14 @@
 /**
- * The view and the fields that the address names: `#/enclave?url=…`. A link fills fields in, and sends
- * nothing. The fields are those of all views, so that they stay in another one.
+ * Reads and writes the view and the fields in the page's address: `#/enclave?url=…`. A link fills in fields,
+ * but sends nothing. All views share the fields, so that values stay when the view changes.
  */
 
 export const VIEWS = ['enclave', 'call', 'chain'] as const;
 export type View = (typeof VIEWS)[number];
 
 /**
- * Fields that a link may fill in: the address of an enclave, a node, a config, and an object or transaction.
- * Roots and registers are not among them: they decide whom to trust, so a link that named them would decide
+ * Fields that a link may fill in: the addresses of an enclave and a node, a config, and an object or a
+ * transaction. A link can't fill in root and registers. They determine trust, so such a link would determine
  * its own verdict.
  */
 export const FIELDS = ['url', 'node', 'config', 'id'] as const;
@@ -23,7 +23,7 @@ export interface Route {
 /** Maximum length of a field, in characters. */
 const MAX_FIELD = 2048;
 
-/** Drops fields that no view has, that come twice, or that are too long. */
+/** Reads a fragment. Ignores fields that are unknown, duplicate or too long. */
 export function readRoute(hash: string): Route {
   const [, path = '', query = ''] = /^#?\/?([a-z]*)(?:\?(.*))?$/s.exec(hash) ?? [];
   const view = VIEWS.find((name) => name === path) ?? 'enclave';
@@ -35,7 +35,7 @@ export function readRoute(hash: string): Route {
   return { view, fields: Object.fromEntries(fields) };
 }
 
-/** Writes the link to a view, with the fields that are not empty. */
+/** Formats the link to a view, with the fields that are not empty. */
 export function linkTo(view: View, fields: Fields = {}): string {
   const filled = FIELDS.flatMap((name) => (fields[name] ? [[name, fields[name]]] : []));
   const query = new URLSearchParams(filled).toString();

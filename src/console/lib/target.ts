@@ -1,7 +1,4 @@
-/**
- * Checks the target of a click: the address of an enclave or a node, which may come from a link of somebody
- * else.
- */
+/** Checks the address of an enclave or a node before a request. It may come from somebody else's link. */
 
 export type Target =
   | {
@@ -12,7 +9,7 @@ export type Target =
 
 const MAX_LENGTH = 2048;
 
-/** Returns the base URL of an enclave or a node. Keeps a path, drops query and fragment. */
+/** Returns the base URL of an enclave or a node. Keeps the path, but removes query and fragment. */
 export function parseTarget(text: string): Target {
   const address = text.trim();
   if (address.length > MAX_LENGTH) return { refused: 'The address is too long.' };

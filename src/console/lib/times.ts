@@ -1,4 +1,4 @@
-/** Times in words, in UTC. */
+/** Formats times for people, in UTC. */
 
 const UNITS = [
   [31_556_952_000, 'years'],
@@ -9,10 +9,10 @@ const UNITS = [
 ] as const;
 
 /**
- * Formats a duration such as `2 h 5 min`: the two greatest units, rounded down. A year has the calendar's
- * mean length.
+ * Formats a duration with its two greatest units, rounded down, such as `2 h 5 min`. A year has the
+ * calendar's mean length.
  *
- * @param ms not negative
+ * @param ms duration in milliseconds, not negative
  */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -26,7 +26,7 @@ export function duration(ms: number): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-/** `2026-11-23 03:52:10 UTC`; an invalid time stays a number. */
+/** Formats a time such as `2026-11-23 03:52:10 UTC`. An invalid time stays a number. */
 export function timestamp(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return `${ms} ms`;

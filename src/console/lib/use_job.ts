@@ -1,15 +1,15 @@
 import { useEffect, useRef, useState } from 'react';
 
-/** A long work that a click began, and a click may end. */
+/** Long work that a click starts, and that a click can end. */
 export interface Job {
   /** Present step of the job in words; undefined between jobs. */
   readonly step: string | undefined;
-  /** Ends the job before it, if that still runs. */
+  /** Starts a job, and ends the previous job if it is still running. */
   start(work: (job: { signal: AbortSignal; step: (words: string) => void }) => Promise<void>): void;
   cancel(): void;
 }
 
-/** @param failed receives the error of a job, unless it was cancelled */
+/** @param failed called with the error of a job that was not cancelled */
 export function useJob(failed: (error: unknown) => void): Job {
   const [step, setStep] = useState<string>();
   const current = useRef<AbortController>(undefined);

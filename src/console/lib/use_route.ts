@@ -1,9 +1,12 @@
-/** The route of the page: what a view writes into a field is in the address at once, so a reload keeps it. */
+/**
+ * Reads and changes the page's route. A value in a field appears in the address at once, so a reload keeps
+ * it.
+ */
 import { useSyncExternalStore } from 'react';
 import { type Field, linkTo, type Route, readRoute } from './route.ts';
 
 export interface CurrentRoute extends Route {
-  /** Counts links, Back and Forward: after each, a view begins anew. */
+  /** Number of visits by links, Back and Forward. A view starts again after each. */
   readonly visit: number;
 }
 
@@ -26,7 +29,7 @@ export function useRoute(): CurrentRoute {
   return useSyncExternalStore(subscribe, () => current);
 }
 
-/** Writes a field in place of the present entry of the history, without a new visit. */
+/** Writes a field into the present entry of the history, without starting a new visit. */
 export function setField(name: Field, value: string): void {
   const fields = { ...current.fields, [name]: value };
   show({ ...current, fields });

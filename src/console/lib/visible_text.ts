@@ -1,7 +1,6 @@
 /**
- * Returns a text of an enclave or a node in a form that is safe to read. Control, format and private
- * characters, lone surrogates and line ends become escapes, since they could hide or reorder the text around
- * them. React escapes the rest.
+ * Makes a text from an enclave or a node safe to read. Escapes control, format and private characters, lone
+ * surrogates and line ends, since they could hide or reorder the text around them. React escapes the rest.
  */
 export function visibleText(text: string, maxLength = 300): string {
   const cut = [...text.slice(0, 4 * maxLength)];
@@ -10,7 +9,8 @@ export function visibleText(text: string, maxLength = 300): string {
 }
 
 /**
- * Characters of the general category C, separators of lines and paragraphs, and characters that look blank.
+ * Matches characters of the general category C, separators of lines and paragraphs, and characters that look
+ * blank.
  */
 const INVISIBLE =
   /[\p{C}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0]|[\ufe00-\ufe0f]/u;

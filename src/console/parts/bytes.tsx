@@ -3,13 +3,15 @@ import { CopyButton } from './copy_button.tsx';
 
 interface Props {
   readonly hex: string;
-  /** The name of what it is, for those who hear the page. */
+  /** Name of the bytes, for users of a screen reader. */
   readonly name: string;
-  /** Shows all of it at first, where the difference to another one matters. */
+  /** Whether all bytes are visible at first, for a comparison with others. */
   readonly isWhole?: boolean;
 }
 
-/** Bytes in hexadecimal, or an id: its beginning, the rest on demand, and to copy. */
+/**
+ * Shows bytes in hexadecimal, or an id: at first its beginning, with buttons to show the rest and to copy it.
+ */
 export function Bytes({ hex, name, isWhole = false }: Props) {
   const [isOpen, setOpen] = useState(isWhole);
   const isLong = hex.length > 20;

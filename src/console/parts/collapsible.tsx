@@ -7,7 +7,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** A panel whose content is out of the way once it was used; its summary opens it again. */
+/** Shows a panel that collapses after it was used. A click on its summary opens it again. */
 export function Collapsible({ summary, isOpen, onToggle, children }: Props) {
   return (
     <details

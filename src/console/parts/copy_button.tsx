@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** @param name what is copied, for those who hear the page */
+/** @param name of the copied text, for users of a screen reader */
 export function CopyButton({ text, name }: { readonly text: string; readonly name: string }) {
   const [message, setSaid] = useState('');
   const copy = () =>

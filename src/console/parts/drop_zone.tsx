@@ -6,12 +6,12 @@ interface Props {
   readonly onFiles: (files: readonly File[]) => void;
 }
 
-/** Files, dropped or chosen: the button serves those without a pointer. */
+/** Lets the user drop files, or choose them with a button, which works without a pointer. */
 export function DropZone({ label, children, onFiles }: Props) {
   const id = useId();
   const [isOver, setOver] = useState(false);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: a second way; the input in it is the accessible one.
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a second way; the input is accessible.
     <div
       className="drop"
       data-over={isOver}
@@ -38,7 +38,7 @@ export function DropZone({ label, children, onFiles }: Props) {
         multiple
         onChange={(event) => {
           onFiles([...(event.target.files ?? [])]);
-          // The value is cleared, so that choosing the same file again is a change.
+          // Without this, choosing the same file again would not be a change.
           event.target.value = '';
         }}
       />

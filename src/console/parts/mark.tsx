@@ -1,4 +1,4 @@
-/** An outcome as a shape besides a colour, for those who can't see colours. */
+/** State of a result. The mark has a shape besides a colour, for people who can't distinguish colours. */
 export type State = 'passed' | 'failed' | 'warning' | 'not reached';
 
 const PATHS: Readonly<Record<State, string>> = {
@@ -8,7 +8,7 @@ const PATHS: Readonly<Record<State, string>> = {
   'not reached': 'M5 8h6',
 };
 
-/** @param label read to those who don't see the shape; without one, the text beside it says the same */
+/** @param label text for screen readers. Without one, the text beside the mark says the same */
 export function Mark({ state, label }: { readonly state: State; readonly label?: string }) {
   return (
     <>

@@ -1,6 +1,6 @@
 import type { Job } from '../lib/use_job.ts';
 
-/** The present step of a job, and a button to cancel it; between jobs an empty live region. */
+/** Shows the present step of a job, and a button to cancel it. Between jobs, it is an empty live region. */
 export function Progress({ job }: { readonly job: Job }) {
   return (
     <div className="progress" role="status">

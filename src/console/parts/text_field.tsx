@@ -5,7 +5,7 @@ interface Props extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> 
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly hint?: ReactNode;
-  /** The reason why the value can't be used. */
+  /** Reason why the value can't be used. */
   readonly problem?: string | undefined;
 }
 

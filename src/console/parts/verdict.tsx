@@ -8,12 +8,12 @@ const STATES = { success: 'passed', warning: 'warning', danger: 'failed', neutra
 interface Props {
   readonly tone: Tone;
   readonly title: string;
-  /** Stable, for those who look it up. */
+  /** Stable error code, by which readers can look the error up. */
   readonly code?: string | undefined;
   readonly children?: ReactNode;
 }
 
-/** One sentence on top, in the colour of its meaning, and the reasons below. */
+/** Shows a sentence in the colour of its meaning, with the reasons below. */
 export function Verdict({ tone, title, code, children }: Props) {
   return (
     <section className="verdict" data-color={tone} data-tone={tone}>

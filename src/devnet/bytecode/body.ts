@@ -1,25 +1,27 @@
-/** The body of a function in a compiled Move module. */
+/** Reads the body of a function in a compiled Move module. */
 import { OPCODE } from './opcodes.ts';
 import type { Reader } from './tables.ts';
 
 export interface Instruction {
   readonly code: number;
-  /** An index, a number of bytes or an offset, by the instruction; 0 where it has none. */
+  /**
+   * An index, a number of bytes or an offset, depending on the instruction; 0 if the instruction has none.
+   */
   readonly operand: number;
-  /** The value that it loads, or the number of values that it packs. */
+  /** Value that the instruction loads, or number of values that it packs. */
   readonly value: bigint;
 }
 
 export interface Body {
   readonly flags: number;
-  /** Index of the signature of its locals, without the parameters. */
+  /** Index of the signature that lists the locals without the parameters. */
   readonly locals: number;
   readonly instructions: readonly Instruction[];
-  /** Offsets by variant, for each `match`. */
+  /** Offsets by variant, one list for each `match`. */
   readonly jumps: readonly (readonly number[])[];
 }
 
-/** The instructions whose operand is an index. */
+/** Instructions whose operand is an index. */
 const INDEXED = new Set<number>([
   ...range(OPCODE.brTrue, OPCODE.branch),
   OPCODE.ldConst,
@@ -28,7 +30,7 @@ const INDEXED = new Set<number>([
   ...range(OPCODE.mutBorrowFieldGeneric, OPCODE.vecSwap),
   ...range(OPCODE.packVariant, OPCODE.variantSwitch),
 ]);
-/** The size of the value after the operand. */
+/** Size in bytes of the value that follows the operand, by opcode. */
 const VALUE_BYTES: Readonly<Record<number, number>> = {
   [OPCODE.ldU8]: 1,
   [OPCODE.ldU16]: 2,
@@ -48,7 +50,7 @@ function range(from: number, to: number): number[] {
 export const NATIVE = 0x2;
 export const ENTRY = 0x4;
 
-/** Returns the rest of a function's definition, after its visibility. */
+/** Reads the part of a function's definition that follows the visibility. */
 export function readBody(at: Reader, version: number): Body {
   const flags = at.byte();
   at.list(() => at.index());

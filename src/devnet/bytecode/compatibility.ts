@@ -1,12 +1,14 @@
-/** Compares two versions of a package, by reading their modules: may the newer replace the older on chain? */
+/**
+ * Compares the modules of two versions of a package, to see whether the newer may replace the older on chain.
+ */
 import type { Datatype, ModuleInterface, PublicFunction } from './module_bytecode.ts';
 
 /**
- * Lists what the policy `compatible` forbids, a line each; empty if nothing is found. These are the rules of
- * Sui's verifier for datatypes and public functions: nothing is removed, a datatype keeps its abilities,
- * parameters and layout, a function keeps its signature, and may at most require less of its type parameters.
+ * Lists the changes that the policy `compatible` forbids, one per line. These are the rules of Sui's verifier
+ * for datatypes and public functions. None of them may be removed. A datatype keeps its abilities, parameters
+ * and layout. A function keeps its signature, but may require fewer abilities of its type parameters.
  *
- * The node's simulation checks the rest: the stricter policies, which also fix the code of functions, and the
+ * The node's simulation checks the rest: the stricter policies, which also fix functions' code, and the
  * verifier's rules for any module.
  */
 export function incompatibilities(

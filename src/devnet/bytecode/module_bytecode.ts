@@ -1,26 +1,29 @@
 /**
- * Reads what other modules depend on from a compiled Move module: its datatypes and its public functions. The
- * format is that of Move's binary format, versions 5 to 7 (move-binary-format, `file_format_common.rs`).
+ * Reads the parts of a compiled Move module that other modules depend on: its datatypes and its public
+ * functions. It reads versions 5 to 7 of Move's binary format (move-binary-format, `file_format_common.rs`).
  */
 import { ENTRY, readBody } from './body.ts';
 import { OPCODE } from './opcodes.ts';
 import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
-/** A module's datatypes and public functions, by name, as text that is equal if and only if they are. */
+/**
+ * Datatypes and public functions of a module by name, as texts. Two texts are equal if and only if the
+ * declarations are.
+ */
 export interface ModuleInterface {
   readonly address: string;
   readonly name: string;
   readonly datatypes: ReadonlyMap<string, Datatype>;
   readonly functions: ReadonlyMap<string, PublicFunction>;
-  /** The functions that a transaction can call: the public ones, and those that are entry functions only. */
+  /** Functions that a transaction can call: public functions, and entry functions that are not public. */
   readonly callable: ReadonlyMap<string, PublicFunction>;
-  /** Structs of the module that a function makes, without generic ones, by the name of the function. */
+  /** Structs of the module that a function creates, except for generic ones, by function name. */
   readonly packed: ReadonlyMap<string, readonly string[]>;
-  /** Every function of the module. */
+  /** All functions of the module. */
   readonly declared: ReadonlyMap<string, DeclaredFunction>;
-  /** The function that publishing calls. */
+  /** Function that runs when the package is published; undefined if the module has none. */
   readonly init: PublicFunction | undefined;
-  /** The addresses of the other packages whose modules it names. */
+  /** Addresses of the other packages whose modules this module names. */
   readonly dependencies: readonly string[];
 }
 
@@ -28,7 +31,7 @@ export interface Datatype {
   /** Abilities of the type: bits of copy (1), drop (2), store (4), key (8). */
   readonly abilities: number;
   readonly typeParameters: string;
-  /** Fields in order, or variants with theirs. */
+  /** Fields in order, or variants with their fields. */
   readonly layout: string;
 }
 
@@ -44,7 +47,7 @@ export interface DeclaredFunction extends PublicFunction {
   readonly isEntry: boolean;
 }
 
-/** Visibilities by their byte. */
+/** Visibilities by the byte that encodes them. */
 const VISIBILITY: Readonly<Record<number, DeclaredFunction['visibility']>> = {
   0: 'private',
   1: 'public',
@@ -52,8 +55,8 @@ const VISIBILITY: Readonly<Record<number, DeclaredFunction['visibility']>> = {
 };
 
 /**
- * @param self the address that stands in the result for 0x0, which unpublished modules have
- * @throws RangeError, if it is not a module in a version of the format that this reads
+ * @param self address that replaces 0x0 in the result, which unpublished modules have
+ * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ModuleInterface {
   const tables = new Tables(bytes);

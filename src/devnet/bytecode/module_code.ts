@@ -1,19 +1,19 @@
-/** The parts of a compiled Move module that executing it needs. */
+/** Reads the parts of a compiled Move module that are needed to execute it. */
 import { type Instruction, NATIVE, readBody } from './body.ts';
 import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
-/** Types are text, as in `ModuleInterface`. */
+/** Code of a module. Its types are texts, as in `ModuleInterface`. */
 export interface ModuleCode {
   /** Address and name of the module. */
   readonly module: string;
   readonly functions: ReadonlyMap<string, FunctionCode>;
-  /** Functions that calls name, by module and name, with type arguments for those of the second list. */
+  /** Functions that calls name, by module and name. Functions of the second table have type arguments. */
   readonly calls: readonly Callee[];
   readonly genericCalls: readonly Callee[];
-  /** The number of fields of structs, and of instances of generic ones. */
+  /** Numbers of fields of structs, and of instances of generic structs. */
   readonly structs: readonly number[];
   readonly structInstances: readonly number[];
-  /** The index of a field in its struct. */
+  /** Index of each field in its struct. */
   readonly fields: readonly number[];
   readonly fieldInstances: readonly number[];
   readonly variants: readonly Variant[];
@@ -34,7 +34,7 @@ export interface Variant {
 
 export interface FunctionCode {
   readonly name: string;
-  /** Index of its definition. */
+  /** Index of the function's definition. */
   readonly index: number;
   readonly isNative: boolean;
   readonly parameters: number;
@@ -45,8 +45,8 @@ export interface FunctionCode {
 }
 
 /**
- * @param self the address that stands in the result for 0x0, which unpublished modules have
- * @throws RangeError, if it is not a module in a version of the format that this reads
+ * @param self address that replaces 0x0 in the result, which unpublished modules have
+ * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ModuleCode {
   const tables = new Tables(bytes);

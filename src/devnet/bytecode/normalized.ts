@@ -1,5 +1,6 @@
 /**
- * Describes what a compiled Move module declares, as text that does not depend on the order of its tables.
+ * Describes the declarations of a compiled Move module in texts that do not depend on the order of its
+ * tables.
  */
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { type Instruction, readBody } from './body.ts';
@@ -7,7 +8,7 @@ import { readModule } from './module_bytecode.ts';
 import { OPCODE } from './opcodes.ts';
 import { DECLARED, entry, type Handles, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
-/** Opcodes whose operands are types of elements. */
+/** Opcodes whose operands are types of vector elements. */
 const VECTOR = [
   OPCODE.vecPack,
   OPCODE.vecUnpack,
@@ -32,12 +33,12 @@ const GENERIC_VARIANT = [
 ];
 
 /**
- * Returns the datatypes and functions of a module, by a text that names them, each as text that is equal if
- * and only if it is declared in the same way and, of a function, does the same. The policies of upgrades that
- * are stricter than `compatible` compare these (`inclusion_mode.rs` of move-binary-format).
+ * Returns texts for the datatypes and functions of a module, by a text that names each. Two texts are equal
+ * if and only if the declarations are equal and, for functions, the bodies too. Upgrade policies that are
+ * stricter than `compatible` compare these texts (`inclusion_mode.rs` of move-binary-format).
  *
- * @param self the address that stands in the result for 0x0, which unpublished modules have
- * @throws RangeError, if it is not a module in a version of the format that this reads
+ * @param self address that replaces 0x0 in the result, which unpublished modules have
+ * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function listDeclarations(bytes: Uint8Array, self?: string): ReadonlyMap<string, string> {
   const { name: module, datatypes, declared } = readModule(bytes, self);
@@ -72,7 +73,7 @@ function listBodies(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ReadonlyMa
   return new Map(definitions);
 }
 
-/** Returns a function that names the target of an instruction's operand. */
+/** Returns a function that gives the name of an instruction operand's target. */
 function operandNames(
   tables: Tables,
   { functions, signatures, datatypes, type }: Handles,

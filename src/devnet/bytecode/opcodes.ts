@@ -1,6 +1,5 @@
 /**
- * The instructions of Move bytecode: `Opcodes` of `file_format_common.rs` (move-binary-format), in versions 5
- * to 7.
+ * Opcodes of Move bytecode: `Opcodes` of `file_format_common.rs` (move-binary-format), in versions 5 to 7.
  */
 export const OPCODE = {
   pop: 0x01,

@@ -1,10 +1,11 @@
-/** The digest by which an upgrade names the package that it is authorized for. */
+/** Computes the digest by which an upgrade names the package that it is authorized for. */
 import { fromHex } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 
 /**
- * Blake2b-256 over the sorted digests of the modules and the sorted ids of the packages that they link to, in
- * one order: as validators compute it, and `sui move build --dump-bytecode-as-base64` prints it.
+ * Computes a Blake2b-256 hash. Its input is a single sorted list of the digests of the modules and the ids of
+ * the packages that they link to. Validators compute the same digest, and `sui move build
+ * --dump-bytecode-as-base64` prints it.
  */
 export function packageDigest(
   modules: readonly Uint8Array[],

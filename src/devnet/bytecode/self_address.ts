@@ -1,6 +1,6 @@
 /**
- * Compilers give a package's modules the address 0x0; publishing puts the package's id in its place, and
- * changes nothing else.
+ * Finds the address of a module's own package. Compilers write 0x0 there; publishing replaces it by the
+ * package's id, and changes nothing else.
  */
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { entry, TABLE, Tables } from './tables.ts';
@@ -8,10 +8,10 @@ import { entry, TABLE, Tables } from './tables.ts';
 const ADDRESS_BYTES = 32;
 
 /**
- * A module without the address of its package.
+ * Removes the package's address from a module.
  *
  * @returns that address, and the module with zeros in its place
- * @throws RangeError, if it is not a module in a version of the format that this reads
+ * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function withoutSelfAddress(bytes: Uint8Array): {
   readonly address: string;

@@ -1,6 +1,4 @@
-/**
- * The tables of a compiled Move module, and the items in them. The format is that of `file_format_common.rs`.
- */
+/** Reads the tables of a compiled Move module and their items, in the format of `file_format_common.rs`. */
 import { bytesToHex } from '@noble/hashes/utils.js';
 
 const MAGIC = 'a11ceb0b';
@@ -25,7 +23,7 @@ export const TABLE = {
   variantInstances: 0x14,
 } as const;
 
-/** A datatype with fields, as all outside the standard library are. */
+/** Mark of a datatype with fields. All datatypes outside the standard library have this mark. */
 export const DECLARED = 2;
 
 const PRIMITIVES: Readonly<Record<number, string>> = {
@@ -84,7 +82,7 @@ export class Reader {
     return items;
   }
 
-  /** Everything up to the end of the table. */
+  /** Reads items up to the end of the table. */
   all<T>(read: () => T): T[] {
     const items: T[] = [];
     while (!this.isAtEnd) items.push(read());
@@ -157,7 +155,7 @@ function readType(at: Reader, handles: readonly { module: string; name: string }
   }
 }
 
-/** The handles of a module. Its other tables name types and functions by them. */
+/** Handles of a module, by which its other tables name types and functions. */
 export interface Handles {
   readonly names: readonly string[];
   /** Modules by address and name. */
@@ -180,7 +178,7 @@ export interface Handles {
   type(at: Reader): string;
 }
 
-/** @param self the address that stands in the result for 0x0 */
+/** @param self address that replaces 0x0 in the result */
 export function readHandles(tables: Tables, self: string): Handles {
   const names = tables.read(TABLE.identifiers, (at) => new TextDecoder().decode(at.take(at.index())));
   const addresses = tables.read(TABLE.addresses, (at) => `0x${bytesToHex(at.take(32))}`);

@@ -1,4 +1,4 @@
-/** The code that a transaction can call: the packages of a chain, and Sui's framework. */
+/** Finds the code that a transaction can call: the packages of a chain, and Sui's framework. */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { Datatype } from '../bytecode/module_bytecode.ts';
 import type { FunctionCode } from '../bytecode/module_code.ts';
@@ -20,9 +20,9 @@ import { Datatypes, format, type MoveType, mapStructs, parseType, type Struct } 
 import { Codec } from './values.ts';
 
 /**
- * Code of a chain. In its types, datatypes have the id of their package's first version, as in bytecode. The
- * chain stores and shows them with the id of the version that introduced them (`TypeOrigin` of sui-types):
- * `parse` and `formatType` translate.
+ * Code of a chain. Its types name a datatype by the id of the package's first version, as bytecode does. The
+ * chain stores and shows types by the id of the version that introduced the datatype (`TypeOrigin` of
+ * sui-types). `parse` and `formatType` translate between both forms.
  */
 export class ChainCode {
   readonly packages: Packages;
@@ -47,19 +47,19 @@ export class ChainCode {
     return this.#package(id) === this.#framework;
   }
 
-  /** @param id normalized @param name of the module */
+  /** @param id of the package, normalized @param name of the module */
   module(id: string, name: string): LoadedModule | undefined {
     const movePackage = this.#package(id);
     return movePackage && loadModules(movePackage).get(`${originalOf(this.packages, id)}::${name}`);
   }
 
-  /** @param id normalized @throws TypeError for an unknown function */
+  /** @param id of the package, normalized @throws TypeError for an unknown function */
   function(id: string, moduleName: string, name: string): Linked {
     const module = this.module(id, moduleName);
     return linked(id, module, module?.code.functions.get(name), `${moduleName}::${name}`);
   }
 
-  /** Finds the functions that code calls, in the packages that a linkage chose. */
+  /** Returns a function that finds called functions in the packages of a linkage. */
   linker(linkage: Linkage): Link {
     const functions = new Map<string, Linked>();
     return (module, name) => {
@@ -75,7 +75,7 @@ export class ChainCode {
     };
   }
 
-  /** Reads a type as the chain shows it. */
+  /** Parses a type in the form that the chain shows. */
   parse(text: string): MoveType {
     return mapStructs(parseType(text), (struct) => ({
       ...struct,
@@ -84,8 +84,8 @@ export class ChainCode {
   }
 
   /**
-   * Reads a type of a transaction, by the id of any version that has it. Returns undefined if the package has
-   * no such type.
+   * Parses a type in a transaction, which may name the package by the id of any version that has the type.
+   * Returns undefined if the package has no such type.
    */
   parseArgument(text: string): MoveType | undefined {
     let isKnown = true;
@@ -99,7 +99,7 @@ export class ChainCode {
     return isKnown ? type : undefined;
   }
 
-  /** Returns a type as the chain shows it. */
+  /** Formats a type in the form that the chain shows. */
   formatType(type: MoveType): string {
     return format(mapStructs(type, (struct) => ({ ...struct, address: this.#originOf(struct) })));
   }
@@ -133,14 +133,16 @@ export class ChainCode {
     return id === FRAMEWORK || id === STANDARD_LIBRARY ? this.#framework : this.packages.get(id);
   }
 
-  /** Versions don't change a datatype: the latest has all of them. */
+  /**
+   * Finds a datatype in the latest version, which has all of them, since versions don't change a datatype.
+   */
   #datatype(module: string, name: string): Datatype | undefined {
     const [address = '', moduleName = ''] = module.split('::');
     return this.module(this.#latest(address) ?? address, moduleName)?.face.datatypes.get(name);
   }
 }
 
-/** Returns a package id in a transaction, whose form is free. */
+/** Normalizes a package id in a transaction, which may have any form. */
 export function packageId(text: string): string {
   return normalizeSuiAddress(text);
 }

@@ -1,19 +1,19 @@
 /**
  * Checks the arguments of an entry function that is not public (`private_entry_arguments.rs` of Sui's
- * execution layer): none may have been used together with a value that the transaction must consume, or with
- * a shared object that was taken by value. Such a value could force the commands that follow the entry
- * function.
+ * execution layer). An argument must not have been used together with a value that the transaction must
+ * consume, or with a shared object that was taken by value. Such a value could force the commands that follow
+ * the entry function.
  */
 import { argumentFailure } from '../failures.ts';
 import type { ChainCode } from './code.ts';
 import { ABILITY, type MoveType } from './types.ts';
 import { inputPlace, resultPlace, type TypedCommand, type TypedInputs } from './typing.ts';
 
-/** The values that were used together. */
+/** Values that commands have used together. */
 interface Clique {
   /**
-   * The number of its values that have neither drop nor store. Infinity means that the clique has taken a
-   * shared object.
+   * Number of values in the clique that have neither `drop` nor `store`. Infinity means that the clique has
+   * taken a shared object.
    */
   heat: number;
   merged: Clique | undefined;
@@ -31,7 +31,7 @@ export function checkEntryRule(
   { inputs }: TypedInputs,
 ): void {
   const members = new Map<string, Member>();
-  /** The places that hold shared objects. */
+  /** Places that hold shared objects. */
   const shared = new Set(
     inputs.flatMap((input, index) =>
       !(input instanceof Uint8Array) && input.object.owner.kind === 'shared' ? [inputPlace(index)] : [],
@@ -44,7 +44,7 @@ export function checkEntryRule(
   };
   for (const [index, command] of commands.entries()) {
     const { args, results } = command;
-    // A value that this command consumes no longer counts among those that the transaction must consume.
+    // A value that this command consumes no longer counts as a value that the transaction must consume.
     const cliques = args.map(({ place, use }) => {
       const { clique, heats } = findMember(place);
       if (use === 'move') {
@@ -59,7 +59,7 @@ export function checkEntryRule(
     }
     const clique = merge(cliques);
     const takesShared = args.some(({ place, use }) => use === 'move' && shared.has(place));
-    // A vector passes shared objects on; every other command consumes them.
+    // A vector passes shared objects on to its result. Every other command consumes them.
     if (takesShared && command.kind === 'vector') shared.add(resultPlace(index, 0));
     else if (takesShared) clique.heat = Number.POSITIVE_INFINITY;
     for (const [at, type] of results.entries()) {

@@ -1,4 +1,4 @@
-/** Operands of an instruction: the call that runs, and the stack. */
+/** Gives instructions their operands: the running call and the stack. */
 import type { Instruction } from '../bytecode/body.ts';
 import { type Location, PrimitiveError } from '../failures.ts';
 import type { Linked } from './program.ts';
@@ -14,21 +14,21 @@ import {
   type Value,
 } from './values.ts';
 
-/** A call that has not returned. */
+/** A call that has not returned yet. */
 export interface Frame {
   readonly linked: Linked;
   readonly types: readonly MoveType[];
   readonly locals: Value[];
-  /** The index of the instruction that runs after this one. */
+  /** Index of the instruction that runs next. */
   next: number;
-  /** The stack that all calls of a machine share. */
+  /** Stack that all calls of a machine share. */
   readonly stack: Stack;
   readonly codec: Codec;
-  /** Takes from the gas that is left. @throws OutOfGas */
+  /** Subtracts from the remaining gas. @throws OutOfGas */
   readonly charge: (count: number) => void;
 }
 
-/** Executes an instruction of the call. @throws MoveAbort, PrimitiveError, OutOfGas */
+/** Executes an instruction of a call. @throws MoveAbort, PrimitiveError, OutOfGas */
 export type Execute = (frame: Frame, instruction: Instruction) => void;
 
 /** The functions of instructions, by opcode. */
@@ -68,7 +68,7 @@ export class Stack {
     return composite(this.popReference().value);
   }
 
-  /** Returns the last values, in their order. */
+  /** Pops the given number of values, and returns them in the order in which they were pushed. */
   popLast(count: number): Value[] {
     return count === 0 ? [] : this.#values.splice(-count);
   }
@@ -78,14 +78,14 @@ export class Stack {
   }
 }
 
-/** Returns an item of one of a module's tables, or a local variable. */
+/** Returns an item from one of a module's tables, or a local variable. */
 export function at<T>(items: readonly T[], index: number): T {
   const item = items[index];
   if (item === undefined) throw new TypeError('an index points outside its table');
   return item;
 }
 
-/** Returns the error of the instruction that runs. */
+/** Returns the error for the instruction that is running. */
 export function failed({ linked, next }: Frame, reason: string): PrimitiveError {
   return new PrimitiveError(describeLocation(linked, next - 1), reason);
 }

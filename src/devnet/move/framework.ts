@@ -1,10 +1,10 @@
-/** The stub of Sui's framework, as bytecode. */
+/** Loads the stub of Sui's framework from its bytecode. */
 import type { Package } from '../packages.ts';
 import { FRAMEWORK_MODULES } from './framework_modules.ts';
 
 let stub: Package | undefined;
 
-/** Returns the standard library and the framework, as one package. */
+/** Returns the standard library and the framework together as one package. */
 export function frameworkPackage(): Package {
   stub ??= { original: '', modules: decode(FRAMEWORK_MODULES), dependencies: [] };
   return stub;

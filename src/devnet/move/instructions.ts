@@ -1,4 +1,4 @@
-/** The instructions that stay within a function: all but calls and returns. */
+/** Collects the instructions that stay within a function: all except calls and returns. */
 import type { Instructions } from './frame.ts';
 import { BOOLEANS } from './instructions/booleans.ts';
 import { CONSTANTS } from './instructions/constants.ts';

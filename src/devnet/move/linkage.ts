@@ -1,7 +1,7 @@
 /**
- * Finds the versions of packages that the code of a call runs with, as `linkage/analysis.rs` and
- * `resolution.rs` of Sui's execution layer do. Finds those that a package is published with, as
- * `build_linkage_table` of `move_package.rs` does.
+ * Finds the versions of packages with which the code of a call runs, by the rules of `linkage/analysis.rs`
+ * and `resolution.rs` in Sui's execution layer. Finds the versions with which a package is published, by the
+ * rules of `build_linkage_table` in `move_package.rs`.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { CommandFailure, Refusal } from '../failures.ts';
@@ -15,7 +15,7 @@ import {
   versionOf,
 } from '../packages.ts';
 
-/** Ids of the packages whose code runs, by their original ids. */
+/** Ids of the packages whose code runs, by original id. */
 export type Linkage = ReadonlyMap<string, string>;
 
 interface Constraint {
@@ -43,7 +43,7 @@ class Resolution {
   }
 
   /**
-   * Combines two constraints. An exact version must equal every other exact version, and must not be older
+   * Combines two constraints. An exact version must equal every other exact version. It must not be older
    * than any minimum version.
    */
   #unify(left: Constraint, right: Constraint): Constraint {
@@ -58,22 +58,22 @@ class Resolution {
   }
 }
 
-/** A call of a function. */
+/** A function call, for which the linkage is found. */
 interface Root {
   readonly id: string;
   /**
-   * Whether the function is an entry function that is not public. Such a function runs with the versions that
-   * its package was published with.
+   * Whether the function is an entry function that is not public. Such a function runs with the versions with
+   * which its package was published.
    */
   readonly isPrivate: boolean;
-  /** The ids of the packages that introduced the types of its type arguments. */
+  /** Ids of the packages that introduced the types in its type arguments. */
   readonly typePackages: Iterable<string>;
   readonly command: number;
 }
 
 /**
- * Finds the packages for a call. The called package has exactly its version; its dependencies, and the
- * packages of type arguments, may be newer.
+ * Finds the packages for a call. The called package has exactly its own version. Its dependencies and the
+ * packages of type arguments may be newer.
  */
 export function callLinkage(packages: Packages, { id, isPrivate, typePackages, command }: Root): Linkage {
   const resolution = new Resolution(packages, command);
@@ -88,11 +88,11 @@ export function callLinkage(packages: Packages, { id, isPrivate, typePackages, c
 }
 
 /**
- * Returns the packages with which a package runs while it is published.
+ * Returns the packages with which a package runs while it is being published.
  *
  * @throws CommandFailure: INVALID_LINKAGE, PUBLISH_UPGRADE_MISSING_DEPENDENCY,
- * PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE; Refusal for a missing dependency; RangeError for bytes that are not a
- * module
+ *   PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE; Refusal for a missing dependency; RangeError for bytes that are not
+ *   a module
  */
 export function publicationLinkage(packages: Packages, published: Package, command: number): Linkage {
   const dependencies = published.dependencies.map((dependency) => normalizeSuiAddress(dependency));

@@ -1,7 +1,7 @@
 /**
- * Executes Move bytecode: one call after the other, over values that its caller holds.
+ * Executes Move bytecode: one call after another, with values that the caller of the machine holds.
  *
- * It trusts the bytecode, which the compiler's verifier has checked. It does not check types, abilities or
+ * The machine trusts bytecode that the compiler's verifier has checked. It does not check types, abilities or
  * borrows again.
  */
 import type { Instruction } from '../bytecode/body.ts';
@@ -21,7 +21,7 @@ export class Machine {
   readonly #program: Program;
   readonly #stack = new Stack();
   readonly #frames: Frame[] = [];
-  /** Linkage of the call that runs. */
+  /** Linkage of the running call. */
   #link: Link = (module, name) => {
     throw new TypeError(`nothing calls ${module}::${name}`);
   };
@@ -31,16 +31,16 @@ export class Machine {
     if (this.#gas < 0) throw new OutOfGas();
   };
 
-  /** @param gas about the number of instructions and of values that its calls may take together */
+  /** @param gas approximate number of instructions and of values that all calls together may use */
   constructor(program: Program, gas: number) {
     this.#program = program;
     this.#gas = gas;
   }
 
   /**
-   * Calls a function and returns its results. Lets other tasks of the process run in between.
+   * Calls a function and returns its results. Other tasks of this process can run in between.
    *
-   * @param link finds what the function calls, and everything below it
+   * @param link finds the functions that this function calls, directly or not
    * @throws MoveAbort, PrimitiveError, OutOfGas
    */
   async call(

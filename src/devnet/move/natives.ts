@@ -1,4 +1,4 @@
-/** The native functions of Sui's framework, over the changes of a transaction. */
+/** Implements the native functions of Sui's framework on the changes of a transaction. */
 import { deriveDynamicFieldID } from '@mysten/sui/utils';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { blake2b } from '@noble/hashes/blake2.js';
@@ -23,11 +23,13 @@ import {
   type Value,
 } from './values.ts';
 
-/** Sui's limits of events: their number, the bytes of one, and the bytes of all, in a transaction. */
+/**
+ * Sui's limits on the events of a transaction: their number, the bytes of one event, and the bytes of all.
+ */
 const MAX_EVENTS = 1024;
 const MAX_EVENT_BYTES = 256_000;
 const MAX_EVENTS_BYTES = 65_536_000;
-/** Codes with which Sui aborts above these limits (`VMMemoryLimitExceededSubStatusCode`). */
+/** Abort codes of Sui above these limits (`VMMemoryLimitExceededSubStatusCode`). */
 const TOO_MANY_EVENTS = 0;
 const EVENT_TOO_LARGE = 1;
 const EVENTS_TOO_LARGE = 7;
@@ -37,27 +39,27 @@ const FIELD_DOES_NOT_EXIST = 1;
 const FIELD_TYPE_MISMATCH = 2;
 const SHARED_NON_NEW_OBJECT = 0;
 
-/** Object that is in a dynamic field, or that is a dynamic field. */
+/** Object in a dynamic field, or the object that is the dynamic field. */
 interface Child {
   readonly parent: Address;
   readonly type: MoveType;
-  /** Its value, in a cell that references point to. */
+  /** Value of the object, in a cell that references point to. */
   readonly cell: Value[];
 }
 
-/** The effects of the calls of a transaction, beside their results. */
+/** Effects of a transaction's calls, besides their results. */
 export class Runtime {
   readonly changes: Changes;
   readonly sender: Address;
   readonly #code: ChainCode;
   readonly events: Emitted[] = [];
   #eventBytes = 0;
-  /** The command that runs. */
+  /** Index of the running command. */
   command = 0;
-  /** The attestation document that the command may load. */
+  /** Attestation document that the running command may load; undefined without one. */
   document: Value | undefined;
   readonly #children = new Map<Address, Child>();
-  /** Owners of the objects that were taken by value. */
+  /** Owners of the objects that were taken by value, by id. */
   readonly #owners = new Map<Address, Owner>();
 
   constructor(changes: Changes, sender: Address, code: ChainCode) {
@@ -66,19 +68,19 @@ export class Runtime {
     this.#code = code;
   }
 
-  /** Takes an object from the chain: from now on, it is a value. */
+  /** Takes an object from the chain. From now on it is a value. */
   take({ id, owner }: LedgerObject): void {
     this.#owners.set(id, owner);
     this.changes.delete(id);
   }
 
-  /** Writes an object as one of the chain. */
+  /** Writes a value to the chain as an object. */
   give(value: Value, type: MoveType, owner: Owner): void {
     const content = this.#code.codec.encode(value, type);
     this.changes.write({ id: idOf(value), type: this.#code.formatType(type), owner, content });
   }
 
-  /** Writes the objects in dynamic fields, as the calls left them. */
+  /** Writes the objects in dynamic fields, in the state in which the calls left them. */
   finish(): void {
     for (const [id, { parent, type, cell }] of this.#children) {
       const [value] = cell;
@@ -169,7 +171,7 @@ export class Runtime {
       const id = idOf(value);
       if (this.#child(address(parent), id) !== undefined) throw abort(FIELD_ALREADY_EXISTS);
       this.#children.set(id, { parent: address(parent), type: only(types), cell: [value] });
-      // Its value may change until the transaction ends.
+      // The object's value may change until the transaction ends.
       this.give(value, only(types), { kind: 'object', address: address(parent) });
       return [];
     },
@@ -201,7 +203,7 @@ export class Runtime {
   }
 }
 
-/** Natives that need only their arguments. */
+/** Native functions that need only their arguments. */
 const NATIVES: Readonly<Record<string, Native>> = {
   'address::from_bytes': ({ args: [bytes], abort }) => {
     const addressBytes = toBytes(bytes as Value);
@@ -239,7 +241,7 @@ function requireArgument(value: Value | undefined): Value {
   return value;
 }
 
-/** Returns the bytes behind a reference. */
+/** Returns the bytes that a reference points to. */
 function inner(value: Value | undefined, charge: NativeCall['charge']): Uint8Array {
   const bytes = toBytes(reference(value).value);
   charge(bytes.length);
@@ -259,7 +261,7 @@ function isSigned(signature: Uint8Array, key: Uint8Array, message: Uint8Array): 
   try {
     return ed25519.verify(signature, message, key);
   } catch {
-    // No key and no signature has this length.
+    // No valid key or signature has this length.
     return false;
   }
 }

@@ -1,10 +1,10 @@
-/** The program of the machine: functions, how it finds them, and the native ones. */
+/** Declares the program of the machine: its functions, the search for functions, and the native functions. */
 import type { FunctionCode, ModuleCode } from '../bytecode/module_code.ts';
 import type { MoveAbort } from '../failures.ts';
 import type { MoveType } from './types.ts';
 import type { Codec, Value } from './values.ts';
 
-/** A function, in the package whose code it is. */
+/** A function with the package that contains its code. */
 export interface Linked {
   /** The id of the package. */
   readonly packageId: string;
@@ -12,11 +12,11 @@ export interface Linked {
   readonly code: FunctionCode;
 }
 
-/** Parameters of a call to a native function. */
+/** Values that a call of a native function gets. */
 export interface NativeCall {
   readonly args: readonly Value[];
   readonly types: readonly MoveType[];
-  /** Takes from the gas that is left. @throws OutOfGas */
+  /** Subtracts from the remaining gas. @throws OutOfGas */
   charge(count: number): void;
   abort(code: number): MoveAbort;
 }
@@ -25,16 +25,16 @@ export interface NativeCall {
 export type Native = (call: NativeCall) => readonly Value[];
 
 /**
- * Finds a function that code calls.
+ * Finds the function that a call names.
  *
- * @param module address and name
+ * @param module address and name of the module
  * @throws TypeError for an unknown function
  */
 export type Link = (module: string, name: string) => Linked;
 
-/** The surroundings of code that runs. */
+/** Environment of running code. */
 export interface Program {
-  /** @param name module and function, such as `event::emit` */
+  /** @param name of module and function, such as `event::emit` */
   native(name: string): Native | undefined;
   readonly codec: Codec;
 }

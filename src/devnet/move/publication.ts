@@ -1,6 +1,4 @@
-/**
- * Publishes and upgrades packages, with Sui's checks of the packages that they replace and that they link to.
- */
+/** Publishes and upgrades packages. Makes Sui's checks on replaced packages and on linked packages. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase58 } from '@mysten/sui/utils';
 import { incompatibilities } from '../bytecode/compatibility.ts';
@@ -20,18 +18,18 @@ export interface Publishing {
   readonly dependencies: readonly string[];
 }
 
-/** The upgrade that an UpgradeCap allows. */
+/** The upgrade that an UpgradeCap has authorized. */
 interface Ticket {
   readonly packageId: string;
   readonly policy: number;
   readonly digest: Uint8Array;
 }
 
-/** The state to which a package is written. */
+/** Context in which a package is written to the chain. */
 interface Writing {
   readonly packages: Map<string, Package>;
   readonly changes: Changes;
-  /** The index of the command. */
+  /** Index of the command. */
   readonly command: number;
 }
 
@@ -117,13 +115,13 @@ function isPolicy(policy: number): boolean {
   return Object.values(POLICY).some((value) => value === policy);
 }
 
-/** `check_compatibility` of Sui's execution layer. */
+/** Returns whether the policy allows the upgrade (`check_compatibility` of Sui's execution layer). */
 function isAllowed(old: Package, next: Package, policy: number): boolean {
   const faces = (movePackage: Package) => [...loadModules(movePackage).values()].map(({ face }) => face);
   if (policy === POLICY.compatible) return incompatibilities(faces(old), faces(next)).length === 0;
   const [before, after] = [declarationsIn(old), declarationsIn(next)];
   const isSuperset = [...before].every(([name, text]) => after.get(name) === text);
-  // Stricter policies fix what functions do, and the strictest lets nothing be added.
+  // Stricter policies fix the code of functions, and the strictest policy allows no additions.
   return isSuperset && (policy === POLICY.additive || before.size === after.size);
 }
 

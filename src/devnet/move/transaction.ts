@@ -1,4 +1,7 @@
-/** Executes the commands of a transaction over published bytecode, as Sui's programmable transactions do. */
+/**
+ * Executes a transaction's commands with published bytecode, in the same way as Sui's programmable
+ * transactions.
+ */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { decodeAttestation, predictRegistration } from 'sui-enclave/attestation';
 import type { Upgrade } from '../commands.ts';
@@ -39,14 +42,14 @@ import {
 } from './values.ts';
 import { verify } from './verification.ts';
 
-/** Maximum number of instructions and values of a transaction, which take a second or two. */
+/** Maximum number of instructions and values in a transaction. They take one or two seconds. */
 const GAS_UNITS = 10_000_000;
 const MAX_U64 = 2n ** 64n - 1n;
 
-/** A value that commands use: an input, or what a command returned. */
+/** A value that commands use: an input, or a result of a command. */
 interface Slot {
   readonly type: MoveType;
-  /** The value, which references point to; empty once it is taken. */
+  /** Cell with the value, which references point to. The cell is empty once the value is taken. */
   readonly cell: Value[];
   readonly input: ObjectInput | undefined;
   isMutated: boolean;
@@ -71,7 +74,7 @@ class Transaction {
   constructor(execution: Execution, framework: Package) {
     const { changes, sender, packages, epoch, nowMs } = execution;
     this.#execution = execution;
-    // The copy gets the packages that the transaction publishes.
+    // The copy is for the packages that the transaction publishes.
     this.#packages = new Map(packages);
     const code = new ChainCode(this.#packages, framework);
     const runtime = new Runtime(changes, normalizeSuiAddress(sender), code);
@@ -116,7 +119,7 @@ class Transaction {
     return { events: this.#runtime.events, published: this.#published, results: this.#results };
   }
 
-  /** Returns the failure for code that a verifier would have refused when the package was published. */
+  /** Returns the failure of code that a verifier would have refused at the publication of the package. */
   #unverified({ message }: TypeError): CommandFailure {
     return this.#failed('VM_INVARIANT_VIOLATION', `VMInvariantViolation: ${message}`);
   }
@@ -127,7 +130,7 @@ class Transaction {
     this.#slots.set(place, { type, cell, input, isMutated: false });
   }
 
-  /** @throws Refusal for an object whose type no package of the chain declares */
+  /** @throws Refusal for an object whose type is not declared by any package of the chain */
   #decoded({ content }: LedgerObject, type: MoveType): Value {
     try {
       return this.#code.codec.decode(content, type);
@@ -194,7 +197,9 @@ class Transaction {
     return await this.#machine.call(linked, types, values, this.#code.linker(linkage));
   }
 
-  /** Verifies the document of a call, as the node does, so that Move can load it. @throws MoveAbort */
+  /**
+   * Verifies the document of a call in the same way as a node, so that Move can load it. @throws MoveAbort
+   */
   async #verifyDocument(id: string, bytes: Uint8Array): Promise<void> {
     const { nowMs, root } = this.#execution;
     const { abort } = await predictRegistration(bytes, nowMs, root);
@@ -232,8 +237,7 @@ class Transaction {
   }
 
   /**
-   * Splits a coin without Move's `coin::split`: a balance that is too low fails the command, and not a
-   * function.
+   * Splits a coin without Move's `coin::split`. If the balance is too low, the command fails, not a function.
    */
   #split([coin, ...amounts]: readonly Value[]): readonly Value[] {
     return amounts.map((amount) => {
@@ -264,7 +268,7 @@ class Transaction {
     for (const { face } of loadModules(published).values()) {
       if (face.init === undefined) continue;
       const context = new Reference([this.#context], 0);
-      // The value of a one-time witness, whose only field is false.
+      // This is the value of a one-time witness, whose only field is false.
       const witness = splitList(face.init.parameters).length > 1 ? [new Composite([false])] : [];
       const init = this.#code.function(id, face.name, 'init');
       await this.#machine.call(init, [], [...witness, context], link);
@@ -304,7 +308,7 @@ class Transaction {
     this.#results.push({ returned, mutated });
   }
 
-  /** Writes the objects that calls were given as `&mut`. */
+  /** Writes the objects that calls have got as `&mut`. */
   #finish(): void {
     this.#runtime.finish();
     const { changes } = this.#execution;
@@ -316,7 +320,7 @@ class Transaction {
     }
   }
 
-  /** Checks that a shared object that was taken by value is shared again, or deleted. */
+  /** Checks that a shared object that was taken by value has been shared again or deleted. */
   #checkShared({ id, owner }: LedgerObject): void {
     const { written, destroyed } = this.#execution.changes;
     if (owner.kind !== 'shared' || written.get(id)?.owner.kind === 'shared') return;
@@ -333,7 +337,7 @@ class Transaction {
   }
 }
 
-/** @param value a coin, or a reference to one */
+/** @param value a coin, or a reference to a coin */
 function balanceIn(value: Value | undefined): Composite {
   const coin = composite(value instanceof Reference ? value.value : value);
   return composite(coin.items[1]);

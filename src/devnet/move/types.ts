@@ -1,6 +1,6 @@
 /**
- * Move types as text, as `readModule` and gRPC write them, and what follows from the datatypes of a chain's
- * packages.
+ * Parses and formats Move types, as `readModule` and gRPC write them. Derives their properties from the
+ * datatypes of a chain's packages.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { Datatype } from '../bytecode/module_bytecode.ts';
@@ -25,7 +25,7 @@ export interface Field {
   readonly type: MoveType;
 }
 
-/** Fields, or for an enum those of each variant. */
+/** Fields of a struct, or for an enum the fields of each variant. */
 export type Layout =
   | { readonly kind: 'struct'; readonly fields: readonly Field[] }
   | {
@@ -37,7 +37,7 @@ export const ABILITY = { copy: 1, drop: 2, store: 4, key: 8 } as const;
 const VALUE = ABILITY.copy | ABILITY.drop | ABILITY.store;
 const PRIMITIVES = new Set(['bool', 'u8', 'u16', 'u32', 'u64', 'u128', 'u256', 'address', 'signer']);
 
-/** Splits a text at the commas outside of brackets. */
+/** Splits a text at the commas outside brackets. */
 export function splitList(text: string): string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -74,14 +74,17 @@ export function parseType(text: string): MoveType {
 
 const parsedTypes = new Map<string, MoveType>();
 
-/** Parses the type of a module once: instructions name the same types again and again. */
+/**
+ * Parses a type of a module, and remembers the result, since instructions name the same types again and
+ * again.
+ */
 export function parseTypeOnce(text: string): MoveType {
   const type = parsedTypes.get(text) ?? parseType(text);
   parsedTypes.set(text, type);
   return type;
 }
 
-/** Returns the type with arguments in place of its parameters. */
+/** Replaces the type parameters of a type by arguments. */
 export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType {
   switch (type.kind) {
     case 'primitive':
@@ -95,7 +98,7 @@ export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType
   }
 }
 
-/** Returns the type with other structs in place of those that it names. */
+/** Replaces the structs that a type names. */
 export function mapStructs(type: MoveType, change: (struct: Struct) => Struct): MoveType {
   switch (type.kind) {
     case 'primitive':
@@ -108,7 +111,7 @@ export function mapStructs(type: MoveType, change: (struct: Struct) => Struct): 
   }
 }
 
-/** Formats a type as that of an object. */
+/** Formats a type in the way that nodes write the type of an object. */
 export function format(type: MoveType): string {
   switch (type.kind) {
     case 'primitive':
@@ -133,10 +136,10 @@ export function valueType(type: MoveType): MoveType {
   return type.kind === 'reference' ? type.of : type;
 }
 
-/** Finds a datatype by its module, as address and name, and by its own name. */
+/** Finds a datatype by its module (address and name), and by its own name. */
 export type FindDatatype = (module: string, name: string) => Datatype | undefined;
 
-/** The datatypes that a transaction can name. */
+/** Datatypes that a transaction can name. */
 export class Datatypes {
   readonly #find: FindDatatype;
   readonly #layouts = new Map<Datatype, Layout>();
@@ -160,8 +163,8 @@ export class Datatypes {
   }
 
   /**
-   * Computes an instance's abilities as Sui does: a non-phantom argument must have those that the type
-   * promises.
+   * Computes an instance's abilities in the same way as Sui. A non-phantom argument must have the abilities
+   * that the type promises.
    */
   abilitiesOf(type: MoveType): number {
     if (type.kind === 'vector') return VALUE & this.abilitiesOf(type.of);
@@ -178,7 +181,7 @@ export class Datatypes {
   }
 }
 
-/** Reads the text that `readModule` gives. */
+/** Parses the layout in the form that `readModule` writes. */
 export function parseLayout({ layout }: Datatype): Layout {
   const [, kind, body = ''] = /^(struct|enum) \{(.*)\}$/.exec(layout) ?? [];
   if (kind === 'struct') return { kind, fields: parseFields(body) };

@@ -1,6 +1,6 @@
 /**
- * Finds the functions of a transaction and the types of its arguments, before anything runs:
- * `loading/translate.rs` and `typing/translate.rs` of Sui's execution layer.
+ * Finds the functions of a transaction and the types of its arguments before anything runs, by the rules of
+ * `loading/translate.rs` and `typing/translate.rs` in Sui's execution layer.
  */
 import type { DeclaredFunction } from '../bytecode/module_bytecode.ts';
 import type { Argument, Call, Command, Upgrade } from '../commands.ts';
@@ -11,14 +11,14 @@ import { callLinkage, type Linkage } from './linkage.ts';
 import type { Linked } from './program.ts';
 import { ABILITY, format, instantiate, type MoveType, parseType, type Struct, splitList } from './types.ts';
 
-/** The way in which a command takes an argument. */
+/** Way in which a command uses an argument. */
 export type Use = 'move' | 'copy' | 'borrow' | 'borrow mutably';
 
 export interface TypedArgument {
-  /** Its index in the command. */
+  /** Index of the argument in the command. */
   readonly at: number;
   readonly argument: Argument;
-  /** Place of the value. Bytes that are used as two types are two values. */
+  /** Place of the value. If two types use the same bytes, these are two values. */
   readonly place: string;
   readonly use: Use;
   /** Type of the value. */
@@ -38,7 +38,7 @@ export interface TypedCall extends Typed {
   readonly declared: DeclaredFunction;
   readonly linkage: Linkage;
   readonly types: readonly MoveType[];
-  /** Parameters, including contexts, for which a transaction has no argument. */
+  /** Parameters of the function. They include contexts, for which a transaction has no argument. */
   readonly parameters: readonly MoveType[];
 }
 
@@ -63,7 +63,7 @@ export interface PureUse {
 /** The inputs of a transaction with their types. */
 export interface TypedInputs {
   readonly inputs: readonly (Uint8Array | ObjectInput)[];
-  /** The first use of each input's bytes as each type. */
+  /** The first use of an input's bytes as a type, for each input and type. */
   readonly pure: readonly PureUse[];
 }
 
@@ -80,7 +80,7 @@ const U64 = parseType('u64');
 const ADDRESS = parseType('address');
 const COIN = /^0x0*2::coin::Coin</;
 
-/** An argument whose place is known: without a type, it is bytes. */
+/** An argument with a known place. If it has no type, it consists of bytes. */
 interface Located {
   readonly at: number;
   readonly argument: Argument;
@@ -89,13 +89,13 @@ interface Located {
   readonly input: number;
 }
 
-/** Types the commands one after the other. */
+/** Types the commands in order. */
 export class Typing {
   readonly #code: ChainCode;
   readonly #inputs: readonly (Uint8Array | ObjectInput)[];
   readonly #objectTypes = new Map<number, MoveType>();
   readonly #results: (readonly MoveType[])[] = [];
-  /** Types of the inputs that a command has changed. Such an input can't be used as another type any more. */
+  /** Types of the inputs that a command has changed. Such an input can no longer be used as another type. */
   readonly #fixed = new Map<number, MoveType>();
   readonly #pure = new Map<string, PureUse>();
   #command = 0;
@@ -282,7 +282,7 @@ export class Typing {
     return { at, argument, place: pure, use, type: value };
   }
 
-  /** Types an argument whose own type decides. */
+  /** Types an argument for which the argument's own type is decisive. */
   #constrained(
     located: Located | undefined,
     abilities: number,

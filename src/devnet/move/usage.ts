@@ -1,4 +1,4 @@
-/** Finds the inputs that the commands of a transaction change: a node resolves the others as read only. */
+/** Finds the inputs that a transaction's commands change. A node resolves all other inputs as read-only. */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { Argument, Command } from '../commands.ts';
 import type { Packages } from '../packages.ts';
@@ -7,7 +7,7 @@ import { frameworkPackage } from './framework.ts';
 import { parseType, splitList } from './types.ts';
 import { isContext } from './typing.ts';
 
-/** Returns the inputs that a command takes as anything but `&`. */
+/** Returns the inputs that a command takes in another way than by `&`. */
 export function changedInputs(packages: Packages, commands: readonly Command[]): Set<number> {
   const code = new ChainCode(packages, frameworkPackage());
   const changed = commands.flatMap((command) => argumentsChangedBy(code, command));

@@ -1,10 +1,10 @@
-/** Move values, as the machine holds them, and in BCS. */
+/** Represents Move values for the machine, and encodes them in BCS. */
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { type Datatypes, format, instantiate, type Layout, type MoveType, type Struct } from './types.ts';
 
 export type Value = boolean | Int | Address | Composite | Reference;
 
-/** `0x` and 64 hexadecimal digits. */
+/** Text of `0x` and 64 hexadecimal digits. */
 export type Address = string;
 
 export class Int {
@@ -17,10 +17,10 @@ export class Int {
   }
 }
 
-/** A struct's fields, a variant's or a vector's items. */
+/** Fields of a struct or of a variant, or items of a vector. */
 export class Composite {
   readonly items: Value[];
-  /** Tag of an enum; 0 for a struct. */
+  /** Tag of an enum's variant; 0 for a struct. */
   readonly tag: number;
 
   constructor(items: Value[], tag = 0) {
@@ -85,12 +85,12 @@ export function address(value: Value | undefined): Address {
   throw new TypeError('no address');
 }
 
-/** Returns the address in a struct that begins with a `UID`, or is one, or an `ID`. */
+/** Returns the address in an `ID`, in a `UID`, or in a struct that begins with a `UID`. */
 export function idOf(value: Value | undefined): Address {
   return typeof value === 'string' ? value : idOf(composite(value).items[0]);
 }
 
-/** @param charge is called with the number of values that it makes */
+/** @param charge called with the number of values that are copied */
 export function copyValue(value: Value, charge: (count: number) => void): Value {
   if (!(value instanceof Composite)) return value;
   charge(1 + value.items.length);
@@ -100,7 +100,7 @@ export function copyValue(value: Value, charge: (count: number) => void): Value 
   );
 }
 
-/** @param charge is called with the number of values that it compares */
+/** @param charge called with the number of values that are compared */
 export function areEqual(left: Value, right: Value, charge: (count: number) => void): boolean {
   if (left instanceof Reference && right instanceof Reference)
     return areEqual(left.value, right.value, charge);
@@ -114,10 +114,13 @@ export function areEqual(left: Value, right: Value, charge: (count: number) => v
   );
 }
 
-/** Refuses a struct that may not be an argument. @throws RangeError, TypeError */
+/** Refuses a struct whose value may not be an argument. @throws RangeError, TypeError */
 type Check = (value: Composite, type: Struct) => void;
 
-/** `PrimitiveArgumentLayout` of Sui: strings are UTF-8 or ASCII, and an option has at most one item. */
+/**
+ * Checks the rules of Sui's `PrimitiveArgumentLayout`: strings are UTF-8 or ASCII, and an option has at most
+ * one item.
+ */
 function checkArgument({ items: [inner] }: Composite, { module, name }: Struct): void {
   if (module === 'option' && name === 'Option' && composite(inner).items.length > 1) {
     throw new RangeError('an option of several items');
@@ -127,7 +130,7 @@ function checkArgument({ items: [inner] }: Composite, { module, name }: Struct):
   if (module === 'ascii' && /[^\0-\x7f]/.test(text)) throw new RangeError('it is not ASCII');
 }
 
-/** Values in BCS, by their types. */
+/** Encodes and decodes values in BCS by their types. */
 export class Codec {
   readonly #datatypes: Datatypes;
 
@@ -147,7 +150,7 @@ export class Codec {
   }
 
   /**
-   * Returns a value that a transaction gives as bytes, whose strings and options Sui checks at any depth.
+   * Decodes a value that a transaction gives as bytes. Sui checks strings and options in it, at any depth.
    *
    * @throws RangeError, TypeError for bytes that are not exactly one value of the type
    */
@@ -187,7 +190,7 @@ export class Codec {
     if (type.kind === 'vector') {
       const length = at.length();
       if (isByte(type.of)) return createVector(at.take(length));
-      // Each item has at least one byte.
+      // Each item takes at least one byte.
       if (length > at.left) throw new RangeError('a vector that is longer than its bytes');
       return new Composite(Array.from({ length }, () => this.#read(at, type.of, check)));
     }

@@ -1,6 +1,6 @@
 /**
- * Verifies a typed transaction before anything runs, in the order of `typing/verify` of Sui's execution
- * layer. No function that a transaction calls returns a reference (Sui 1.63), so a borrow ends with its
+ * Verifies a typed transaction before anything runs, in the order of `typing/verify` in Sui's execution
+ * layer. A transaction can't call a function that returns a reference (Sui 1.63), so a borrow ends with its
  * command.
  */
 import { argumentFailure, CommandFailure } from '../failures.ts';
@@ -18,7 +18,7 @@ import {
   type TypedInputs,
 } from './typing.ts';
 
-/** Functions of the framework that a transaction may not call, though they are public. */
+/** Functions of the framework that are public, but that a transaction may not call. */
 const NOT_CALLABLE: Readonly<Record<string, readonly string[] | undefined>> = {
   event: undefined,
   transfer: ['transfer', 'share_object', 'freeze_object', 'receive', 'party_transfer'],
@@ -78,7 +78,7 @@ function checkBytes(
   }
 }
 
-/** Returns whether bytes of a transaction can be a value of the type. */
+/** Returns whether a transaction can give a value of this type as bytes. */
 function isPure(type: MoveType): boolean {
   if (type.kind === 'primitive') return type.name !== 'signer';
   if (type.kind === 'vector') return isPure(type.of);
@@ -138,7 +138,7 @@ function isBorrow(use: TypedArgument['use']): boolean {
   return use === 'borrow' || use === 'borrow mutably';
 }
 
-/** Lets the last use of a value move it, even where it could copy it, as `drop_safety.rs` does. */
+/** Makes the last use of a value a move, even if it could be a copy, by the rules of `drop_safety.rs`. */
 function refine(commands: readonly TypedCommand[]): TypedCommand[] {
   const last = new Map<string, TypedArgument>();
   for (const { args } of commands) for (const argument of args) last.set(argument.place, argument);
@@ -155,8 +155,8 @@ function refine(commands: readonly TypedCommand[]): TypedCommand[] {
 }
 
 /**
- * Checks that each returned value has the ability `drop` or is moved by a later command, as `drop_safety.rs`
- * does.
+ * Checks that each returned value has the ability `drop` or is moved by a later command, by the rules of
+ * `drop_safety.rs`.
  */
 function checkUnused(code: ChainCode, commands: readonly TypedCommand[]): void {
   const moved = new Set(

@@ -19,13 +19,16 @@ import { addBackendFigures, backendMetrics } from './metrics.ts';
 import { type BackendPart, Proofs } from './proofs.ts';
 import { type StartedEngine, Supervisor } from './supervisor.ts';
 
-/** An input of the full size has 14 KB of JSON, and 170 KB with the largest value for every signal. */
+/**
+ * Maximum size of a request in bytes. An input of the full size has 14 KB of JSON, and 170 KB with the
+ * largest values.
+ */
 const BODY_LIMIT_BYTES = 256 * 1024;
 const MAX_CONNECTIONS = 1024;
 const MAX_CONCURRENT_REQUESTS = 1024;
-/** Time for a request to arrive, in addition to the wait, the witness and the proof, in milliseconds. */
+/** Time for a request to arrive, in milliseconds, in addition to the wait, the witness and the proof. */
 const ARRIVAL_MS = 10_000;
-/** Time in which the last answer is read when the service stops, in milliseconds. */
+/** Time to read the last answer when the service stops, in milliseconds. */
 const LAST_ANSWER_MS = 1000;
 
 export interface BackendOptions {
@@ -40,11 +43,11 @@ export interface BackendOptions {
 export interface RunningBackend {
   readonly url: string;
   readonly key: ApprovedKey;
-  /** URL of the metrics. Undefined without `METRICS_PORT`. */
+  /** URL of the metrics; undefined without `METRICS_PORT`. */
   readonly metricsUrl: string | undefined;
   /** Returns the id of the engine's process. */
   enginePid(): number | undefined;
-  /** Refuses new requests and those that wait, finishes the proof that has begun, then stops. */
+  /** Refuses new and waiting requests, finishes the proof that has begun, and then stops. */
   close(): Promise<void>;
 }
 
@@ -76,7 +79,7 @@ export async function startBackend({ config, log, ...more }: BackendOptions): Pr
       listener?.close();
       const closed = shutDown(server, timeoutMs + ARRIVAL_MS);
       await proofs.stop();
-      // Connections that are still open then have no request, or are reading an answer.
+      // Connections that are still open at that time have no request, or are reading an answer.
       const timer = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
       await closed;
       clearTimeout(timer);
@@ -105,7 +108,7 @@ function requireEngine(path: string): void {
   }
 }
 
-/** Loads and hashes the key at the same time. A damaged key is reported as such, whatever its hash is. */
+/** Loads the key and hashes it at the same time. A damaged key is reported as damaged, whatever its hash. */
 async function loadKey(
   file: KeyFile,
   supervisor: Supervisor,
@@ -113,7 +116,7 @@ async function loadKey(
   generator: Generator,
 ): Promise<StartedEngine & { key: ApprovedKey }> {
   const hashed = file.hash();
-  // A failure is reported below, unless the engine refuses the key first.
+  // This failure is reported below, unless the engine refuses the key first.
   hashed.catch(() => {});
   const { loaded, path } = await supervisor.start().catch((cause: unknown) => {
     if (!(cause instanceof EngineError)) throw cause;
@@ -129,7 +132,7 @@ async function loadKey(
 }
 
 /**
- * Logs the networks that will accept the proofs: a proof made with another network's key fails without a
+ * Logs the networks that accept the proofs. If another network's key made a proof, the proof fails without a
  * hint.
  */
 function announce(
@@ -162,7 +165,7 @@ function createServer(parts: ServiceParts, timeoutMs: number, log: Logger): Serv
       bodyLimitBytes: BODY_LIMIT_BYTES,
       maxConnections: MAX_CONNECTIONS,
       maxConcurrentRequests: MAX_CONCURRENT_REQUESTS,
-      // The wait for the witness, the witness, the wait for the proof, and the proof.
+      // These are the wait for the witness, the witness, the wait for the proof, and the proof.
       requestTimeoutMs: 4 * timeoutMs + ARRIVAL_MS,
     },
     upstreamHosts: 0,
@@ -183,7 +186,7 @@ interface ServiceParts {
   readonly supervisor: Supervisor;
   readonly key: ApprovedKey;
   readonly engine: EnginePath;
-  /** Maximum number of requests that wait. */
+  /** Maximum number of waiting requests. */
   readonly capacity: number;
   readonly metrics: ProverMetrics<BackendPart> | undefined;
 }
@@ -203,7 +206,7 @@ function addEndpoints(app: Express, parts: EndpointParts): void {
         const { a, b, c } = await proofs.prove(input, leaving);
         sendJson(response, 200, { pi_a: a, pi_b: b, pi_c: c, protocol: 'groth16', curve: 'bn128' });
       } catch (error) {
-        // Nobody would read the answer.
+        // If the caller has left, nobody would read the answer.
         if (!leaving.aborted) throw error;
       }
     });

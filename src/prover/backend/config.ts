@@ -12,7 +12,7 @@ import {
 import * as v from 'valibot';
 import type { KeyPolicy } from './key.ts';
 
-/** The settings of the backend, from the environment. */
+/** Settings of the backend, which it reads from the environment. */
 export interface BackendConfig {
   /** Path of the proving key. */
   readonly zkey: string;
@@ -22,20 +22,20 @@ export interface BackendConfig {
   /** Path of the engine's program. */
   readonly engine: string;
   readonly host: string;
-  /** 0: the system chooses a free port (tests). */
+  /** Port of the service; with 0, the system chooses a free one, for tests. */
   readonly port: number;
   /** Maximum number of requests that wait while another is processed. */
   readonly queue: number;
-  /** Time limit of a witness, of a proof, and of the wait before it, in milliseconds each. */
+  /** Time limit in milliseconds that applies to the witness, to the proof, and to each wait before them. */
   readonly timeoutMs: number;
   readonly logLevel: string;
-  /** The port on loopback for figures. Undefined: none are served. */
+  /** Port of the metrics on loopback; undefined if none are served. */
   readonly metricsPort: number | undefined;
 }
 
 const ENGINE = fileURLToPath(new URL('../../../build/prover/prover', import.meta.url));
 
-/** The links of the meanings are relative to `src/prover`. */
+/** Settings of the backend. Links in their meanings are relative to `src/prover`. */
 export const BACKEND_SETTINGS = {
   ZKEY: {
     schema: textSetting('be the path of the Groth16 proving key'),
@@ -94,7 +94,7 @@ export const BACKEND_SETTINGS = {
   ...LOG_SETTINGS,
 } as const satisfies SettingTable;
 
-/** @throws ConfigError that names the variable and what it must be, without repeating its value */
+/** @throws ConfigError that names the variable and its valid values, without repeating its value */
 export function readBackendConfig(env: Env): BackendConfig {
   const settings = readSettings(BACKEND_SETTINGS, env);
   return {

@@ -1,6 +1,4 @@
-/**
- * The errors that the backend answers with. No message contains a value of an input, a witness or a proof.
- */
+/** Errors that the backend answers with. No message contains a value of an input, a witness or a proof. */
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 export const BACKEND_ERRORS = {
@@ -14,8 +12,8 @@ export const BACKEND_ERRORS = {
     status: 500,
     meaning: 'the engine crashed, timed out, or returned no proof of this input: try again',
   },
-  // The status is not 503, for which HAProxy would send a request that makes engines hang to one backend
-  // after the other.
+  // The status is not 503: for 503, HAProxy would send a request that makes engines hang to one backend after
+  // another.
   BACKEND_ENGINE_HUNG: {
     status: 500,
     meaning:

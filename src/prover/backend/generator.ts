@@ -1,4 +1,6 @@
-/** The operator's witness generator: found in WITNESS_BINARIES, matched with a profile, and tried once. */
+/**
+ * Finds the operator's witness generator in WITNESS_BINARIES, matches it with a profile, and tries it once.
+ */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
@@ -7,26 +9,26 @@ import { generateWitness, WitnessRefusal } from '../witness.ts';
 import { countSignals, type Signals } from './signals.ts';
 
 export interface Generator {
-  /** The program and its arguments; the names of input and output are appended. */
+  /** Program and arguments, to which the names of input and output are appended. */
   readonly command: readonly string[];
   readonly size: CircuitSize;
-  /** Returns whether its witnesses can have this number of wires, as far as its files show. */
+  /** Returns whether the generator's witnesses can have this number of wires, as far as its files show. */
   canMake(wires: number): boolean;
 }
 
-/** The properties of a generator that its files contain. */
+/** Properties of a generator that its files contain. */
 interface GeneratorFiles extends Omit<Generator, 'size'> {
-  /** Returns the number of elements of an input signal, 0 if the circuit has no such signal. */
+  /** Returns the number of elements of an input signal; 0 if the circuit has no such signal. */
   sizeOf(signal: string): number;
-  /** Number of elements of all input signals. */
+  /** Total number of elements of all input signals. */
   readonly inputs: number;
 }
 
 /**
  * Finds the generator, and runs it on an empty input, which it must refuse.
  *
- * @param folder holds `zkLogin` and `zkLogin.dat` (C++), or `generate_witness.js`, `witness_calculator.js`
- *   and `circuit.wasm`, as circom writes them
+ * @param folder that has either `zkLogin` and `zkLogin.dat` (C++), or `generate_witness.js`,
+ *   `witness_calculator.js` and `circuit.wasm`, as circom writes them
  * @throws ConfigError
  */
 export async function findGenerator(folder: string): Promise<Generator> {
@@ -81,8 +83,8 @@ function read(path: string): Buffer {
 // --- circom's generator in C++ ---
 
 /**
- * circom's table of input signals: entries of hash, id and size (u64 each, little-endian); unused ones are
- * zero.
+ * Number of entries in circom's table of input signals. An entry has hash, id and size (u64 each,
+ * little-endian). Unused entries are zero.
  */
 const ENTRIES = 256;
 const ENTRY_SIZE = 24;
@@ -112,8 +114,8 @@ function findNative(folder: string): GeneratorFiles {
 }
 
 /**
- * Counts the entries of the list after the table: the number of a signal (u64, below 2^32) for each wire. It
- * ends at the first constant, whose type is in its upper half and is not 0.
+ * Counts the entries of the list after the table, which has the number of a signal (u64, below 2^32) for each
+ * wire. The list ends at the first constant, whose upper half is its type, which is not 0.
  */
 function wiresIn(dat: Buffer): number {
   const start = ENTRIES * ENTRY_SIZE;
@@ -122,7 +124,7 @@ function wiresIn(dat: Buffer): number {
   return (at - start) / 8;
 }
 
-/** FNV-1a of 64 bits, by which circom finds signals. */
+/** Computes the FNV-1a hash of 64 bits, by which circom finds signals. */
 function fnv1a(text: string): bigint {
   let hash = 0xcbf29ce484222325n;
   for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
@@ -131,11 +133,11 @@ function fnv1a(text: string): bigint {
 
 // --- circom's generator in WebAssembly ---
 
-/** The exports of circom's module that say what it takes and makes. */
+/** Exports of circom's module that describe its inputs and its witnesses. */
 interface CircomExports {
   getWitnessSize(): number;
   getInputSize(): number;
-  /** Returns the index of a signal; negative or 0 for an unknown one. */
+  /** Returns the size of a signal; negative or 0 for an unknown signal. */
   getInputSignalSize(hashHigh: number, hashLow: number): number;
 }
 

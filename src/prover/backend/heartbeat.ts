@@ -1,17 +1,20 @@
-/** Finds an engine that hangs, which means that it does not answer or makes no progress, and ends it. */
+/** Ends an engine that hangs: one that does not answer, or that makes no progress. */
 import { EngineError, type EngineWorker } from '../engine.ts';
 
-/** Interval at which a worker is asked for its status, in milliseconds. */
+/** Interval in milliseconds at which a worker is asked for its status. */
 export const HEARTBEAT_MS = 1000;
-/** Number of beats without an answer, or of a proof without progress, after which a worker counts as hung. */
+/**
+ * Number of beats after which a worker counts as hung: beats without an answer, or beats of a proof without
+ * progress.
+ */
 const SILENT_BEATS = 3;
 const STUCK_BEATS = 30;
 
 type Watched = Pick<EngineWorker, 'status' | 'kill' | 'ended'>;
 
 /**
- * Asks a worker for its status until it has ended. Counts beats instead of time: after a pause of the whole
- * machine, an answer may only be late.
+ * Asks a worker for its status until the worker has ended. Counts beats instead of time, since after a pause
+ * of the whole machine, an answer may only be late.
  */
 export function watch(worker: Watched, beatMs = HEARTBEAT_MS): void {
   const beats = (count: number) => `${(count * beatMs) / 1000} s`;
@@ -32,7 +35,7 @@ export function watch(worker: Watched, beatMs = HEARTBEAT_MS): void {
     if (silent === SILENT_BEATS) end(`did not answer for ${beats(silent)}`);
     if (isAsking) return;
     isAsking = true;
-    // The worker has ended, which its owner knows.
+    // The worker has ended, and its owner knows that.
     ask().catch(() => {});
   };
   const timer = setInterval(beat, beatMs);

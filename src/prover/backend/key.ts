@@ -1,4 +1,4 @@
-/** The proving key's file: hashed, kept open, and approved before anything is proved with it. */
+/** Hashes the proving key's file, keeps it open, and approves the key before its first proof. */
 import { createHash } from 'node:crypto';
 import { type BigIntStats, closeSync, createReadStream, fstatSync, openSync, statSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
@@ -8,9 +8,9 @@ import { KNOWN_KEYS, type KnownKey } from '../keys/known.ts';
 const CHUNK = 1024 * 1024;
 
 /**
- * An open key. It stays open for as long as the service runs, and workers inherit the descriptor. A file that
- * is renamed to its path later is never loaded. A file that is overwritten in place is noticed after each
- * load, by `requireSame`.
+ * An open key. It stays open as long as the service runs, and workers inherit the descriptor. So if another
+ * file is renamed to the key's path later, that file is never loaded. If the file is overwritten in place,
+ * `requireSame` notices it after each load.
  */
 export class KeyFile {
   readonly path: string;
@@ -25,13 +25,13 @@ export class KeyFile {
     this.#stamp = readStamp(this.descriptor);
   }
 
-  /** BLAKE2b-512 of the whole file in hex, computed once. @throws ConfigError */
+  /** Returns the BLAKE2b-512 of the whole file in hex, which is computed once. @throws ConfigError */
   async hash(): Promise<string> {
     this.#hash ??= await computeHash(this.path, this.descriptor);
     return this.#hash;
   }
 
-  /** @throws ConfigError if the file's content is not the one that was hashed */
+  /** @throws ConfigError if the file's content has changed since it was hashed */
   async requireSame(): Promise<void> {
     const first = await this.hash();
     const stamp = readStamp(this.descriptor);
@@ -49,7 +49,7 @@ export class KeyFile {
 
 function open(path: string): number {
   try {
-    // The type is checked before opening, which would wait for a pipe's other end.
+    // The type is checked before opening, since opening a pipe would wait for its other end.
     if (!statSync(path).isFile()) throw new ConfigError(`ZKEY: ${path} is not a regular file`);
     return openSync(path, 'r');
   } catch (cause) {
@@ -58,7 +58,7 @@ function open(path: string): number {
   }
 }
 
-/** Returns a text that differs after each change of the content, and also after other changes. */
+/** Returns a text that differs after each change of the content. Other changes may affect it too. */
 function readStamp(descriptor: number): string {
   const { dev, ino, size, mtimeNs, ctimeNs }: BigIntStats = fstatSync(descriptor, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join();
@@ -67,7 +67,8 @@ function readStamp(descriptor: number): string {
 async function computeHash(path: string, fd: number): Promise<string> {
   const hash = createHash('blake2b512');
   try {
-    // The stream starts at 0, so that the position of the descriptor, which workers share, doesn't matter.
+    // The stream starts at 0. So it does not matter that workers share the descriptor, and with it the
+    // position.
     const stream = createReadStream('', { fd, start: 0, autoClose: false, highWaterMark: CHUNK });
     for await (const chunk of stream) hash.update(chunk);
   } catch (cause) {
@@ -76,26 +77,26 @@ async function computeHash(path: string, fd: number): Promise<string> {
   return hash.digest('hex');
 }
 
-/** A key as /healthz shows it. */
+/** An approved key, as /healthz shows it. */
 export interface ApprovedKey {
   readonly blake2b: string;
-  /** The networks that accept its proofs. `unknown`: a key that the operator pinned by its hash. */
+  /** Networks that accept the key's proofs. `unknown` means that the operator pinned the key by its hash. */
   readonly network: KnownKey['network'] | 'development' | 'unknown';
   readonly development: boolean;
   readonly publicInputs: number;
 }
 
 export interface KeyPolicy {
-  /** The hash that the key must have, in hex. */
+  /** Hash in hex that the key must have; undefined if the operator pinned none. */
   readonly pinned: string | undefined;
   readonly allowDevelopment: boolean;
 }
 
 /**
- * Decides whether a key that the engine has loaded may be used.
+ * Decides whether the service may use a key that the engine has loaded.
  *
- * @param blake2b its BLAKE2b-512 in hex
- * @throws ConfigError that says what to set
+ * @param blake2b BLAKE2b-512 of the key in hex
+ * @throws ConfigError that says which setting to change
  */
 export function approveKey(blake2b: string, loaded: LoadedKey, policy: KeyPolicy): ApprovedKey {
   const { public: publicInputs, development } = loaded;

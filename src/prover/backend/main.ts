@@ -1,4 +1,6 @@
-/** `npm run prover:backend`: the backend of the proving service, with the settings of the environment. */
+/**
+ * `npm run prover:backend`: starts the backend of the proving service, with the settings of the environment.
+ */
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { handleUncaught } from 'sui-enclave-service/uncaught';

@@ -1,4 +1,4 @@
-/** Makes proofs of inputs: a bounded queue, one witness and one proof at a time. */
+/** Makes proofs of inputs with a bounded queue, and with one witness and one proof at a time. */
 import type { Logger } from 'sui-enclave-service/log';
 import { EngineError } from '../engine.ts';
 import { ProverError } from '../errors.ts';
@@ -11,7 +11,7 @@ import { Queue } from './queue.ts';
 import { checkInput, PUBLIC_SIGNAL } from './signals.ts';
 import type { Supervisor } from './supervisor.ts';
 
-/** The parts of the work on a request, which are timed. */
+/** Names of the timed parts of the work on a request. */
 export const BACKEND_PARTS = ['queue', 'witness', 'engine'] as const;
 export type BackendPart = (typeof BACKEND_PARTS)[number];
 
@@ -22,30 +22,34 @@ export interface ProofsOptions {
   readonly witnessBytes: number;
   /** Maximum number of requests that wait while another is processed. */
   readonly queue: number;
-  /** Time limit of a witness and of each wait around it, in milliseconds. The supervisor limits the proof. */
+  /**
+   * Time limit of a witness, and of each wait before and after it, in milliseconds. The supervisor limits the
+   * proof.
+   */
   readonly timeoutMs: number;
   readonly log: Logger;
   /** Receives each part of the work on a request whose caller is still connected. */
   readonly onPart?: ((part: BackendPart, ms: number) => void) | undefined;
 }
 
-/** A caller that was refused need not wait longer than this, in seconds. */
+/** Maximum number of seconds that a refused caller is told to wait. */
 const MAX_RETRY_AFTER = 60;
 
 /**
- * While one proof runs, the next request's witness is computed on one core. Otherwise all other cores would
- * stand idle during each witness. At most two witnesses are in memory, in two buffers that are reused.
+ * Makes proofs. While one proof runs, one core computes the next request's witness. Otherwise, all other
+ * cores would be idle during each witness. At most two witnesses are in memory, in two buffers that are
+ * reused.
  */
 export class Proofs {
   readonly #options: ProofsOptions;
   /**
-   * Queue for the witness. A request keeps its turn until its proof begins, so that only one finished witness
-   * waits.
+   * Queue for the witness. A request keeps its turn until its proof begins, so that at most one finished
+   * witness waits.
    */
   readonly #witnessQueue = new Queue();
   readonly #proofQueue = new Queue();
   readonly #buffers: Buffer[] = [];
-  /** Controllers that abort the waits of requests. */
+  /** Controllers that can abort the waits of requests. */
   readonly #requests = new Set<AbortController>();
   #stopping = false;
   /** Duration of the latest request, from its turn to its proof, in seconds. */
@@ -65,8 +69,8 @@ export class Proofs {
   }
 
   /**
-   * @param leaving aborted when the caller has left: the request leaves the queue, or its witness or proof
-   *   ends. Its place is free at once
+   * @param leaving aborted when the caller has left. The request then leaves the queue, or its witness or
+   *   proof ends, and its place is free at once
    * @throws BackendError, or the reason of `leaving`
    */
   async prove(input: unknown, leaving: AbortSignal): Promise<Groth16Proof> {
@@ -90,7 +94,7 @@ export class Proofs {
     }
   }
 
-  /** Refuses the requests that wait, and finishes the proof that has begun. */
+  /** Refuses the waiting requests, and finishes the proof that has begun. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const request of this.#requests) request.abort(stopping());
@@ -105,12 +109,15 @@ export class Proofs {
     throw new BackendError('BACKEND_AT_CAPACITY', 'Server at capacity', { retryAfterSeconds });
   }
 
-  /** Estimates the seconds until a place is free by the duration of the latest request. */
+  /** Estimates the seconds until a place is free from the duration of the latest request. */
   #retryAfter(): number {
     return Math.min(MAX_RETRY_AFTER, Math.max(1, Math.ceil(this.#lastSeconds)));
   }
 
-  /** Aborts the request if a wait takes too long. Once its proof has begun, that has no effect. */
+  /**
+   * Waits, and aborts the request if the wait takes too long. After its proof has begun, the abort has no
+   * effect.
+   */
   async #waitFor<Result>(request: AbortController, wait: () => Promise<Result>): Promise<Result> {
     const { timeoutMs } = this.#options;
     const timer = setTimeout(() => {
@@ -157,7 +164,7 @@ export class Proofs {
     }
   }
 
-  /** Logs where the time went, in milliseconds. */
+  /** Logs the duration of each part of a request, in milliseconds. */
   #report({
     arrived,
     begun,
@@ -183,7 +190,7 @@ function stopping(): BackendError {
   return new BackendError('BACKEND_STOPPING', 'the service is stopping: try again', { retryAfterSeconds: 1 });
 }
 
-/** Returns the error that the caller gets for a fault. The cause is for the log. */
+/** Returns the error that answers the caller of a failed request. Its cause is only for the log. */
 function answerTo(error: unknown): unknown {
   if (error instanceof WitnessRefusal) {
     return new BackendError(

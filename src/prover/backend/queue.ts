@@ -1,12 +1,12 @@
 /** Lets callers into a section one at a time, in the order of their arrival. */
 export class Queue {
   #taken = false;
-  /** Functions that are called when it is a caller's turn. */
+  /** Functions of the waiting callers. Each is called when it is the caller's turn. */
   readonly #waiting = new Set<() => void>();
 
   /**
-   * @param signal leaves the queue, and throws its reason
-   * @returns a function that ends the turn; call it exactly once
+   * @param signal makes the caller leave the queue; `enter` then throws the signal's reason
+   * @returns a function that ends the turn, and that must be called exactly once
    */
   async enter(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
@@ -30,7 +30,7 @@ export class Queue {
     });
   }
 
-  /** The section stays taken if someone waits, so that nobody enters in between. */
+  /** Ends a turn. If a caller waits, the section stays taken, so that nobody else enters in between. */
   #next(): void {
     const [enter] = this.#waiting;
     if (!enter) {

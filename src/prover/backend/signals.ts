@@ -1,13 +1,16 @@
-/** The circuit's input signals, and the check of an input against them. */
+/** Lists the circuit's input signals, and checks an input against them. */
 import { bn254_Fr } from '@noble/curves/bn254.js';
 import type { CircuitInput } from '../input.ts';
 import { type CircuitProfile, type CircuitSize, PROFILES } from '../profile.ts';
 import { BackendError } from './errors.ts';
 
-/** The number of field elements of each signal by its name. A list has several, any other signal one. */
+/**
+ * Number of field elements of each signal, by the signal's name. A list has several; any other signal has
+ * one.
+ */
 export type Signals = Readonly<Record<string, number>>;
 
-/** RSA-2048 in limbs of 64 bits. */
+/** Number of limbs of 64 bits in an RSA-2048 value. */
 const LIMBS = 32;
 
 export function countSignals(profile: CircuitProfile): Signals {
@@ -48,15 +51,15 @@ function claim(prefix: string, characters: number): Signals {
   };
 }
 
-/** The signal that is the proof's public input. */
+/** Name of the signal that is the proof's public input. */
 export const PUBLIC_SIGNAL = 'all_inputs_hash';
 
-/** Decimals with fewer digits than the field's order are below it. */
+/** Number of digits of the field's order. Decimals with fewer digits are below the order. */
 const ORDER_DIGITS = String(bn254_Fr.ORDER).length;
 
 /**
- * Checks that an input has exactly the signals of a circuit, each value a decimal string below the order of
- * BN254.
+ * Checks that an input has exactly the signals of a circuit. Each value must be a decimal string below the
+ * order of BN254.
  *
  * @throws BACKEND_INPUT, which names the signal
  */

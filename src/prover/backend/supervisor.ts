@@ -10,13 +10,16 @@ export interface SupervisorOptions {
   readonly program: string;
   readonly key: KeyFile;
   readonly log: Logger;
-  /** Time limit of one proof, in milliseconds. A worker that takes longer is killed. */
+  /** Time limit of a proof, in milliseconds. A worker that takes longer is killed. */
   readonly timeoutMs: number;
   /** Time limit for loading the key, in milliseconds. */
   readonly loadTimeoutMs?: number;
-  /** The wait before the second restart without a proof in between; it doubles with each further one. */
+  /**
+   * Wait in milliseconds before the second restart without a proof in between. It doubles with each further
+   * restart.
+   */
   readonly backoffMs?: number;
-  /** Interval at which the worker is asked for its status, in milliseconds: see heartbeat.ts. */
+  /** Interval in milliseconds at which the worker is asked for its status: see heartbeat.ts. */
   readonly beatMs?: number;
 }
 
@@ -31,27 +34,27 @@ const LOAD_TIMEOUT_MS = 120_000;
 const BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 30_000;
 
-/** The engine's codes for a witness that it can't prove. The engine continues after them. */
+/** Codes of the engine for a witness that it can't prove. After them, the engine continues. */
 const WITNESS_REFUSALS = ['PROVER_BAD_WITNESS', 'PROVER_UNSATISFIED'];
 
 /**
- * Runs one worker at a time. When the worker ends, another is started and loads the key, and requests wait
- * for that. The worker makes one proof at a time: the caller takes turns.
+ * Runs one worker at a time. When the worker ends, another worker is started and loads the key; requests wait
+ * for it. A worker makes one proof at a time, so callers must take turns.
  */
 export class Supervisor {
   readonly #options: Required<SupervisorOptions>;
-  /** The worker that has the key. */
+  /** Worker that has loaded the key. */
   #worker: EngineWorker | undefined;
-  /** The worker that is loading the key. */
+  /** Worker that is loading the key. */
   #loading: EngineWorker | undefined;
   #proving = false;
   #stopped = false;
-  /** Restarts since the last proof. */
+  /** Number of restarts since the last proof. */
   #restarts = 0;
   #allRestarts = 0;
-  /** Called when a worker is ready. */
+  /** Functions to call when a worker is ready. */
   readonly #waiting = new Set<() => void>();
-  /** The wait before a restart. */
+  /** Present wait before a restart. */
   #pause: { end(): void } | undefined;
 
   constructor(options: SupervisorOptions) {
@@ -83,7 +86,7 @@ export class Supervisor {
     return this.#allRestarts;
   }
 
-  /** The process of the present worker. */
+  /** Process id of the present worker. */
   get pid(): number | undefined {
     return this.#worker?.pid;
   }
@@ -91,10 +94,10 @@ export class Supervisor {
   /**
    * Proves a witness, after waiting for a worker if necessary.
    *
-   * @param publicInput the only public input that the proof may be for, in decimal
-   * @param wait ends the wait, but not a proof that has begun
-   * @param leaving cancels the proof, for which nobody waits any longer
-   * @throws EngineError, or the reason of the signal
+   * @param publicInput the only public input, in decimal, that the proof may have
+   * @param wait ends the wait for a worker, but not a proof that has begun
+   * @param leaving cancels the proof when nobody waits for it any longer
+   * @throws EngineError, or the reason of the aborted signal
    */
   async prove(
     witness: Uint8Array,
@@ -112,8 +115,8 @@ export class Supervisor {
       return proof;
     } catch (error) {
       const isRefusal = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
-      // A cancelled proof leaves the engine with its key: a kill would cost a load of the key for each caller
-      // who leaves.
+      // A cancelled proof leaves the key loaded. Killing the engine would cost a load of the key for each
+      // caller who leaves.
       const isCancelled = leaving.aborted && error === leaving.reason;
       if (!isRefusal && !isCancelled) worker.kill();
       throw error;
@@ -122,7 +125,7 @@ export class Supervisor {
     }
   }
 
-  /** Ends the worker, whatever it does. */
+  /** Ends the worker, whatever it is doing. */
   stop(): void {
     this.#stopped = true;
     this.#pause?.end();
@@ -176,7 +179,7 @@ export class Supervisor {
     }
   }
 
-  /** Returns the pause before a restart: 0 for the first restart after a proof. */
+  /** Returns the pause before a restart, which is 0 for the first restart after a proof. */
   #backoff(): number {
     this.#restarts += 1;
     this.#allRestarts += 1;

@@ -1,4 +1,6 @@
-/** Asks the backend for proofs, within one deadline for all attempts, and for the network of its key. */
+/**
+ * Asks the backend for proofs, with one deadline for all attempts. Asks it for the network of its key too.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
@@ -9,27 +11,28 @@ import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
 import { FrontendError } from './errors.ts';
 
-/** A proof has about 1 KB. */
+/** Maximum size of an answer in bytes. A proof has about 1 KB. */
 const MAX_ANSWER = 64 * 1024;
 /**
- * A request is sent again after a connection failed: proving is idempotent, and another backend may take it.
+ * Maximum number of attempts. A request is repeated if a connection failed: proving is idempotent, and
+ * another backend may take it.
  */
 const ATTEMPTS = 3;
 const PAUSE_MS = 250;
-/** The default of `Retry-After` if a full backend gives none: about the time of one proof. */
+/** Default of `Retry-After` in seconds if a full backend gives none. It is about the time of one proof. */
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
-/** First words of the backend's text if its engine hung. */
+/** First words of the backend's answer if its engine hung. */
 const HUNG = 'BACKEND_ENGINE_HUNG:';
 
 export interface BackendHealth {
   /**
-   * HTTP status: 503 while it loads its key, or if HAProxy has no backend in service; 502 or 504 if a backend
-   * fails.
+   * HTTP status. It is 503 while the backend loads its key, or if HAProxy has no backend in service. It is
+   * 502 or 504 if a backend fails.
    */
   readonly status: number;
-  /** Network of its key; undefined if the backend doesn't report it. */
+  /** Network of the backend's key; undefined if the backend doesn't report it. */
   readonly network: string | undefined;
 }
 
@@ -40,8 +43,8 @@ export class Backend {
   readonly #timeoutSeconds: number;
 
   /**
-   * @param uri takes the circuit's inputs; its host also answers `GET /healthz`
-   * @param hosts how many hosts the service asks in all
+   * @param uri URL that takes the circuit's inputs; the same host answers `GET /healthz`
+   * @param hosts number of hosts that the service sends requests to, in all
    */
   constructor(uri: URL, timeoutSeconds: number, hosts: number) {
     const upstream = createUpstream(uri.origin, undefined, hosts);
@@ -52,10 +55,10 @@ export class Backend {
   }
 
   /**
-   * Returns the backend's answer, which should be the proof. Does not verify it.
+   * Returns the backend's answer, which should be a proof. Does not verify it.
    *
-   * @param abandoned closes the connection, by which the backend knows that nobody waits for the proof
-   * @param hasTime whether another proof can be made in time, if the engine hung during this one
+   * @param abandoned closes the connection, which tells the backend that nobody waits for the proof
+   * @param hasTime returns whether there is time for another proof if the engine hung during this one
    * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT,
    *   PROVER_BUSY, PROVER_ENGINE_HUNG; the reason of `abandoned`
    */
@@ -93,7 +96,7 @@ export class Backend {
     }
   }
 
-  /** Reads `/healthz` of the backend; undefined without an answer. */
+  /** Reads `/healthz` of the backend. Returns undefined if there is no answer. */
   async health(): Promise<BackendHealth | undefined> {
     const healthRequest = this.#health.get<Buffer>('/healthz', {
       responseType: 'arraybuffer',
@@ -104,10 +107,10 @@ export class Backend {
       throw error;
     });
     if (answer === undefined) return undefined;
-    // HAProxy and other kinds of backends answer with text.
+    // HAProxy and backends of other kinds answer with text.
     const healthAnswer = parseJson(answer.data) as { key?: { network?: unknown } } | null | undefined;
     const network = healthAnswer?.key?.network;
-    // The name is logged, so only the form that a backend of this project gives it is accepted.
+    // The name is logged, so it must have the form that backends of this project give it.
     const isNamed = typeof network === 'string' && /^[a-z ]{1,40}$/.test(network);
     return { status: answer.status, network: isNamed ? network : undefined };
   }
@@ -129,7 +132,7 @@ function toFailure(cause: UpstreamError, timeoutSeconds: number): FrontendError 
   }
 }
 
-/** The wallet looks for these words: src/library/zklogin/http.ts. */
+/** Returns an error whose words the wallet recognises: see src/library/zklogin/http.ts. */
 function tookLonger(seconds: number, remedy: string): FrontendError {
   return new FrontendError(
     'PROVER_BACKEND_TIMEOUT',
@@ -138,7 +141,8 @@ function tookLonger(seconds: number, remedy: string): FrontendError {
 }
 
 /**
- * Returns the error for an unusable answer. It has no text of the backend, which may repeat private input.
+ * Returns the error for an unusable answer. It contains no text from the backend, which may repeat private
+ * input.
  */
 function unusable(problem: string, cause?: ProverError): FrontendError {
   return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${problem}`, { cause });
@@ -169,7 +173,7 @@ function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
   if (status === 400) {
     throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');
   }
-  // Only the operator, who reads the log, can use the status.
+  // The status goes to the log only, since only the operator can use it.
   if (status !== 200) throw unusable('try again', statusError(status));
   const proof = parseJson(data) as Record<string, unknown> | null | undefined;
   const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = proof ?? {};
@@ -183,7 +187,7 @@ function statusError(status: number): ProverError {
   return new ProverError('PROVER_BACKEND_ANSWER', `the backend answered with status ${status}`);
 }
 
-/** Parses a number of seconds (RFC 9110, section 10.2.3), within our own limits. */
+/** Parses a number of seconds (RFC 9110, section 10.2.3), and keeps it within this service's limits. */
 function parseRetryAfter(header: unknown): number {
   const seconds = typeof header === 'string' && /^[0-9]{1,6}$/.test(header) ? Number(header) : BUSY_SECONDS;
   return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);

@@ -1,4 +1,4 @@
-/** The settings of the front end, from the environment and the command line. */
+/** Reads the settings of the front end from the environment and the command line. */
 
 import { ConfigError } from 'sui-enclave/errors';
 import { isProvable } from 'sui-enclave/token/claims';
@@ -22,7 +22,7 @@ import { type CircuitProfile, PROFILES } from '../profile.ts';
 import { type LineName, readDebug } from './debug.ts';
 import { type Keys, type NetworkName, readKeys } from './keys.ts';
 
-/** A client that the front end makes proofs for, or every client of an issuer. */
+/** A client for which the front end makes proofs, or all clients of an issuer. */
 export interface ProverClient extends AcceptedClient {
   readonly jwksUrl: URL;
 }
@@ -34,36 +34,39 @@ export interface FrontendConfig {
   readonly isLogged: (name: LineName) => boolean;
   readonly corsOrigins: '*' | Origins;
   readonly limits: Limits;
-  /** Requests of one user that may reach the backend in a minute. */
+  /** Maximum number of requests of one user that reach the backend in a minute. */
   readonly userRequestsPerMinute: number;
   /** URL at which the backend accepts inputs of the circuit. */
   readonly backend: URL;
   readonly timeoutSeconds: number;
-  /** Time limit of a request that is not refused at once, in seconds. */
+  /** Time limit in seconds of a request that is not refused at once. */
   readonly answerSeconds: number;
-  /** Duration of a proof on a backend until one was measured, in seconds. */
+  /** Assumed duration of a proof on a backend in seconds, until the first proof was measured. */
   readonly proofSeconds: number;
   readonly keys: Keys;
   readonly profile: CircuitProfile;
   readonly clients: readonly ProverClient[];
-  /** Whether CLIENTS is not set, so that every client of `clients`' issuers is accepted. */
+  /** Whether CLIENTS is not set, so that every client of the issuers in `clients` is accepted. */
   readonly acceptsAnyClient: boolean;
-  /** The port on loopback for figures. Undefined: none are served. */
+  /** Port of the metrics on loopback; undefined if none are served. */
   readonly metricsPort: number | undefined;
 }
 
-/** A request is about 3 KB: a token of at most 2 KB, and five short properties. */
+/**
+ * Maximum size of a request in bytes. A request has about 3 KB: a token of at most 2 KB, and five short
+ * properties.
+ */
 const BODY_LIMIT_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 1024;
-/** The default of ANSWER_SECONDS. */
+/** Default of ANSWER_SECONDS, in seconds. */
 const ANSWER_SECONDS = 12;
 /**
- * The time that a request may take besides the call to the backend: its body, the issuer's keys, and the
- * checks in a queue.
+ * Time in milliseconds that a request may take besides the call to the backend: for its body, the issuer's
+ * keys, and the checks in a queue.
  */
 const MARGIN_MS = 25_000;
 
-/** The links of the meanings are relative to `src/prover`. */
+/** Settings of the front end. Links in their meanings are relative to `src/prover`. */
 export const FRONTEND_SETTINGS = {
   PROVER_URI: {
     schema: v.pipe(
@@ -161,8 +164,8 @@ export const FRONTEND_SETTINGS = {
 } as const satisfies SettingTable;
 
 /**
- * @param arguments_ of the command line: nothing, or the port
- * @throws ConfigError that names the setting and what it must be
+ * @param arguments_ of the command line: none, or the port
+ * @throws ConfigError that names the setting and its valid values
  */
 export function readFrontendConfig(env: Env, arguments_: readonly string[] = []): FrontendConfig {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
@@ -205,7 +208,7 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
   };
 }
 
-/** The command line takes precedence. */
+/** Adds the port of the command line to the environment. The command line takes precedence. */
 function withPort(env: Env, arguments_: readonly string[]): Env {
   if (arguments_.length > 1) {
     throw new ConfigError('the command line takes one argument, the port: set all else in the environment');
@@ -216,7 +219,7 @@ function withPort(env: Env, arguments_: readonly string[]): Env {
 
 function isInputUrl(text: string): boolean {
   const url = URL.parse(text);
-  // The path must be one that an upstream can be asked for.
+  // The path must be valid for requests to an upstream.
   const isPath = url && /^\/[^/]/.test(url.pathname) && !url.search.includes('\\');
   return Boolean(isPath && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash);
 }
@@ -247,7 +250,10 @@ function readClients(json: string | undefined, network: NetworkName): ProverClie
 
 const SHAPE = '{"issuer": string, "client_id": string}';
 
-/** Every client of the providers whose tokens some validators of the network accept. */
+/**
+ * Returns the known providers with all of their clients: those whose tokens some validators of the network
+ * accept.
+ */
 function knownIssuers(network: NetworkName): ProverClient[] {
   const providers: readonly Provider[] = Object.values(PROVIDERS);
   const networks =

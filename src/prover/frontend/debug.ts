@@ -1,13 +1,14 @@
-/** `DEBUG`: selects log lines by name, as the npm package `debug` does. */
+/** Reads `DEBUG`, which selects log lines by name, as with the npm package `debug`. */
 
 /**
- * Names of lines: `zkLogin:info` for each request for a proof, `jwks` for each request for an issuer's keys.
+ * Names of log lines: `zkLogin:info` for each request for a proof, `jwks` for each request for an issuer's
+ * keys.
  */
 export type LineName = 'zkLogin:info' | 'jwks';
 
 /**
- * @param setting patterns separated by commas or spaces, in which `*` matches anything and a leading `-`
- *   excludes
+ * @param setting patterns separated by commas or spaces. In a pattern, `*` matches anything, and a leading
+ *   `-` excludes
  */
 export function readDebug(setting: string): (name: LineName) => boolean {
   const patterns = setting.split(/[\s,]+/).filter((pattern) => pattern !== '');

@@ -1,4 +1,4 @@
-/** `VERIFYING_KEY`: the key that proofs must verify under, and the network whose validators accept them. */
+/** Reads `VERIFYING_KEY`: the key that verifies the proofs, and the network whose validators accept them. */
 
 import { readFileSync } from 'node:fs';
 import { bn254 } from '@noble/curves/bn254.js';
@@ -17,14 +17,14 @@ export interface NetworkKey {
 export interface Keys {
   readonly own: NetworkKey;
   /**
-   * The published keys besides `own`: a proof that verifies under one of them was made by another network's
+   * Published keys other than `own`. A proof that verifies under one of them was made with another network's
    * key.
    */
   readonly others: readonly NetworkKey[];
 }
 
 /**
- * @param setting `main`, `test`, or the path of a `vkey.json` of snarkjs
+ * @param setting `main`, `test`, or the path of a `vkey.json` from snarkjs
  * @param allowDevelopment whether a key that is not published is allowed
  * @throws ConfigError
  */
@@ -42,7 +42,7 @@ export function readKeys(setting: string, allowDevelopment: boolean): Keys {
 type PublishedKey = NetworkKey & { readonly name: KeyName };
 let cachedKeys: readonly PublishedKey[] | undefined;
 
-/** Reads the published keys once: each needs a pairing. */
+/** Reads the published keys once, since each needs a pairing. */
 function publishedKeys(): readonly PublishedKey[] {
   cachedKeys ??= KNOWN_KEYS.map(({ name, network }) => ({
     name,
@@ -71,7 +71,7 @@ function readKey(path: string): VerifyingKey {
     const key = readVerifyingKey(JSON.parse(text));
     if (key.inputs.length === 2) return key;
   } catch {
-    // The error below covers this failure.
+    // The error below reports this failure.
   }
   throw new ConfigError(
     'VERIFYING_KEY is not a vkey.json of snarkjs for groth16 on bn128 with one public input',

@@ -1,5 +1,5 @@
 /**
- * `npm run prover:frontend -- [port]`: the front end of the proving service, with the settings of the
+ * `npm run prover:frontend -- [port]`: starts the front end of the proving service, with the settings of the
  * environment.
  */
 import { createLog } from 'sui-enclave-service/log';
@@ -9,8 +9,8 @@ import { readFrontendConfig } from './config.ts';
 
 const isRunning = handleUncaught();
 const env = { ...process.env };
-// Express and others print debug lines by the same variable, with the queries of requests: only this
-// service's own lines may be selected. They read it when they are loaded.
+// Express and other packages read the same variable when they are loaded. They would print debug lines with
+// the queries of requests, but only this service's own lines may be selected.
 delete process.env['DEBUG'];
 const { startFrontend } = await import('./server.ts');
 const config = readFrontendConfig(env, process.argv.slice(2));

@@ -1,4 +1,4 @@
-/** The front end's figures. */
+/** Metrics of the front end. */
 import { Gauge } from 'prom-client';
 import { PROVER_ERRORS } from '../errors.ts';
 import { ProverMetrics } from '../metrics.ts';

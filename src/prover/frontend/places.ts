@@ -1,35 +1,35 @@
-/** Places for requests at the backend: as many as can be answered within ANSWER_SECONDS. */
+/** Manages places for requests at the backend: as many as it can answer within ANSWER_SECONDS. */
 import { FrontendError } from './errors.ts';
 
-/** Number of the last proofs from which the duration of the next ones is estimated. */
+/** Number of latest proofs from which the duration of the next ones is estimated. */
 const RECENT = 10;
 /**
- * The part of ANSWER_SECONDS that places may take. The rest is for checks, and for proofs that take longer
- * than the last ones.
+ * Share of ANSWER_SECONDS that places may take. The rest is for checks, and for proofs that take longer than
+ * the latest ones.
  */
 const SHARE = 0.9;
 
 export interface PlacesOptions {
-  /** Time limit of a request that was admitted, in seconds. */
+  /** Time limit of an admitted request, in seconds. */
   readonly answerSeconds: number;
-  /** Duration of a proof until one was measured, in seconds. */
+  /** Assumed duration of a proof in seconds, until the first proof was measured. */
   readonly proofSeconds: number;
-  /** A monotonic clock in milliseconds. */
+  /** Returns the time of a monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
-/** A place in the queue, of one request. It may be taken and left once. */
+/** A place in the queue for one request, which may take and leave it once. */
 export interface Place {
-  /** Takes it, if the rest of ANSWER_SECONDS is enough. @throws PROVER_BUSY */
+  /** Takes the place, if the rest of ANSWER_SECONDS is enough. @throws PROVER_BUSY */
   take(): void;
   /**
-   * Returns whether a second try fits into the rest of ANSWER_SECONDS: it queues behind all others that have
-   * a place.
+   * Returns whether the rest of ANSWER_SECONDS is enough for a second try, which must wait for all other
+   * requests that have a place.
    */
   hasTime(): boolean;
   /** Records that the backend has made the proof, and leaves the place. */
   proved(): void;
-  /** Leaves the place, if it was taken and not left. */
+  /** Leaves the place, if the request has taken it and not left it yet. */
   leave(): void;
 }
 
@@ -38,8 +38,9 @@ export class Places {
   readonly #limitSeconds: number;
   readonly #now: () => number;
   /**
-   * Seconds between the last proofs, or since the beginning of one if nothing was to be proved before it.
-   * With several backends that is the part of a proof's duration that each of them adds to a wait.
+   * Seconds between the latest proofs. If nothing was to be proved before a proof, its time counts from its
+   * beginning. With several backends, this is the share of a proof's duration by which each place prolongs a
+   * wait.
    */
   readonly #recent: number[];
   #taken = 0;
@@ -52,19 +53,19 @@ export class Places {
     this.#recent = Array<number>(RECENT).fill(proofSeconds);
   }
 
-  /** Estimated duration of a proof in seconds, from the last ones. */
+  /** Estimated duration of a proof in seconds, from the latest proofs. */
   get proofSeconds(): number {
     return this.#recent.reduce((sum, each) => sum + each, 0) / RECENT;
   }
 
-  /** Number of places that are taken. */
+  /** Number of taken places. */
   get taken(): number {
     return this.#taken;
   }
 
   /**
-   * Requires that a request can be answered in time. An idle backend is always asked, however slow it was;
-   * otherwise its duration would never be measured again.
+   * Requires that a request can be answered in time. An idle backend is always asked, however slow it was.
+   * Otherwise, its duration would never be measured again.
    *
    * @param waitedSeconds of the request, so far
    * @throws PROVER_BUSY
@@ -76,12 +77,12 @@ export class Places {
     throw new FrontendError(
       'PROVER_BUSY',
       'too many requests wait for their proofs: try again later',
-      // A place is free after each proof.
+      // After each proof, a place becomes free.
       { retryAfterSeconds: Math.max(1, Math.ceil(proofSeconds)) },
     );
   }
 
-  /** Offers a place to a request that has just arrived, which it may take later. */
+  /** Offers a place to a request that has just arrived. The request may take it later. */
   place(): Place {
     const arrived = this.#now();
     let takenAt: number | undefined;

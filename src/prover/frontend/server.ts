@@ -1,4 +1,4 @@
-/** The front end's HTTP server: `POST /v1`, `GET /ping` and `GET /readyz`. */
+/** Runs the front end's HTTP server: `POST /v1`, `GET /ping` and `GET /readyz`. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHttpServer, listen, shutDown } from 'sui-enclave-service/http/http_server';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
@@ -8,16 +8,16 @@ import { type ProvingOptions, ProvingService } from './service.ts';
 
 export interface RunningFrontend {
   readonly url: string;
-  /** URL of the metrics. Undefined without `METRICS_PORT`. */
+  /** URL of the metrics; undefined without `METRICS_PORT`. */
   readonly metricsUrl: string | undefined;
-  /** Refuses new connections, finishes the requests in flight, then stops. */
+  /** Refuses new connections, finishes the requests in flight, and then stops. */
   close(): Promise<void>;
 }
 
 const NETWORK_PAUSE_MS = 10_000;
 const NETWORK_ATTEMPTS = 30;
 
-/** @throws ConfigError if the address can't be listened on */
+/** @throws ConfigError if the server can't listen on the address */
 export async function startFrontend(options: ProvingOptions): Promise<RunningFrontend> {
   const { config, log } = options;
   const service = new ProvingService(options);
@@ -38,7 +38,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
           try {
             sendJson(response, 200, await service.prove(body, leaving));
           } catch (error) {
-            // Nobody would read the answer.
+            // If the caller has left, nobody would read the answer.
             if (!leaving.aborted) throw error;
           }
         });
@@ -70,8 +70,8 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
 }
 
 /**
- * Asks the backend until it names its network, and gives up after five minutes: another kind of backend never
- * does.
+ * Asks the backend until it names its network. Gives up after five minutes, since backends of another kind
+ * never name it.
  */
 async function waitForNetwork(service: ProvingService, log: Logger, closing: AbortSignal): Promise<void> {
   if (await service.checkNetwork()) return;
@@ -85,7 +85,7 @@ async function waitForNetwork(service: ProvingService, log: Logger, closing: Abo
   }
 }
 
-/** Logs what an operator may have chosen without noticing. */
+/** Logs settings that an operator may have chosen without noticing. */
 function announce({ config, log }: ProvingOptions, url: string): void {
   const { keys, profile, clients, acceptsAnyClient, corsOrigins, timeoutSeconds } = config;
   const issuers = [...new Set(clients.map(({ issuer }) => issuer))];

@@ -1,4 +1,4 @@
-/** Answers a request with a verified proof, and checks everything that the proof itself does not prove. */
+/** Answers a request with a verified proof. Checks everything that the proof itself does not prove. */
 import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
@@ -19,28 +19,33 @@ import type { NetworkKey } from './keys.ts';
 import { type Place, Places } from './places.ts';
 import { SingleFlight } from './single_flight.ts';
 
-/** The answer to a wallet. It is as secret as a password until the proof expires: don't keep or log it. */
+/**
+ * Answer to a wallet. Until the proof expires, the answer is as secret as a password: don't keep or log it.
+ */
 export interface ProofAnswer {
   readonly proofPoints: Groth16Proof;
   readonly issBase64Details: BuiltInput['issBase64Details'];
   readonly headerBase64: string;
 }
 
-/** The parts of the work on a request, which are timed. */
+/** Names of the timed parts of the work on a request. */
 export const FRONTEND_PARTS = ['verify', 'input', 'backend', 'check'] as const;
 export type FrontendPart = (typeof FRONTEND_PARTS)[number];
 
 /** Maximum age of the backend's status in an answer of `/readyz`, in milliseconds. */
 const HEALTH_AGE_MS = 2000;
-/** While the backend has another network's key, it is asked for its network at most this often. */
+/**
+ * Minimum interval, in milliseconds, between requests for the backend's network, while the backend has
+ * another network's key.
+ */
 const NETWORK_PAUSE_MS = 5000;
 
-/** The answer to `/readyz`. */
+/** Answer to a request for `/readyz`. */
 export interface Readiness {
   readonly ready: true;
   /** Network whose validators accept the proofs. */
   readonly network: string;
-  /** The network of the backend's key; null if the backend does not name it. */
+  /** Network of the backend's key; null if the backend does not name it. */
   readonly backend: string | null;
 }
 
@@ -48,13 +53,13 @@ export interface ProvingOptions {
   readonly config: FrontendConfig;
   readonly log: Logger;
   /**
-   * Origins to use instead of `https://<host>`, by host. For development and tests: the environment can't set
-   * them.
+   * Origins to use instead of `https://<host>`, by host. They are for development and tests, so the
+   * environment can't set them.
    */
   readonly origins?: Readonly<Record<string, string>>;
 }
 
-/** Receives each part of the work that is done, and its duration in milliseconds. */
+/** Receives each completed part of the work, and its duration in milliseconds. */
 type OnPart = (part: FrontendPart, ms: number) => void;
 
 export class ProvingService {
@@ -65,16 +70,17 @@ export class ProvingService {
   readonly #places: Places;
   readonly #perUser: RateLimit;
   /**
-   * Receiver of the durations. The starter of the service sets it, since the figures read the service too.
+   * Receiver of the durations. The code that starts the service sets it, since the metrics also read the
+   * service.
    */
   onPart: OnPart | undefined;
   readonly #singleFlight = new SingleFlight<ProofAnswer>();
-  /** The network that the backend last named, if it is not ours. */
+  /** Network that the backend last named, if it differs from the service's own. */
   #wrongNetwork: string | undefined;
   #askAgainAt = 0;
   #health: Promise<BackendHealth | undefined> = Promise.resolve(undefined);
   #healthUntil = 0;
-  /** Number of hosts that it calls: the backend, and those of the issuers' keys. */
+  /** Number of hosts that the service calls: the backend, and the hosts of the issuers' keys. */
   readonly hosts: number;
 
   constructor({ config, log, origins = {} }: ProvingOptions) {
@@ -95,9 +101,10 @@ export class ProvingService {
   }
 
   /**
-   * Identical requests at the same time share one proof, which ends when the last of their callers has left.
+   * Makes a proof. Identical requests at the same time share one proof, which ends when the last of their
+   * callers has left.
    *
-   * @param body the JSON of a request
+   * @param body JSON of a request
    * @param leaving aborted when the caller has left
    * @throws FrontendError; the reason of `leaving`
    */
@@ -126,7 +133,8 @@ export class ProvingService {
       const proof = await this.#backend.prove(input.circuit, abandoned, place.hasTime);
       timer.lap('backend');
       this.#check(proof, input.publicInput);
-      // The duration is recorded only now: an immediate failure says nothing about how long a proof takes.
+      // The duration is recorded only now, since an immediate failure says nothing about the duration of a
+      // proof.
       place.proved();
       timer.lap('check');
       const { issuer, clientId = null } = verified.client;
@@ -150,7 +158,7 @@ export class ProvingService {
   }
 
   /**
-   * Verifies the token. Takes the place once the issuer's keys are known, however long that took, and before
+   * Verifies the token. Takes the place when the issuer's keys are known, however long that took, but before
    * the signature is checked.
    *
    * @throws OidcError; PROVER_BUSY
@@ -165,13 +173,13 @@ export class ProvingService {
     return verifier.verify(jwt);
   }
 
-  /** Never logs any part of a request. */
+  /** Logs a line, which must not contain any part of a request. */
   #info(line: object, message: string): void {
     if (this.#config.isLogged('zkLogin:info')) this.#log.info({ name: 'zkLogin:info', ...line }, message);
   }
 
   /**
-   * Limits the requests of a user: one token allows any number of different ones, since its nonce doesn't
+   * Limits the requests of a user. One token allows any number of different requests, since its nonce doesn't
    * bind the salt.
    */
   #limit({ issuer, payload: { aud, sub } }: Verified<ProverClient>): void {
@@ -203,9 +211,9 @@ export class ProvingService {
   }
 
   /**
-   * Asks the backend for the network of its key, and logs it.
+   * Asks the backend for the network of its key, and logs this network.
    *
-   * @returns whether it said its network
+   * @returns whether the backend named its network
    */
   async checkNetwork(): Promise<boolean> {
     const serviceNetwork = this.#config.keys.own.network;
@@ -224,8 +232,8 @@ export class ProvingService {
   }
 
   /**
-   * Returns whether requests can be answered, by the status of the backend, which is read at most every two
-   * seconds.
+   * Returns whether the service can answer requests, according to the backend's status. That status is read
+   * at most every two seconds.
    *
    * @param leaving aborted when the caller has left
    * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `leaving`
@@ -257,7 +265,7 @@ export class ProvingService {
   }
 }
 
-/** Users can choose other claims, such as a name, so that a claim like that does not identify anyone. */
+/** Requires a claim that identifies a user. Users can choose the values of other claims, such as a name. */
 function requireIdentity({ keyClaimName }: ProofRequest): void {
   if (keyClaimName === 'sub' || keyClaimName === 'email') return;
   throw new ProverError('PROVER_REQUEST', 'keyClaimName must be "sub" or "email"');
@@ -278,20 +286,22 @@ function isValid({ verifyingKey }: NetworkKey, proof: Groth16Proof, publicInput:
   try {
     return verifyProof(verifyingKey, proof, [publicInput]);
   } catch (error) {
-    // The error is PROVER_MALFORMED_PROOF, which here is the backend's fault.
+    // The error is PROVER_MALFORMED_PROOF, for which the backend is responsible here.
     if (error instanceof ProverError) return false;
     throw error;
   }
 }
 
-/** Requests with the same token and the same numbers, in any encoding, have the same hash. */
+/**
+ * Hashes a request. Requests with the same token and the same numbers have the same hash, in any encoding.
+ */
 function computeHash(request: ProofRequest): string {
   const { key, maxEpoch, randomness, salt } = readNumbers(request);
   const canonical = [request.jwt, ...[key, maxEpoch, randomness, salt].map(String), request.keyClaimName];
   return createHash('sha256').update(JSON.stringify(canonical)).digest('base64');
 }
 
-/** Logs the answers of issuers, if DEBUG selects them. */
+/** Returns upstreams that log the answers of issuers, if DEBUG selects these lines. */
 function logged(upstream: Upstreams, { isLogged }: FrontendConfig, log: Logger): Upstreams {
   return (host, bounds) => {
     const client = upstream(host, bounds);
@@ -315,7 +325,7 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
   );
 }
 
-/** Milliseconds of each part of a request. */
+/** Measures the milliseconds of each part of a request. */
 class Timer {
   readonly laps: Partial<Record<FrontendPart, number>> = {};
   readonly #onPart: OnPart | undefined;

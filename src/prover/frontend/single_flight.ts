@@ -7,17 +7,17 @@ interface Running<Result> {
   callers: number;
 }
 
-/** Runs work once for all callers that ask for it at the same time. Results are not kept. */
+/** Runs work once for all callers that ask for it at the same time. Does not keep results. */
 export class SingleFlight<Result> {
   readonly #running = new Map<string, Running<Result>>();
 
   /**
-   * Joins the work that runs under this key, or starts it. It continues as long as one of its callers is
-   * connected.
+   * Joins the work that runs under this key, or starts it. The work continues as long as one of its callers
+   * is connected.
    *
    * @param leaving aborted when the caller has left
-   * @param work ends when its signal is aborted: the last caller has left. A later caller starts the work
-   * anew
+   * @param work ends when its signal is aborted, because the last caller has left. A later caller starts the
+   *   work again
    * @throws OVERLOADED if too many wait; errors of the work; the reason of `leaving`
    */
   async run(
@@ -59,7 +59,7 @@ export class SingleFlight<Result> {
     return running;
   }
 
-  /** Forgets the work, unless others have started it anew. */
+  /** Forgets the work, unless others have started it again. */
   #forget(key: string, running: Running<Result>): void {
     if (this.#running.get(key) === running) this.#running.delete(key);
   }

@@ -1,4 +1,4 @@
-/** zkLogin's two published proving keys, by their hashes, with the verifying keys that belong to them. */
+/** Lists zkLogin's two published proving keys by their hashes, with their verifying keys. */
 import { readFileSync } from 'node:fs';
 import { readVerifyingKey, type VerifyingKey } from '../verify.ts';
 
@@ -6,9 +6,9 @@ export type KeyName = 'main' | 'test';
 
 export interface KnownKey {
   readonly name: KeyName;
-  /** The Sui networks whose validators accept its proofs. */
+  /** Sui networks whose validators accept proofs made with this key. */
   readonly network: 'mainnet and testnet' | 'devnet';
-  /** The size of the `.zkey`. */
+  /** Size of the `.zkey` in bytes. */
   readonly bytes: number;
   /** BLAKE2b-512 (RFC 7693) of the `.zkey`, in hex. */
   readonly blake2b: string;
@@ -31,7 +31,7 @@ export const KNOWN_KEYS: readonly KnownKey[] = [
   },
 ];
 
-/** Reads a published verifying key, which comes with this module. */
+/** Reads a published verifying key, whose file is beside this module. */
 export function publishedVerifyingKey(name: KeyName): VerifyingKey {
   return readVerifyingKey(JSON.parse(readFileSync(new URL(`${name}.vkey.json`, import.meta.url), 'utf8')));
 }

@@ -1,4 +1,4 @@
-/** The instructions of booleans, and those that compare any values. */
+/** Instructions for booleans, and for comparing any values. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import type { Frame, Instructions } from '../frame.ts';
 import { areEqual } from '../values.ts';

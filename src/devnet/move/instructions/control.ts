@@ -1,4 +1,4 @@
-/** The instructions that decide which one runs next within a function. */
+/** Instructions that decide which instruction of a function runs next. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import { MoveAbort } from '../../failures.ts';
 import { describeLocation, type Frame, type Instructions } from '../frame.ts';

@@ -1,9 +1,9 @@
-/** The instructions of integers: arithmetic, bits, order and casts. */
+/** Instructions for integers: arithmetic, bits, order and casts. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import { type Execute, failed, type Instructions } from '../frame.ts';
 import { Int } from '../values.ts';
 
-/** Computes a result; undefined if it does not fit the type. */
+/** Computes a result. It is undefined if it does not fit the type. */
 type Calculate = (left: bigint, right: bigint, bits: number) => bigint | undefined;
 
 export const INTEGERS: Instructions = {

@@ -1,4 +1,4 @@
-/** The instructions of local variables, and the one that drops a value. */
+/** Instructions for local variables, and the one that drops a value. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import { at, type Execute, type Instructions } from '../frame.ts';
 import { copyValue, Reference } from '../values.ts';

@@ -1,4 +1,4 @@
-/** The instructions that make structs, and take them apart. */
+/** Instructions that pack and unpack structs. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import { at, type Execute, type Instructions } from '../frame.ts';
 import { Composite } from '../values.ts';

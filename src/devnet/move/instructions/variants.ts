@@ -4,7 +4,7 @@ import { OPCODE } from '../../bytecode/opcodes.ts';
 import { at, type Execute, type Frame, failed, type Instructions } from '../frame.ts';
 import { Composite, composite, Reference, type Value } from '../values.ts';
 
-/** A module's table of variants, or of those of generic enums. */
+/** Name of a module's table of variants, either of plain or of generic enums. */
 type Table = 'variants' | 'variantInstances';
 
 const unpackReference = unpackReferenceFrom('variants');
