@@ -1,6 +1,7 @@
 /**
  * `npm run settings`: writes `public/settings.json` for the servers of `make dev ATTEST=emulated`, `make
- * dev-sui` and `make dev-wallet`, from what they and the admin's commands have written in this clone.
+ * dev-sui` and `make dev-wallet`. Reads what these servers and the admin's commands have written in this
+ * clone.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -21,10 +21,10 @@ import { readLogin, readNode } from './settings.ts';
 const [sui, { issuer, clientId, saltUrl, proverUrl, redirectUri }] = [readNode(), readLogin()];
 const currentEpoch = createEpochSource(sui);
 const legacyAddress = false;
-// The ephemeral key ends with this process.
+// The ephemeral key is lost when this process ends.
 const storage = createMemoryStore();
 
-// The provider has the browser post its answer to this server, so the token is in no URL.
+// The browser posts the provider's answer to this server, so that no URL contains the token.
 const extraParameters = { response_mode: 'form_post' };
 const provider = await discoverProvider(issuer, {
   name: 'OpenID',

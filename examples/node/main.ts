@@ -1,5 +1,6 @@
 /**
- * Verifies an enclave, calls it, and submits what it signed to a contract on Sui: `node main.ts [location]`.
+ * Verifies an enclave, calls it, and submits its signed answer to a contract on Sui: `node main.ts
+ * [location]`.
  */
 import { bcs } from '@mysten/bcs';
 import { Transaction } from '@mysten/sui/transactions';
@@ -13,24 +14,24 @@ import {
 } from 'sui-enclave/sui';
 import { readContract, readEnclave, readNode, readSigner } from './settings.ts';
 
-// As the application signs it and the Move module reads it: intent 0, then the fields in order.
+// The application signs, and the Move module reads: the intent 0, then the fields in this order.
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 const [enclave, sui, signer] = [readEnclave(), readNode(), readSigner()];
 const { appPackage, configId } = readContract();
 const [location = 'San Francisco'] = process.argv.slice(2);
 
-// 1. Verify: an enclave of this image answers, and this is its key.
+// 1. Verify that an enclave of this image answers, and get its key.
 const client = new EnclaveClient(enclave.url, enclave.options);
 const { document, rootSha256 } = await client.attest();
 console.log(`Attested: ${document.moduleId}, under the root ${rootSha256}`);
 
-// 2. Call: the attested key has signed the answer, lately, and for this place.
+// 2. Call the enclave, and check that the attested key signed the answer recently, and for this place.
 const question = { location };
 const reading = await client.processData(question, WeatherResponse, { expect: question });
 console.log(`Signed:   ${reading.data.temperature} °C in ${reading.data.location}`);
 
-// 3. Submit: the contract accepts a key that is registered under its config, and verifies the signature
-// again.
+// 3. Submit the answer to the contract, which accepts a key that is registered under its config, and verifies
+// the signature again.
 const config = await readConfig(sui, configId);
 const { enclaveId, state } = await findRegistration(sui, config, reading.publicKey);
 if (state !== 'registered') throw new NotRegisteredError('unregistered', reading.publicKey, configId);

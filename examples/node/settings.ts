@@ -1,6 +1,6 @@
 /**
- * Reads from the environment what this example trusts, and the addresses of its services. README.md explains
- * each variable.
+ * Reads from the environment the registers and addresses that this example trusts, and the addresses of its
+ * services. README.md explains each variable.
  */
 import { readFileSync } from 'node:fs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -9,14 +9,14 @@ import { isValidSuiObjectId } from '@mysten/sui/utils';
 import { certificatesFromPem, parsePcrs } from 'sui-enclave/client';
 import { toSuiError } from 'sui-enclave/sui';
 
-// A failure with a code is one line. Anything else is a bug, and keeps its stack.
+// A failure with a code is printed as one line. Any other error is a bug, and its stack is printed.
 process.on('uncaughtException', (thrown) => {
   const error = findSuiError(thrown);
   console.error('code' in error ? `${error.code}: ${error.message}` : error);
   process.exit(1);
 });
 
-/** Returns the SuiError of an error that a client of Sui threw: only that has a code and advice. */
+/** Returns the SuiError of an error that a Sui client threw. Only a SuiError has a code and advice. */
 function findSuiError(thrown: Error): Error {
   try {
     return toSuiError(thrown);
@@ -49,21 +49,24 @@ function readId(name: string): string {
   return isValidSuiObjectId(id) ? id : refuse(name, 'is not an object id: 0x and 64 hexadecimal digits');
 }
 
-/** Returns the enclave, and the registers of the images that may answer there. */
+/** Returns the enclave's URL, and the registers of the images whose enclaves may answer there. */
 export function readEnclave() {
   const images = [read('ENCLAVE_PCRS', (path) => parsePcrs(readFileSync(path, 'utf8')))];
-  // Without this setting, AWS's root is trusted. A development root signs whatever its owner likes.
+  // Without this setting, the client trusts AWS's root. The owner of a development root can sign anything.
   const roots = process.env['ENCLAVE_ROOT'] ? certificatesFromPem(readFile('ENCLAVE_ROOT')) : undefined;
   if (roots) console.warn('ENCLAVE_ROOT is set: emulated enclaves are trusted. For development only.');
   return { url: readUrl('ENCLAVE_URL'), options: { policy: { images }, ...(roots && { roots }) } };
 }
 
-/** The node decides what the example learns of the chain, so name one that you trust. */
+/**
+ * Returns a client of the node. The example believes what this node says about the chain, so name one that
+ * you trust.
+ */
 export function readNode(): SuiGrpcClient {
   return new SuiGrpcClient({ network: read('SUI_NETWORK', String), baseUrl: readUrl('SUI_NODE_URL') });
 }
 
-/** Returns the contract, and the config whose enclaves it accepts. */
+/** Returns the contract's package and the config whose enclaves it accepts. */
 export function readContract() {
   return { appPackage: readId('WEATHER_PACKAGE'), configId: readId('WEATHER_CONFIG') };
 }
@@ -73,13 +76,13 @@ export function readSigner(): Ed25519Keypair {
     try {
       return Ed25519Keypair.fromSecretKey(process.env['SUI_PRIVATE_KEY'] ?? '');
     } catch {
-      // The error leaves out the parser's message, which may quote the key.
+      // The error does not include the parser's message, which may quote the key.
       throw new Error('it must be an Ed25519 key as suiprivkey…');
     }
   });
 }
 
-/** Returns the services of a zkLogin: see `sui-enclave/zklogin`. */
+/** Returns the services of a zkLogin login: see `sui-enclave/zklogin`. */
 export function readLogin() {
   return {
     issuer: read('ISSUER', String),

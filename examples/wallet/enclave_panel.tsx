@@ -1,4 +1,7 @@
-/** Mints an object from an enclave's answer, which this page verifies, and the contract verifies again. */
+/**
+ * Mints an object from an enclave's answer. This page verifies the answer, and the contract verifies it
+ * again.
+ */
 import { bcs } from '@mysten/sui/bcs';
 import { Transaction } from '@mysten/sui/transactions';
 import { useState } from 'react';
@@ -20,7 +23,7 @@ import type { Executed, Failures, Sender } from './wallet_view.tsx';
 
 const { enclave } = settings;
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
-/** The object, as `move/weather` declares it. */
+/** The object's fields, as `move/weather` declares them. */
 const WeatherNFT = bcs.struct('WeatherNFT', {
   id: bcs.Address,
   location: text,
@@ -52,7 +55,7 @@ function mintCall(tx: Transaction, reading: Reading, { packageId, configId }: No
   });
 }
 
-/** The object that a transaction has made. */
+/** Returns the object that a transaction has created. */
 async function mintedBy({ effects }: Executed): Promise<Minted | undefined> {
   for (const { objectId, idOperation } of effects.changedObjects) {
     if (idOperation !== 'Created') continue;

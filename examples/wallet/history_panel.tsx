@@ -4,7 +4,7 @@ import { Tag } from '../../src/console/parts/tag.tsx';
 import type { Tone } from '../../src/console/parts/verdict.tsx';
 import { short } from './words.ts';
 
-/** A transaction that was asked for. */
+/** A transaction that the user asked for. */
 export interface Sent {
   readonly what: string;
   /** Digest of the transaction; undefined if it was never sent. */
@@ -21,7 +21,7 @@ const TONES: Readonly<Record<Sent['status'], Tone>> = {
 interface Props {
   /** Transactions, the newest first. */
   readonly history: readonly Sent[];
-  /** The transaction that is being sent, in words. */
+  /** Description of the transaction that is being sent. */
   readonly underWay: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The view before a session: the providers, the steps of the login, and its errors. */
+/** Shows the login before there is a session: the providers, the steps of the login, and its errors. */
 import { useState } from 'react';
 import type { UsedZkLogin, ZkLoginStep } from 'sui-enclave/react';
 import { discoverProvider } from 'sui-enclave/zklogin';
@@ -24,7 +24,7 @@ const TITLES: Readonly<Record<ZkLoginStep, string>> = {
   expired: 'Your session has expired',
 };
 
-/** While something is under way. */
+/** Texts to show while a step is under way. */
 const WAITING: Readonly<Partial<Record<ZkLoginStep, string>>> = {
   loading: 'The page looks for a session, and asks the node for the epoch.',
   token: 'The page checks the provider’s answer.',

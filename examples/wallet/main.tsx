@@ -1,6 +1,6 @@
 /**
- * A wallet's page: a login by zkLogin, step by step, and what its session can sign. `make dev-wallet` serves
- * it.
+ * A wallet's page with a login by zkLogin, step by step, and the transactions that its session can sign.
+ * `make dev-wallet` serves it.
  */
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';

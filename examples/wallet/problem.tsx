@@ -1,4 +1,4 @@
-/** An error as a page shows it: its stable code, its message, and what to do about it. */
+/** Shows an error on a page: its stable code, its message, and advice. */
 import { visibleText } from '../../src/console/lib/visible_text.ts';
 import { Verdict } from '../../src/console/parts/verdict.tsx';
 
@@ -6,7 +6,7 @@ const LOG_IN = 'Log in again: the address stays.';
 const TRY = 'Try again. If it happens again, look at the terminal of make dev-wallet.';
 const LOOK = 'Look the transaction up by its digest before you send another.';
 
-/** Advice by the first characters of the code, the longer ones first. */
+/** Advice by the first characters of a code. Longer beginnings come before shorter ones. */
 const ADVICE: readonly (readonly [string, string])[] = [
   ['ZKLOGIN_PROVIDER_REFUSED', 'Log in again, and approve the request of the provider.'],
   ['ZKLOGIN_STATE', 'The answer belongs to another tab or an earlier login. Log in again in this tab.'],
@@ -23,13 +23,13 @@ const ADVICE: readonly (readonly [string, string])[] = [
   ['CLIENT_', 'Its answer was not accepted, so there is nothing to mint. Ask again.'],
 ];
 
-/** The stable code of an error of the library; undefined for any other. */
+/** Returns the stable code of a library error; undefined for any other error. */
 export function findCode(error: unknown): string | undefined {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? code : undefined;
 }
 
-/** A message of the library begins as a part of a sentence does. */
+/** Makes a sentence of a library message, which begins in lower case. */
 const sentence = (message: string) => message.charAt(0).toUpperCase() + message.slice(1);
 
 export function Problem({ title, error }: { readonly title: string; readonly error: unknown }) {

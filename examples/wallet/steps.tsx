@@ -1,4 +1,4 @@
-/** The way of a login, each step with what it is for and how far it is. */
+/** Shows the steps of a login, each with its purpose and its state. */
 import type { ZkLoginProgress, ZkLoginStep } from 'sui-enclave/react';
 import { Mark } from '../../src/console/parts/mark.tsx';
 import { settings } from './surroundings.ts';
@@ -7,7 +7,7 @@ import { short } from './words.ts';
 
 type State = 'done' | 'now' | 'ahead' | 'failed';
 
-const PROVED = settings.provesReally ? (
+const PROOF_TEXT = settings.provesReally ? (
   'The proving service proves this very login, for the development key of this machine, and the node checks the proof.'
 ) : (
   <>
@@ -23,7 +23,7 @@ const STEPS = [
   },
   {
     title: 'The provider',
-    text: 'You log in there. Its token says who you are, and names the nonce, so it is good for this key only.',
+    text: 'You log in there. Its token says who you are, and names the nonce, so the token is valid only for this key.',
   },
   {
     title: 'The token',
@@ -33,15 +33,18 @@ const STEPS = [
     title: 'The salt',
     text: 'The salt service verifies the token and gives your salt, so that nobody can work out your address from your account.',
   },
-  { title: 'The address', text: 'It follows from issuer, client, your id there and the salt, and stays.' },
-  { title: settings.provesReally ? 'The proof' : 'The proof, a fake', text: PROVED },
+  {
+    title: 'The address',
+    text: 'It depends on issuer, client, your id at the issuer and the salt, so it stays the same.',
+  },
+  { title: settings.provesReally ? 'The proof' : 'The proof, a fake', text: PROOF_TEXT },
   {
     title: 'The session',
-    text: 'Key and proof sign transactions together, in this tab, until the last epoch ends.',
+    text: 'Until the last epoch ends, this tab can sign transactions with the key and the proof together.',
   },
 ] as const;
 
-/** Number of steps that are done at each step of the login. */
+/** Number of completed steps, by the current step of the login. */
 const DONE: Readonly<Record<ZkLoginStep, number>> = {
   loading: 0,
   none: 0,

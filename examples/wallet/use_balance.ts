@@ -4,12 +4,12 @@ import { useCallback, useEffect, useState } from 'react';
 export interface Balance {
   /** Balance in MIST; undefined until the node has returned it. */
   readonly mist: bigint | undefined;
-  /** Whether it did not answer when it was asked last. */
+  /** Whether the node did not answer the last request. */
   readonly isUnknown: boolean;
   refresh(): void;
 }
 
-/** Returns the SUI of an address. */
+/** Reads the SUI balance of an address. */
 export function useBalance(client: ClientWithCoreApi, owner: string): Balance {
   const [mist, setMist] = useState<bigint>();
   const [isUnknown, setUnknown] = useState(false);

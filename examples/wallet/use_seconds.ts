@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** Returns the number of seconds for which something has been true. */
+/** Returns the number of seconds since `isTrue` became true. */
 export function useSeconds(isTrue: boolean): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

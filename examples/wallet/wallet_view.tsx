@@ -1,4 +1,4 @@
-/** An open session: the account, what it can send, an enclave to ask, and what was sent so far. */
+/** Shows an open session: the account, ways to send, an enclave to ask, and the transactions so far. */
 import type { Transaction } from '@mysten/sui/transactions';
 import { useState } from 'react';
 import type { UsedZkLogin } from 'sui-enclave/react';
@@ -16,14 +16,14 @@ import { useBalance } from './use_balance.ts';
 /** Result of a session's `execute`. */
 export type Executed = Awaited<ReturnType<ZkLoginSession['execute']>>;
 
-/** The latest failure, which the page shows on top. */
+/** The latest failure, which the page shows at the top. */
 export interface Failures {
   /** Removes the failure when another attempt begins. */
   clear(): void;
   add(title: string, error: unknown): void;
 }
 
-/** Signs and sends a transaction, one at a time, and notes it. */
+/** Signs and sends transactions, one at a time, and adds each to the history. */
 export interface Sender {
   readonly isBusy: boolean;
   send(
@@ -48,7 +48,7 @@ export function WalletView({ session, login }: Props) {
     clear: () => setFailure(undefined),
     add(title, error) {
       setFailure({ title, error });
-      // The page shows what has become of the session.
+      // The page then shows that the session has expired.
       if (findCode(error) === 'ZKLOGIN_EXPIRED') login.retry();
     },
   };
@@ -56,7 +56,8 @@ export function WalletView({ session, login }: Props) {
   const sender: Sender = {
     isBusy: job.step !== undefined,
     send(description, transaction, done) {
-      // A second job would replace the running one, whose transaction would be sent nonetheless.
+      // A second job would replace the running one, although the running one's transaction would still be
+      // sent.
       if (job.step !== undefined) return;
       failures.clear();
       job.start(async ({ step }) => {

@@ -1,8 +1,11 @@
-/** Numbers and ids as people read and write them. */
+/** Reads and formats numbers and ids for people. */
 
 const MIST_DIGITS = 9;
 
-/** Converts SUI in decimal to MIST, exactly; undefined for less than one MIST, or what is not an amount. */
+/**
+ * Converts SUI in decimal to MIST, exactly. The result is undefined for less than one MIST, and for text that
+ * is not an amount.
+ */
 export function parseMist(text: string): bigint | undefined {
   const [, whole = '', fraction = ''] = /^(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text.trim()) ?? [];
   if (whole === '') return undefined;
@@ -10,7 +13,7 @@ export function parseMist(text: string): bigint | undefined {
   return mist === 0n ? undefined : mist;
 }
 
-/** `12.5`: all digits that are not 0. */
+/** Formats MIST as SUI such as `12.5`, without trailing zeros. */
 export function formatSui(mist: bigint): string {
   const digits = mist.toString().padStart(MIST_DIGITS + 1, '0');
   const whole = BigInt(digits.slice(0, -MIST_DIGITS)).toLocaleString('en');
@@ -18,7 +21,7 @@ export function formatSui(mist: bigint): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** `0x1234…abcd`, or the ends of a digest. */
+/** Shortens an id to `0x1234…abcd`, or a digest to its ends. */
 export function short(id: string): string {
   return id.length > 16 ? `${id.slice(0, id.startsWith('0x') ? 8 : 6)}…${id.slice(-6)}` : id;
 }

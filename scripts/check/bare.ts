@@ -1,9 +1,9 @@
 /**
- * `npm run bare`: what a reader does on a new machine. Makes a bare Debian in a temporary folder, installs
- * what CONTRIBUTING.md names and nothing else, clones this repository there as an ordinary user, and runs
- * `make dev` with the README's request, `make test`, `make play`, and an application that
- * `create-sui-enclave` writes. Each step runs in namespaces of its own: at its end, none of its processes and
- * mounts is left. Servers run in a network that has nothing but loopback.
+ * `npm run bare`: does what a reader does on a new machine. Makes a bare Debian in a temporary folder, and
+ * installs only the packages that CONTRIBUTING.md names. As an ordinary user, clones this repository there,
+ * and runs `make dev` with the README's request, `make test`, `make play`, and an application that
+ * `create-sui-enclave` writes. Each step runs in namespaces of its own, so none of its processes and mounts
+ * outlives it. Servers run in a network that has only loopback.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -35,11 +35,11 @@ const HOME = `/home/${USER}`;
 
 export interface Step {
   readonly name: string;
-  /** Script that bash runs in the machine. */
+  /** Script that bash runs in the bare Debian. */
   readonly script: string;
-  /** Whether it runs as root. Default: as the ordinary user. */
+  /** Whether the script runs as root. Default: as the ordinary user. */
   readonly asRoot?: boolean;
-  /** Whether it reaches registries. Default: nothing but loopback. */
+  /** Whether the script reaches registries. By default, it reaches only loopback. */
   readonly hasNetwork?: boolean;
 }
 
@@ -50,7 +50,7 @@ function findCommand(page: string, pattern: RegExp): string {
   return text.trim();
 }
 
-/** A script that starts a server, waits until it has printed a line, runs commands and ends it. */
+/** Returns a script that starts a server, waits until it prints a line, runs commands and ends the server. */
 const serve = (server: string, ready: string, commands: string) => `
 : >~/server.log
 ${server} >~/server.log 2>&1 & server=$!
@@ -62,7 +62,7 @@ ${commands}
 kill $server
 wait $server || true`;
 
-/** @param pages the text of CONTRIBUTING.md and README.md: their commands are the ones that run */
+/** @param pages the text of CONTRIBUTING.md and README.md, from which the steps take their commands */
 export function readSteps(pages: string): readonly Step[] {
   const packages = findCommand(pages, /apt install [\w+ -]+/)
     .replace('apt install', '')
@@ -111,7 +111,10 @@ cd my-oracle; npm cache add ./packages/*.tgz; npm ci`,
 export const readPages = () =>
   ['CONTRIBUTING.md', 'README.md'].map((name) => readFileSync(join(ROOT, name), 'utf8')).join('\n');
 
-/** Runs as root in namespaces of their own: mounts what programs expect, and becomes the user. */
+/**
+ * Script that runs as root in namespaces of its own: mounts the file systems that programs expect, and
+ * becomes the user.
+ */
 const ENTER = `set -eu
 root=$1 user=$2 script=$3; shift 3
 mount -t proc proc "$root/proc"
@@ -122,7 +125,9 @@ exec chroot --userspec="$user" "$root" env -i "$@" bash -euo pipefail -c "$scrip
 
 const read = (program: string, ...args: string[]) => execFileSync(program, args, { encoding: 'utf8' }).trim();
 
-/** A program that is missing, or fails, ends the command. Its output goes to standard error. */
+/**
+ * Runs a program. If it is missing or fails, the command ends. The program's output goes to standard error.
+ */
 function run(name: string, program: string, ...args: string[]): void {
   const { status, signal, error } = spawnSync(program, args, { stdio: ['ignore', 2, 2] });
   if (status === 0) return;
@@ -132,7 +137,10 @@ function run(name: string, program: string, ...args: string[]): void {
   throw new BareError('STEP_FAILED', `${name}: ${reason}`);
 }
 
-/** Returns the mirror of this machine's own Debian, if it is of the same release. Default: debootstrap's. */
+/**
+ * Returns the mirror of this machine's own Debian, if it has the same release. Otherwise debootstrap uses its
+ * default.
+ */
 function findMirror(): string[] {
   const lines = read(
     'apt-get',
@@ -145,7 +153,7 @@ function findMirror(): string[] {
   return site === undefined ? [] : [site];
 }
 
-/** Returns a setting of npm on this machine, which may be in a file, in the environment or a default. */
+/** Returns a setting of npm on this machine, which may come from a file, the environment or a default. */
 function readNpmSetting(name: string): string | undefined {
   const value = read('npm', 'config', 'get', name);
   return ['', 'null', 'undefined'].includes(value) ? undefined : value;
@@ -157,10 +165,11 @@ interface Machine {
 }
 
 /**
- * Hands this machine's ways to the registries on: apt's settings for its downloads, npm's file of the user
- * with its registry and proxies, name servers, and the certificates of the authorities that it trusts.
+ * Copies this machine's configuration for reaching the registries into the new Debian: apt's settings for
+ * downloads, the user's npm file with registry and proxies, name servers, and the certificates of trusted
+ * authorities.
  *
- * @returns the environment of every step, and files of this machine that each finds in its place
+ * @returns the environment of every step, and the files of this machine that each step needs at the same path
  */
 function copyConfiguration(root: string): Machine {
   const files = new Set(['/etc/resolv.conf', '/etc/hosts']);
@@ -185,7 +194,8 @@ function copyConfiguration(root: string): Machine {
 }
 
 function enter(root: string, { environment, files }: Machine, step: Step): void {
-  // Each time: Debian's ca-certificates writes its own list where that of this machine may be.
+  // The files are copied before each step: Debian's ca-certificates may write its own list over this
+  // machine's.
   for (const file of files) {
     mkdirSync(join(root, dirname(file)), { recursive: true });
     copyFileSync(file, join(root, file));
@@ -214,7 +224,7 @@ function enter(root: string, { environment, files }: Machine, step: Step): void 
   );
 }
 
-/** @returns the seconds that it took */
+/** Runs a step and measures its time. @returns the name and the seconds */
 function measure(
   io: Io,
   name: string,
@@ -233,9 +243,9 @@ export const main = command({
   program: 'npm run bare --',
   purpose: `Makes a bare Debian 12 in a temporary folder, with what CONTRIBUTING.md names and nothing else, clones the last commit there
 as an ordinary user, and runs make dev with the README's request, make test, make play, and an application that
-create-sui-enclave writes. Prints the time of each step, and ends at the first that fails.
-Needs root, Debian's packages debootstrap and iproute2, 5 GB of disk in TMPDIR, and the registries of Debian and npm, to which it
-hands this machine's settings of apt and npm on.`,
+create-sui-enclave writes. Prints the time of each step, and ends at the first step that fails.
+Needs root, Debian's packages debootstrap and iproute2, 5 GB of disk in TMPDIR, and the registries of Debian and npm, which it
+reaches with this machine's settings of apt and npm.`,
   arguments: {},
   options: { keep: { help: 'keep the folder, to look into it' } },
   notes: 'exit codes: 0 all steps passed; 1 a step failed; 2 invalid command line, or not root',

@@ -1,8 +1,8 @@
 /**
- * `npm run test:differential -- --node <url> --faucet <url>`: sends random transactions to two Sui nodes, and
- * compares what becomes of them: outcome, events, and what each object is afterwards. By default the second
- * node is the model of `make dev-sui`, whose rules are thereby held to those of a network; without `--node`,
- * so is the first.
+ * `npm run test:differential -- --node <url> --faucet <url>`: sends random transactions to two Sui nodes and
+ * compares their results: outcome, events, and the later state of each object. By default, the second node is
+ * the model of `make dev-sui`, so the command checks the model's rules against a network. Without `--node`,
+ * the first node is the model too.
  */
 import * as v from 'valibot';
 import { command, runAsProcess } from '../../src/cli/command.ts';
@@ -25,11 +25,11 @@ class DifferentialError extends CodedError<keyof typeof DIFFERENTIAL_CODES> {}
 
 const NEEDS = ['thing', 'thing', 'shared', 'shared', 'frozen', 'pinned'] as const;
 const KINDS = { thing: 'Thing', shared: 'Thing', frozen: 'Frozen', pinned: 'Pinned' } as const;
-/** Objects that transactions choose from; when fewer are left, new ones are made. */
+/** Number of objects below which new ones are made, and the maximum number that transactions choose from. */
 const [MIN_THINGS, MAX_POOL] = [3, 16];
 const GONE = 'gone';
 
-/** One node, with the objects of the pool there, in the order that both share. */
+/** A node, with the ids of the pool's objects on it. Both nodes have the objects in the same order. */
 interface Side {
   readonly probe: Probe;
   readonly ids: string[];
@@ -66,7 +66,7 @@ export async function compareNodes(
     }
     const [name = ''] = first.outcome.split(' at ');
     outcomes.set(name, (outcomes.get(name) ?? 0) + 1);
-    // Some may be frozen since.
+    // Some objects may have been frozen by the transaction.
     kinds.splice(
       0,
       kinds.length,
@@ -109,7 +109,8 @@ async function execute({ probe, ids }: Side, plan: Plan) {
     ...kept.map((object, index) => `object ${index}: ${effects[index]} ${object.text}`),
     ...made.map((object) => `new: ${object.text}`),
   ];
-  // The indexes go from the last to the first, so that each object can be taken out.
+  // The indexes go from the last to the first, so that removing an object does not move those still to
+  // remove.
   const removed = kept.flatMap((object, index) => (object.text === GONE ? index : [])).reverse();
   return { outcome, made, kept, removed, text: lines.join('\n') };
 }
@@ -125,7 +126,7 @@ function createdBy({ changed }: Sent): string[] {
     .map(({ objectId }) => objectId);
 }
 
-/** Describes objects without the ids, which differ between two nodes. */
+/** Describes objects without their ids, which differ between two nodes. */
 async function show(probe: Probe, ids: readonly string[]): Promise<Shown[]> {
   if (ids.length === 0) return [];
   const { objects } = await probe.world.client.getObjects({
@@ -135,7 +136,8 @@ async function show(probe: Probe, ids: readonly string[]): Promise<Shown[]> {
   return objects.map((object, index): Shown => {
     const id = ids[index] ?? '';
     if (object instanceof Error) return { id, text: GONE };
-    // The content begins after the object's own id and, for a box, after the id of the thing in it.
+    // The content begins after the object's own id. For a box, it begins after the id of the thing in the box
+    // too.
     const content = Buffer.from(object.content ?? []).subarray(object.type.endsWith('::Box') ? 64 : 32);
     return { id, text: `${nameType(object.type, probe)} ${object.owner?.$kind} ${content.toString('hex')}` };
   });

@@ -1,10 +1,10 @@
 /**
- * `npm run fuzz -- [--seconds 60] [--seed N]`: feeds mutated and generated input to the decoders of
- * attestation documents, of their user data, of what sealed requests contain, and of sealed secrets, for a
- * limited time. Run it with a small heap (`--max-old-space-size=64`), so that unbounded memory use ends the
+ * `npm run fuzz -- [--seconds 60] [--seed N]`: gives mutated and generated input to decoders for a limited
+ * time. They decode attestation documents, the documents' user data, the contents of sealed requests, and
+ * sealed secrets. Run it with a small heap (`--max-old-space-size=64`), so that unbounded memory use ends the
  * process.
  *
- * It fails, with the input in hexadecimal, on anything but a value or a typed error, and on any input that
+ * It fails, and prints the input in hexadecimal, if a decoder gives neither a value nor a typed error, or
  * takes longer than `MAX_MS`.
  */
 import { readFileSync } from 'node:fs';
@@ -27,7 +27,10 @@ export const FUZZ_CODES = {
 
 class FuzzError extends CodedError<keyof typeof FUZZ_CODES> {}
 
-/** A document takes well under a millisecond; the rest allows for a busy machine. */
+/**
+ * Maximum time of an input in milliseconds. A document takes well under one; the rest allows for a busy
+ * machine.
+ */
 const MAX_MS = 500;
 const VECTORS = new URL('../../test/vectors/', import.meta.url);
 const SEEDS = ['nautilus-weather', 'nautilus-twitter', 'evervault-debug', 'qemu-unsigned'].map((name) =>
@@ -46,12 +49,12 @@ const SECRETS: readonly Buffer[] = SEALED.secrets.map(({ message }: { message: s
 const SECRETS_CONTENTS: readonly Buffer[] = SEALED.secrets.map(({ content }: { content: string }) =>
   Buffer.from(content),
 );
-/** The fields of a real document, encoded. */
+/** The encoded fields of a real document. */
 const FIELDS: readonly MapEntry[] = [...decode(decode(SEEDS[0] as Uint8Array)[2], { useMaps: true })].map(
   ([field, value]) => [field, encode(value)],
 );
 
-/** Mulberry32: a run can be repeated by its seed. */
+/** Returns random numbers by Mulberry32. The same seed repeats a run. */
 export function randomNumbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -72,7 +75,7 @@ function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random(256));
 }
 
-/** A real input with a few bytes changed, removed, doubled or swapped with another one's. */
+/** Returns a real input with a few bytes changed, removed, doubled or swapped with those of another input. */
 function changed(random: Random, seeds: readonly Uint8Array[]): Uint8Array {
   let bytes: Uint8Array = pick(random, seeds).slice();
   for (let changes = 1 + random(8); changes > 0; changes--) {
@@ -100,7 +103,7 @@ function changed(random: Random, seeds: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** CBOR that is mostly well-formed: heads may lie about what follows. */
+/** Returns CBOR that is mostly well-formed. Heads may announce another length than the content has. */
 function randomItem(random: Random, depth: number): Uint8Array {
   const count = random(random(8) === 0 ? 300 : 5);
   const lie = random(40) === 0 ? random(0xffff) : count;
@@ -133,7 +136,7 @@ function randomItem(random: Random, depth: number): Uint8Array {
   }
 }
 
-/** Nested items, up to far deeper than is allowed. */
+/** Returns nested items, up to far deeper than a decoder allows. */
 function nested(random: Random): Uint8Array {
   const openings = Array.from({ length: random(4000) }, () =>
     pick(random, [0x81, 0x9f, 0xbf, 0xc6, 0x5f, 0x7f]),
@@ -154,7 +157,7 @@ function made(random: Random): Uint8Array {
 
 type Decoder = (bytes: Uint8Array) => unknown;
 
-/** Bytes that are, or nearly are, an attestation document. */
+/** Returns bytes that are an attestation document, or nearly one. */
 export function nearlyDocument(random: Random): Uint8Array {
   switch (random(6)) {
     case 0:
@@ -182,7 +185,7 @@ function next(random: Random): { decode: Decoder; input: Uint8Array } {
   }
 }
 
-/** Bytes that are not JSON don't get as far as the decoder: they reach it as a string. */
+/** Bytes that are not JSON would not reach the decoder, so it gets them as a string. */
 function readSealedSecrets(bytes: Uint8Array): unknown {
   const text = new TextDecoder().decode(bytes);
   let json: unknown = text;

@@ -1,6 +1,6 @@
 /**
- * `npm run inputs`: the circuit's input for each real token of test/vectors, in one file, so that anyone can
- * compare the public inputs with those that the code of Sui's validators computes.
+ * `npm run inputs`: writes the circuit's input for each real token of test/vectors to one file. With it,
+ * anyone can compare the public inputs with those that the code of Sui's validators computes.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,4 +1,4 @@
-/** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
+/** `npm run test:move [package…]`: runs the unit tests of the packages in `move/`, without the Sui CLI. */
 import { join } from 'node:path';
 import { command, EXIT, runAsProcess, UsageError } from '../../src/cli/command.ts';
 import { text } from '../../src/cli/values.ts';

@@ -1,8 +1,8 @@
 /**
- * `npm run package`: the library, the server, the program `sui-enclave`, its toolchain and
- * `create-sui-enclave` as tarballs in `out`, for `npm install`. In the tree, `exports` of their folders name
- * sources, which Node doesn't run below node_modules; here each is compiled and has a manifest of its own.
- * CHANNEL is `stable`, or `experimental` by default.
+ * `npm run package`: writes tarballs for `npm install` to `out`: the library, the server, the program
+ * `sui-enclave`, its toolchain and `create-sui-enclave`. In the tree, the `exports` of their folders name
+ * sources, which Node doesn't run below node_modules. So this command compiles each package, and gives it a
+ * manifest of its own. CHANNEL is `stable` or, by default, `experimental`.
  */
 import { execFileSync } from 'node:child_process';
 import { command, type Result, runAsProcess } from '../../src/cli/command.ts';
@@ -18,14 +18,15 @@ import { ROOT, readManifest } from './pack/tarball.ts';
 import { layOutToolchain, packToolchain, toolchainEntries } from './pack/toolchain.ts';
 
 /**
- * Folders of the packed files, with the parts of the prover in which git ignores installed files left out.
+ * Folders of the packed files. Parts of the prover are left out, because they have installed files that git
+ * ignores.
  */
 const SOURCES = [
   ...['library', 'service', 'server', 'apps', 'devnet', 'testing', 'cli', 'toolchain', 'create'],
   ...['prover/backend', 'prover/frontend', 'prover/keys'],
 ].map((folder) => `src/${folder}`);
 
-/** The commit that is packed. */
+/** The commit from which the packages are made. */
 export interface Source {
   /** Id of the commit; null outside a git repository. */
   readonly commit: string | null;
@@ -34,9 +35,10 @@ export interface Source {
 }
 
 /**
- * Returns the version of the packages: that of package.json, as it is in the channel `stable`.
+ * Returns the version of the packages. In the channel `stable`, it is the version of package.json.
  *
- * @throws ConfigError, if the commit can't be named, or is not the tag of a stable version
+ * @throws ConfigError, if the commit can't be named, or if a stable version is packed from a commit without
+ *   its tag
  */
 export function formatVersion(version: string, channel: Channel, { commit, tags }: Source): string {
   if (channel === 'stable') {
@@ -46,7 +48,7 @@ export function formatVersion(version: string, channel: Channel, { commit, tags 
   if (commit === null) {
     throw new ConfigError('CHANNEL=experimental names the commit in the version: run it in a git repository');
   }
-  // An identifier of digits alone has no leading zero (Semantic Versioning 2.0.0, item 9).
+  // An identifier that has only digits must not begin with a zero (Semantic Versioning 2.0.0, item 9).
   const short = commit.slice(0, 12);
   return `${version}-experimental.${/^0\d+$/.test(short) ? commit : short}`;
 }
@@ -65,7 +67,8 @@ function pack(channel: Channel): Result {
   const version = formatVersion(readManifest('library').version, channel, readSource());
   compile([...serverEntries(), ...cliEntries(), ...toolchainEntries(), CREATE_ENTRY]);
   const [inServer, inCli] = [layOutServer(), layOutCli()];
-  // Modules of both belong to the server, since applications, which the toolchain runs, import its package.
+  // A module that server and program both have belongs to the server: the toolchain runs applications, which
+  // import the server's package.
   const internal = layOutToolchain(new Map([...inCli, ...inServer]));
   const tarballs = [
     packLibrary(version, channel),

@@ -1,9 +1,9 @@
 /**
- * `make test-package`: makes the packages. Installs the library into an empty project beside the oldest and
- * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium.
- * The page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
- * `package/examples.ts`. The server, the program and its toolchain: see `package/server.ts`, `package/cli.ts`
- * and `package/toolchain.ts`; and a repository of an author: `package/author.ts`.
+ * `make test-package`: makes the packages. Installs the library into an empty project, once beside the oldest
+ * and once beside the pinned `@mysten/sui`. Uses it from plain JavaScript, from TypeScript and from a page in
+ * Chromium. The bundle of this page shows the client's size, which must stay under `MAX_BUNDLE_SIZE`. The
+ * further steps are in the folder `package`: the examples in `examples.ts`, the server in `server.ts`, the
+ * program in `cli.ts`, the toolchain in `toolchain.ts`, and an author's repository in `author.ts`.
  */
 
 import {
@@ -50,7 +50,7 @@ const PCR0 =
 const PCR2 =
   '21b9efbc184807662e966d34f390821309eeac6802309798826296bf3e8bec7c10edb30948c90ba67310f7b964fc500a';
 const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
-/** Minified and gzipped, in bytes. */
+/** Maximum size of the page's bundle, minified and gzipped, in bytes. */
 const MAX_BUNDLE_SIZE = 120_000;
 
 const ENTRIES = ['attestation', 'client', 'react', 'release', 'sui', 'wallet', 'zklogin'];
@@ -58,11 +58,11 @@ const ENTRIES = ['attestation', 'client', 'react', 'release', 'sui', 'wallet', '
 const PARTS = ['wallet/redirect'];
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-/** Paths of the tarballs by package: set by the first step. */
+/** Paths of the tarballs by package, which the first step sets. */
 const tarballs = new Map<string, string>();
 const findTarball = (name: string) => tarballs.get(name) ?? '';
 const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
-/** The files of the tarball. */
+/** Folder with the files of the library's tarball. */
 const shipped = join(work, 'package');
 const project = join(work, 'app');
 
@@ -73,7 +73,7 @@ function lowest(range: string): string {
 
 /**
  * Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are
- * fragments. Snippets that are files of a page are built as a page: see `package/wallet_page.ts`.
+ * fragments. Snippets that are files of a page are built in `package/wallet_page.ts`.
  */
 function writeSnippets(): string[] {
   return ['', ...ENTRIES].flatMap((entry) => {
@@ -96,7 +96,7 @@ async function install(suiVersion: string, reactVersion: string): Promise<string
   for (const name of ['@mysten/wallet-standard', '@types/react'])
     specifiers.push(`${name}@${versionHere(name)}`);
   await run('npm', ['install', '--no-audit', '--no-fund', ...specifiers], { cwd: project });
-  // The suffix .txt hides code that imports the installed package from this project's own compiler.
+  // The suffix .txt hides code from this project's compiler, because it imports the installed package.
   for (const name of readdirSync(FIXTURES)) {
     copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
   }
@@ -122,7 +122,7 @@ async function useFromJavaScript(): Promise<string> {
   return 'from each of its entries';
 }
 
-/** Bare `import 'sui-enclave'` loads nothing, and says what to import. */
+/** Checks that a bare `import 'sui-enclave'` loads nothing, and says what to import. */
 async function importRoot(): Promise<string> {
   const code = `import('sui-enclave').then(() => 'loaded', (error) => error.message).then(console.log)`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: project });
@@ -156,7 +156,7 @@ async function useFromTypeScript(): Promise<string> {
   return `compiles ${quantity(snippets.length, 'snippet')}; by the rules of Node and of bundlers, libraries checked as well`;
 }
 
-/** The steps in order: each needs the result of the one before it. */
+/** The steps in order. Each needs the results of the steps before it. */
 const steps: Steps = {
   async 'make package ships compiled JavaScript with declarations, and no source'() {
     const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts'), '--json']);
@@ -278,7 +278,7 @@ const steps: Steps = {
       await page.addScriptTag({ content: readFileSync(join(project, 'bundle.js'), 'utf8') });
       const call = `checkPackage(${JSON.stringify(readFileSync(VECTOR, 'utf8').trim())}, ${JSON.stringify(PCRS)})`;
       expectEqual(await page.evaluate(call), { rootSha256: ROOT_SHA256, callCode: 'CLIENT_UNREACHABLE' });
-      // A blank page has no secure context: the library worked without crypto.subtle.
+      // A blank page has no secure context, so the library worked without crypto.subtle.
       return `crypto.subtle is ${await page.evaluate('typeof crypto.subtle')}`;
     } finally {
       await browser.close();
@@ -309,5 +309,5 @@ try {
   rmSync(work, { recursive: true });
 }
 console.log(`${passed} passed, ${failed} failed`);
-// Servers of a step that failed would keep this process waiting: they end with it.
+// Servers of a failed step would keep this process running; they end with it.
 process.exit(failed === 0 ? 0 : 1);

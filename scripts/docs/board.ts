@@ -1,4 +1,4 @@
-/** `npm run board`: the board for Grafana, from its panels in the code. */
+/** `npm run board`: writes the board for Grafana from its panels in the code. */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { command, runAsProcess } from '../../src/cli/command.ts';

@@ -1,7 +1,7 @@
 /**
- * `node scripts/docs/check_site.ts <folder>`: checks the pages that TypeDoc wrote: every link within the site
- * leads to a file and an anchor of it, and no page loads anything from another host, so that the site can be
- * read offline.
+ * `node scripts/docs/check_site.ts <folder>`: checks the pages that TypeDoc wrote. Every link within the site
+ * must lead to a file and to an anchor in it. No page may load anything from another host, so that the site
+ * can be read offline.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -19,12 +19,13 @@ export const SITE_CODES = {
 
 class SiteError extends CodedError<keyof typeof SITE_CODES> {}
 
-/** Attributes are written by TypeDoc, always in double quotes. */
+/** Matches the attributes of anchors, which TypeDoc always writes in double quotes. */
 const ANCHORS = /\sid="([^"]+)"/g;
 const LINKS = /<([a-z]+)\b[^>]*?\s(?:href|src)="([^"]*)"/g;
 
 /**
- * The elements whose `href` or `src` a browser loads with the page; it follows other links only when asked.
+ * Elements whose `href` or `src` a browser loads with the page. It follows other links only if the reader
+ * clicks.
  */
 const LOADED = ['img', 'link', 'script', 'use'];
 
@@ -41,7 +42,7 @@ interface Page {
 
 /**
  * @param folder of the site
- * @returns the number of pages and of links within the site, and each fault as `page: link: what is wrong`
+ * @returns the number of pages and of links within the site, and each fault as `page: link: problem`
  * @throws SiteError: SITE_EMPTY
  */
 export function checkSite(folder: string): { pages: number; links: number; faults: string[] } {
@@ -75,7 +76,7 @@ function readPage(path: string): Page {
   };
 }
 
-/** The entities that TypeDoc and markdown-it write in attributes. */
+/** Decodes the entities that TypeDoc and markdown-it write in attributes. */
 function decodeEntities(text: string): string {
   const entities: Readonly<Record<string, string>> = { quot: '"', '#39': "'", lt: '<', gt: '>', amp: '&' };
   return text.replace(/&(quot|#39|lt|gt|amp);/g, (_, name: string) => entities[name] ?? '');
@@ -90,7 +91,7 @@ function deadLink(
   if (!files.has(path)) return 'there is no such file';
   const anchor = decodeURIComponent(url.hash.slice(1));
   const page = pages.get(path);
-  // "#" is the top of the page, and the anchors of an image are its own.
+  // The link "#" leads to the top of the page, and the anchors in an image are not checked.
   if (anchor === '' || page === undefined || page.anchors.has(anchor)) return undefined;
   return 'the page has no such anchor';
 }

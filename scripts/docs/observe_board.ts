@@ -1,4 +1,6 @@
-/** The board for Grafana, `deploy/observe/board.json`: its panels, and what each asks Prometheus. */
+/**
+ * Defines the board for Grafana, `deploy/observe/board.json`: its panels, and their queries to Prometheus.
+ */
 import {
   DashboardBuilder,
   DatasourceVariableBuilder,
@@ -9,9 +11,9 @@ import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 
 export interface BoardPanel {
   readonly title: string;
-  /** Unit, by its name in Grafana. */
+  /** Unit of the values, by its name in Grafana. */
   readonly unit: 'short' | 's' | 'bytes' | 'reqps' | 'percentunit';
-  /** Expressions by the legend of their series. */
+  /** Expressions of Prometheus, by the legends of their series. */
   readonly shows: Readonly<Record<string, string>>;
 }
 
@@ -19,7 +21,7 @@ const quantile = (name: string, by: string) =>
   `histogram_quantile(0.95, sum by (le, ${by}) (rate(${name}_bucket[5m])))`;
 const rateBy = (name: string, by: string) => `sum by (${by}) (rate(${name}_total[5m]))`;
 
-/** The panels by the row that they are in. */
+/** Panels by the row that they are in. */
 export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
   Enclaves: [
     {
@@ -194,7 +196,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
 const SOURCE = { type: 'prometheus', uid: '${source}' };
 
-/** Returns the board's JSON, always the same. */
+/** Returns the board's JSON, which is always the same. */
 export function boardJson(): string {
   const board = new DashboardBuilder('sui-enclave')
     .uid('sui-enclave')

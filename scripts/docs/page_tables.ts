@@ -1,4 +1,4 @@
-/** The tables of settings and errors that the READMEs show, made from the tables that the code reads. */
+/** Makes the tables of settings and errors in the READMEs, from the tables that the code reads. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,12 +23,15 @@ import { AUDIT_CODES } from '../../src/toolchain/audit/errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A page has no place for a table, or a place for an unknown one; or a layout names what no table has. */
+/**
+ * Error of a page that has no place for a table, or a place for an unknown one, or of a layout that names an
+ * unknown entry.
+ */
 export class TableError extends EnclaveError {
   readonly code = 'TABLES';
 }
 
-/** The tables of each page by the names in their markers, in Markdown. */
+/** Tables of each page in Markdown, by the names in their markers. */
 export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'src/server/README.md': {
     settings: settingTable(SERVER_SETTINGS),
@@ -87,14 +90,14 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
 };
 
-/** The secrets of an application: their names are in its app.yaml, and its settings have none. */
+/** The secrets of an application. Its app.yaml names them; the settings have none. */
 interface Secrets {
-  /** The application's, from the root. */
+  /** Folder of the application, from the root. */
   readonly folder: string;
   readonly meanings: Readonly<Record<string, string>>;
 }
 
-/** Returns a row for each setting, and for each secret. */
+/** Returns a table with a row for each setting and each secret. */
 export function settingTable(table: SettingTable, secrets?: Secrets): string {
   const rows = Object.entries(table).map(([name, setting]) => [
     `\`${name}\``,
@@ -122,9 +125,9 @@ function secretRows({ folder, meanings }: Secrets): string[][] {
 }
 
 /**
- * Returns a row for each error by status, and one for each group of errors.
+ * Returns a table with a row for each error by status, and one for each group of errors.
  *
- * @param groups codes of one status each
+ * @param groups of codes that share one status
  */
 export function errorTable<Code extends string>(
   table: ErrorTable<Code>,
@@ -143,13 +146,13 @@ export function errorTable<Code extends string>(
   return inMarkdown(['status', 'code', 'cause'], byStatus);
 }
 
-/** Returns a row for each code of a command, in their order. */
+/** Returns a table with a row for each code of a command, in their order. */
 function exitTable(table: Readonly<Record<string, readonly [exit: number, meaning: string]>>): string {
   const rows = Object.entries(table).map(([code, [exit, meaning]]) => [`\`${code}\``, String(exit), meaning]);
   return inMarkdown(['code', 'exit', 'meaning'], rows);
 }
 
-/** Returns a row for each rule of an attestation, in their order. */
+/** Returns a table with a row for each rule of an attestation, in their order. */
 function ruleTable(): string {
   const rows = RULES.map((rule, index) => [
     String(index + 1),
@@ -179,7 +182,7 @@ function inMarkdown(head: readonly string[], rows: readonly (readonly string[])[
 /**
  * Returns the page with its tables between their markers.
  *
- * @throws TableError if a table has no markers or several, or a marker no table
+ * @throws TableError if a table does not have exactly one pair of markers, or if a marker has no table
  */
 export function withTables(page: string, tables: Readonly<Record<string, string>>): string {
   const places = [...page.matchAll(PLACE)].map(([, name = '']) => name);
@@ -196,7 +199,7 @@ export function withTables(page: string, tables: Readonly<Record<string, string>
 
 const PLACE = /<!-- table: ([\w ]+) -->\n.*?<!-- end of the table -->/gs;
 
-/** @returns the paths of the pages that changed @throws TableError before it has written anything */
+/** @returns the paths of the changed pages @throws TableError before anything is written */
 export function writeTables(root = ROOT): string[] {
   const changed = Object.entries(PAGES).flatMap(([path, tables]) => {
     const page = readFileSync(join(root, path), 'utf8');

@@ -1,10 +1,11 @@
 /**
- * TypeDoc's plugin that makes pages of the repository's Markdown files: each has the title of its first
- * heading, and a group by its folder. The files themselves need no front matter, which GitHub would show.
+ * TypeDoc plugin that turns the repository's Markdown files into pages. The title of a page is its first
+ * heading, and its folder determines its group. The files themselves need no front matter, which GitHub would
+ * show.
  */
 import { fileURLToPath } from 'node:url';
 
-/** The part of TypeDoc that the plugin uses; only `make docs` installs TypeDoc. */
+/** The part of TypeDoc that the plugin uses. Only `make docs` installs TypeDoc. */
 interface Page {
   name: string;
   readonly frontmatter: Record<string, unknown>;
@@ -38,8 +39,8 @@ interface Token {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * Groups by the first characters of a page's path: the first match counts. typedoc.json orders the
- * navigation.
+ * Groups by the first characters of a page's path. The first match counts. typedoc.json determines the order
+ * in the navigation.
  */
 const GROUPS: readonly (readonly [start: string, group: string])[] = [
   ['src/library/', 'The library'],
@@ -53,7 +54,7 @@ const GROUPS: readonly (readonly [start: string, group: string])[] = [
 ];
 
 export function load(application: TypeDoc): void {
-  // TypeDoc resets its options after it has loaded its plugins.
+  // TypeDoc resets its options after loading its plugins.
   application.on('bootstrapEnd', () =>
     application.options.setValue('markdownItLoader', ({ core }) => {
       core.ruler.push('code_in_headings', ({ tokens }) => nameCodeInHeadings(tokens));
@@ -71,7 +72,7 @@ export function load(application: TypeDoc): void {
 }
 
 /**
- * @param path in the repository
+ * @param path of the page in the repository
  * @throws Error if the page has no heading
  */
 export function describePage(path: string, markdown: string): { title: string; group: string } {
@@ -82,8 +83,8 @@ export function describePage(path: string, markdown: string): { title: string; g
 }
 
 /**
- * TypeDoc leaves out code spans when it makes anchors and tables of contents from headings, unlike GitHub. It
- * reads the text of a token's children, and the code span itself is still printed as code.
+ * Adds the text of code spans in headings, which TypeDoc, unlike GitHub, leaves out of anchors and tables of
+ * contents. TypeDoc reads the text of a token's children; the code span itself is still printed as code.
  */
 function nameCodeInHeadings(tokens: readonly Token[]): void {
   for (const [index, { type }] of tokens.entries()) {

@@ -1,4 +1,4 @@
-/** `npm run tables`: the tables of settings and errors in the READMEs, from those in the code. */
+/** `npm run tables`: writes the tables of settings and errors in the READMEs, from the tables in the code. */
 import { command, runAsProcess } from '../../src/cli/command.ts';
 import { writeTables } from './page_tables.ts';
 

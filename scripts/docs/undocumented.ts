@@ -1,9 +1,8 @@
 /**
- * TypeDoc's plugin that requires docs for everything that a package exports: a comment of more than three
- * words.
+ * TypeDoc plugin that requires docs of everything that a package exports: a comment of more than three words.
  */
 
-/** Kinds of `ReflectionKind` that need docs of their own: parameters are documented with their functions. */
+/** Kinds of `ReflectionKind` that need docs of their own. Parameters are documented with their functions. */
 const KINDS = {
   Variable: 32,
   Function: 64,
@@ -43,7 +42,7 @@ interface Project {
   getReflectionsByKind(kinds: number): readonly Reflection[];
 }
 
-/** Reports each exported name or member whose docs are missing or say nothing: TypeDoc then fails. */
+/** Reports each exported name or member whose docs are missing or say nothing. TypeDoc then fails. */
 export function load({ converter, logger }: TypeDoc): void {
   const kinds = Object.values(KINDS).reduce((all, kind) => all | kind, 0);
   converter.on('resolveEnd', ({ project }) => {
@@ -54,7 +53,7 @@ export function load({ converter, logger }: TypeDoc): void {
   });
 }
 
-/** @returns the problem of a reflection's docs, as a phrase after its name; null without one */
+/** @returns the problem of a reflection's docs, as a phrase that follows its name; null if there is none */
 function findProblem(reflection: Reflection): string | null {
   if (reflection.inheritedFrom !== undefined || isOfLiteral(reflection)) return null;
   const { comment = reflection.signatures?.[0]?.comment ?? reflection.getSignature?.comment } = reflection;
@@ -67,7 +66,9 @@ function findProblem(reflection: Reflection): string | null {
   return words.length < MIN_WORDS ? `has docs of ${words.length} words: ${words.join(' ')}` : null;
 }
 
-/** Returns whether it is a property of an object type in a signature, which the outer docs describe. */
+/**
+ * Returns whether a reflection is a property of an object type in a signature, which the outer docs describe.
+ */
 function isOfLiteral({ kind, parent }: Reflection): boolean {
   const TYPE_LITERAL = 65_536;
   return kind === KINDS.Property && parent?.kind === TYPE_LITERAL;

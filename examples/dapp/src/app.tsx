@@ -21,7 +21,7 @@ import { useExpired } from './wallet/expiry.ts';
 
 interface Props {
   readonly settings: Settings;
-  /** Resolves to whether the connect button lists the login. Undefined where the settings have none. */
+  /** Resolves to whether the connect button lists the login. Undefined if the settings have no login. */
   readonly hasLogin: Promise<boolean> | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** The page that a provider sends the user back to: hands the answer to the page that waits for it. */
+/**
+ * Runs in the page to which a provider sends the user back. Passes the provider's answer to the page that
+ * waits for it.
+ */
 import { answerLogin } from 'sui-enclave/wallet/redirect';
 import './styles.css';
 

@@ -31,7 +31,7 @@ try {
 async function start(settings: Settings): Promise<void> {
   const kit = createKit(settings);
   const { login } = settings;
-  // The page is of use without a login: installed wallets are listed, and readings need none.
+  // Without a login, the page is still useful: it lists installed wallets, and readings need no wallet.
   const hasLogin = login && offerLogin(kit, login).catch(reportMissing);
   root.render(
     <StrictMode>
@@ -42,7 +42,10 @@ async function start(settings: Settings): Promise<void> {
   );
 }
 
-/** zkLogin is half of the page's code, and needs the provider: the page does not wait for either. */
+/**
+ * Offers the login. The page does not wait for it, since zkLogin is half of the page's code, and needs the
+ * provider.
+ */
 async function offerLogin(kit: Kit, login: LoginSettings): Promise<true> {
   const { registerLogin } = await import('./wallet/zklogin.ts');
   await registerLogin(kit.getClient(), login);

@@ -1,6 +1,6 @@
 /**
- * Reads `settings.json`: what the page trusts, and the addresses of its services. Only this file defines its
- * format.
+ * Reads `settings.json`: the registers and addresses that the page trusts, and the addresses of its services.
+ * Only this file defines its format.
  */
 import * as v from 'valibot';
 
@@ -12,19 +12,22 @@ const text = v.pipe(v.string(), v.nonEmpty('must not be empty'));
 const SettingsSchema = v.strictObject({
   enclave: v.strictObject({
     url,
-    /** The registers of the image that may answer: as in `out/nitro.pcrs`. */
+    /** The registers of the image whose enclaves may answer, from `out/nitro.pcrs`. */
     image: v.strictObject({ pcr0: register, pcr1: register, pcr2: register }),
-    /** Roots in PEM that replace AWS's. For development only: emulated enclaves prove nothing. */
+    /**
+     * Root certificates in PEM that replace AWS's. For development only, since emulated enclaves prove
+     * nothing.
+     */
     developmentRoots: v.optional(text),
   }),
   sui: v.strictObject({
     /** `mainnet`, `testnet`, `devnet`, or `localnet`. */
     network: text,
-    /** A node that speaks gRPC-web. The page believes it, so name one that you trust. */
+    /** URL of a node that speaks gRPC-web. The page believes this node, so name one that you trust. */
     nodeUrl: url,
     /** Id of the package `weather`. */
     packageId: objectId,
-    /** The `EnclaveConfig` under which the contract accepts keys. */
+    /** Id of the `EnclaveConfig` under which the contract accepts keys. */
     configId: objectId,
     /** URL of the console that shows objects and transactions: `src/console`. */
     consoleUrl: v.optional(url),
@@ -34,11 +37,11 @@ const SettingsSchema = v.strictObject({
   /** Settings of the login. Without them, the page offers only the installed wallets. */
   login: v.optional(
     v.strictObject({
-      /** Exactly as in its tokens. */
+      /** URL of the issuer, exactly as in its tokens. */
       issuer: url,
-      /** Name in the list of wallets. */
+      /** Name of the login in the list of wallets. */
       name: text,
-      /** Client id of this page, registered with `login.html` as redirect URI. */
+      /** Client id of this page. At the provider, register `login.html` as its redirect URI. */
       clientId: text,
       saltUrl: url,
       proverUrl: url,
@@ -49,7 +52,7 @@ const SettingsSchema = v.strictObject({
 export type Settings = v.InferOutput<typeof SettingsSchema>;
 export type LoginSettings = NonNullable<Settings['login']>;
 
-/** The file is missing, or says something that can't be used. */
+/** Error of a file that is missing or unusable. */
 export class SettingsError extends Error {}
 
 /** @throws SettingsError, whose message names the entry */
@@ -63,7 +66,7 @@ export function readSettings(json: unknown): Settings {
 /** @throws SettingsError */
 export async function loadSettings(): Promise<Settings> {
   const response = await fetch(new URL('settings.json', document.baseURI), { cache: 'no-store' });
-  // Servers of single-page applications answer requests for missing files with the page.
+  // For a missing file, servers of single-page applications may answer with the page.
   const isJson = response.headers.get('content-type')?.includes('json');
   if (!response.ok || !isJson) throw new SettingsError('there is no settings.json beside this page');
   return readSettings(await response.json().catch(() => null));

@@ -1,4 +1,4 @@
-/** Explains errors to people: each kind of problem has its own words and its remedy. */
+/** Explains errors to people: each kind of problem has its own text and remedy. */
 import {
   AttestationError,
   ClientError,
@@ -10,14 +10,14 @@ import type { Staleness } from './enclave/registration.ts';
 
 export interface Trouble {
   /**
-   * `silent`: nobody answers. `lying`: what answers is not the enclave. `stale`: it is, but Sui does not know
-   * it.
+   * Kind of problem. `silent`: nobody answers. `lying`: the server that answers is not the enclave. `stale`:
+   * it is the enclave, but Sui does not know its key.
    */
   readonly kind: 'silent' | 'lying' | 'stale' | 'other';
   readonly title: string;
   readonly text: string;
   readonly advice: string;
-  /** Code and message of the library, for the operator of the page. */
+  /** The library's code and message, for the operator of the page. */
   readonly detail?: string;
 }
 
@@ -28,7 +28,7 @@ const STALE: Readonly<Record<Staleness, string>> = {
   retired: 'the config that its key is registered under has been retired',
 };
 
-/** The enclave is genuine, and no contract accepts what it signs. */
+/** Explains that the enclave is genuine, but that no contract accepts its answers. */
 export function staleTrouble(why: Staleness): Trouble {
   return {
     kind: 'stale',
@@ -41,7 +41,7 @@ export function staleTrouble(why: Staleness): Trouble {
   };
 }
 
-/** @param error what `EnclaveClient` threw @param url of the enclave */
+/** @param error that `EnclaveClient` threw @param url of the enclave */
 export function enclaveTrouble(error: unknown, url: string): Trouble {
   const detail = describeDetail(error);
   if (isSilence(error)) {
@@ -75,20 +75,23 @@ export function enclaveTrouble(error: unknown, url: string): Trouble {
   return otherTrouble(error);
 }
 
-/** A status of 500 and more is a proxy's, or the enclave's when it can't work. */
+/**
+ * Returns whether an error means that nobody answers. A status of at least 500 comes from a proxy, or from an
+ * enclave that can't work.
+ */
 function isSilence(error: unknown): boolean {
   return (
     error instanceof EnclaveUnreachableError || (error instanceof EnclaveRefusedError && error.status >= 500)
   );
 }
 
-/** Returns whether an error is the enclave's, and not a mistake in this page's own settings. */
+/** Returns whether the enclave's side caused an error, and not a mistake in this page's own settings. */
 function isLie(error: unknown): boolean {
   if (error instanceof ClientError) return error.code !== 'CLIENT_OPTION';
   return error instanceof AttestationError && !/^POLICY_(INVALID|ZERO_IMAGE)$/.test(error.code);
 }
 
-/** @param error what a wallet, the node or the page itself threw */
+/** @param error that a wallet, the node or the page itself threw */
 export function otherTrouble(error: unknown): Trouble {
   const suiError = readSuiError(error);
   if (suiError instanceof MoveAbortError) {
@@ -111,7 +114,7 @@ export function otherTrouble(error: unknown): Trouble {
   };
 }
 
-/** The session has ended while the page was open. */
+/** Says that the session has ended while the page was open. */
 export const EXPIRED: Trouble = {
   kind: 'other',
   title: 'Your session has expired',
@@ -142,7 +145,7 @@ const WORDS: Readonly<Record<string, Pick<Trouble, 'title' | 'text' | 'advice'>>
   },
 };
 
-/** Returns the SuiError of an error that a Sui client threw: only that has a code and advice. */
+/** Returns the SuiError of an error that a Sui client threw. Only a SuiError has a code and advice. */
 export function readSuiError(error: unknown): unknown {
   try {
     return toSuiError(error);

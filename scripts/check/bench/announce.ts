@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 export function announce(origin: string): void {
   process.send?.({ origin });
-  // The benchmark has ended without stopping it.
+  // The benchmark has ended without stopping this server.
   process.on('disconnect', () => process.exit());
 }
 

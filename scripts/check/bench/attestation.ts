@@ -1,6 +1,6 @@
 /**
- * `npm run bench:attestation`: compares a verification with its unavoidable part, the five P-384
- * verifications of a real document, one after the other. Fails over `LIMIT_MS` with Web Crypto.
+ * `npm run bench:attestation`: compares the verification of a real document with its unavoidable part, five
+ * P-384 verifications one after another. Fails if it takes longer than `LIMIT_MS` with Web Crypto.
  */
 import { readFileSync } from 'node:fs';
 import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
@@ -26,7 +26,7 @@ const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) =>
 ) as [string, string, string];
 const policy = { images: [{ pcr0, pcr1, pcr2 }] };
 
-/** Returns the P-384 verifications of the chain's four links and of the document. */
+/** Returns the inputs of the P-384 verifications: four links of the certificate chain, and the document. */
 function verifications(): EcdsaInput[] {
   const { cabundle, certificate, payload, signature } = decodeAttestation(bytes);
   const chain = [...cabundle, certificate].map(parseCertificate);
@@ -41,7 +41,7 @@ function verifications(): EcdsaInput[] {
   return [...links, { ...p384, publicKey, signature, message: signedBytes(PROTECTED_HEADER, payload) }];
 }
 
-/** Returns the median time of one call, in milliseconds, after as many to warm up. */
+/** Returns the median time of one call, in milliseconds. Makes as many calls before to warm up. */
 async function measureTime(rounds: number, call: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < 2 * rounds; round++) {
@@ -52,7 +52,7 @@ async function measureTime(rounds: number, call: () => Promise<unknown>): Promis
   return median(times);
 }
 
-/** Returns the medians in milliseconds, and of the five verifications as `floor`. */
+/** Returns the median times in milliseconds. `floor` is the time of the five verifications. */
 export async function measureVerification(rounds: number) {
   const inputs = verifications();
   const floor = await measureTime(rounds, async () => {
@@ -89,7 +89,7 @@ export const main = command({
   async run(_given, { io }) {
     const webCrypto = await measureVerification(ROUNDS);
     io.log(format('Web Crypto', webCrypto));
-    // A page that was loaded over plain http has no `crypto.subtle` either.
+    // This imitates a page that was loaded over plain http, which has no `crypto.subtle` either.
     Object.defineProperty(globalThis, 'crypto', { value: { subtle: undefined } });
     const noble = await measureVerification(NOBLE_ROUNDS);
     io.log(format('@noble/curves', noble));

@@ -1,4 +1,7 @@
-/** The comparisons as an SVG of bars: how long ours is beside its floor, with the target as a mark. */
+/**
+ * Draws the comparisons as an SVG of bars. Each bar shows our figure relative to its floor, with a mark for
+ * the target.
+ */
 import type { Comparison } from './table.ts';
 import { isMet } from './table.ts';
 
@@ -11,9 +14,9 @@ const WIDTH = NAMES + BARS + FIGURES;
 
 const COLOURS = { true: '#2a7f4f', false: '#b3482f', undefined: '#5b6b7b' };
 
-/** @param title names the machine and the load */
+/** @param title that names the machine and the load */
 export function drawChart(title: string, comparisons: readonly Comparison[]): string {
-  // The floor is 1; a few ratios far above it must not squeeze the rest.
+  // The floor has the length 1. A few ratios far above it must not make all other bars short.
   const most = Math.min(4, Math.max(1, ...comparisons.map(({ ratio }) => ratio)));
   const x = (ratio: number) => NAMES + (Math.min(ratio, most) / most) * BARS;
   const height = TOP + LINE * comparisons.length + 12;

@@ -1,6 +1,6 @@
 /**
- * The floor of a request for a new place: Node's own HTTP server, which asks the fake at `FAKE` by Node's own
- * client. With `SIGNS` it also signs its answer, as a server without BCS would.
+ * Serves as the floor of a request for a new place: Node's own HTTP server, which asks the fake at `FAKE`
+ * with Node's own client. With `SIGNS` it also signs its answer, as a server without BCS would.
  */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { Agent, createServer, type IncomingMessage, request as send } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Measures what this project adds to operations of cryptography: signatures, documents, tokens and sealed
- * calls.
+ * Measures the cost that this project adds to cryptographic operations: signatures, documents, tokens and
+ * sealed calls.
  */
 import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -23,12 +23,12 @@ import type { Comparison } from './table.ts';
 
 const TURNS = 3;
 const SERVER_TURN = { connections: 16, seconds: 1 };
-/** One user alone would run into the limit of a user's requests. */
+/** Number of users. A single user would reach the limit on a user's requests. */
 const USERS = 64;
 
-/** Calls for about 0.3 s in this process. */
+/** Measures the cost of a call. Repeats the call for about 0.3 s in this process. */
 async function costOfCalls(call: () => unknown): Promise<Cost> {
-  // A turn of the event loop, so that earlier work doesn't count.
+  // A turn of the event loop completes earlier work, which must not count.
   await setImmediate();
   const [cpu, start] = [process.cpuUsage(), performance.now()];
   let calls = 0;
@@ -53,7 +53,7 @@ export async function benchSigning(): Promise<Comparison> {
   return compareRates(names, await takeTurns(5, bare, ours), 0.7);
 }
 
-/** Documents with a nonce: the NSM signs each of them. */
+/** Measures requests for documents with a nonce, each of which the NSM must sign. */
 export async function benchAttestation(load: Load, weather: Server): Promise<Comparison> {
   const nsm = new Nsm(new EmulatedNsm());
   const fields = { publicKey: randomBytes(32), userData: randomBytes(64), nonce: randomBytes(16) };

@@ -1,4 +1,4 @@
-/** The floor of the server: Node's own HTTP server, which writes a JSON body back, and answers GET. */
+/** Serves as the floor of the server: Node's own HTTP server, which returns a JSON body, and answers GET. */
 import { createServer } from 'node:http';
 import { listenAndAnnounce } from './announce.ts';
 

@@ -1,4 +1,7 @@
-/** The fake of the weather service, 20 ms away. A process of its own, so that its CPU is not the server's. */
+/**
+ * Starts the fake of the weather service, 20 ms away. Its own process keeps its CPU time apart from the
+ * server's.
+ */
 import { startFakeWeatherApi } from '../../../src/testing/weather_api.ts';
 import { announce } from './announce.ts';
 

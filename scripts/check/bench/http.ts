@@ -1,4 +1,4 @@
-/** The weather server under load, beside bare servers of Node's own. */
+/** Measures the weather server under load, in comparison with bare servers of Node. */
 import { quantity } from '../../../src/library/wording.ts';
 import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
@@ -6,16 +6,16 @@ import { compareRates, measureCost, type Server, startServer, stop, takeTurns } 
 import type { Comparison } from './table.ts';
 
 const WARM_CONNECTIONS = 32;
-/** Connections, and the least share of the bare proxy's rate. */
+/** Numbers of connections, and for each the minimum share of the bare proxy's rate. */
 const COLD_LOADS = [
   [32, 0.85],
   [128, 0.45],
 ] as const;
 const COLD_TURNS = 3;
-/** Maximum ratio of the 99th percentile to the echo's. */
+/** Maximum ratio of our 99th percentile to that of the echo server. */
 const P99_FACTOR = 3;
 const MAX_MEGABYTES = 180;
-/** The memory counts as flat if it grows by no more. */
+/** Maximum growth of memory that still counts as flat. */
 const MAX_GROWTH = 1.1;
 /** Options with which `npm start` and the image start Node. */
 const NODE_OPTIONS = ['--max-semi-space-size=8'];
@@ -48,7 +48,7 @@ export async function withHttpServers<T>(use: (servers: HttpServers) => Promise<
   }
 }
 
-/** Requests for one place, and the memory that more of them take. */
+/** Measures requests for one place, and the memory that further requests take. */
 export async function benchWarm(
   load: Load,
   { echo, weather }: HttpServers,
@@ -114,8 +114,8 @@ async function benchMemory(
 }
 
 /**
- * Requests for places that nobody has asked for, beside a proxy that signs nothing, and one that signs as we
- * must.
+ * Measures requests for places that nobody has asked for. Compares with a proxy that signs nothing, and with
+ * one that signs as this project must.
  */
 export async function benchCold(load: Load, { cold, signing, weather }: HttpServers): Promise<Comparison[]> {
   const rows: Comparison[] = [];

@@ -1,4 +1,4 @@
-/** Load from `wrk` with one thread where it is installed, otherwise from autocannon in this process. */
+/** Makes load with `wrk` on one thread if it is installed, otherwise with autocannon in this process. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,8 @@ export interface Ask {
   /** Path on the server, with its query. */
   readonly path: string;
   /**
-   * JSON, sent in turn by POST. `{n}` in one becomes a string that no other request has. Without bodies: GET.
+   * JSON bodies to POST in turn. `{n}` in a body becomes a string that no other request has. Without bodies,
+   * requests are GET.
    */
   readonly bodies?: readonly string[];
 }
@@ -21,7 +22,7 @@ export const WARM: Ask = {
   bodies: [JSON.stringify({ payload: { location: 'San Francisco' } })],
 };
 
-/** Each request for another place. */
+/** Load in which each request asks for another place. */
 export const COLD: Ask = {
   path: '/process_data',
   bodies: [JSON.stringify({ payload: { location: 'place {n}' } })],
@@ -38,16 +39,18 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
-/** Sends requests for a time. @throws Error if one is refused or fails */
+/** Sends requests for a time. @throws Error if a request is refused or fails */
 export type Load = (origin: string, ask: Ask, amount: Amount) => Promise<LoadResult>;
 
 const run = promisify(execFile);
 const JSON_HEADERS = { 'content-type': 'application/json' };
-/** Number of loads so far. With a count it replaces `{n}`, so that it differs between loads and processes. */
+/**
+ * Number of loads so far. With a count, it replaces `{n}`, so that bodies differ between loads and processes.
+ */
 let loads = 0;
 const nextLoad = () => `${process.pid} ${Date.now()} ${loads++}`;
 
-/** Returns the load that this machine has, by the name that the table shows. */
+/** Returns the load program of this machine, and its name for the table. */
 export function findLoad(): { name: string; load: Load } {
   const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
   return hasWrk ? { name: 'wrk -t1', load: loadByWrk } : { name: 'autocannon', load: loadByAutocannon };
@@ -65,7 +68,7 @@ async function loadByWrk(origin: string, ask: Ask, { connections, seconds }: Amo
   }
 }
 
-/** wrk's script: nothing for a fixed request, which wrk then makes only once. */
+/** Returns wrk's script. It is empty for a request that never changes, which wrk then creates only once. */
 export function writeLuaScript({ bodies }: Ask, load: string): string {
   if (!bodies) return '';
   const list = bodies.map((body) => `[==[${body}]==]`).join(', ');
@@ -84,7 +87,7 @@ end
 
 const MILLISECONDS = { us: 0.001, ms: 1, s: 1000, m: 60_000 };
 
-/** The report of `wrk --latency`. @throws Error if a request was refused or failed */
+/** Parses the report of `wrk --latency`. @throws Error if a request was refused or failed */
 export function parseWrk(report: string): LoadResult {
   const failures = /Non-2xx[^\n]*|Socket errors:[^\n]*/.exec(report)?.[0];
   if (failures !== undefined) throw new Error(`wrk: ${failures.trim()}`);
@@ -113,7 +116,7 @@ export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount)
   return { requests: result['2xx'], perSecond: result['2xx'] / duration, p99Ms: latency.p99 };
 }
 
-/** Creates the options. As with wrk, a fixed request is created only once. */
+/** Creates the options. As with wrk, a request that never changes is created only once. */
 function createLoadOptions({ bodies }: Ask, load: string): Partial<autocannon.Options> {
   if (!bodies) return {};
   const [body = ''] = bodies;

@@ -1,7 +1,7 @@
 /**
- * `npm run bench`. Every figure stands beside its floor, a bare equivalent that is measured in the same run,
- * turn by turn, since a machine's speed drifts; the medians of the turns are compared. CPU time of a request
- * changes less than its rate where others use the machine too.
+ * `npm run bench`: measures each figure together with its floor, a bare equivalent, in the same run. Both
+ * take turns, since a machine's speed drifts, and the medians of the turns are compared. If others use the
+ * machine too, the CPU time of a request changes less than its rate.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -79,8 +79,8 @@ ours where they are set
 exit codes: 0 done; 1 failed; 2 invalid command line`,
   async run({ options: { requests: more } }, { env }) {
     const { name, load } = findLoad();
-    // The library comes first: it is measured in this process, which the other measurements fill with objects
-    // and code.
+    // The library comes first, since it is measured in this process. The other measurements fill this process
+    // with objects and code.
     const library = await benchLibrary();
     const signing = await benchSigning();
     const { rows, peers } = await benchServers(load, more, env);

@@ -9,11 +9,13 @@ export interface Cost {
   readonly peakMegabytes: number;
 }
 
-/** Ticks a second of /proc/<pid>/stat. */
+/** Ticks per second in /proc/<pid>/stat. */
 const TICKS = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).stdout) || 100;
 const SAMPLE_MS = 10;
 
-/** Runs a program without a shell. CPU and memory are as last sampled: at most 10 ms before its end. */
+/**
+ * Runs a program without a shell. The last sample of CPU time and memory is at most 10 ms older than its end.
+ */
 export async function measureProcess(
   program: string,
   args: readonly string[],
@@ -40,19 +42,19 @@ function sample({ pid }: ChildProcess): { cpuSeconds: number; peakMegabytes: num
   try {
     return { cpuSeconds: cpuSeconds(pid), peakMegabytes: statusMegabytes(pid, 'VmHWM') };
   } catch {
-    // The process has ended.
+    // The process has ended already.
     return undefined;
   }
 }
 
-/** User and system time of a process and its threads so far, in steps of a tick (10 ms). */
+/** Returns the user and system time of a process and its threads so far, in steps of a tick (10 ms). */
 export function cpuSeconds(pid: number | undefined): number {
-  // After the name in brackets: state is field 3, user and system time are fields 14 and 15 (proc(5)).
+  // After the name in brackets, state is field 3, and user and system time are fields 14 and 15 (proc(5)).
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
-/** Resident memory of a process. */
+/** Returns the resident memory of a process, in megabytes. */
 export function residentMegabytes(pid: number | undefined): number {
   return statusMegabytes(pid, 'VmRSS');
 }

@@ -1,7 +1,8 @@
 /**
  * Sends other servers for enclaves, if they are present, the same requests as ours. They would call the real
- * weather service, which a benchmark must not reach, so proxy.ts sends them to the fake. If a peer ignores
- * the proxy or does not trust its authority, its line says that it has no answer to /process_data.
+ * weather service, which a benchmark must not reach, so proxy.ts sends their requests to the fake. If a peer
+ * ignores the proxy or does not trust its authority, its row says that the peer has no answer to
+ * /process_data.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +15,7 @@ import { median, residentMegabytes } from './measure.ts';
 import { freePort, isOpen, START_MS, waitForPort } from './ports.ts';
 import { type Server, startServer, stop } from './servers.ts';
 
-/** Nautilus always listens here. */
+/** Port on which Nautilus always listens. */
 const FIXED_PORT = 3000;
 const TURNS = 3;
 const AMOUNT = { connections: 32, seconds: 1 };
@@ -24,14 +25,14 @@ const ASKS = { 'GET /': PONG, '/process_data, warm': WARM, '/process_data, cold'
 type Env = Readonly<Record<string, string | undefined>>;
 
 export interface PeerResult {
-  /** Reason why it was not measured. */
+  /** Reason why the peer was not measured. */
   readonly skipped?: string;
   readonly asked?: Readonly<Record<string, Rates | { readonly skipped: string }>>;
-  /** Resident after the load. */
+  /** Resident memory after the load. */
   readonly megabytes?: number;
 }
 
-/** Medians, in requests a second. */
+/** Median rates in requests per second. */
 interface Rates {
   readonly theirs: number;
   readonly ours: number;
@@ -40,7 +41,7 @@ interface Rates {
 interface Place {
   readonly load: Load;
   readonly ours: Pick<Server, 'origin'>;
-  /** The variables that keep a peer from the network. */
+  /** Environment variables that keep a peer from the network. */
   readonly network: Env;
   readonly fixedPort: number;
 }
@@ -64,8 +65,8 @@ export async function benchPeers(
 }
 
 /**
- * Runs `use` with the variables that lead a program's requests to the proxy, and make it trust the proxy's
- * authority.
+ * Calls `use` with environment variables that make a program send its requests to the proxy, and trust the
+ * proxy's authority.
  */
 async function withProxy<T>(fake: string, use: (network: Env) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-peers-'));
@@ -99,7 +100,7 @@ async function benchPeer(
   const port = await freePort();
   const child = spawn(program, args, {
     ...(cwd !== undefined && { cwd }),
-    // A group of its own, since npm starts the server as its child.
+    // The server gets a process group of its own, since npm starts it as a child.
     detached: true,
     stdio: 'ignore',
     env: { ...process.env, ...network, PORT: String(port), HOST: '127.0.0.1', API_KEY: DEV_API_KEY },
@@ -122,7 +123,7 @@ async function measure(load: Load, ours: Pick<Server, 'origin'>, peer: Server): 
   return { asked: ratesByAsk, megabytes: megabytesOfGroup(peer.child.pid) };
 }
 
-/** Sums up the memory of a group's processes that have no child there: npm and its shell only wait. */
+/** Adds up the memory of those processes in a group that have no child there: npm and its shell only wait. */
 function megabytesOfGroup(group: number | undefined): number {
   const members = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -136,7 +137,7 @@ function megabytesOfGroup(group: number | undefined): number {
 /** Reads the status of a process; undefined if it has ended. */
 function readProcess(pid: string): { pid: number; parent: number; group: number } | undefined {
   try {
-    // After the name in brackets: the state is field 3, parent and group are fields 4 and 5 (proc(5)).
+    // After the name in brackets, the state is field 3, parent and group are fields 4 and 5 (proc(5)).
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     return { pid: Number(pid), parent: Number(fields[1]), group: Number(fields[2]) };
   } catch {
@@ -177,7 +178,7 @@ async function requestStatus({ origin }: Server, { path, bodies }: Ask): Promise
   );
 }
 
-/** The peer and what it has started. */
+/** Ends the peer and all processes that it has started. */
 function stopGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return;
   process.kill(-pid, 'SIGKILL');

@@ -1,6 +1,6 @@
 /**
- * Measures whether a request for a new place costs more after many others, in this process, with an upstream
- * that answers at once.
+ * Measures whether a request for a new place costs more after many other places. Runs in this process, with
+ * an upstream that answers at once.
  */
 import type { AxiosInstance } from 'axios';
 import weather from '../../../src/apps/weather/app.ts';
@@ -12,12 +12,12 @@ import type { Comparison } from './table.ts';
 
 const FEW = 10;
 const MANY = 100_000;
-/** Requests that are measured together, and how often. */
+/** Number of requests that are measured together, and number of these measurements. */
 const STEP = 100;
 const STEPS = 20;
 const WARM_UP = 10_000;
 
-/** One request for a place that was not asked for before. */
+/** Sends a request for a place that was not asked for before. */
 type AskNew = () => Promise<unknown>;
 
 function createApplication(): AskNew {
@@ -44,7 +44,7 @@ async function repeat(ask: AskNew, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await ask();
 }
 
-/** Microseconds of CPU for one request: the median of the steps. */
+/** Returns the CPU time of one request in microseconds, the median of the measurements. */
 async function measureCpu(ask: AskNew): Promise<number> {
   const steps: number[] = [];
   for (let step = 0; step < STEPS; step++) {
@@ -61,7 +61,7 @@ export async function benchPlaces(): Promise<Comparison> {
   const ask = createApplication();
   await repeat(ask, FEW);
   const floor = await measureCpu(ask);
-  // The budget of calls allows no more than MANY in a minute.
+  // The budget of calls allows at most MANY in a minute.
   await repeat(ask, MANY - FEW - 2 * STEP * STEPS);
   const ours = await measureCpu(ask);
   return {

@@ -1,4 +1,4 @@
-/** The ports of programs that this benchmark starts. */
+/** Finds the ports of programs that this benchmark starts. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export const START_MS = 15_000;
 
-/** @returns the first port that answers, or why none does */
+/** @returns the first port that answers, or the reason why none does */
 export async function waitForPort(child: ChildProcess, ports: readonly number[]): Promise<number | string> {
   for (const until = performance.now() + START_MS; performance.now() < until; await sleep(50)) {
     for (const port of ports) if (await isOpen(port)) return port;

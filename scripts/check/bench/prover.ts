@@ -1,8 +1,8 @@
 /**
  * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
- * verification. The engine is measured beside the library's own one, snarkjs, and the rapidsnark that
- * RAPIDSNARK_BIN names, turn by turn on the same key and witness, each as a whole process that loads the key.
- * PROVER_VECTORS forces a path of the engine. Fails where a warm verification takes over 50 ms.
+ * verification. Compares our engine with the library's (snarkjs), and with the rapidsnark that RAPIDSNARK_BIN
+ * names. They take turns on the same key and witness; each is a whole process that loads the key.
+ * PROVER_VECTORS forces a path of our engine. Fails if a warm verification takes over 50 ms.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,9 +31,9 @@ const VERIFY_LIMIT_MS = 50;
 const VECTORS = new URL('../../../test/vectors/zklogin-jwts.json', import.meta.url);
 const SNARKJS = join(CIRCUIT_SOURCES, 'node_modules/snarkjs/build/cli.cjs');
 
-/** The real token that both sizes accept. */
+/** Name of the real token that both sizes accept. */
 const PROVIDER = 'Fantv';
-/** The common ephemeral key of the given tokens: flag 0 and the public key. */
+/** Ephemeral key that all given tokens share: flag 0 and the public key. */
 const EPHEMERAL_KEY = '84029355920633174015103288781128426107680789454168570548782290541079926444544';
 
 interface Files {
@@ -68,7 +68,7 @@ type Rows = Readonly<Record<string, object>>;
 
 interface Bench {
   readonly size: CircuitSize;
-  /** The code that the own engine ran. */
+  /** Path of code that our own engine chose. */
   readonly path: string;
   readonly processes: Rows;
   readonly phases: Rows;
@@ -150,12 +150,12 @@ function provers(
     snarkjs: [process.execPath, SNARKJS, 'groth16', 'prove', ...bare],
     ...(rapidsnark && { rapidsnark: [rapidsnark, ...bare] }),
     "the library's engine": [ENGINE, 'prove', '--engine', 'gnark', ...files],
-    // Our engine comes last, so that its proof is the one that is verified.
+    // Our engine comes last, so that its proof is the one to verify.
     ours: [ENGINE, 'prove', '--engine', 'own', ...files],
   };
 }
 
-/** Measures each engine in turn, since a machine's speed drifts. */
+/** Measures the engines in turn, since a machine's speed drifts. */
 async function turns(commands: Record<string, Command>): Promise<Record<string, object>> {
   const costs = new Map<string, Cost[]>(Object.keys(commands).map((name) => [name, []]));
   for (let turn = 0; turn < TURNS; turn++) {
@@ -175,7 +175,7 @@ async function turns(commands: Record<string, Command>): Promise<Record<string, 
   );
 }
 
-/** The time in seconds that `prover bench` prints. */
+/** Times in seconds that `prover bench` prints. */
 interface EngineTime {
   readonly wall: number;
   readonly cpu: number;
@@ -192,7 +192,7 @@ interface EngineBench {
   readonly peakMB: number;
 }
 
-/** Measures both engines with the key already loaded, as in a service. */
+/** Measures both engines with the key already loaded, as it is in a service. */
 function benchPhases(
   { zkey }: Artifacts,
   { witness }: Files,
@@ -222,7 +222,7 @@ function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigi
   const key = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
   const { pi_a, pi_b, pi_c } = JSON.parse(readFileSync(files.proof, 'utf8'));
   const proof: Groth16Proof = { a: pi_a, b: pi_b, c: pi_c };
-  // CPU time: it is one thread's work, which another load on the machine would only stretch.
+  // CPU time is used, since a verification is the work of one thread, which other load would only delay.
   const times = Array.from({ length: 30 }, () => {
     const start = process.cpuUsage();
     if (!verifyProof(key, proof, [publicInput])) throw new Error('the proof does not verify');

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:prover:service -- [small] [full]`: measures the whole proving service on the development
- * key, as `make prover` starts it: latencies of one caller, requests a minute of several, memory, and where
- * the time goes.
+ * key, as `make prover` starts it. Measures latencies with one caller, requests per minute with several,
+ * memory, and the time of each part.
  */
 import { readFileSync } from 'node:fs';
 import { command, runAsProcess } from '../../../src/cli/command.ts';
@@ -15,7 +15,7 @@ import { builtArtifacts } from '../../../src/toolchain/prover/artifacts.ts';
 import { residentMegabytes } from './measure.ts';
 import { formatTable } from './table.ts';
 
-/** Number of callers: as many as a backend admits, so that none is refused. */
+/** Number of callers: as many as a backend admits, so that it refuses none. */
 const CALLERS = 4;
 const TIMEOUT_MS = 300_000;
 const SAMPLE_MS = 50;
@@ -64,7 +64,9 @@ interface Bench {
   readonly share: Readonly<Record<string, number>>;
 }
 
-/** A line of the front end (`zkLogin:info`) or of the backend, with the milliseconds of its parts. */
+/**
+ * A log line of the front end (`zkLogin:info`) or of the backend, with the time of each part in milliseconds.
+ */
 interface Line {
   readonly ms?: Readonly<Record<string, number>>;
   readonly witness_ms?: number;
@@ -83,13 +85,13 @@ async function benchSize(size: CircuitSize, requests: number): Promise<Bench> {
     env: {
       DEBUG: 'zkLogin:info',
       PROVER_TIMEOUT: String(TIMEOUT_MS / 1000),
-      // No caller is refused, however slow the machine is.
+      // No caller may be refused, however slow the machine is.
       ANSWER_SECONDS: String(TIMEOUT_MS / 1000),
     },
   });
   const memory = new Memory(prover.backend.pid);
   try {
-    // The first one has connections to make and the issuer's keys to get.
+    // The first request also makes connections and fetches the issuer's keys, so it does not count.
     await measureTime(prover.url, issuer);
     lines.length = 0;
     const alone: number[] = [];
@@ -116,7 +118,7 @@ async function benchSize(size: CircuitSize, requests: number): Promise<Bench> {
   }
 }
 
-/** Seconds until a proof for a new user. */
+/** Measures the seconds until a proof for a new user. */
 async function measureTime(url: string, issuer: DevelopmentIssuer): Promise<number> {
   const request = await issuer.request();
   const start = performance.now();
@@ -151,7 +153,7 @@ function computeShares(lines: readonly Line[], seconds: readonly number[]): Reco
   return Object.fromEntries(percent);
 }
 
-/** Samples the resident memory of the backend, its engine and its witness generators, and of this process. */
+/** Samples the resident memory of the backend, its engine, its witness generators, and this process. */
 class Memory {
   readonly #peaks = new Map<string, number>();
   readonly #backend: number;
@@ -171,7 +173,7 @@ class Memory {
   }
 
   #sample(): void {
-    // The engine is started first; what comes later are pipelines of witness generators.
+    // The engine is started first. All later children are pipelines of witness generators.
     const [engine = 0, ...generators] = readChildren(this.#backend);
     const parts = {
       'front end, with this client': process.memoryUsage.rss() / 2 ** 20,
@@ -199,7 +201,7 @@ function readMegabytes(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + (unlessEnded(() => residentMegabytes(pid)) ?? 0), 0);
 }
 
-/** Reads a process. Undefined if it has ended. */
+/** Reads a value of a process; undefined if the process has ended. */
 function unlessEnded<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -208,7 +210,7 @@ function unlessEnded<T>(read: () => T): T | undefined {
   }
 }
 
-/** Returns the value that this part of the values doesn't exceed. */
+/** Returns the value that the given share of the values does not exceed. */
 function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.ceil(part * sorted.length) - 1] as number;

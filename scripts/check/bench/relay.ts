@@ -1,7 +1,7 @@
 /**
- * Measures what a caller loses by the relay in front of an enclave's port: a bare server directly and through
- * the relay, on connections that are kept and on new ones. TCP on loopback stands in for vsock, so this is
- * the relay's own cost and a second TCP connection's, not that of a vsock.
+ * Measures the cost of the relay in front of an enclave's port. Calls a bare server directly and through the
+ * relay, on kept connections and on new ones. TCP on loopback stands in for vsock. So the result is the cost
+ * of the relay and of a second TCP connection, not of a vsock.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,8 +18,8 @@ import type { Comparison } from './table.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const RELAY = 'build/bench/relay';
 /**
- * Network of the addresses that replace CIDs, each with the CID as its last byte: the bare server listens on
- * the enclave's.
+ * Network of the addresses that replace CIDs. The last byte of an address is the CID. The bare server listens
+ * on the address of the enclave's CID.
  */
 const NETWORK = '127.0.0';
 const ENCLAVE = 4;
@@ -68,7 +68,9 @@ async function startRelay({ child, origin }: Server): Promise<Server> {
   return { origin: `http://127.0.0.1:${port}`, child: relay };
 }
 
-/** One request on each connection, which the server ends. @throws Error if one is refused or fails */
+/**
+ * Sends one request on each connection, which the server ends. @throws Error if a request is refused or fails
+ */
 export const loadByNewConnections: Load = async (origin, { path }, { connections, seconds }: Amount) => {
   const { host, hostname, port } = new URL(origin);
   const request = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;

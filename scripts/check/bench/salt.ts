@@ -1,6 +1,6 @@
 /**
- * The salt server as production configures it. It asks the keys of a fake of Google on loopback, which has
- * the public key `TOKEN_KEY` (a JWK).
+ * Starts the salt server as production configures it. It gets keys from a fake of Google on loopback, which
+ * has the public key `TOKEN_KEY` (a JWK).
  */
 import { listenOnLoopback } from '../../../src/testing/fakes.ts';
 import { serve } from './serve.ts';

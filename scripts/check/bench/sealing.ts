@@ -1,7 +1,7 @@
 /**
- * `npm run bench:sealing`: what sealing adds to a request on the server, in X25519 key agreements: to
- * open a request with a token of 1000 bytes, to read it, and to seal a short answer. Measured in turns; fails
- * over `LIMIT`.
+ * `npm run bench:sealing`: measures what sealing adds to a request on the server, in X25519 key agreements. A
+ * sealed call opens and reads a request with a token of 1000 bytes, and seals a short answer. Both contenders
+ * take turns. The command fails if a call costs more than `LIMIT`.
  */
 import { diffieHellman, generateKeyPairSync } from 'node:crypto';
 import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
@@ -38,9 +38,10 @@ async function time(call: () => Promise<unknown>): Promise<number> {
 }
 
 /**
- * Returns the fastest turn of each, in microseconds: on a shared machine, the others measure who else runs.
+ * Returns the time of a contender's fastest turn, in microseconds. On a shared machine, slower turns measure
+ * other programs too.
  *
- * @param turns each of 20 calls
+ * @param turns number of turns, each of 20 calls
  */
 export async function measureSealing(turns = TURNS): Promise<Record<Contender, number>> {
   const best = { agreement: Number.POSITIVE_INFINITY, sealing: Number.POSITIVE_INFINITY };

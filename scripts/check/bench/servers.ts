@@ -1,4 +1,4 @@
-/** The servers of the benchmark, each a process of its own, and what a load costs them. */
+/** Starts the servers of the benchmark, each in a process of its own, and measures what a load costs them. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ export interface Server {
   readonly child: ChildProcess;
 }
 
-/** @param script beside this file; it ends by `tell` */
+/** @param script file beside this one, which announces its address */
 export async function startServer(
   script: string,
   env: NodeJS.ProcessEnv = {},
@@ -37,7 +37,7 @@ export function stop(servers: readonly Server[]): void {
 export interface Cost {
   readonly perSecond: number;
   readonly p99: number;
-  /** Microseconds of CPU for each request. */
+  /** CPU time of a request in microseconds. */
   readonly cpu: number;
 }
 
@@ -52,7 +52,7 @@ export interface Turn {
   readonly floor: Cost;
 }
 
-/** Ours and the floor in turn, after a warm-up of each. */
+/** Measures our server and the floor in turn, after a warm-up of each. */
 export async function takeTurns(
   turns: number,
   floor: () => Promise<Cost>,
@@ -65,7 +65,7 @@ export async function takeTurns(
   return taken;
 }
 
-/** Returns the medians of the turns, by their rates. */
+/** Compares our server with the floor by the medians of their turns. */
 export function compareRates(
   names: Pick<Comparison, 'name' | 'floorName'>,
   turns: readonly Turn[],

@@ -1,6 +1,6 @@
 /**
- * The time from a process' start to its first answer: the image's bundle, and the sources, beside a bare
- * server of Node.
+ * Measures the time from a process's start to its first answer, for the image's bundle and for the sources.
+ * Compares both with a bare server of Node.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const APP = 'src/apps/weather';
 const TURNS = 5;
 
-/** A bare server in JavaScript: stripping types would take a third of the floor's time. */
+/** Source of a bare server, in JavaScript: stripping types would take a third of the floor's time. */
 const BARE = `import { createServer } from 'node:http';
 const server = createServer((_request, response) => response.end('Pong!'));
 server.listen(0, '127.0.0.1', () => console.log(JSON.stringify({ url: 'http://127.0.0.1:' + server.address().port })));
@@ -67,7 +67,7 @@ function compare<Name extends string>(
   };
 }
 
-/** Returns the server as the image has it, except for the paths of its files there. */
+/** Bundles the server as in the image, except for the paths of its files. */
 async function bundleFor(folder: string): Promise<string> {
   await bundle(ROOT, 'bench', APP, folder);
   const manifest = join(folder, 'app.json');
@@ -80,7 +80,8 @@ async function bundleFor(folder: string): Promise<string> {
 }
 
 /**
- * Milliseconds until `GET /` is answered. The process prints one line of JSON with its `url` when it listens.
+ * Measures the milliseconds until `GET /` is answered. When the process listens, it prints a line of JSON
+ * with its `url`.
  */
 async function timeStart(script: string): Promise<number> {
   const start = performance.now();

@@ -14,22 +14,22 @@ export function formatTable(rows: Readonly<Record<string, object>>): string {
   return text.trimEnd();
 }
 
-/** A figure beside its floor: what the same work costs without this project. */
+/** A figure with its floor, which is the cost of the same work without this project. */
 export interface Comparison {
   readonly name: string;
   readonly floorName: string;
   readonly unit: '/s' | 'ms' | 'MB' | 'µs';
   readonly ours: number;
   readonly floor: number;
-  /** The median of the turns' `ours / floor`, so not always that of the medians. */
+  /** Median of `ours / floor` over the turns. It can differ from the ratio of the two medians. */
   readonly ratio: number;
   readonly p99?: { readonly ours: number; readonly floor: number };
-  /** CPU time of a request in microseconds, user and system, of the server alone. */
+  /** CPU time of the server alone for a request, user and system, in microseconds. */
   readonly cpu?: { readonly ours: number; readonly floor: number };
   readonly target?: Target;
 }
 
-/** A bound on the ratio, or on our own figure in its unit. */
+/** A bound, either on the ratio or on our own figure in its unit. */
 export interface Target {
   readonly of: 'ratio' | 'ours';
   readonly bound: 'at least' | 'at most';

@@ -1,6 +1,6 @@
 /**
- * The weather server as production configures it, log and all limits included, but for the budget of calls,
- * with a emulated NSM and the fake at `FAKE`.
+ * Starts the weather server as production configures it, including its log and its limits except the budget
+ * of calls. It has an emulated NSM, and the fake at `FAKE` as upstream.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';

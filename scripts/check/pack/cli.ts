@@ -1,6 +1,6 @@
 /**
- * The published program `sui-enclave`, with the commands that touch keys or machines. It needs no other of
- * the packages.
+ * Packs the published program `sui-enclave`, with the commands that touch keys or machines. It needs none of
+ * the other packages.
  */
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,19 +13,19 @@ import { internalEntries, makeTarball, ROOT, readManifest, type Tarball } from '
 const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-cli');
 
-/** Files that it reads beside its modules, from `src`. */
+/** Pattern of the files that the program reads besides its modules, from `src`. */
 const FILES = 'cli/**/*.{sh,service,path,cjs}';
 
 export const cliEntries = () => sourcesIn('cli');
 
-/** @returns the names of its modules in the package, by their paths from `src` without extension */
+/** @returns the names of the program's modules in the package, by their paths from `src` without extension */
 export function layOutCli(): ReadonlyMap<string, string> {
   layOut({ folder: FOLDER, entries: cliEntries() });
   const { name } = readManifest('cli');
   return new Map(modulesIn(FOLDER).map((module) => [module, `${name}/internal/${module}`]));
 }
 
-/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
+/** @param internal modules that are exported under `./internal` for the toolchain of the same version */
 export function packCli(version: string, channel: Channel, internal: readonly string[]): Tarball {
   const manifest = readManifest('cli');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));

@@ -1,14 +1,14 @@
-/** Compiles what is published for Node, and lays out the modules of each package. */
+/** Compiles published modules for Node, and writes each package's modules to its folder. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { ROOT, readManifest } from './tarball.ts';
 
 const SRC = join(ROOT, 'src');
-/** All compiled modules, where they are in `src`. */
+/** Folder of all compiled modules, with the same layout as `src`. */
 const COMPILED = join(ROOT, 'build/package-modules');
 
-/** Folders of `src` whose modules are imported by name. What is packed here runs in Node. */
+/** Folders of `src` whose modules others import by name. The packed modules run in Node. */
 const PACKAGES = [
   'library',
   'service',
@@ -27,7 +27,7 @@ export function runCompiler(project: string): void {
   execFileSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: ['ignore', 2, 2] });
 }
 
-/** Compiles modules and all that they reach. @param entries from `src`, without extension */
+/** Compiles modules and all modules that they import. @param entries from `src`, without extension */
 export function compile(entries: readonly string[]): void {
   rmSync(COMPILED, { recursive: true, force: true });
   mkdirSync(COMPILED, { recursive: true });
@@ -37,7 +37,7 @@ export function compile(entries: readonly string[]): void {
     types: ['node'],
     rootDir: SRC,
     outDir: COMPILED,
-    // The compiler emits nothing for what it finds in node_modules, where the workspaces are links.
+    // The compiler emits nothing for modules in node_modules, where the workspaces are links.
     paths: Object.fromEntries([...MODULES].map(([name, path]) => [name, [source(path)]])),
   };
   const files = entries.map((entry) => source(`${entry}.ts`));
@@ -48,7 +48,7 @@ export function compile(entries: readonly string[]): void {
   runCompiler(project);
 }
 
-/** The sources, from `src`, by the names under which modules import them. */
+/** Paths of the sources from `src`, by the names under which modules import them. */
 const MODULES: ReadonlyMap<string, string> = new Map(
   PACKAGES.flatMap((folder) => {
     const { name, exports, imports = {} } = readManifest(folder);
@@ -59,34 +59,35 @@ const MODULES: ReadonlyMap<string, string> = new Map(
 );
 
 export interface Layout {
-  /** Folder for the modules, in the same places as in `src`. It is emptied first. */
+  /** Output folder for the modules, with the same layout as `src`. It is emptied first. */
   readonly folder: string;
-  /** Modules, from `src` and without extension: all that they reach is in the package. */
+  /** Modules from `src`, without extension. The package also gets all modules that they import. */
   readonly entries: readonly string[];
-  /** Modules that are published with their declarations, and with the types that these name. */
+  /** Modules that are published with their declarations and with the types that these use. */
   readonly declared?: readonly string[] | 'all';
-  /** Modules of other published packages: their names there, by their paths from `src` without extension. */
+  /** Names of modules in other published packages, by their paths from `src` without extension. */
   readonly elsewhere?: ReadonlyMap<string, string>;
 }
 
 /**
- * Lays out compiled modules. What they import by the name of a package of this repository is in the package
- * too, and imported by a relative path; what is `elsewhere` is imported from there.
+ * Writes compiled modules to a package's folder. If they import a module of this repository by name, the
+ * package gets that module too, and the import becomes a relative path. Modules in `elsewhere` are imported
+ * from their package.
  *
- * @returns the modules `elsewhere` that are imported
+ * @returns the modules in `elsewhere` that are imported
  */
 export function layOut({ folder, entries, declared = [], elsewhere = new Map() }: Layout): string[] {
   rmSync(folder, { recursive: true, force: true });
   const imported = new Set<string>();
   const declarations = declared === 'all' ? entries : declared;
-  // Grows while it is visited.
+  // The set grows while the loop visits it.
   const files = new Set([...entries.map(moduleFile), ...declarations.map(declarationFile)]);
 
-  /** Returns the specifier that a module must import instead. */
+  /** Returns the specifier that replaces an import in a module. */
   function link(specifier: string, file: string): string {
     const isRelative = specifier.startsWith('.');
     const source = isRelative ? join(dirname(file), specifier) : MODULES.get(specifier);
-    // The module is of npm or of Node.
+    // The module belongs to npm or Node.
     if (source === undefined) return specifier;
     const module = withoutExtension(source);
     const name = elsewhere.get(module);
@@ -106,7 +107,7 @@ export function layOut({ folder, entries, declared = [], elsewhere = new Map() }
     const to = join(folder, file);
     mkdirSync(dirname(to), { recursive: true });
     if (declared === 'all' && file.endsWith('.js')) files.add(declarationFile(withoutExtension(file)));
-    // The compiler emits nothing for what is written in CommonJS.
+    // The compiler emits nothing for files in CommonJS.
     if (/\.c(js|ts)$/.test(file)) cpSync(join(SRC, file), to);
     else {
       const linked = readFileSync(join(COMPILED, file), 'utf8')
@@ -118,7 +119,7 @@ export function layOut({ folder, entries, declared = [], elsewhere = new Map() }
   return [...imported].sort();
 }
 
-/** @returns the modules in a folder that has been laid out, without extension */
+/** @returns the modules in a folder that `layOut` wrote, without extension */
 export function modulesIn(folder: string): string[] {
   return globSync('**/*.js', { cwd: folder }).map(withoutExtension).sort();
 }
@@ -135,8 +136,8 @@ export function withoutExtension(path: string): string {
 const moduleFile = (module: string) => `${module}.js`;
 const declarationFile = (module: string) => `${module}.d.ts`;
 
-/** Imports as the compiler writes them, also within types, but not text in comments that looks like one. */
+/** Matches imports as the compiler writes them, also in types, but not similar text in comments. */
 const IMPORTS = /(^(?:import|export)\b(?:[^;'"]*?\bfrom)?\s*|\bimport\()(['"])([^'"\n]+)\2/gm;
 
-/** Modules that are started or bundled by their path. */
+/** Matches references to modules that are started or bundled by their path. */
 const OWN_FILES = /(\bnew URL\('[^'\n]+)\.ts(', import\.meta\.url\))/g;

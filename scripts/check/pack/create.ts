@@ -1,6 +1,6 @@
 /**
- * The published `create-sui-enclave`: its templates, and the manifest and lockfile of a repository that it
- * writes.
+ * Packs the published `create-sui-enclave`: its templates, and the manifest and lockfile for the repositories
+ * that it writes.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,18 +16,18 @@ const FOLDER = join(ROOT, 'build/package-create');
 
 export const CREATE_ENTRY = 'create/main';
 
-/** Packages of npm that an application imports, and those of its tests and types. */
+/** npm packages that an application imports, and packages for its tests and types. */
 const DEPENDENCIES = ['@mysten/bcs', 'valibot'];
 const DEV_DEPENDENCIES = ['@mysten/sui', '@types/express', '@types/node', 'typescript', 'vitest'];
 
 /**
- * An editor's plug-in among what `@mysten/sui` installs names older TypeScript as a peer. Nothing here loads
- * it.
+ * Override for an editor plug-in that `@mysten/sui` installs, and that names older TypeScript as a peer.
+ * Nothing here loads the plug-in.
  */
 const OVERRIDES = { '@0no-co/graphqlsp': { typescript: '$typescript' } };
 
 /**
- * Whether a registry has the packages of this version. Until then, what is created needs the tarballs, and
+ * Whether a registry has the packages of this version. Until then, a new repository needs the tarballs, and
  * `create-sui-enclave` asks for them.
  */
 const IS_PUBLISHED = false;
@@ -109,9 +109,9 @@ function pinnedVersion(name: string): string {
 }
 
 /**
- * npm makes the lockfile here, so that the author of a repository needs neither npm nor a network for it. It
- * starts from the lockfile of this repository, so that shared packages have the same versions. The tarballs
- * are those that are published, and their digests those of the registry.
+ * Creates the lockfile with npm here, so that the author of a repository needs neither npm nor a network for
+ * it. It starts from this repository's lockfile, so that shared packages have the same versions. It names the
+ * tarballs that are published; their digests are the registry's.
  */
 function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]): object {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-lock-'));

@@ -1,6 +1,6 @@
 /**
- * Packs the sources of images for the published commands: `framework/` has them as a clone does, so that its
- * images are the same.
+ * Packs the sources of images for the published commands. `framework/` has the same sources as a clone, so
+ * that both build the same images.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -8,12 +8,15 @@ import { dirname, join } from 'node:path';
 import { imageSources, type NpmLock, neededByImage, readLock } from '../../../src/toolchain/image/context.ts';
 import { ROOT, type Tarball } from './tarball.ts';
 
-/** Files besides the sources: the recipe, and the lock file of what `verify-build` adds to a base. */
+/**
+ * Files besides the sources: the recipe, and the lock file of the packages that `verify-build` adds to a
+ * base.
+ */
 const FILES = ['Containerfile', 'test/src/toolchain/image/clock.lock.json'];
 
 /**
- * @param folder that of the package
- * @param tarballs the packages that are noted in it by their integrity, as lock files have it
+ * @param folder of the package
+ * @param tarballs packages whose integrity is recorded in the folder, in the format of lock files
  */
 export function layFramework(folder: string, tarballs: readonly Tarball[]): void {
   const to = join(folder, 'framework');
@@ -36,7 +39,7 @@ export function layFramework(folder: string, tarballs: readonly Tarball[]): void
   writeFileSync(join(to, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
 }
 
-/** Returns a file, or the files in a folder without its packages. */
+/** Lists a file, or all files in a folder except for installed packages. */
 function listFiles(path: string): string[] {
   const inside = globSync(`${path}/**`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   return inside.filter((file) => statSync(join(ROOT, file)).isFile());

@@ -1,11 +1,11 @@
-/** The published library. Each of its entries is a folder with a README. */
+/** Packs the published library. Each of its entries is a folder with a README. */
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { runCompiler } from './compile.ts';
 import { type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 
-/** The output folder of tsconfig.lib.json. */
+/** Output folder of tsconfig.lib.json. */
 const FOLDER = join(ROOT, 'build/package');
 
 const ENTRIES: Readonly<Record<string, string>> = {
@@ -18,21 +18,23 @@ const ENTRIES: Readonly<Record<string, string>> = {
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };
 
-/** The same file by a name without a version: what the examples' manifests and lockfiles depend on. */
+/**
+ * Path of the same tarball without a version in its name, which the examples' manifests and lockfiles use.
+ */
 const FOR_EXAMPLES = 'out/sui-enclave.tgz';
 
 /** The Node versions that `@mysten/sui` requires. */
 const NODE = '>=22';
 
 /**
- * Packs the public entries only: in the tree, `exports` also has modules for packages of this repository.
+ * Packs only the public entries. In the tree, `exports` also has modules for other packages of this
+ * repository.
  */
 export function packLibrary(version: string, channel: Channel): Tarball {
   const manifest = readManifest('library');
   // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client
-  // classes, which TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of
-  // `@mysten/sui` leaves the messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished
-  // by them.
+  // classes, which TypeScript and `instanceof` distinguish from the first. Before version 2.29, the client of
+  // `@mysten/sui` does not decode the messages of nodes, by which `sui-enclave/sui` distinguishes errors.
   const { peerDependencies = {}, peerDependenciesMeta = {} } = manifest;
   rmSync(FOLDER, { recursive: true, force: true });
   runCompiler('tsconfig.lib.json');
@@ -45,7 +47,7 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   const entries = {
     '.': './index',
     ...Object.fromEntries(Object.keys(ENTRIES).map((entry) => [`./${entry}`, `./${entry}/index`])),
-    // For the page at redirectUri, which loads nothing else.
+    // This entry is for the page at redirectUri, which loads nothing else.
     './wallet/redirect': './wallet/redirect',
   };
   const tarball = makeTarball({
@@ -63,7 +65,7 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   return tarball;
 }
 
-/** The modules that only Node loads, which are the only ones that may use its types. */
+/** Compiles the modules that only Node loads. Only these modules may use Node's types. */
 function compileForNode(): void {
   const project = `${FOLDER}.node.tsconfig.json`;
   const compilerOptions = { types: ['node'], rootDir: join(ROOT, 'src/library'), outDir: FOLDER };
@@ -124,7 +126,10 @@ ${Object.entries(ENTRIES)
 `;
 }
 
-/** `import 'sui-enclave'`: each entry is loaded by its own name, so that a page gets only what it uses. */
+/**
+ * Writes the entry for `import 'sui-enclave'`. It exports nothing: pages load each entry by name, and get
+ * only what they use.
+ */
 function writeRootEntry(): void {
   const entries = Object.keys(ENTRIES).map((entry) => `sui-enclave/${entry}`);
   const message = `import one of the entries of sui-enclave instead: ${entries.join(', ')}`;

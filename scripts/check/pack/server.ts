@@ -1,4 +1,6 @@
-/** The published server. The service and the modules of the library that it imports are in it. */
+/**
+ * Packs the published server, which includes the service and those modules of the library that it imports.
+ */
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/toolchain/image/measurements.ts';
@@ -7,13 +9,13 @@ import { internalEntries, type Manifest, makeTarball, ROOT, readManifest, type T
 
 const FOLDER = join(ROOT, 'build/package-server');
 
-/** Module that names a file of a checkout. */
+/** Module that names a file of a clone. */
 const ONLY_IN_A_CHECKOUT = './built_addon';
 
-/** The first Node 22 that runs TypeScript, in which applications are written. */
+/** The first version of Node 22 that runs TypeScript, the language of applications. */
 export const NODE = '>=22.18';
 
-/** Lists the public entries, and their modules from `src`, without extension. */
+/** Lists the public entries with the paths of their modules from `src`, without extension. */
 function listEntries({ exports }: Manifest): [entry: string, module: string][] {
   return Object.entries(exports)
     .filter(([entry]) => entry !== ONLY_IN_A_CHECKOUT)
@@ -22,7 +24,7 @@ function listEntries({ exports }: Manifest): [entry: string, module: string][] {
 
 export const serverEntries = () => listEntries(readManifest('server')).map(([, module]) => module);
 
-/** @returns the names of its modules in the package, by their paths from `src` without extension */
+/** @returns the names of the server's modules in the package, by their paths from `src` without extension */
 export function layOutServer(): ReadonlyMap<string, string> {
   const manifest = readManifest('server');
   layOut({ folder: FOLDER, entries: serverEntries(), declared: 'all' });
@@ -32,15 +34,16 @@ export function layOutServer(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
+/** @param internal modules that are exported under `./internal` for the toolchain of the same version */
 export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
   const manifest = readManifest('server');
   const entries = listEntries(manifest);
   const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
   const hidden = internal.filter((module) => !isPublic(module));
-  // The builder of an image compiles it, against the Node of that image.
+  // The builder of an image compiles the addon for the Node of that image.
   copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
-  // An application has schemas and BCS types of its own: a second copy of either would not know them.
+  // An application has its own schemas and BCS types, which a second copy of either package would not
+  // recognise.
   const { peerDependencies = {} } = manifest;
   writeFileSync(join(FOLDER, 'README.md'), readme(manifest, version));
   return makeTarball({

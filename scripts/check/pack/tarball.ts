@@ -1,4 +1,4 @@
-/** Makes the common parts of every package: a manifest of its own, a licence, a tarball in `out`. */
+/** Makes the parts that all packages have: a manifest, a licence, and a tarball in `out`. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -18,7 +18,7 @@ export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const OUT = join(ROOT, 'out');
 
 type Versions = Readonly<Record<string, string>>;
-/** Peers that only some entries need. */
+/** Information about peers that only some entries need. */
 type PeersMeta = Readonly<Record<string, { readonly optional: boolean }>>;
 
 /** The part of a package.json in `src` that packing reads. */
@@ -30,7 +30,7 @@ export interface Manifest {
   readonly type: string;
   readonly sideEffects: boolean;
   readonly exports: Readonly<Record<string, string>>;
-  /** Modules by condition, by the names that only the package itself knows. */
+  /** Modules by condition, by names that only the package itself may import. */
   readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies?: Versions;
   readonly peerDependencies?: Versions;
@@ -42,26 +42,28 @@ export function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(ROOT, 'src', folder, 'package.json'), 'utf8'));
 }
 
-/** A folder with the compiled modules of a package and its README, and what its package.json says. */
+/** A package's folder with its compiled modules and its README, and the contents of its package.json. */
 export interface Content {
   readonly folder: string;
   readonly own: Manifest;
   readonly version: string;
   readonly channel: Channel;
-  /** The oldest Node that it runs in: a range. */
+  /** Range of the Node versions that can run the package. */
   readonly node: string;
-  /** Compiled modules by entry, without extension: `./client/index`. */
+  /** Compiled modules by entry, without extension, such as `./client/index`. */
   readonly entries: Readonly<Record<string, string>>;
-  /** Possible peers: those that it imports become peers, and its other imports become dependencies. */
+  /**
+   * Possible peers. A peer that the package imports becomes its peer; its other imports become dependencies.
+   */
   readonly peerDependencies: Versions;
   readonly peerDependenciesMeta?: PeersMeta;
-  /** Programs by their names, and their modules in the folder. */
+  /** Paths of the programs' modules in the folder, by program name. */
   readonly bin?: Readonly<Record<string, string>>;
-  /** Imports as in `Manifest`, of compiled modules. */
+  /** Imports as in `Manifest`, with compiled modules. */
   readonly imports?: Manifest['imports'];
 }
 
-/** Modules that are exported for another package of the same version. */
+/** Returns the entries for modules that are exported for another package of the same version. */
 export function internalEntries(modules: readonly string[]): Record<string, string> {
   return Object.fromEntries(modules.map((module) => [`./internal/${module}`, `./${module}`]));
 }
@@ -136,12 +138,12 @@ function published(content: Content): object {
 }
 
 /**
- * Returns the version of a package of npm that all packages of this repository have.
+ * Returns the version of an npm package, which must be the same in all packages of this repository.
  *
- * @throws Error if none depends on it
+ * @throws Error if no package depends on it
  */
 function pinnedVersion(name: string): string {
-  // The peers of the library are ranges.
+  // The library's peers are version ranges, which do not count.
   const folders = globSync('*/package.json', { cwd: join(ROOT, 'src') }).map(dirname);
   for (const folder of folders) {
     const { dependencies, peerDependencies } = readManifest(folder);

@@ -1,6 +1,6 @@
 /**
- * The published toolchain, with the fakes for development and tests. The program and the server are its exact
- * peers.
+ * Packs the published toolchain, with the fakes for development and tests. It requires the program and the
+ * server in exactly its own version.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, writeFileSync } from 'node:fs';
@@ -14,29 +14,31 @@ import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-toolchain');
 
-/** Modules that the fakes and the tests of an application import. */
+/** Modules that an application's fakes and tests import. */
 const TESTING = ['testing/fakes', 'testing/start_server'];
 
-/** Files that commands read beside their modules, from `src`. */
+/** Files that commands read besides their modules, from `src`. */
 const FILES = ['prover/keys/*.json', 'devnet/move_framework/**/*.{move,toml}', 'toolchain/dev/play/row.js'];
 
-/** The Move package of the framework, for the contracts of applications: without its tests. */
+/**
+ * Files of the framework's Move package, on which the contracts of applications depend; without its tests.
+ */
 const MOVE = 'move/enclave/{Move.toml,sources/*.move}';
 
-/** `onTestFinished` works in the copy that runs the test only. */
+/** Package that must not be installed twice: `onTestFinished` works only in the copy that runs the test. */
 const RUNNER = 'vitest';
 
 export const toolchainEntries = () => [...sourcesIn('toolchain'), ...TESTING];
 
 /**
- * @param elsewhere the names of the modules of program and server
- * @returns those of them that it imports
+ * @param elsewhere names of the modules of the program and the server
+ * @returns the modules in `elsewhere` that the toolchain imports
  */
 export function layOutToolchain(elsewhere: ReadonlyMap<string, string>): string[] {
   return layOut({ folder: FOLDER, entries: toolchainEntries(), declared: TESTING, elsewhere });
 }
 
-/** @param tarballs the packages of the framework that an audit knows by their digests */
+/** @param tarballs the framework's packages, which an audit recognises by their digests */
 export function packToolchain(version: string, channel: Channel, tarballs: readonly Tarball[]): Tarball {
   const manifest = readManifest('toolchain');
   const server = readManifest('server');

@@ -1,6 +1,6 @@
 /**
- * An application in a repository of its own, from the tarballs alone: created in an empty folder, tested, and
- * registered on a model of Sui, where its answer counts.
+ * Tests an application that has its own repository and comes from the tarballs alone. It is created in an
+ * empty folder, tested, and registered on a model of Sui, where a contract accepts its answer.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,12 +22,12 @@ import { expectEqual, installedTwice, launchBrowser, ROOT, run, type Steps, vers
 const NAME = 'my_oracle';
 const READY = /Ctrl-C ends it/;
 const BODY = '{"payload":{"pair":"SUI-USD"}}';
-/** An application's folder in this clone, which git ignores. */
+/** Folder for the same application in this clone, which git ignores. */
 const CLONED = join(ROOT, 'build/author');
 const WEATHER = join(ROOT, 'src/apps/weather');
 const IMAGE = join(ROOT, 'out/nitro.pcrs');
 
-/** Returns the reason why no image can be compared with that of this clone; undefined if one can. */
+/** Returns the reason why no image can be compared with this clone's image; undefined if one can. */
 function whyNoImage(): string | undefined {
   if (!existsSync(IMAGE)) return 'make builds the image of this clone first';
   const { commit, unchanged_tree, application } = JSON.parse(
@@ -38,13 +38,16 @@ function whyNoImage(): string | undefined {
   return isOfHere ? undefined : 'the image of this clone is of another commit or application';
 }
 
-/** Variables that the tests of this project set for themselves, or an admin for other networks. */
+/**
+ * Variables that must not reach the steps: this project's tests set them, or an admin sets them for other
+ * networks.
+ */
 const HIDDEN = /^(npm_|SUI_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
 
 interface Program {
   readonly child: ChildProcess;
   readonly printed: () => string;
-  /** Waits until it has printed this. @throws Error if it ends before */
+  /** Waits until the program has printed a match. @throws Error if the program ends before */
   until(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
@@ -56,12 +59,12 @@ interface Running {
   readonly quiet?: boolean;
 }
 
-/** @param tarball its path by the name of the package, once it is packed */
+/** @param tarball returns the path of a package's tarball, once it is packed */
 export function authorSteps(work: string, tarball: (name: string) => string): Steps {
   const project = join(work, 'author/my-oracle');
   const elsewhere = join(work, 'elsewhere');
   const programs: Program[] = [];
-  /** Time in seconds, without that of npm. */
+  /** Time of this project's own steps in seconds, without npm's. */
   let ownFaults = 0;
   let devUrl = '';
   let nodeUrl = '';
@@ -126,7 +129,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     return started;
   }
 
-  /** Starts `play`, and checks that its enclaves are registered as it says. */
+  /** Starts `play`, and checks that its enclaves are registered as it prints. */
   async function startPlay(cwd: string, deployments: string) {
     const PORT = String(20_000 + 14 * Math.floor(800 * Math.random()));
     const env = { PORT, DEPLOYMENTS: deployments };
@@ -141,7 +144,9 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     return { program: play, status };
   }
 
-  /** Asks the page of the template `dapp`, mints, and is refused what a lying host answers. */
+  /**
+   * Uses the page of the template `dapp`: asks, mints, and expects that a lying host's answers are refused.
+   */
   async function walkPage(url: string): Promise<void> {
     const browser = await launchBrowser();
     try {
@@ -255,7 +260,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       for (const [step, path, edit] of failing) {
         const restore = await change(path, edit);
         const printed = await enclave(['test', step], { exit: 1 });
-        // A value that the application can't sign is an error of its own.
+        // The application reports its own error for a value that it can't sign.
         expectEqual(/^(Failed: \w+\.|CONFIG: .*)$/m.test(printed), true);
         restore();
       }
@@ -290,7 +295,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const node = start(['dev-sui'], { PORT: '0', FAUCET_PORT: '0' });
       await timed(() => node.until(READY));
       [nodeUrl = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(node.printed()) ?? [];
-      // The requests are those of the author's book, except for the ports.
+      // The requests are those of the author's handbook, with other ports.
       const book = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
       const lines = [
         ...book.matchAll(
@@ -308,7 +313,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     },
 
     async 'sui-enclave play does all of this in one terminal, and publishes again when a signed type changes'() {
-      // The steps that follow use the deployment on dev-sui.
+      // The following steps use the deployment on dev-sui.
       const { program: play, status } = await startPlay(project, join(work, 'played'));
       const restore = await Promise.all([
         change('types.ts', (text) => text.replace('cents: u64', 'amount: u64')),
@@ -338,7 +343,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       await git('commit', '-q', '-m', 'all');
       const pcrs = join(project, `out/dev-${NAME}.pcrs`);
       const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
-      // dev records it in this way for a repository that has commits.
+      // `dev` writes the same record for a repository that has commits.
       const noted = pcrs.replace(/pcrs$/, 'measurements.json');
       const record = {
         ...JSON.parse(readFileSync(noted, 'utf8')),
@@ -349,7 +354,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       writeFileSync(noted, `${JSON.stringify(record, null, 2)}\n`);
       const at = ['--rpc-url', nodeUrl, '--json'];
       const source = ['--source-url', 'https://code.example/my-oracle', '--pcrs', pcrs];
-      // The steps that follow use the first config.
+      // The following steps use the first config.
       const deployments = join(work, 'audited/deployments');
       cpSync(sui().DEPLOYMENTS, deployments, { recursive: true });
       const created = await enclave(['create_config', 'audited', '--again', ...source, ...at], {
@@ -425,7 +430,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       for (const file of globSync('{app.yaml,schema.json,*.ts}', { cwd: WEATHER })) {
         cpSync(join(WEATHER, file), join(folder, file));
       }
-      // The lock file differs from the one here.
+      // The lock file differs from the original repository's.
       rmSync(join(folder, 'server.env'));
       for (const file of ['package.json', 'package-lock.json']) {
         const json = JSON.parse(readFileSync(join(folder, file), 'utf8'));
@@ -434,7 +439,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       }
       symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
       const cache = join(ROOT, 'build/packages');
-      // Most of its minutes pass in the container.
+      // Most of the build's minutes pass in the container.
       const options = { cwd: folder, env: environment(), maxBuffer: 16 << 20 };
       await run(program, ['build', '--cache', cache], options);
       const registers = readFileSync(join(folder, 'out/nitro.pcrs'), 'utf8');
@@ -462,7 +467,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return `all of this took ${ownFaults.toFixed(0)} s without npm`;
     },
   };
-  // Programs of a step that fails must not stay.
+  // Programs of a failed step must not outlive this process.
   process.once('exit', () => {
     for (const { child } of programs) child.kill('SIGKILL');
   });

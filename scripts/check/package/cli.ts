@@ -1,35 +1,33 @@
-/**
- * Installs the program `sui-enclave` alone into an empty project, as an admin does on a machine with keys.
- */
+/** Installs only the program `sui-enclave` into an empty project, as an admin does on a machine with keys. */
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { quantity } from '../../../src/library/wording.ts';
 import { checkDependencies, expectEqual, ROOT, readPublished, run, type Steps, unpack } from './support.ts';
 
-/** Packages in the project, with the project itself. */
+/** Maximum number of packages in the project, including the project itself. */
 const MAX_PACKAGES = 50;
 
-/** Packages that none of its commands needs: a compiler of Move, a bundler, fakes, servers. */
+/** Packages that no command needs: a compiler of Move, a bundler, fakes, servers. */
 const UNWANTED =
   /^(@zktx\.io\/.*|rolldown|vite|vitest|oidc-provider|axios|express|pino|pacote|sui-enclave(-server|-toolchain)?)$/;
 
 const TOOLCHAIN = 'node_modules/sui-enclave-toolchain';
 
-/** @param tarball its path, once it is packed */
+/** @param tarball returns the path of the program's tarball, once it is packed */
 export function cliSteps(work: string, tarball: () => string): Steps {
   const shipped = join(work, 'cli/package');
   const project = join(work, 'admin');
   const program = join(project, 'node_modules/.bin/sui-enclave');
   const marker = join(work, 'loaded');
 
-  /** Runs a command that is refused. @returns its exit code and its error in JSON */
+  /** Runs a command that must fail. @returns its exit code and its error in JSON */
   async function refused(cwd: string, ...argv: string[]): Promise<[number, Record<string, string>]> {
     const { code, stdout } = await run(program, [...argv, '--json'], { cwd }).catch((error) => error);
     return [code, JSON.parse(stdout)];
   }
 
-  /** A toolchain that leaves a mark when it is loaded. */
+  /** Writes a toolchain that leaves a mark when it is loaded. */
   function plant(folder: string, version: string): void {
     const to = join(folder, TOOLCHAIN);
     mkdirSync(to, { recursive: true });
@@ -151,7 +149,7 @@ export function cliSteps(work: string, tarball: () => string): Steps {
     async 'a toolchain of another version beside the program is refused, and not loaded'() {
       plant(project, '9.9.9');
       await expectNoToolchain(project, /is of version 9\.9\.9/);
-      // Whatever the marker is for: one of the right version is loaded.
+      // A toolchain of the right version is loaded.
       plant(project, readPublished(shipped).version);
       await run(program, ['dev'], { cwd: project }).catch(() => undefined);
       expectEqual(globSync(marker), [marker]);

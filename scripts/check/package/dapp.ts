@@ -1,4 +1,4 @@
-/** examples/dapp, built and opened in headless Chromium. */
+/** Builds examples/dapp, and opens it in headless Chromium. */
 
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -23,10 +23,10 @@ export const MEDIA_TYPES: Readonly<Record<string, string>> = {
 const DEGREES = /^−?\d+\.\d °C$/;
 const WHOLE = /^\d+ °C$/;
 
-/** Addresses of everything that the page needs. */
+/** Addresses of all servers that the page needs. */
 export interface DappServers {
   readonly enclave: string;
-  /** URL of an enclave with the same registers, and a key that is not registered. */
+  /** URL of an enclave with the same registers, whose key is not registered. */
   readonly unregistered: string;
   readonly node: string;
   readonly faucet: string;
@@ -38,7 +38,7 @@ export interface DappServers {
   readonly login: { readonly issuer: string; readonly saltUrl: string; readonly proverUrl: string };
 }
 
-/** A name, and consent. */
+/** Enters a name on the provider's page, and consents. */
 export async function logInAtProvider(page: Page): Promise<void> {
   await page.fill('input[name=login]', 'ada');
   await page.fill('input[name=password]', 'any');
@@ -51,7 +51,7 @@ export async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A host that passes on what an enclave answers. */
+/** Creates a host that passes on an enclave's answers, unchanged or with a change. */
 function createHost(enclave: () => string, change: (answer: string) => string = (answer) => answer): Server {
   return createServer(async (request, response) => {
     response
@@ -88,8 +88,8 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
   }
 
   /**
-   * The built page with these settings, until `look` is done with it. No request leaves this machine, and
-   * nothing is logged.
+   * Opens the built page with these settings until `look` is done. No request may leave this machine, and
+   * nothing may be logged.
    */
   async function open(
     settingsJson: unknown,
@@ -116,7 +116,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     });
     context.on('weberror', (error) => wrong.push(String(error.error())));
     context.on('console', (message) => {
-      // Chromium logs each failed request, which is what some of these pages are about.
+      // Chromium logs each failed request, and some tests of the page make requests fail.
       const isRequest = message.text().startsWith('Failed to load resource');
       if (message.type() === 'error' && !isRequest) wrong.push(message.text());
     });
@@ -132,7 +132,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     }
   }
 
-  /** WCAG 2.1 AA, and what axe thinks good. */
+  /** Checks the rules of WCAG 2.1 AA and axe's own recommendations. */
   async function expectAccessible(page: Page): Promise<void> {
     await page.evaluate(AXE);
     const violations = await page.evaluate(`axe.run().then(({ violations }) =>
@@ -225,7 +225,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
           await page.getByRole('alert').filter({ hasText: title }).waitFor();
           expectEqual(await page.getByRole('button', { name: /^Mint/ }).isDisabled(), true);
           const answer = page.getByText(DEGREES);
-          // The registration is known before the answer comes.
+          // The page knows the registration before the answer arrives.
           if (title.startsWith('The enclave is genuine')) await answer.waitFor();
           else expectEqual(await answer.isVisible(), false);
           await expectAccessible(page);
@@ -291,7 +291,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         await card.getByText(reading, { exact: true }).waitFor();
         minted = await card.innerText();
         await expectAccessible(page);
-        // The session is still there, and connected again.
+        // The reloaded page still has the session, and connects again.
         await page.reload();
         await page.getByText(/^0x\S+ gets the object/).waitFor();
         await page.getByRole('radio', { name: 'Whole degrees' }).check();

@@ -1,5 +1,5 @@
 /**
- * The examples, with the library as it is packed: installed from their lockfiles, compiled and run on one
+ * Installs the examples from their lockfiles with the packed library, compiles them, and runs them on one
  * machine.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -17,10 +17,10 @@ const EXAMPLES = ['node', 'dapp'];
 const READY = /Ctrl-C ends it/;
 const SECRET = /suiprivkey\w{20}/;
 
-/** Variables of the developer's own shell, which must not reach them. */
+/** Variables of the developer's own shell that must not reach the examples. */
 const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
 
-/** The model of Sui, an emulated enclave that is registered there, and the services of a login. */
+/** The model of Sui, an emulated enclave that is registered on it, and the services of a login. */
 type Chain = Omit<DappServers, 'pcrs' | 'root'>;
 
 /** Returns a port that is free now. */
@@ -32,10 +32,10 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** @param tarball the path of the packed library, once it is packed */
+/** @param tarball returns the path of the packed library, once it is packed */
 export function exampleSteps(work: string, tarball: () => string): Steps {
   const folder = join(work, 'examples');
-  // The examples look for the files where a clone has them.
+  // The examples look for these files at the same paths as in a clone.
   const out = join(work, 'out');
   const deployments = join(work, 'deployments');
   const children: ChildProcess[] = [];
@@ -45,9 +45,9 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     ...more,
   });
 
-  /** Starts a server of development, and returns what it has printed when it answers. */
+  /** Starts a development server, and returns what it has printed when it answers. */
   async function start(name: string, more: Readonly<Record<string, string>>): Promise<string> {
-    // The prover that may be built here is not used: a fake makes the proofs, and nobody checks them.
+    // A prover that may be built here is not used. A fake makes the proofs, and nobody checks them.
     const env = environment({ PORT: '0', CONSOLE_PORT: '0', CACHE: '/nonexistent', OUT: out, ...more });
     const child = spawn(process.execPath, ['src/cli/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
     children.push(child);
@@ -77,7 +77,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     return urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
   }
 
-  /** Starts a chain as src/library/sui/README.md describes it, "On one machine". */
+  /** Starts a chain in the way that src/library/sui/README.md describes under "On one machine". */
   async function startChain(): Promise<Chain> {
     const printed = await start('dev_sui', { FAUCET_PORT: '0' });
     const [node, faucet] = [findUrl('a MODEL', printed), findUrl('the faucet', printed)];
@@ -251,7 +251,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       return quantity(children.length, 'server');
     },
   };
-  // Servers of a step that fails must not stay.
+  // Servers of a failed step must not outlive this process.
   process.once('exit', () => {
     for (const child of children) child.kill('SIGKILL');
   });

@@ -1,13 +1,13 @@
-/** Runs tools of others that check a packed package. */
+/** Runs external tools that check a packed package. */
 import { readFileSync } from 'node:fs';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
-/** Resolvers that find no entry of a package that has ES modules under `exports` only. */
+/** Resolvers that find no entry of a package if its `exports` have only ES modules. */
 const OLDER = ['node10', 'node16-cjs'];
 
-/** Packages that only the program imports, which uses no types of them. */
+/** Entries without types: only the program imports them, and it uses no types of them. */
 const UNTYPED: Readonly<Record<string, string[]>> = { 'sui-enclave-toolchain': ['.'] };
 
 /** @returns a line for each mistake */
@@ -16,12 +16,12 @@ export async function findMistakes(tarball: string): Promise<string[]> {
   const { messages, pkg } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
   const wrong = messages.filter(
     ({ code, args }) =>
-      // Sources of images, which no one imports.
+      // Nobody imports the sources of images.
       !(code === 'NESTED_PACKAGE_JSON_FIELD_IGNORED' && args.filePath.startsWith('./framework/')),
   );
   const excludeEntrypoints = UNTYPED[pkg['name']] ?? [];
   const analysis = await checkPackage(createPackageFromTarballData(bytes), { excludeEntrypoints });
-  // Programs have no types.
+  // Programs have no types, so their problems do not count.
   const problems = analysis.types === false ? [] : analysis.problems;
   const mistyped = problems.filter(
     (problem) =>

@@ -1,4 +1,4 @@
-/** Installs the server's tarball beside its peers, and lets an application answer in it. */
+/** Installs the server's tarball with its peers, and lets an application answer requests in it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createPublicKey, verify } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,18 +20,18 @@ import {
 } from './support.ts';
 
 const FIXTURES = join(ROOT, 'test/e2e/package_server');
-/** The message that the application of FIXTURES signs. */
+/** Message that the application of FIXTURES signs. */
 const Message = bcs.struct('IntentMessage', {
   intent: bcs.u8(),
   timestamp_ms: bcs.u64(),
   payload: bcs.struct('Stock', { item: bcs.string(), left: bcs.u64() }),
 });
-/** RFC 8410, section 4: SubjectPublicKeyInfo of an ed25519 key, up to its 32 bytes. */
+/** Beginning of a SubjectPublicKeyInfo before an Ed25519 key's 32 bytes (RFC 8410, section 4). */
 const SPKI_PREFIX = '302a300506032b6570032100';
 
-/** @param tarball its path, once it is packed */
+/** @param tarball returns the path of the server's tarball, once it is packed */
 export function serverSteps(work: string, tarball: () => string): Steps {
-  /** The files of the tarball. */
+  /** Folder with the files of the tarball. */
   const shipped = join(work, 'server/package');
   const project = join(work, 'server_app');
   const readme = () => readFileSync(join(shipped, 'README.md'), 'utf8');
@@ -75,7 +75,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...installedFiles], {
         cwd: project,
       });
-      // Express and axios each bring their own table of media types.
+      // Only declared packages count, since Express and axios each bring their own table of media types.
       const declaredNames = Object.keys({ ...dependencies, ...peerDependencies });
       expectEqual(
         installedTwice(project).filter((name) => declaredNames.includes(name)),
@@ -120,7 +120,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
         expectEqual(verify(null, bytes, key, Buffer.from(signature, 'hex')), true);
         const [refused, { code }] = await ask(url, { item: 'ore' });
         expectEqual([refused, code], [422, 'STOCK_UNKNOWN']);
-        // The schema is of the application's own valibot.
+        // The schema comes from the application's own copy of valibot.
         const [invalid, { code: why }] = await ask(url, { item: 5 });
         expectEqual([invalid, why], [400, 'INVALID_INPUT']);
       } finally {
@@ -163,7 +163,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
   };
 }
 
-/** Writes the blocks of code that follow a path in a page, each to its path. */
+/** Writes to a file each block of code that follows the file's path in a page. */
 function writeReadmeFiles(readme: string, project: string): void {
   for (const [, path = '', code = ''] of readme.matchAll(/^`([\w./]+)`[^\n]*\n\n```\w+\n(.*?)^```$/gms)) {
     mkdirSync(join(project, path, '..'), { recursive: true });
@@ -173,9 +173,9 @@ function writeReadmeFiles(readme: string, project: string): void {
 
 interface Started {
   readonly url: string;
-  /** The public key in hexadecimal. */
+  /** Public key of the server in hexadecimal. */
   readonly publicKey: string;
-  /** @throws Error if the server does not end by itself */
+  /** Stops the server. @throws Error if it does not end by itself */
   stop(): Promise<void>;
 }
 

@@ -13,8 +13,8 @@ export const run = promisify(execFile);
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
- * Steps in order, named by what they show. Each step needs the result of the one before it, and returns its
- * finding.
+ * Steps in order, named after what they show. Each step needs the results of the steps before it, and returns
+ * its finding.
  */
 export type Steps = Record<string, () => Promise<string>>;
 
@@ -44,21 +44,21 @@ export function expectEqual(received: unknown, expected: unknown): void {
   if (a !== b) throw new Error(`found ${a}, expected ${b}`);
 }
 
-/** Debian's Chromium, or the one that CHROMIUM names. */
+/** Starts Debian's Chromium, or the one that CHROMIUM names. */
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    // Chromium's own sandbox does not start for root. The pages are this project's, so it is not needed.
+    // Chromium's own sandbox does not start for root. It is not needed, since the pages are this project's.
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   });
 }
 
-/** Returns the version of a package of npm that is installed here. */
+/** Returns the installed version of an npm package. */
 export function versionHere(name: string): string {
   return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
 }
 
-/** Packages that are installed more than once in a project. */
+/** Returns the packages that are installed more than once in a project. */
 export function installedTwice(project: string): string[] {
   const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
   const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
@@ -66,12 +66,12 @@ export function installedTwice(project: string): string[] {
 }
 
 /**
- * Checks that a manifest depends on what its modules import, at the versions that are installed here, and has
- * nothing that is for development. A bundler finds the imports, not the pattern that the manifest was made
- * with.
+ * Checks that a manifest depends on the packages that its modules import, in the versions that are installed
+ * here, and on no package for development. A bundler finds the imports here. So this check does not rely on
+ * the pattern from which the manifest was made.
  *
  * @param folder of the unpacked tarball
- * @returns how many packages they import
+ * @returns the number of packages that the modules import
  */
 export async function checkDependencies(folder: string, modules: readonly string[]): Promise<number> {
   const { dependencies, peerDependencies, ...manifestRest } = readPublished(folder);

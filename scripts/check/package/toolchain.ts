@@ -1,4 +1,4 @@
-/** Installs the toolchain in the project of the server's steps, beside program and server. */
+/** Installs the toolchain in the project of the server's steps, beside the program and the server. */
 import { copyFileSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { quantity } from '../../../src/library/wording.ts';
@@ -14,7 +14,7 @@ import {
   versionHere,
 } from './support.ts';
 
-/** Fakes of an application, which are `stand_in.ts` in its folder. */
+/** Source of an application's fakes, the file `stand_in.ts` in its folder. */
 const FAKE = `import { type Fakes, listenOnLoopback } from 'sui-enclave-toolchain/testing/fakes';
 
 export async function start(): Promise<Fakes> {
@@ -30,7 +30,7 @@ export async function start(): Promise<Fakes> {
 }
 `;
 
-/** A test, as the page of the package has it. */
+/** Source of a test, as the package's page shows it. */
 const TEST = `import { startServer } from 'sui-enclave-toolchain/testing/start_server';
 import { expect, test } from 'vitest';
 
@@ -44,7 +44,7 @@ test('answers signed', async () => {
 });
 `;
 
-/** @param tarball paths of packages by their names, once they are packed */
+/** @param tarball returns the path of a package's tarball, once it is packed */
 export function toolchainSteps(work: string, tarball: (name: string) => string): Steps {
   const shipped = join(work, 'toolchain/package');
   const [server, cli] = [join(work, 'server/package'), join(work, 'cli/package')];
@@ -54,7 +54,7 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
   return {
     async 'the toolchain ships as compiled JavaScript, without source or a module of the server or the program'() {
       await unpack(tarball('sui-enclave-toolchain'), join(work, 'toolchain'));
-      // Files that images are built from are excluded.
+      // Files that images are built from do not count.
       const exclude = ['framework/**', 'console/**'];
       const sources = globSync('**/*.{ts,cts,tsx}', { cwd: shipped, exclude });
       expectEqual(
@@ -133,8 +133,8 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       writeFileSync(join(folder, 'app.yaml'), 'endpoints: 5\n');
       writeFileSync(join(folder, 'move/price/Move.toml'), '[package]\nname = "price"\n');
       const cases: [argv: string[], exit: number, code: string][] = [
-        // Thrown in the toolchain by the server's copy of the class, and caught in the program, which has
-        // another.
+        // The toolchain throws with the server's copy of the error class, and the program, which has another
+        // copy, catches.
         [['gen'], 1, 'CONFIG'],
         [['publish', 'price'], 2, 'CONFIG'],
         [['publish', 'nope'], 2, 'USAGE'],

@@ -1,4 +1,7 @@
-/** The page of the wallet's README: its files as they are printed, built by Vite and opened in Chromium. */
+/**
+ * Builds the page of the wallet's README with Vite, from the files as printed there, and opens it in
+ * Chromium.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, extname, join } from 'node:path';
@@ -7,10 +10,10 @@ import { quantity } from '../../../src/library/wording.ts';
 import { listen, MEDIA_TYPES } from './dapp.ts';
 import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts';
 
-/** A snippet that is a file: its path begins the paragraph above it. */
+/** Matches a snippet that is a file. The paragraph above the snippet begins with the file's path. */
 export const README_FILE = /^`([\w./]+)` [^\n]*:\n\n```\w+\n(.*?)^```$/gms;
 
-/** Options of Vite's template vanilla-ts, and options that find more. */
+/** Options of Vite's template vanilla-ts, with stricter options added. */
 const COMPILER_OPTIONS = {
   target: 'es2023',
   module: 'esnext',
@@ -39,12 +42,12 @@ const INDEX = `<!doctype html>
 /** Maximum size of the files that a page loads before it shows anything, gzipped, in bytes. */
 const MAX_FIRST_PAINT = 200_000;
 
-/** @param parent a folder of a project that has Vite, TypeScript and the packed library */
+/** @param parent folder of a project that has Vite, TypeScript and the packed library */
 export function walletPageSteps(parent: string): Steps {
   const folder = join(parent, 'wallet_page');
   const dist = join(folder, 'dist');
 
-  /** Returns the scripts and styles that the built page names itself, gzipped. */
+  /** Measures the scripts and styles that the built page names itself, gzipped, in bytes. */
   function measureFirstPaint(page: string): number {
     const html = readFileSync(join(dist, page), 'utf8');
     const files = [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, file = '']) => file);

@@ -1,15 +1,18 @@
-/** Arguments that a network accepts and refuses. */
+/** Cases of arguments that a network accepts or refuses. */
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
 import { type Call, type Case, object } from './case.ts';
 
 const [LAST_SIZE, FIRST_REFUSED] = [16_383, 16_384];
 
-/** Creates a pure input of a number of bytes: a vector with its length before it. */
+/** Creates a pure input of the given size: a vector with its length before it. */
 function createVector(tx: Transaction, bytes: number) {
   return tx.pure.vector('u8', new Array(bytes - 2 - (bytes > FIRST_REFUSED + 1 ? 1 : 0)).fill(1));
 }
 
-/** The SDK itself refuses such an argument: it takes the place of another later. */
+/**
+ * Calls a function with an argument that the SDK itself would refuse: builds a valid call, and then replaces
+ * its argument.
+ */
 function callWith(tx: Transaction, call: Call, argument: TransactionArgument): void {
   call(tx, 'is', [tx.pure.u64(1), tx.pure.u64(1)]);
   tx.addBuildPlugin(async (data, _, next) => {

@@ -1,4 +1,4 @@
-/** Entry functions that are not public, coins, limits, and failures of code. */
+/** Cases of entry functions that are not public, of coins, of limits, and of failures in code. */
 import { type Case, object } from './case.ts';
 
 export const CALL_CASES: readonly Case[] = [

@@ -1,4 +1,4 @@
-/** A transaction that a network accepts or refuses, and what it needs. */
+/** A transaction that a network accepts or refuses, with the objects that it needs. */
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
 import { createdIn, type Sent, type World } from './world.ts';
 
@@ -21,11 +21,11 @@ export type Call = (
 export interface Case {
   readonly name: string;
   readonly outcome: string | RegExp;
-  /** Builds the transaction. Objects that it needs are made by `needs`. */
+  /** Builds the transaction. `ids` are those of the objects that `needs` lists. */
   build(tx: Transaction, probe: Probe, ids: readonly string[]): void;
-  /** Kinds of the objects that it needs, which determine their owners. */
+  /** Kinds of the objects that the transaction needs, which determine the objects' owners. */
   readonly needs?: readonly ('thing' | 'shared' | 'frozen' | 'pinned')[];
-  /** Expected effects on the objects that it needs. */
+  /** Expected effects of the transaction on these objects. */
   readonly effects?: readonly ('deleted' | 'gone' | 'changed' | 'untouched')[];
 }
 
@@ -39,7 +39,7 @@ export function createProbe(world: World, packageId: string): Probe {
   return { world, packageId, sender: world.address, call };
 }
 
-/** Makes what a case needs. */
+/** Makes the objects that a case needs. */
 export async function makeObjects(
   { world, call, sender }: Probe,
   needs: NonNullable<Case['needs']>,

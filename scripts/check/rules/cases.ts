@@ -1,4 +1,4 @@
-/** Transactions that a network accepts and refuses, with their outcomes. */
+/** Lists transactions that a network accepts or refuses, with their outcomes. */
 import { ARGUMENT_CASES } from './argument_cases.ts';
 import { CALL_CASES } from './call_cases.ts';
 import type { Case } from './case.ts';

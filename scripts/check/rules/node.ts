@@ -1,4 +1,4 @@
-/** The node on which the rules of transactions are tried: one that is given, or a model of a node. */
+/** Opens the node on which the rules of transactions are tried: a given node, or a model of one. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export interface OpenNode {
   close(): Promise<void>;
 }
 
-/** Starts a model if no URL is given. @throws UsageError for one URL without the other */
+/** Starts a model if no URL is given. @throws UsageError if only one of the two URLs is given */
 export async function openNode({
   url,
   faucet,

@@ -1,6 +1,4 @@
-/**
- * Random transactions over the probe's functions: mostly such as a network accepts, and some that it refuses.
- */
+/** Makes random transactions with the probe's functions. A network accepts most of them, and refuses some. */
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
 import type { Probe } from './case.ts';
 
@@ -8,10 +6,10 @@ export type Random = (below: number) => number;
 
 /** Kind of a value or a parameter. */
 export type Kind = 'Thing' | 'Frozen' | 'Pinned' | 'Box' | 'Potato' | 'Coin' | 'u64' | 'clock';
-/** A thing that is only read may be frozen. */
+/** Kind of a parameter. `Thing&` is a thing that is only read, and that may be frozen. */
 type Taken = Exclude<Kind, 'Frozen'> | 'Thing&';
 
-/** An argument, as both nodes understand it: an object by its place in the pool. */
+/** An argument that both nodes understand; it names an object by its place in the pool. */
 type Source =
   | { readonly object: number }
   | { readonly result: number; readonly nested?: number }
@@ -20,7 +18,7 @@ type Source =
 
 type Step =
   | { readonly call: string; readonly args: readonly Source[] }
-  /** Coins go to another address: they would pay else. */
+  /** Coins go to another address, since they would pay for gas otherwise. */
   | { readonly transfer: readonly Source[]; readonly isAway: boolean }
   | { readonly split: Source; readonly amounts: readonly number[] }
   | { readonly merge: Source; readonly coins: readonly Source[] };
@@ -29,7 +27,7 @@ export type Plan = readonly Step[];
 
 interface Signature {
   readonly takes: readonly Taken[];
-  /** The indices of what it takes by value, after which it is gone. */
+  /** Indices of the parameters that the function takes by value. Their arguments are gone afterwards. */
   readonly consumes?: readonly number[];
   readonly gives?: readonly Kind[];
 }
@@ -76,7 +74,7 @@ interface Value {
   isGone: boolean;
 }
 
-/** @param pool the kinds of the objects that there are */
+/** @param pool kinds of the objects that exist */
 export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
   const steps: Step[] = [];
   const values: Value[] = [
@@ -90,7 +88,7 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     );
   const choose = (taken: Taken): Source => {
     if (taken === 'u64' && random(4) > 0) return { number: random(4) };
-    // One of 30 choices is any value, even one that no longer exists.
+    // In one of 30 choices, the argument is any value, even one that no longer exists.
     const candidates = random(30) === 0 ? values : fitting(taken);
     return candidates[random(candidates.length)]?.source ?? { number: random(4) };
   };
@@ -115,7 +113,8 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     const value = values.find((candidate) => candidate.source === source);
     if (value !== undefined) value.isGone = true;
   };
-  // The clock beside a value that is not shared yet: some entry functions may not take it then.
+  // The clock comes together with a value that is not shared yet. Some entry functions may not take the clock
+  // then.
   if (random(8) === 0) {
     add({ call: 'pinned', args: [{ number: 1 }] }, ['Pinned']);
     add({ call: 'join', args: [results[0]?.source ?? { number: 1 }, { named: 'clock' }] });
@@ -147,12 +146,12 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     else if (kind === 'Potato') add({ call: 'eat', args: [source] });
     else add({ transfer: [source], isAway: kind === 'Coin' });
   };
-  // Mostly no result is left over.
+  // Mostly, no result is left unused.
   for (const result of results) dispose(result);
   return steps;
 }
 
-/** @param ids of the objects of the pool on the node */
+/** @param ids of the pool's objects on the node */
 export function buildPlan(
   plan: Plan,
   tx: Transaction,

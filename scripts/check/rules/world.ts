@@ -1,4 +1,4 @@
-/** An account on a node, with which the rules of transactions are tried. */
+/** Provides an account on a node, with which the rules of transactions are tried. */
 import type { SuiClientTypes } from '@mysten/sui/client';
 import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -9,7 +9,7 @@ import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
 import type { NodeUrls } from './node.ts';
 
 export interface Sent {
-  /** `done`, or why not, in words that every node shares. */
+  /** `done`, or the reason for a failure, in words that every node shares. */
   readonly outcome: string;
   readonly digest: string;
   readonly changed: readonly SuiClientTypes.ChangedObject[];
@@ -19,7 +19,7 @@ export interface Sent {
 }
 
 /**
- * Gas budget in MIST, enough for every case. It is given, so that every node reports failures in a structure.
+ * Gas budget in MIST, enough for every case. With a given budget, every node reports failures in a structure.
  */
 const BUDGET = 500_000_000;
 const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
@@ -39,7 +39,7 @@ export class World {
     return this.key.toSuiAddress();
   }
 
-  /** @param coins each of what the faucet gives */
+  /** @param coins number of coins, each of the amount that the faucet gives */
   async fund(coins = 1): Promise<void> {
     for (let count = 1; count <= coins; count += 1) {
       await requestSuiFromFaucetV2({ host: this.#urls.faucet, recipient: this.address });
@@ -51,7 +51,7 @@ export class World {
     }
   }
 
-  /** Builds, signs and sends. Returns once the node shows it. */
+  /** Builds, signs and sends a transaction. Returns once the node shows it. */
   async send(build: (tx: Transaction) => void, budget = BUDGET): Promise<Sent> {
     const tx = new Transaction();
     tx.setSender(this.address);
@@ -91,7 +91,7 @@ export class World {
     }
   }
 
-  /** @returns the package's id */
+  /** Publishes a package. @returns its id */
   async publish(modules: readonly Uint8Array[], dependencies: readonly string[] = []): Promise<string> {
     const sent = await this.send(this.publication(modules, dependencies));
     if (sent.outcome !== 'done') throw new Error(`publishing ended: ${sent.outcome}`);
@@ -143,7 +143,7 @@ export function packageIn({ changed }: Sent): string {
   return written.objectId;
 }
 
-/** Returns the id of an object that was made, by the end of its type. */
+/** Returns the id of an object that a transaction created, by the end of the object's type. */
 export function createdIn({ changed, types }: Sent, type: string): string {
   const made = changed.find(
     ({ objectId, idOperation }) => idOperation === 'Created' && types[objectId]?.includes(type) === true,
@@ -168,7 +168,8 @@ interface Failure {
 const CLEVER = 1n << 63n;
 
 /**
- * `Problem at command.argument`, `abort module::function code`, the name of an error, or a node's refusal.
+ * Describes an error: as `Problem at command.argument`, as `abort module::function code`, by its name, or as
+ * a node's refusal.
  */
 export function describeOutcome(error: unknown): string {
   const { message, executionError } = error as Failure;

@@ -5,8 +5,8 @@ import { readSuiError } from '../trouble.ts';
 import type { Registration, Staleness } from './registration.ts';
 
 /**
- * `proven` has a green tick. `checked` is proven too, but beside a refusal: it must not look like a reason to
- * believe the answer. `missing` was not reached.
+ * State of a step. `proven` has a green tick. `checked` is proven too, but another step is refused, so it
+ * must not look like a reason to believe the answer. `missing` was not reached.
  */
 export type ProofState = 'proven' | 'checked' | 'waiting' | 'missing' | 'wrong';
 
@@ -15,7 +15,7 @@ export type ProofStepName = (typeof PROOF_STEPS)[number];
 
 export interface Verdict {
   readonly state: ProofState;
-  /** Who refused it, and why: a sentence. Only where the state is `wrong`. */
+  /** Sentence that says who refused the step, and why. Present only if the state is `wrong`. */
   readonly refusal?: string;
 }
 
@@ -25,7 +25,7 @@ export interface Evidence {
   readonly reading: 'none' | 'asking' | 'answered' | 'failed';
   readonly readingError?: unknown;
   readonly registration: Registration;
-  /** What the chain answered when this reading was minted. */
+  /** Error of the chain when this reading was minted; undefined without one. */
   readonly mintError?: unknown;
 }
 
@@ -37,7 +37,7 @@ const STALE: Readonly<Record<Staleness, string>> = {
   retired: 'The registry on Sui refuses it: its config is retired.',
 };
 
-/** Refusals of the answer itself, by the code of the library. */
+/** Explanations of a refused answer, by the library's error code. */
 const ANSWER: Readonly<Record<string, string>> = {
   CLIENT_SIGNATURE: 'The library in this page refuses it: no attested key signed these values.',
   CLIENT_INTENT: 'The library in this page refuses it: it was signed for another purpose.',
@@ -47,7 +47,7 @@ const ANSWER: Readonly<Record<string, string>> = {
   CLIENT_MALFORMED_ANSWER: 'The library in this page refuses it: it does not have the form of an answer.',
 };
 
-/** Aborts of the contract, by module and name. */
+/** Explanations of the contract's aborts, by module and name. */
 const ABORTS: Readonly<Record<string, string>> = {
   'enclave::ETooOld': 'it was signed too long ago, by the clock of the chain',
   'enclave::EInFuture': 'it is dated in the future, by the clock of the chain',
@@ -76,7 +76,7 @@ export function judgeSteps(evidence: Evidence): Readonly<Record<ProofStepName, V
 }
 
 function judgeCode({ attestation, attestationError, readingError }: Evidence): Verdict {
-  // The client attests again where an answer came from another key.
+  // If an answer came from another key, the client attests again.
   const error = attestation === 'failed' ? attestationError : readingError;
   if (error instanceof AttestationError) return { state: 'wrong', refusal: describeAttestation(error) };
   if (attestation === 'failed') return { state: 'missing' };

@@ -1,4 +1,4 @@
-/** The chain of proof: the code that runs, its key, its signature, and its registration on Sui. */
+/** Shows the chain of proof: the code that runs, its key, its signature, and its registration on Sui. */
 import { formatAddress, toHex } from '@mysten/sui/utils';
 import type { EnclaveClient } from 'sui-enclave/client';
 import type { UsedEnclave } from 'sui-enclave/react';
@@ -11,7 +11,7 @@ interface Props {
   readonly enclave: UsedEnclave<EnclaveClient>;
   readonly registration: Registration;
   readonly reading: ReadingState;
-  /** What the chain answered when this reading was minted. */
+  /** Error of the chain when this reading was minted; undefined without one. */
   readonly mintError: unknown;
 }
 
@@ -28,7 +28,7 @@ export function ProofPanel({ enclave, registration, reading: state, mintError }:
   });
   const isRefused = PROOF_STEPS.some((step) => verdicts[step].state === 'wrong');
   const image = attestation?.image;
-  // After a change, the client accepts an answer by another key, which it has attested itself.
+  // After a change of keys, the client accepts an answer signed with a new key that it has attested itself.
   const key = reading?.answer.publicKey ?? publicKey;
   const isOfDocument = key !== undefined && publicKey !== undefined && toHex(key) === toHex(publicKey);
   return (

@@ -1,4 +1,4 @@
-/** Asks the enclave, and shows what it signed, or why there is nothing to show. */
+/** Asks the enclave, and shows the signed answer, or the reason why there is none. */
 import { type FormEvent, useState } from 'react';
 import type { EnclaveClient } from 'sui-enclave/client';
 import type { UsedEnclave } from 'sui-enclave/react';

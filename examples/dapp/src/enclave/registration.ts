@@ -1,6 +1,6 @@
 /**
- * Checks whether the contract accepts signatures of a key: attested is not enough, it must be registered on
- * Sui.
+ * Checks whether the contract accepts signatures of a key. An attested key is not enough: it must be
+ * registered on Sui.
  */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { useEffect, useState } from 'react';
@@ -34,7 +34,7 @@ async function readRegistration(
 }
 
 /**
- * Asks the chain about a key, and again when `again` is called.
+ * Asks the chain about a key, and asks again when `again` is called.
  *
  * @param publicKey undefined as long as no key is known
  */
@@ -45,7 +45,7 @@ export function useRegistration(
 ): Registration & { again(): void } {
   const [registration, setFound] = useState<Registration>({ state: 'checking' });
   const [round, setRound] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another round asks the same again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another round repeats the same question
   useEffect(() => {
     if (publicKey === undefined) return;
     const leaving = new AbortController();

@@ -1,4 +1,4 @@
-/** One question to the enclave at a time. */
+/** Asks the enclave one question at a time. */
 import { useEffect, useRef, useState } from 'react';
 import type { EnclaveClient } from 'sui-enclave/client';
 import { askWeather, type Precision, type Reading } from './weather.ts';
@@ -10,7 +10,7 @@ export type ReadingState =
   | { readonly status: 'failed'; readonly error: unknown };
 
 export type UsedReading = ReadingState & {
-  /** Another question ends the one before. Does nothing while there is no attested enclave. */
+  /** Asks a question, and cancels the question before it. Does nothing while there is no attested enclave. */
   ask(location: string, precision: Precision): void;
 };
 

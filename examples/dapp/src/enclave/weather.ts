@@ -1,16 +1,17 @@
-/** The signed readings of the application and the functions of the contract that accept them, two of each. */
+/** The two kinds of signed readings of the application, and the contract's functions that accept them. */
 import { bcs } from '@mysten/bcs';
 import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
 import { type EnclaveClient, signedType, text, u64, type VerifiedAnswer } from 'sui-enclave/client';
 import { signedArguments } from 'sui-enclave/sui';
 import type { Settings } from '../settings.ts';
 
-// As the application signs them and the Move module reads them: intent, then the fields in order.
+// The application signs, and the Move module reads: the intent, then the fields in this order.
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 const Temperature = signedType(1, bcs.struct('Temperature', { location: text, tenths_plus_100000: u64 }));
 
 /**
- * Unit of a reading: whole degrees, from the first version of the contract, or tenths, which may be negative.
+ * Unit of a reading. The first version of the contract has whole degrees; tenths, which may be negative, came
+ * later.
  */
 export type Precision = 'degrees' | 'tenths';
 
@@ -53,7 +54,7 @@ export const tenthsText = (tenths_plus_100000: bigint): string => {
   return `${celsius.toFixed(1).replace('-', '−')} °C`;
 };
 
-/** Adds the call that mints the reading. The object still needs an owner. */
+/** Adds the call that mints the reading. The caller must still give the object an owner. */
 export function mintCall(
   tx: Transaction,
   reading: Reading,

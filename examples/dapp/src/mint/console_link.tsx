@@ -1,6 +1,6 @@
-/** A link to an object or a transaction in the console, where the settings name one. */
+/** Addresses for a link to an object or a transaction in the console. */
 export interface ConsolePlace {
-  /** URL of the console; undefined where there is none. */
+  /** URL of the console; undefined if the settings name none. */
   readonly url: string | undefined;
   /** URL of the node that the console asks. */
   readonly node: string;
@@ -8,7 +8,7 @@ export interface ConsolePlace {
 
 interface Props {
   readonly place: ConsolePlace;
-  /** An object id, or the digest of a transaction. */
+  /** Id of an object, or digest of a transaction. */
   readonly id: string;
   readonly text: string;
 }

@@ -1,4 +1,4 @@
-/** SUI for gas, on networks that have a faucet. */
+/** Gets SUI for gas, on networks that have a faucet. */
 import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { useState } from 'react';
 import type { Trouble } from '../trouble.ts';
@@ -12,7 +12,7 @@ interface Props {
   readonly onTrouble: (trouble: Trouble | undefined) => void;
 }
 
-/** The times between the questions for the balance, and how many there are: 20 s. */
+/** The time between requests for the balance. With the number of requests below, the page waits for 20 s. */
 const INTERVAL_MS = 500;
 const MAX_QUESTIONS = 40;
 

@@ -5,7 +5,7 @@ import { mintCall, type Reading } from '../enclave/weather.ts';
 import type { Settings } from '../settings.ts';
 import type { Kit } from '../wallet/kit.ts';
 
-/** The object of a transaction that was executed. */
+/** The object that an executed transaction created. */
 export interface MintResult {
   readonly objectId: string;
   readonly digest: string;
@@ -29,7 +29,7 @@ export async function mint({ kit, sui, reading, enclaveId, owner }: Order): Prom
   const result = await kit.signAndExecuteTransaction({ transaction });
   const { digest, effects, status } = result.Transaction ?? result.FailedTransaction;
   if (status.error !== null) throw toExecutionError(status.error);
-  // Reads show a transaction later than the node executes it.
+  // A node may show a transaction later than it executes it.
   await kit.getClient().core.waitForTransaction({ digest });
   const created = effects.changedObjects.find(({ idOperation }) => idOperation === 'Created');
   if (created === undefined) throw new Error(`the transaction ${digest} was executed, and made no object`);

@@ -1,4 +1,4 @@
-/** The objects of the connected account, and what was minted last. */
+/** Lists the objects of the connected account, including the one that was minted last. */
 import { formatAddress } from '@mysten/sui/utils';
 import { useEffect } from 'react';
 import { timeText } from '../enclave/reading_panel.tsx';
@@ -11,7 +11,7 @@ import type { OwnedObjects } from './owned.ts';
 interface Props {
   readonly owned: OwnedObjects;
   readonly console: ConsolePlace;
-  /** Id of the object that was minted last in this page; it comes into view. */
+  /** Id of the object that this page minted last. The page scrolls to it. */
   readonly latestId: string | undefined;
 }
 

@@ -1,24 +1,27 @@
-/** The objects of the contract that an account owns, as the chain has them: also after a reload. */
+/**
+ * Lists the contract's objects that an account owns. It reads them from the chain, so they stay after a
+ * reload.
+ */
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { useCallback, useEffect, useState } from 'react';
 import { readPackage } from 'sui-enclave/sui';
 import { degreesText, tenthsText } from '../enclave/weather.ts';
 
-/** An object of the contract, by its fields on chain. */
+/** An object of the contract, with its fields on chain. */
 export interface Minted {
   readonly id: string;
-  /** The name of its struct. */
+  /** The name of the object's struct. */
   readonly name: 'WeatherNFT' | 'TemperatureNFT';
   readonly owner: string;
   readonly location: string;
   readonly celsius: string;
   readonly timestampMs: number;
-  /** Digest of the transaction that wrote it last; null where the node does not say. */
+  /** Digest of the transaction that wrote the object last; null if the node does not say. */
   readonly digest: string | null;
 }
 
-// As `move/weather` declares them.
+// These fields are those that `move/weather` declares.
 const WeatherNft = bcs.struct('WeatherNFT', {
   id: bcs.Address,
   location: bcs.string(),
@@ -48,12 +51,12 @@ const READERS = {
   },
 };
 
-/** The most objects of one type in the page. */
+/** Maximum number of objects of one type that the page lists. */
 const MAX_LISTED = 50;
 
 /**
- * @param packageId of the package `weather`, upgraded or not
- * @returns the latest first
+ * @param packageId of any version of the package `weather`
+ * @returns the objects, the latest first
  * @throws Error of the client; SuiError
  */
 export async function listMinted(
@@ -62,7 +65,7 @@ export async function listMinted(
   owner: string,
   signal: AbortSignal,
 ): Promise<Minted[]> {
-  // An upgraded package has another id than its types.
+  // The id of an upgraded package differs from the id in its types.
   const { typeOrigins } = await readPackage(client, packageId, { signal });
   const lists = await Promise.all(
     (['WeatherNFT', 'TemperatureNFT'] as const).map(async (name) => {
@@ -88,7 +91,7 @@ export async function listMinted(
 
 export interface OwnedObjects {
   readonly objects: readonly Minted[];
-  /** Why they could not be read; undefined if they were. */
+  /** Error of reading the objects; undefined if there was none. */
   readonly error: unknown;
   refresh(): void;
 }

@@ -1,4 +1,4 @@
-/** Says what was minted, until it is dismissed or something else is minted. */
+/** Says what was minted, until the user dismisses it or something else is minted. */
 import { formatAddress } from '@mysten/sui/utils';
 import { ConsoleLink, type ConsolePlace } from './console_link.tsx';
 import type { MintResult } from './mint.ts';

@@ -1,11 +1,11 @@
-/** The SUI of an account. */
+/** Reads the SUI balance of an account. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { useCallback, useEffect, useState } from 'react';
 
 export interface Balance {
-  /** In MIST; undefined until the node has returned it, and where it does not answer. */
+  /** Balance in MIST; undefined until the node has returned it, or if the node does not answer. */
   readonly mist: bigint | undefined;
-  /** Asks the node again, and returns what it says. */
+  /** Asks the node again, and returns the new balance. */
   refresh(): Promise<bigint | undefined>;
 }
 
@@ -30,6 +30,6 @@ export function useBalance(client: ClientWithCoreApi, owner: string | undefined)
   useEffect(() => {
     void refresh();
   }, [refresh]);
-  // An answer about another account is not shown.
+  // A balance of another account is not shown.
   return { mist: balance?.owner === owner ? balance?.mist : undefined, refresh };
 }

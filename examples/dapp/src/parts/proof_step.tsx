@@ -1,4 +1,4 @@
-/** One link of the chain from the code that runs to the object on Sui. */
+/** Shows one link of the chain from the code that runs to the object on Sui. */
 import type { ReactNode } from 'react';
 import type { ProofState, Verdict } from '../enclave/proof.ts';
 

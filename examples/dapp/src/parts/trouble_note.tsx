@@ -1,9 +1,9 @@
-/** A note about a problem, and its remedy. */
+/** Shows a problem and its remedy. */
 import type { Trouble } from '../trouble.ts';
 
 interface Props {
   readonly trouble: Trouble;
-  /** Label such as "Try again", and the function that it runs. */
+  /** Label of a button, such as "Try again", and the function that it calls. */
   readonly action?: readonly [words: string, act: () => void];
 }
 

@@ -1,4 +1,4 @@
-/** Shows what is about to be signed, from the very bytes, and waits for the user. */
+/** Shows what the wallet is about to sign, read from the very bytes, and waits for the user's answer. */
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';
@@ -14,11 +14,11 @@ interface Content {
 
 export function ConfirmDialog({ packageId }: { readonly packageId: string }) {
   const question = useQuestion();
-  // A new element for each question, so that nothing of the last one carries over.
+  // Each question gets a new element, so that no state of the last question remains.
   return question && <OpenDialog key={question.id} question={question} packageId={packageId} />;
 }
 
-/** A key that is held down would answer one question after the other. */
+/** Ignores repeated key events: a key that is held down would answer one question after another. */
 function ignoreRepeats(event: KeyboardEvent): void {
   if (event.repeat && ['Enter', ' ', 'Escape'].includes(event.key)) event.preventDefault();
 }
@@ -40,7 +40,7 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
       className="confirm"
       aria-labelledby="confirm-title"
       onKeyDown={ignoreRepeats}
-      // Escape: a browser may close a dialog without asking first.
+      // This handles Escape. A browser may close the dialog without this event.
       onCancel={() => answer(false)}
       onClose={() => answer(false)}
     >
@@ -84,7 +84,7 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
   );
 }
 
-/** Describes a request; undefined if that is impossible: such a request is not signed. */
+/** Describes a request. The result is undefined if that is impossible: such a request is not signed. */
 function describeContent(request: ConfirmRequest, packageId: string): Content | undefined {
   const { wallet, address, chain } = request;
   if (request.kind === 'message') {

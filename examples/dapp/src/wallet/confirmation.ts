@@ -1,15 +1,15 @@
 /**
- * The question that the wallet asks before it signs, between the wallet, which knows no React, and the
- * dialog.
+ * Passes the question that the wallet asks before it signs to the dialog. The wallet's code does not know
+ * React.
  */
 import { useSyncExternalStore } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';
 
 export interface Question {
-  /** Id of this question alone. */
+  /** Id that no other question has. */
   readonly id: number;
   readonly request: ConfirmRequest;
-  /** The first answer counts. */
+  /** Answers the question. Only the first answer counts. */
   answer(yes: boolean): void;
 }
 
@@ -23,7 +23,10 @@ function show(question: Question | undefined): void {
 }
 
 export const confirmation = {
-  /** Resolves to true only if the user has clicked "Sign". The wallet asks one question at a time. */
+  /**
+   * Asks the user. Resolves to true only if the user clicks "Sign". A new question answers an open one with
+   * no.
+   */
   ask: (request: ConfirmRequest): Promise<boolean> =>
     new Promise((resolve) => {
       open?.answer(false);
@@ -32,7 +35,7 @@ export const confirmation = {
         id: count,
         request,
         answer(yes) {
-          // The second click of a double click must not take the next question away.
+          // The second click of a double click must not answer the next question.
           if (open !== question) return;
           show(undefined);
           resolve(yes);

@@ -1,10 +1,10 @@
-/** Whether the session of the page's own wallet has ended by itself, which the user did not ask for. */
+/** Tells the page whether its own wallet's session has expired, without a request of the user. */
 import { useSyncExternalStore } from 'react';
 
 let isExpired = false;
 const listeners = new Set<() => void>();
 
-/** For `registerZkLoginWallet`. */
+/** Reports that the session has expired: an argument of `registerZkLoginWallet`. */
 export function reportExpired(): void {
   isExpired = true;
   for (const listener of listeners) listener();

@@ -1,4 +1,4 @@
-/** dapp-kit: the wallets of the page, and its client of Sui. */
+/** Sets up dapp-kit: the wallets of the page, and the page's Sui client. */
 import { createDAppKit } from '@mysten/dapp-kit-react';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Settings } from '../settings.ts';
@@ -7,7 +7,7 @@ export function createKit({ sui: { network, nodeUrl } }: Settings) {
   return createDAppKit({
     networks: [network],
     createClient: () => new SuiGrpcClient({ network, baseUrl: nodeUrl }),
-    // It would load wallet metadata from another host at each start.
+    // This wallet would load metadata from another host at each start.
     slushWalletConfig: null,
   });
 }

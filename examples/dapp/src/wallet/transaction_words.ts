@@ -1,4 +1,4 @@
-/** A transaction in words, from the bytes that are signed: what it does, who sends it and who pays. */
+/** Describes a transaction in words, from the bytes to sign: its commands, its sender and who pays for it. */
 import { bcs } from '@mysten/sui/bcs';
 import type { Transaction } from '@mysten/sui/transactions';
 import { formatAddress, fromBase64, MIST_PER_SUI } from '@mysten/sui/utils';
@@ -10,7 +10,7 @@ type Argument = Extract<Command, { $kind: 'MoveCall' }>['MoveCall']['arguments']
 
 export interface Step {
   readonly text: string;
-  /** Whether this page makes such a step. The user should refuse any other. */
+  /** Whether this page makes such a step. The user should refuse any other step. */
   readonly isExpected: boolean;
 }
 
@@ -51,7 +51,7 @@ function callStep(
   const name = `${call.module}::${call.function}`;
   if (call.package === packageId) {
     const [location, value] = call.arguments;
-    // The types are those of the contract, and the chain refuses any others.
+    // The contract determines the argument types, and the chain refuses others.
     if (name === 'weather::update_weather') {
       const degrees = degreesText(u64In(value, data));
       return expected(`Mint a WeatherNFT: ${degrees} in ${textIn(location, data)}`);
@@ -94,7 +94,7 @@ function objectText(argument: Argument, { inputs }: TransactionData): string {
   }
 }
 
-/** @throws Error if the argument is not a value: then the dialog shows no words, and the user can't sign */
+/** @throws Error if the argument is not a value: the dialog then shows no words, and the user can't sign */
 function pureIn(argument: Argument | undefined, { inputs }: TransactionData): Uint8Array {
   const input = argument?.$kind === 'Input' ? inputs[argument.Input] : undefined;
   if (input?.$kind !== 'Pure') throw new Error('an argument is not a value');
@@ -106,7 +106,7 @@ const u64In = (argument: Argument | undefined, data: TransactionData) =>
 const textIn = (argument: Argument | undefined, data: TransactionData) =>
   bcs.string().parse(pureIn(argument, data));
 
-/** Returns the payer of the gas, and its maximum. */
+/** Returns the payer of the gas, and the maximum that it costs. */
 export function describeGas({ sender, gasData }: TransactionData): {
   payer: string;
   isOwn: boolean;
@@ -116,7 +116,7 @@ export function describeGas({ sender, gasData }: TransactionData): {
   return { payer, isOwn: payer === sender, budget: suiText(BigInt(gasData.budget ?? 0)) };
 }
 
-/** Returns an amount in MIST, in SUI without trailing zeros. */
+/** Formats an amount in MIST as SUI, without trailing zeros. */
 export function suiText(mist: bigint): string {
   const decimals = String(mist % MIST_PER_SUI)
     .padStart(9, '0')

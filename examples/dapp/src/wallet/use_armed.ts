@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'react';
 
-/** Time for which a question must be shown before it can be answered with yes, in milliseconds. */
+/** Time in milliseconds for which a question must be shown before the user can answer yes. */
 export const ARMING_MS = 500;
 
 /**
- * Returns whether the component has been shown for ARMING_MS: a question may open under a click that was
- * meant for something else, such as the second one of a double click.
+ * Returns whether the component has been shown for ARMING_MS. A question may appear under a click that was
+ * meant for something else, such as the second click of a double click.
  */
 export function useArmed(): boolean {
   const [isArmed, setArmed] = useState(false);

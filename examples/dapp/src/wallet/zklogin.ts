@@ -1,6 +1,6 @@
 /**
- * The page's own wallet: a login at an OpenID provider, listed by the connect button beside the installed
- * wallets.
+ * Registers the page's own wallet, a login at an OpenID provider. The connect button lists it beside the
+ * installed wallets.
  */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { registerZkLoginWallet } from 'sui-enclave/wallet';
@@ -14,7 +14,7 @@ export async function registerLogin(client: ClientWithCoreApi, login: LoginSetti
   const { issuer, name, clientId, saltUrl, proverUrl } = login;
   const provider = await discoverProvider(issuer, { name });
   registerZkLoginWallet({
-    // The list of wallets shows the provider's name, and that the address is for this page only.
+    // The list of wallets shows the provider's name, and says that the address is only for this page.
     providers: [{ provider, clientId }],
     redirectUri: new URL('login.html', document.baseURI).href,
     client,
