@@ -29,7 +29,7 @@ describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (fi
   const packages: Readonly<Record<string, Locked>> = lock.packages;
   const manifest = read(file.replace('package-lock', 'package'));
 
-  test('is that of its manifest, which pins every version exactly', () => {
+  test('agrees with its manifest, which pins every version exactly', () => {
     const { dependencies, devDependencies } = manifest;
     expect(packages['']).toMatchObject({ dependencies, devDependencies });
     const { 'sui-enclave': libraryPath, ...otherDependencies } = { ...dependencies, ...devDependencies };
@@ -39,14 +39,14 @@ describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (fi
     }
   });
 
-  test('has the library as it is, without the digest of one build of it', () => {
+  test('has the version and the dependencies of the library, but no digest, which would be that of one build', () => {
     const { version, resolved, integrity, dependencies, peerDependencies } = packages[LIBRARY] ?? {};
     expect([version, resolved]).toEqual([library.version, 'file:../../out/sui-enclave.tgz']);
     expect(integrity).toBeUndefined();
     expect([dependencies, peerDependencies]).toEqual([library.dependencies, library.peerDependencies]);
   });
 
-  test('has every other package with its digest, and names no host', () => {
+  test('has the digest of every other package, and names no host', () => {
     const otherPackages = Object.entries(packages).filter(([path]) => path !== '' && path !== LIBRARY);
     expect(otherPackages.length).toBeGreaterThan(10);
     for (const [path, { resolved, integrity }] of otherPackages) {
@@ -54,7 +54,7 @@ describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (fi
     }
   });
 
-  test('has what both it and this repository depend on at the version of this repository', () => {
+  test('has each package that this repository has too at a version of this repository', () => {
     const { dependencies, devDependencies } = manifest;
     const direct = Object.keys({ ...dependencies, ...devDependencies, ...library.dependencies });
     const shared = direct.filter((name) => name !== library.name && versionsHere(name).length > 0);

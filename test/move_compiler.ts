@@ -1,6 +1,6 @@
 /**
  * Replaces the Move compiler's npm package in tests, which compile the same few packages hundreds of times,
- * each time for half a second. Results are kept in build/test/move. One is reused if the compiler, the
+ * each time for half a second. Results are kept in build/test/move. A result is reused if the compiler, the
  * package, the options and all answers of the fetcher are the same.
  */
 import { createHash } from 'node:crypto';
@@ -49,7 +49,7 @@ export async function dumpMovePackage({ fetcher, ...input }: Input): Promise<Res
     ...input,
     ...(fetcher !== undefined && { fetcher: recorded(fetcher, calls) }),
   });
-  // An error may come from a fetcher that failed, of which nothing is recorded.
+  // An error may come from a call of the fetcher that failed. Such calls are not recorded.
   if (!('error' in result)) write(path, [...recordedCompilations, { calls, result }]);
   return result;
 }
@@ -67,8 +67,8 @@ function write(path: string, compilations: readonly Compilation[]): void {
 }
 
 async function call(fetcher: Fetcher, method: Call['method'], args: readonly unknown[]): Promise<unknown> {
-  const answer = fetcher[method] as (...args: unknown[]) => Promise<unknown>;
-  return await answer.apply(fetcher, [...args]);
+  const fetchContent = fetcher[method] as (...args: unknown[]) => Promise<unknown>;
+  return await fetchContent.apply(fetcher, [...args]);
 }
 
 /** Computes the digest of a fetched content and its commit, which is known once the revision is fetched. */

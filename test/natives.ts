@@ -11,7 +11,7 @@ export function make(...args: string[]): void {
   execFileSync('make', ['--quiet', ...args], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     stdio: 'inherit',
-    // The variables of a make that runs the tests do not belong here.
+    // If a make runs the tests, its variables must not reach this make.
     env: { ...process.env, MAKEFLAGS: '' },
   });
 }

@@ -28,7 +28,7 @@ describe.each(pages)('%s', (page) => {
   const text = read(page);
 
   test('names folders and files that exist', () => {
-    // An example is a placeholder, or a file that the page has its reader write.
+    // An example is a placeholder, or a file that the page tells its reader to write.
     const printed = matches(text, /^`([\w./]+)` [^\n]*:$/gm);
     const isExample = (path: string) => printed.includes(path) || /price|stocks|salt\/server\.env/.test(path);
     for (const path of matches(text, /(?:`|\()((?:src|test|scripts|deploy|move|enclave)\/[\w./]*\w)/g)) {

@@ -21,7 +21,7 @@ export function verifyUnits(
 ): [status: number | null, errors: string] {
   const folder = mkdtempSync(join(tmpdir(), 'units-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  // The clone may be in a folder with a space in its name. The path of this link has none.
+  // The clone may be in a folder with a space in its name. The path of this link has no space.
   const clone = join(folder, 'clone');
   symlinkSync(ROOT, clone);
   const files = Object.entries(units).map(([name, text]) => {

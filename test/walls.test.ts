@@ -38,7 +38,7 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
 });
 const byName = new Map(PACKAGES.map((item) => [item.name, item]));
 
-/** Modules of which an import means one or another: they export the same. */
+/** Sets of modules that export the same. An import means one module of such a set. */
 const ALTERNATIVES = {
   '#platform_fetch': ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'],
   '#keyless': ['src/library/release/keyless.ts', 'src/library/release/keyless_node.ts'],
@@ -82,7 +82,7 @@ const breachesIn = (source: string, file: string, { folder, name }: Pick<Package
       : findPackage(specifier) === name,
   );
 
-/** Returns the cycles of a graph, one for each arrow that closes a cycle: the nodes of each in order. */
+/** Returns the cycles of a graph, one for each arrow that closes a cycle, as text with the nodes in order. */
 function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const cycles: string[] = [];
@@ -97,7 +97,7 @@ function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles;
 }
 
-/** Returns the files that an import may mean, depending on conditions; none for a package of npm. */
+/** Returns the files that an import may mean, depending on conditions. For an npm package, there are none. */
 function resolveFiles(from: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(from), specifier)];
   if (specifier.startsWith('#')) {

@@ -115,15 +115,15 @@ describe.runIf(canRun)('a bridge', () => {
     const block = randomBytes(1024 * 1024);
     const send = (socket: Socket) => {
       let left = SIZE;
-      const more = () => {
+      const writeMore = () => {
         while (left > 0) {
           left -= block.length;
           if (!socket.write(block)) return;
         }
         socket.end();
       };
-      socket.on('drain', more);
-      more();
+      socket.on('drain', writeMore);
+      writeMore();
     };
     const receive = async (socket: Socket) => {
       const hash = createHash('sha256');
@@ -133,15 +133,15 @@ describe.runIf(canRun)('a bridge', () => {
     const whole = createHash('sha256');
     for (let sent = 0; sent < SIZE; sent += block.length) whole.update(block);
     const expected = whole.digest('hex');
-    const there = Promise.withResolvers<string>();
+    const received = Promise.withResolvers<string>();
     const port = await startBridge((socket) => {
       send(socket);
-      receive(socket).then(there.resolve);
+      receive(socket).then(received.resolve);
     });
     const socket = await dial(port);
     send(socket);
     expect(await receive(socket)).toBe(expected);
-    expect(await there.promise).toBe(expected);
+    expect(await received.promise).toBe(expected);
   });
 
   test('resets a connection whose target refuses', async () => {
@@ -251,7 +251,7 @@ describe.runIf(canRun)('a bridge', () => {
   });
 
   test('is not filled by an upstream that hangs', async () => {
-    // The server's side is the peer here, which gives up each request at its deadline.
+    // Here, the peer is on the server's side. It gives up each request at its deadline.
     const port = await startBridge(
       (socket) => void socket.on('data', (bytes) => bytes.includes('honest') && socket.end('served')),
       [40, 10_000],

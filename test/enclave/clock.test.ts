@@ -172,7 +172,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     expect(times(NONCE, [answerWith(tagged)])).toEqual([`${AT}`]);
   });
 
-  test('is not read from an answer that is cut anywhere, and never wrongly from one with wrong bytes', () => {
+  test('is not read from an answer that is cut anywhere, and not read wrongly from an answer with wrong bytes', () => {
     const document = vector('qemu-unsigned');
     const nonce = decodeFields(document).get('nonce') as Uint8Array;
     const answer = answerWith(document);
@@ -185,7 +185,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
       return bytes;
     });
     const read = times(nonce, wrong);
-    // Where the time itself was changed, another time is read.
+    // If the time itself was changed, another time is read.
     const earlierOrLater = read.filter((_, at) => at < time || at > time + 8);
     expect(earlierOrLater.filter((value) => value !== 'none' && value !== '1795154233000')).toEqual([]);
     const garbage = Array.from({ length: 500 }, (_, at) =>

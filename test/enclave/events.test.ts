@@ -118,7 +118,7 @@ describe.runIf(canRun)('the events', () => {
       write(Array.from({ length: 50 }, (_, more) => formatLine(at + more, 1000)).join(''));
     }
     const reading = read();
-    // When the receiver reads on, the loss is reported without another event.
+    // When the receiver continues to read, the loss is reported without another event.
     end();
     const text = await reading;
     expect(await role.ended).toBe(0);

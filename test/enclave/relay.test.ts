@@ -257,12 +257,12 @@ describe.runIf(canRun)('connections of enclaves', () => {
       await once(socket, 'end');
       return hash.digest('hex');
     };
-    const there = Promise.withResolvers<string>();
+    const received = Promise.withResolvers<string>();
     const { port } = await listenOn('127.0.0.1', 0, async (socket) => {
       socket.end(block);
       // Nothing moves until the reader reads.
       await new Promise((done) => setTimeout(done, 500));
-      receive(socket).then(there.resolve);
+      receive(socket).then(received.resolve);
     });
     host.hosts(`a.example.com 127.0.0.1 ${port}`);
     host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com');
@@ -270,7 +270,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     const socket = await host.dial(BLUE, 8101);
     socket.end(block);
     expect(await receive(socket)).toBe(digest);
-    expect(await there.promise).toBe(digest);
+    expect(await received.promise).toBe(digest);
   });
 
   test('of one enclave do not keep out those of another, nor callers', async () => {
@@ -545,7 +545,7 @@ describe.runIf(canRun)('the relay', () => {
     await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const idle: Promise<string>[] = [];
     for (let count = 0; count < 50; count += 1) idle.push(outcome(await dialFrom('127.0.0.1', metrics)));
-    // Each idle connection ends by itself after 5 s, which must not be the reason why this one gets in.
+    // Each idle connection ends by itself after 5 s. The new connection must get in before that.
     const start = performance.now();
     expect((await figures(metrics)).get('relay_enclaves')).toBe(2);
     expect(performance.now() - start).toBeLessThan(4000);

@@ -20,7 +20,7 @@ export const EVENTS = 7779;
 /** A host with a relay, which ends with the test. */
 export class Host {
   readonly dir = mkdtempSync(join(tmpdir(), 'relay-'));
-  /** First three bytes of its addresses. */
+  /** First three bytes of the host's addresses. */
   readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
   child: ChildProcess | undefined;
   stdout = '';

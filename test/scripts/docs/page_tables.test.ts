@@ -125,10 +125,10 @@ describe('a page', () => {
   });
 
   test.each([
-    ['none for a table', place('errors')],
-    ['two for one', place('errors') + place('settings') + place('settings')],
-    ['one for no table', place('errors') + place('settings') + place('others')],
-  ])('is refused if it has places: %s', (_, page) => {
+    ['no place for a table', place('errors')],
+    ['two places for a table', place('errors') + place('settings') + place('settings')],
+    ['a place for an unknown table', place('errors') + place('settings') + place('others')],
+  ])('is refused if it has %s', (_, page) => {
     expect(() => withTables(page, { settings: 'S', errors: 'E' })).toThrow(
       expect.objectContaining({ code: 'TABLES' }),
     );

@@ -236,7 +236,7 @@ describe('--from', () => {
     expect(readFileSync(join(folder, 'a/gas-fees/package-lock.json'), 'utf8')).not.toContain('file:');
   });
 
-  test('prints how npm gets them', () => {
+  test('prints how npm gets the packages', () => {
     writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
     create(join(folder, 'gas-fees'), '--from', folder);
     expect(printed).toMatch(/^ {2}npm cache add \.\/packages\/\*\.tgz .*\n {2}npm ci$/m);
@@ -351,7 +351,7 @@ test.each([
   expect(printed).toMatch(message);
 });
 
-test('refuses without tarballs while no registry has the packages, says what to run, and writes nothing', () => {
+test('create-sui-enclave refuses without tarballs while no registry has the packages, says what to run, and writes nothing', () => {
   const unpublished = () => ({ ...pinned(), isPublished: false });
   expect(runProgram([join(folder, 'gas-fees')], unpublished)).toBe(1);
   expect(printed).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: run "make package" .*--from <clone>\/out\n$/);
@@ -360,7 +360,7 @@ test('refuses without tarballs while no registry has the packages, says what to 
   expect(runProgram([join(folder, 'gas-fees'), '--from', folder], unpublished)).toBe(0);
 });
 
-test('does not change a folder with files, but uses a folder with an empty git repository', () => {
+test('create-sui-enclave does not change a folder with files, but uses a folder with an empty git repository', () => {
   mkdirSync(join(folder, 'gas-fees/.git'), { recursive: true });
   expect(create(join(folder, 'gas-fees'))).toBe(0);
   expect(create(join(folder, 'gas-fees'), '--json')).toBe(1);

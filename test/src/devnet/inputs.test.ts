@@ -64,7 +64,7 @@ test('the clock can not be changed', async () => {
   await expect(send(bytes)).rejects.toThrow(/immutable parameter expected/);
 });
 
-test('an owned object that is passed as a shared one', async () => {
+test('an owned object that is passed as a shared object is refused', async () => {
   const [, otherCoin] = coins as [LedgerObject, LedgerObject];
   const shared = { objectId: otherCoin.id, initialSharedVersion: '1', mutable: true };
   const bytes = await unresolved((tx) =>
@@ -73,7 +73,7 @@ test('an owned object that is passed as a shared one', async () => {
   await expect(send(bytes)).rejects.toThrow(/is not shared/);
 });
 
-test('an object that is passed twice, or that also pays', async () => {
+test('an object that is passed twice, or that also pays, is refused', async () => {
   const [paying, otherCoin] = coins as [LedgerObject, LedgerObject];
   const sendTwice = async (object: LedgerObject, isDoubled: boolean) => {
     const reference = await referenceTo(object);
@@ -92,7 +92,7 @@ test('an object that is passed twice, or that also pays', async () => {
   await expect(sendTwice(paying, false)).rejects.toThrow(/cannot appear more than one/);
 });
 
-test('an object in a dynamic field, which belongs to another object', async () => {
+test('an object in a dynamic field, which belongs to another object, is refused', async () => {
   const { ledger } = fixture.node;
   const [, otherCoin] = coins as [LedgerObject, LedgerObject];
   const changes = new Changes(ledger, 'a child');
@@ -103,7 +103,7 @@ test('an object in a dynamic field, which belongs to another object', async () =
   );
 });
 
-test('a budget that the coins do not have', async () => {
+test('a budget that the coins do not have is refused', async () => {
   const { ledger } = fixture.node;
   const [coin] = coins as [LedgerObject];
   const bytes = await unresolved((tx) => callTimestamp(tx, '0x6'), Number(ledger.balanceOf(coin)) + 1);

@@ -66,7 +66,7 @@ async function signatureWith({
 const at = (epoch: bigint) => ({ epoch }) as LoopbackNode;
 const now = at(BigInt(MAX_EPOCH));
 
-test('accepts a proof of this signature', async () => {
+test('the node accepts a proof of this signature', async () => {
   await expect(verify.call(now, data, await signatureWith(), sender)).resolves.toBeUndefined();
 });
 
@@ -76,21 +76,21 @@ test.each([
   ['of another statement', { inputs: { proofPoints: createProof(built.publicInput + 1n) } }],
   ['under another verifying key', { inputs: { proofPoints: createProof(built.publicInput, otherKey) } }],
   ['whose points are swapped', { inputs: { proofPoints: { ...proof, a: proof.c, c: proof.a } } }],
-  ['whose points are none', { inputs: { proofPoints: { ...proof, a: ['1', '1', '1'] } } }],
-])('refuses a proof %s, with the message of validators', async (_, changes) => {
+  ['whose points are not on the curve', { inputs: { proofPoints: { ...proof, a: ['1', '1', '1'] } } }],
+])('the node refuses a proof %s, with the message of validators', async (_, changes) => {
   const signature = await signatureWith(changes);
   await expect(verify.call(now, data, signature, sender)).rejects.toThrow('Groth16 proof verify failed');
-  // Nothing else in the signature shows this.
+  // Without a check of the proof, the signature is accepted.
   await verifyZkLogin.call(now, data, signature, sender);
 });
 
-test('refuses a key that the issuer does not have', async () => {
+test('the node refuses a key that the issuer does not have', async () => {
   const header = Buffer.from('{"alg":"RS256","kid":"other"}').toString('base64url');
   const signature = await signatureWith({ inputs: { headerBase64: header } });
   await expect(verify.call(now, data, signature, sender)).rejects.toThrow('unknown key');
 });
 
-test('refuses a wrong epoch, sender or data, as without a proof', async () => {
+test('the node refuses a wrong epoch, sender or data, as it does without a check of the proof', async () => {
   const signature = await signatureWith();
   await expect(verify.call(at(BigInt(MAX_EPOCH) + 1n), data, signature, sender)).rejects.toThrow('expired');
   const otherAddress = `0x${'2'.repeat(64)}`;

@@ -154,7 +154,7 @@ describe('in Node, an encoded answer is refused before its body', () => {
       const requests: string[] = [];
       const { url, sockets } = await serveRaw((socket, piece) => {
         const text = piece.toString('latin1');
-        // A body may come in a piece of its own, which this skips.
+        // A piece without a request line is a part of a body, and is skipped.
         if (!/^(GET|POST) /.test(text)) return;
         requests.push(text);
         socket.write(head);

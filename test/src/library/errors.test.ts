@@ -12,7 +12,7 @@ const sources = globSync('{src,scripts}/**/*.{ts,cjs}', { cwd: ROOT, exclude: ['
 );
 
 describe('an error of another copy of the module, as each published package has one', () => {
-  /** Loads another copy: Node's loader gives another URL another module. */
+  /** Loads another copy: for another URL, Node's loader makes another module. */
   const another = async (): Promise<typeof import('../../../src/library/errors.ts')> =>
     await import(`${join(ROOT, 'src/library/errors.ts')}?another`);
 

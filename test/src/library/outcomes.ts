@@ -34,7 +34,7 @@ export const YES: Outcome = { status: 200, text: 'yes' };
 export const FAILED: Outcome = { reason: 'unreachable', why: 'connection' };
 export const BROKEN: Outcome = { reason: 'broken', why: 'broken' };
 export const REDIRECT: Outcome = { reason: 'unreachable', why: 'redirect' };
-/** A body of more bytes than Node's parser keeps by default. */
+/** More header lines than Node's parser keeps by default. */
 export const MANY_HEADERS = Array(2500).fill('a:').join('\r\n');
 export const LENGTH = 'content-length: 3\r\n\r\nyes';
 

@@ -31,7 +31,7 @@ import {
   YES,
 } from './outcomes.ts';
 
-/** Bytes that a server writes before it ends the connection, with the outcomes of the request. */
+/** Bytes that a server writes before it ends the connection, with the expected outcome of the request. */
 const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
   ['an answer', answer(LENGTH), YES],
   ['no length', answer('\r\nyes'), YES],
@@ -66,7 +66,7 @@ const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
   ['bytes above ASCII in a header', answer('a: \u00ff', LENGTH), YES],
   ['bare line feeds', `HTTP/1.1 200 OK\n${LENGTH.replaceAll('\r', '')}`, FAILED],
   ['no content', 'HTTP/1.1 204 No Content\r\n\r\n', { status: 204, text: '' }],
-  ['a reset of the form', `HTTP/1.1 205 Reset\r\n${LENGTH}`, { status: 205, text: '' }],
+  ['the status 205 (Reset Content)', `HTTP/1.1 205 Reset\r\n${LENGTH}`, { status: 205, text: '' }],
   ['not modified', 'HTTP/1.1 304 Not Modified\r\n\r\n', { status: 304, text: '' }],
   ['choices', `HTTP/1.1 300 Choices\r\nlocation: /b\r\n${LENGTH}`, { status: 300, text: 'yes' }],
   ...[301, 302, 303, 307, 308].map((status): [string, string, Outcome] => [
@@ -76,7 +76,7 @@ const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
   ]),
   ['a redirect to nowhere', `HTTP/1.1 302 X\r\n${LENGTH}`, REDIRECT],
   ['a refusal', `HTTP/1.1 404 X\r\n${LENGTH}`, { status: 404, text: 'yes' }],
-  ['a status of nobody', `HTTP/1.1 999 X\r\n${LENGTH}`, { status: 999, text: 'yes' }],
+  ['an unassigned status', `HTTP/1.1 999 X\r\n${LENGTH}`, { status: 999, text: 'yes' }],
   ['a status below 100', `HTTP/1.1 099 X\r\n${LENGTH}`, FAILED],
   ['more than the bound', answer(`content-length: 1001\r\n\r\n${'x'.repeat(1001)}`), { reason: 'too large' }],
 ];
@@ -374,9 +374,9 @@ describe('proxies of the environment', () => {
   `;
 
   test.each([
-    // A resolver that can't be reached reports the first code, and a resolver that can be reached the second.
+    // EAI_AGAIN comes from a resolver that can't be reached, and ENOTFOUND from a resolver that can.
     ['are not used', {}, /^(EAI_AGAIN\n|ENOTFOUND\n){2}$/],
-    ['are used where Node is told to', { NODE_USE_ENV_PROXY: '1' }, /^by proxy\nby proxy\n$/],
+    ['are used if NODE_USE_ENV_PROXY is set', { NODE_USE_ENV_PROXY: '1' }, /^by proxy\nby proxy\n$/],
   ])("%s, by Node's fetch and by the library's", async (_what, more, printed) => {
     const { url: proxy } = await serveRaw((socket, piece) => {
       if (piece.toString().startsWith('CONNECT ')) socket.write('HTTP/1.1 200 OK\r\n\r\n');

@@ -45,8 +45,8 @@ if (type === 4) return write(frame(255, id, JSON.stringify({ code: 'PROVER_CANCE
  * Writes a worker's program, which is removed after the test.
  *
  * @param onFrame JavaScript that handles every request except the one for the status. It has `type`, `id`,
- * `body`, `folder` (the program's, which outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id,
- * text)`, `write(bytes)` and `status`
+ * `body`, `folder` (the program's folder, which outlives each run), `answer(json)`, `refuse(code)`,
+ * `frame(type, id, text)`, `write(bytes)` and `status`
  * @returns its path
  */
 export function fakeWorker(onFrame: string): string {

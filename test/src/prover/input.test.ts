@@ -22,7 +22,7 @@ const build = (
 const code = (name: string) => expect.objectContaining({ code: name });
 
 /** Returns a claim as the signals locate it in the token (`bytes`) and as they repeat it (`text`). */
-function told({ circuit }: BuiltInput, claim: string) {
+function locateClaim({ circuit }: BuiltInput, claim: string) {
   const number = (name: string) => Number(circuit[name]);
   const jwt = Buffer.from((circuit['padded_unsigned_jwt'] as string[]).map(Number)).toString('latin1');
   const index = number(`${claim}_index_b64`);
@@ -44,7 +44,7 @@ describe('the input for a real token', () => {
       ['ev', 'nonce'],
       ['aud', 'aud'],
     ] as const) {
-      const { bytes, text } = told(built, signal);
+      const { bytes, text } = locateClaim(built, signal);
       expect(text).toBe(bytes);
       expect(JSON.parse(`{${text.slice(0, -1)}}`)).toEqual({ [name]: claims[name] });
     }
@@ -91,13 +91,13 @@ describe('a token is accepted', () => {
       { email: 'a@id.example', email_verified: verified },
       { keyClaimName: 'email' },
     );
-    expect(told(build(request), 'ev').text).toContain('"email_verified":');
-    expect(told(build(request), 'kc').text).toBe('"email":"a@id.example",');
+    expect(locateClaim(build(request), 'ev').text).toContain('"email_verified":');
+    expect(locateClaim(build(request), 'kc').text).toBe('"email":"a@id.example",');
   });
 
   test('with a claim of the same name within another one', () => {
     const built = build(requestFor(signToken(JSON.stringify({ x: { sub: 'other' }, ...CLAIMS }))));
-    expect(told(built, 'kc').text).toBe(`"sub":"${CLAIMS.sub}",`);
+    expect(locateClaim(built, 'kc').text).toBe(`"sub":"${CLAIMS.sub}",`);
   });
 
   const time = `"iat":${CLAIMS.iat},"exp":${CLAIMS.exp}`;
@@ -133,11 +133,13 @@ describe('a token is accepted', () => {
       ['nonce', 'nonce'],
       ['aud', 'aud'],
     ] as const) {
-      const { bytes, text } = told(built, signal);
+      const { bytes, text } = locateClaim(built, signal);
       expect(text).toBe(bytes);
       expect(JSON.parse(`{${text.slice(0, -1)}}`)).toEqual({ [name]: claims[name] });
     }
-    expect(told(built, 'ev').text).toContain(keyClaimName === 'email' ? '"email_verified":' : '"nonce":');
+    expect(locateClaim(built, 'ev').text).toContain(
+      keyClaimName === 'email' ? '"email_verified":' : '"nonce":',
+    );
   });
 
   test('at every limit of the profile', () => {

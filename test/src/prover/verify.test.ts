@@ -60,7 +60,7 @@ describe('a point is refused', () => {
     ['with a coordinate beyond the field', { a: [String(BigInt(a[0]) + FIELD), a[1], '1'] }],
     ['in projective coordinates', { a: [a[0], a[1], '2'] }],
     ['at infinity', { a: ['0', '1', '0'] }],
-    ['at infinity in affine guise', { a: ['0', '0', '1'] }],
+    ['at infinity in affine coordinates', { a: ['0', '0', '1'] }],
     [
       'at infinity, of G2',
       {

@@ -175,20 +175,20 @@ describe('a handler', () => {
   });
 
   test.each<[string, RequestHandler]>([
-    ['listens to it', (request, _response, next) => next(void request.on('data', () => {}))],
-    ['drops it', (request, _response, next) => request.resume().on('end', () => next())],
+    ['listens to the body', (request, _response, next) => next(void request.on('data', () => {}))],
+    ['drops the body', (request, _response, next) => request.resume().on('end', () => next())],
     [
-      'reads a piece of it',
+      'reads a piece of the body',
       (request, _response, next) => void request.once('readable', () => next(void request.read(1))),
     ],
     [
-      'waits for it',
+      'waits for the body',
       async (request, _response, next) => {
         for await (const _chunk of request) break;
         next();
       },
     ],
-  ])('that %s makes the endpoint answer that error, too', async (_name, handler) => {
+  ])('that %s makes the endpoint answer BODY_TAKEN', async (_name, handler) => {
     const server = await start([handler]);
     const answer = await server.post('/echo', { text: 'a' });
     expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'BODY_TAKEN' }]);

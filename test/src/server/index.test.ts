@@ -110,7 +110,7 @@ describe('an application', () => {
       ['sides', 'u8'],
       ['value', 'u8'],
     ]);
-    // @ts-expect-error a struct of the library can't be asked
+    // @ts-expect-error a struct of @mysten/bcs does not name its fields
     defineApp({ signs: [signedType(0, bcs.struct('Roll', { sides: u8 }))], create: () => ({}) });
     // @ts-expect-error not a signed type
     defineApp({ signs: [Roll.payload], create: () => ({}) });

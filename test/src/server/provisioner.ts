@@ -15,7 +15,7 @@ import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 
 export interface TestProvisioner extends ProvisionerKey {
   readonly privateKey: KeyObject;
-  /** Its public key, as in app.yaml. */
+  /** The provisioner's public key, as in app.yaml. */
   readonly hex: string;
 }
 

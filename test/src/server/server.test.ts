@@ -133,7 +133,7 @@ describe('without its secrets', () => {
     }
   });
 
-  test('the start fails if they must come from the environment', async () => {
+  test('the start fails if the secrets must come from the environment', async () => {
     await expect(startServer({ env: { API_KEY: '' } })).rejects.toThrow(/^API_KEY must be set/);
   });
 });
@@ -582,7 +582,7 @@ describe('requests', () => {
   });
 });
 
-test('an unknown expectation is ignored', async () => {
+test('with an unknown Expect header are answered as without it', async () => {
   const { url } = await startServer();
   const asking = request(`${url}/livez`, { headers: { expect: 'more' } }).end();
   const [answer] = await once(asking, 'response');
@@ -603,7 +603,7 @@ test('a silent connection is closed after twice the request time-out and the kee
   const { url } = await startServer({ env: { REQUEST_TIMEOUT_MS: '1000' } });
   expect(spy).toHaveBeenCalledExactlyOnceWith(32_000);
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  const told = vi.fn();
-  await once(socket.on('data', told), 'close');
-  expect(told).not.toHaveBeenCalled();
+  const onData = vi.fn();
+  await once(socket.on('data', onData), 'close');
+  expect(onData).not.toHaveBeenCalled();
 });

@@ -214,21 +214,21 @@ describe('a connection', () => {
   });
 
   test.each([0, 20])(
-    'on which the host sends more than its answer, %i ms later, never uses that for another request',
+    'on which the host sends more than its answer, %i ms later, uses no such bytes for another request',
     async (ms) => {
-      const more = [ok('EVIL'), 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 200 OK\r\n\r\n', '\r\n', 'x'];
+      const additions = [ok('EVIL'), 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 200 OK\r\n\r\n', '\r\n', 'x'];
       let requestCount = 0;
       const { client } = await rawHost((socket) => {
-        const extra = more[requestCount % more.length] as string;
+        const extra = additions[requestCount % additions.length] as string;
         socket.write(ok(`${requestCount}`) + (ms === 0 ? extra : ''));
         if (ms > 0) setTimeout(() => socket.write(extra), ms);
       });
-      for (; requestCount < 2 * more.length; requestCount++) {
-        const said = await client.get('/', RAW).then(
+      for (; requestCount < 2 * additions.length; requestCount++) {
+        const outcome = await client.get('/', RAW).then(
           ({ data }) => data.toString(),
           ({ reason }) => reason,
         );
-        expect([`${requestCount}`, 'broken']).toContain(said);
+        expect([`${requestCount}`, 'broken']).toContain(outcome);
         await new Promise((resolve) => setTimeout(resolve, 3 * ms));
         // On a busy machine both timers are due at once, and the bytes from the host are still unread then.
         await new Promise((resolve) => setImmediate(resolve));
@@ -360,8 +360,8 @@ describe('over TLS', () => {
     import { createUpstream } from ${JSON.stringify(new URL('../../../src/service/upstream.ts', import.meta.url).href)};
     const { PLAIN, SECURE, CA } = process.env;
     const clients = [createUpstream(PLAIN)(), createUpstream(SECURE, CA)()];
-    const said = clients.map((client) => client.get('/', { responseType: 'text' }));
-    const bodies = (await Promise.all(said)).map(({ data }) => data);
+    const answers = clients.map((client) => client.get('/', { responseType: 'text' }));
+    const bodies = (await Promise.all(answers)).map(({ data }) => data);
     const own = await new Promise((resolve) => get(PLAIN, (answer) => resolve(text(answer))));
     console.log(JSON.stringify([...bodies, own]));`;
 

@@ -63,7 +63,7 @@ class Endless extends Error {
 
 export const HOSTILE_THROWN: readonly [what: string, make: () => unknown][] = [
   ['an error whose getters throw', () => withGetters(new Error('hunter2'))],
-  ['one of this project', () => withGetters(new ServerError('OVERLOADED', 'hunter2'))],
+  ['an error of this project', () => withGetters(new ServerError('OVERLOADED', 'hunter2'))],
   ['a mistake of an application', () => withGetters(new ApplicationMistake('hunter2'))],
   ['an object whose getters throw', () => withGetters({})],
   ['a function', () => fail],

@@ -29,7 +29,7 @@ Max open files            ${soft.padEnd(20)} ${hard.padEnd(20)} files
 Max locked memory         8388608              8388608              bytes     
 `;
 
-  test('is the soft one', () => {
+  test('is the soft limit', () => {
     expect(read(limits('1024', '524288'))).toBe(1024);
     expect(read(limits('1048576', '1048576'))).toBe(1_048_576);
   });
@@ -145,8 +145,8 @@ test.runIf(process.platform === 'linux')(
     const program = `
     import { createUpstream } from ${JSON.stringify(join(SRC, 'service/upstream.ts'))};
     const client = createUpstream('http://127.0.0.1:${port}')({ maxSize: 10 });
-    const asked = Array.from({ length: 40 }, () => client.get('/', { responseType: 'text' }));
-    console.log((await Promise.all(asked)).map(({ data }) => data).join(' '));
+    const answers = Array.from({ length: 40 }, () => client.get('/', { responseType: 'text' }));
+    console.log((await Promise.all(answers)).map(({ data }) => data).join(' '));
     process.exit();`;
     const { child, printed } = startWithin(96, ['--input-type=module', '-e', program]);
     await once(child, 'close');

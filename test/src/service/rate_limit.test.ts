@@ -55,10 +55,10 @@ describe('a rate limit', () => {
         const limit = new RateLimit(perMinute, () => now);
         for (const wait of waits) {
           now += wait / 7;
-          let told = 0;
-          for (let i = 0; i < 5 && told === 0; i++) told = limit.take('a');
-          now += told * 1000;
-          if (told > 0) expect(limit.take('a')).toBe(0);
+          let waitSeconds = 0;
+          for (let i = 0; i < 5 && waitSeconds === 0; i++) waitSeconds = limit.take('a');
+          now += waitSeconds * 1000;
+          if (waitSeconds > 0) expect(limit.take('a')).toBe(0);
         }
       }),
     );

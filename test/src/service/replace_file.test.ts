@@ -24,14 +24,14 @@ beforeEach(() => {
   onTestFinished(() => rmSync(dir, { recursive: true }));
 });
 
-test('replaces the content, and leaves nothing beside the file', () => {
+test('replaceFile replaces the content, and leaves nothing beside the file', () => {
   for (const content of ['first', Buffer.from('second')]) {
     replaceFile(file, content);
     expect([readFileSync(file, 'utf8'), readdirSync(dir)]).toEqual([String(content), ['file']]);
   }
 });
 
-test('gives the file its mode, with any umask', () => {
+test('replaceFile gives the file its mode, with any umask', () => {
   const before = process.umask(0o077);
   try {
     replaceFile(file, 'x', 0o644);
@@ -43,7 +43,7 @@ test('gives the file its mode, with any umask', () => {
   }
 });
 
-test('replaces a link, and does not write to its target', () => {
+test('replaceFile replaces a link, and does not write to its target', () => {
   const victim = join(dir, 'victim');
   writeFileSync(victim, 'kept');
   symlinkSync(victim, file);
@@ -52,13 +52,13 @@ test('replaces a link, and does not write to its target', () => {
   expect(lstatSync(file).isFile()).toBe(true);
 });
 
-test('replaces a FIFO without opening it', () => {
+test('replaceFile replaces a FIFO without opening it', () => {
   expect(spawnSync('mkfifo', [file]).status).toBe(0);
   replaceFile(file, 'new');
   expect(lstatSync(file).isFile()).toBe(true);
 });
 
-test('writes to another path each time, so that no other file in the folder can prevent it', () => {
+test('replaceFile writes to another path each time, so that no other file in the folder can prevent it', () => {
   const paths = [0, 1].map(() => {
     let path = '';
     replaceBy(file, (fresh) => {
@@ -74,7 +74,7 @@ test('writes to another path each time, so that no other file in the folder can 
   expect(readFileSync(file, 'utf8')).toBe('new');
 });
 
-test('leaves the old file, and nothing else, if the new one can not be written or put in its place', () => {
+test('replaceFile leaves the old file, and nothing else, if the new one can not be written or put in its place', () => {
   writeFileSync(file, 'old');
   const fail = () =>
     replaceBy(file, (fresh) => {

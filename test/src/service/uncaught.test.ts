@@ -49,7 +49,7 @@ test('a process that is starting ends with exit code 1, a line and a code', () =
   // Each value takes a process of its own, so only values from which nothing can be read are tried.
   for (const thrownName of [
     'an error whose getters throw',
-    'one of this project',
+    'an error of this project',
     'a proxy that was revoked',
   ]) {
     const at = HOSTILE_THROWN.findIndex(([name]) => name === thrownName);

@@ -126,11 +126,11 @@ function toBytes(data: unknown): Buffer {
 const isRefused = ({ method, data }: Call) =>
   /^(get|head)$/i.test(method) && data !== undefined && data !== null;
 
-test('over any methods, bodies and headers, in turn and at once', async () => {
+test('a strict host parses the requests that were sent, with any methods, bodies and headers, in turn and at once', async () => {
   const { client, requests, faults, connections } = await strictHost();
   let calls = 0;
 
-  /** Makes a call, to which only its own answer may come. */
+  /** Makes a call, and expects the answer to this call. */
   const make = async (call: Call) => {
     calls += 1;
     const id = String(calls);

@@ -93,7 +93,7 @@ const thrownBy = (exchange: Promise<unknown>): Promise<Error> =>
   );
 
 const bounds = { timeoutMs: 200, maxSize: 1000 };
-/** Time limit for hosts that fail in another way, since a busy machine takes long. */
+/** Bounds for hosts that fail otherwise than by time. The time-out is long, since a busy machine is slow. */
 const patient = { ...bounds, timeoutMs: 15_000 };
 /** Headers that repeat the key in every part of an answer except its data. */
 const TELLTALE = { location: `/${KEY}`, 'set-cookie': `key=${KEY}`, 'x-key': KEY };
@@ -118,7 +118,7 @@ const failures: [string, Start, string | undefined][] = [
     'unreachable',
   ],
   [
-    'the host has the certificate of another',
+    'the host has the certificate of another host',
     async () => {
       const tls = makeTls(['other.example']);
       const port = await listen(createTlsServer(tls, (_, response) => response.end()));
@@ -197,7 +197,7 @@ describe('a thrown error contains nothing of the request:', () => {
     ['a body that JSON lacks', { data: { [KEY]: 1n, key: KEY } }],
     ['a time-out', { timeout: KEY }],
     ['a response type', { responseType: KEY }],
-    ['a serializer of no sense', { paramsSerializer: { encode: KEY } }],
+    ['an invalid serializer', { paramsSerializer: { encode: KEY } }],
   ];
 
   test.each(mistakes)('a mistake: %s', async (_what, options) => {

@@ -249,11 +249,11 @@ describe('params', () => {
     expect(url.pathname).toBe('/x');
     expect(Object.fromEntries(url.searchParams)).toEqual({ a: '1', ...odd });
     const polluting = JSON.parse('{"__proto__":"x","constructor":"y","toString":"z"}');
-    const more = new URL(
+    const pollutedUrl = new URL(
       (await client.get<Echo>('/', { params: polluting })).data.url,
       'http://host.invalid',
     );
-    expect(more.searchParams.get('toString')).toBe('z');
+    expect(pollutedUrl.searchParams.get('toString')).toBe('z');
   });
 
   test('may be numbers, booleans and URLSearchParams; undefined and null are left out', async () => {
@@ -295,7 +295,7 @@ describe('data', () => {
     expect(data.headers['content-length']).toBe(String(Buffer.byteLength(text)));
   });
 
-  test('is JSON of another type where a header names it', async () => {
+  test('is JSON of another type if a header names that type', async () => {
     const { client } = await echo();
     const headers = { 'Content-Type': 'application/graphql+json; charset=utf-8' };
     expect((await client.post<Echo>('/', { a: 1 }, { headers })).data).toMatchObject({
@@ -403,11 +403,11 @@ describe('an interceptor', () => {
       return config;
     });
     for (let i = 0; i < 5; i++) {
-      const said = await client.get<Echo>('/x').then(
+      const outcome = await client.get<Echo>('/x').then(
         ({ data }) => data.url,
         (error) => error,
       );
-      if (said !== '/x') expect(said).toBeInstanceOf(ApplicationMistake);
+      if (outcome !== '/x') expect(outcome).toBeInstanceOf(ApplicationMistake);
     }
     expect(kept).toHaveLength(5);
   });
@@ -428,7 +428,7 @@ describe('an interceptor', () => {
     ['nothing', () => undefined],
     ['a text', () => 'http://evil.example/'],
     ['a list', () => []],
-    ['what inherits its url', (config: object) => Object.create({ ...config, url: '/' })],
+    ['an object that inherits its url', (config: object) => Object.create({ ...config, url: '/' })],
   ])('that returns %s is a mistake', async (_what, returns) => {
     const { client, connections } = await setUp();
     client.interceptors.request.use(returns as never);

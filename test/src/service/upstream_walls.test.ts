@@ -146,7 +146,7 @@ describe('an interceptor is refused that changes', () => {
     ['Transfer-Encoding', (config) => config.headers.set('Transfer-Encoding', 'chunked')],
     ['Content-Length', (config) => config.headers.set('content-length', '1')],
     [
-      'headers to ones with CR and LF',
+      'the headers, to a header with CR and LF',
       (config) => Object.assign(config, { headers: { a: 'b\r\nHost: evil' } }),
     ],
     ['headers to a text of lines', (config) => config.headers.set('a: b\r\nHost: evil.example')],
@@ -286,8 +286,8 @@ describe('a form of 10,000 parts', () => {
   test.each([
     ['FormData', () => form(parts('x'.repeat(200)))],
     ['an object', () => parts('x'.repeat(200))],
-    ['parts of which each has little', () => form(parts('a'))],
-  ])('is refused above it: %s', async (_what, data) => {
+    ['many small parts', () => form(parts('a'))],
+  ])('is refused above the limit: %s', async (_what, data) => {
     const { client, connections } = await echo();
     await expect(client.postForm('/', data(), { maxBodyLength: 100_000 })).rejects.toBeInstanceOf(
       ApplicationMistake,

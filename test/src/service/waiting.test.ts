@@ -155,7 +155,7 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
     const { url, reactions, inFlight, release, printed } = await startHung();
     for (let wave = 0; wave < 4; wave += 1) {
       const leavers = await flood(url, Array(SMALL.waiting + 1).fill(getRequest(path)));
-      // These are half of the places, which are a quarter of the connections.
+      // These callers have half of the places. There are a quarter as many places as connections.
       await expect.poll(() => inFlight.waiting).toBe(SMALL.waiting);
       await expect.poll(() => leavers.answered(503)).toBe(1);
       leavers.leave();
@@ -188,8 +188,8 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
 
 describe('a call that others wait for', () => {
   /**
-   * Begins a call that itself waits for another call, and whose caller leaves, while another caller waits for
-   * it.
+   * Begins an outer call, which waits for an inner call. The caller who began the outer call leaves, while
+   * another caller waits for it. @returns what the other caller gets
    */
   async function leaveBehind(start: <T>(begin: () => T) => T) {
     const inner = Promise.withResolvers<string>();
@@ -214,7 +214,7 @@ describe('a call that others wait for', () => {
     expect(await leaveBehind(startShared)).toBe('outer inner');
   });
 
-  test('tells them to try again if it was not begun as a shared call', async () => {
+  test('tells its waiting callers to try again if it was not begun as a shared call', async () => {
     expect(await leaveBehind((begin) => begin())).toMatchObject(OVERLOADED);
   });
 

@@ -16,14 +16,14 @@ async function start() {
   return { ...issuer, ask };
 }
 
-test('gives a request whose token verifies by its keys, and which fits the small size', async () => {
+test('the issuer gives a request whose token verifies by its keys, and which fits the small size', async () => {
   const { ask, jwksUrl } = await start();
   const request = await ask();
   const key = await verifyToken(request.jwt, await (await fetch(jwksUrl)).json(), new Date());
   expect(() => buildInput(request, key, PROFILES.small)).not.toThrow();
 });
 
-test('gives each caller another user, key, randomness and salt; a query changes the claims', async () => {
+test('the issuer gives each caller another user, key, randomness and salt; a query changes the claims', async () => {
   const { ask } = await start();
   const requests = [await ask(), await ask()];
   const claims = requests.map(({ jwt }) => decodeClaims(jwt));
@@ -39,7 +39,7 @@ test('gives each caller another user, key, randomness and salt; a query changes 
   expect(decodeClaims(jwt)).toMatchObject({ sub: 'alice' });
 });
 
-test('has no other path', async () => {
+test('the issuer has no other path', async () => {
   const { issuer } = await start();
   for (const path of ['/', '/toString', '/__proto__']) expect((await fetch(issuer + path)).status).toBe(404);
 });

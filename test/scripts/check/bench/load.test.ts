@@ -84,7 +84,7 @@ test.each(LOADS)('$name sends all bodies in turn, each with a string of its own'
   expect(p99Ms).toBeGreaterThanOrEqual(0);
 });
 
-test.each(LOADS)('$name gives no figure where requests are refused', async ({ load }) => {
+test.each(LOADS)('$name gives no figure if requests are refused', async ({ load }) => {
   const { origin } = await listen(503);
   await expect(load(origin, { path: '/' }, AMOUNT)).rejects.toThrow(/Non-2xx|refused/);
 });

@@ -24,7 +24,7 @@ createServer(async (request, response) => {
 }).listen(process.env.PORT, process.env.HOST);
 `;
 
-/** Makes one request as a load. */
+/** A load that makes only one request. */
 const load: Load = async (origin, { path, bodies }) => {
   const [body] = bodies ?? [];
   expect((await fetch(origin + path, body === undefined ? {} : { method: 'POST', body })).status).toBe(200);
@@ -55,7 +55,7 @@ async function ask(bin: string, port = FREE_PORT) {
   return await benchPeers(load, { weather: ours, fake }, { NAUTILUS_BIN: bin }, port);
 }
 
-test('a peer is asked like ours, reaches nothing but the fake, and is ended afterwards', async () => {
+test('a peer is asked like our own server, reaches nothing but the fake, and is ended afterwards', async () => {
   const { bin, told } = writePeer(PEER);
   const { Nautilus, 'nautilus-ts': nautilusTs } = await ask(bin);
   const both = { theirs: 1000, ours: 1000 };

@@ -119,7 +119,7 @@ describe('destroys', () => {
   });
 });
 
-test('does nothing if one register differs from the file', () => {
+test('a keeper does nothing if one register differs from the file', () => {
   for (const name of ['pcr0', 'pcr1', 'pcr2'] as const) {
     const image = { ...imageOf(0), [name]: imageOf(1)[name] };
     const config = { ...updated, image };

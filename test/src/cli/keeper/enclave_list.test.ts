@@ -1,6 +1,6 @@
 /**
- * A keeper lists every registration again after certain changes, and reads only the known registrations
- * otherwise.
+ * After certain changes, a keeper lists every registration again. Otherwise, it reads only the known
+ * registrations.
  */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EnclaveList } from '../../../../src/cli/keeper/enclave_list.ts';

@@ -18,7 +18,7 @@ const FILE = {
 const parse = (changes: object) =>
   parseKeeperFile(JSON.stringify({ ...FILE, ...changes }), '/etc/keeper.yaml');
 
-test('is read as written, with defaults for missing settings', () => {
+test('the file is read as written, with defaults for missing settings', () => {
   expect(parse({})).toEqual({
     network: 'testnet',
     nodes: [],
@@ -55,13 +55,13 @@ test('is read as written, with defaults for missing settings', () => {
   });
 });
 
-test('may name several nodes', () => {
+test('the file may name several nodes', () => {
   const node = ['https://one.example', 'https://two.example'];
   expect(parse({ node })).toMatchObject({ network: 'testnet', nodes: node });
   expect(parse({ node, network: undefined })).toMatchObject({ network: undefined, nodes: node });
 });
 
-describe('is refused', () => {
+describe('the file is refused:', () => {
   test.each<[string, object]>([
     ['config is missing', { config: undefined }],
     ['registrar must be 0x and 64 hexadecimal digits', { registrar: '0x5' }],
@@ -108,7 +108,7 @@ describe('is refused', () => {
     );
   });
 
-  test('if YAML has lost digits of an id without quotes', () => {
+  test('YAML has lost digits of an id without quotes', () => {
     const yaml = JSON.stringify(FILE).replace(`"${FILE.config}"`, ` ${FILE.config}`);
     expect(() => parseKeeperFile(yaml, 'keeper.yaml')).toThrow('config must be a string, in quotes');
   });

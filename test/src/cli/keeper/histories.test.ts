@@ -280,8 +280,8 @@ test('against the model of a node, the same holds', async () => {
       for (const { what: event, host } of steps) await events[event](host);
       const { configVersion } = await fixture.config();
       const before = await fixture.enclaves();
-      // If both keepers were about to register the same key, the one that came second notices it in the next
-      // round.
+      // If both keepers were about to register the same key, the later one notices in the next round that the
+      // other has registered it.
       await both();
       await both();
       const registers = fixture.chain.nsm.pcrsFile();

@@ -48,7 +48,7 @@ async function run(results: readonly (Report | Error)[]) {
   return { lines, pauses, noted };
 }
 
-test('waits longer after each failure, expected or not, and hides messages that are not its own', async () => {
+test('a keeper waits longer after each failure, expected or not, and hides messages that are not its own', async () => {
   const fault = new Error('hunter2');
   const { pauses, lines, noted } = await run([quiet, unread, fault, unread, unread, quiet]);
   expect(pauses).toEqual([1000, 2000, 4000, 5000, 5000, 1000]);
@@ -60,7 +60,7 @@ test('waits longer after each failure, expected or not, and hides messages that 
   ]);
 });
 
-test('logs each alert when it begins and when it is over, and each action', async () => {
+test('a keeper logs each alert when it begins and when it is over, and each action', async () => {
   const alarmed = { ...quiet, alerts: [away] };
   const silent: Alert = { code: 'ENCLAVE_SILENT', subject: '0x5', message: 'nowhere' };
   const done: Report['done'] = [

@@ -18,8 +18,8 @@ import {
 
 const BUDGET = 50_000_000n;
 /**
- * Gas for 5 transactions. A node that could get one transaction in each round would get all of them in as
- * many rounds and 2 more.
+ * Gas for 5 transactions. A node that gets one transaction in each round gets all of them within MANY_ROUNDS,
+ * and none in the last 2 rounds.
  */
 const GAS_A_DAY = 250_000_000;
 const MANY_ROUNDS = 7;
@@ -176,7 +176,7 @@ test('an honest node is asked for every registration only after a change', async
 });
 
 describe('of two nodes', () => {
-  /** Node URLs in both orders. The keeper sends by the first one. */
+  /** Both orders of the nodes. The keeper sends its transactions to the first node. */
   const ORDERS = [
     ['the first', (url: string) => [lying.url, url]],
     ['the second', (url: string) => [url, lying.url]],

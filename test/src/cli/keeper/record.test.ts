@@ -18,12 +18,12 @@ beforeEach(() => {
 
 const content = () => JSON.parse(readFileSync(path, 'utf8'));
 
-test('is created if it is missing, for its user alone', () => {
+test('the record is created if it is missing, for its user alone', () => {
   expect(openRecord(path).signed).toEqual([]);
   expect([content(), statSync(path).mode & 0o777]).toEqual([{ signed: [] }, 0o600]);
 });
 
-test('has times and amounts that the next process reads', () => {
+test('the record has times and amounts that the next process reads', () => {
   openRecord(path).replace([
     { ageMs: 2 * HOUR, mist: 50_000_000n },
     { ageMs: 0, mist: 2n ** 62n },
@@ -36,12 +36,12 @@ test('has times and amounts that the next process reads', () => {
   }
 });
 
-test('counts a time ahead of a clock that was set back as now', () => {
+test('the record counts a time in the future as now: the clock was set back', () => {
   writeFileSync(path, JSON.stringify({ signed: [{ at: Date.now() + 5 * HOUR, mist: '7' }] }));
   expect(openRecord(path).signed).toEqual([{ ageMs: 0, mist: 7n }]);
 });
 
-describe('is refused', () => {
+describe('the record is refused', () => {
   test.each([
     ['not JSON', '{'],
     ['of another shape', '{}'],
@@ -49,7 +49,7 @@ describe('is refused', () => {
     ['with an amount of nothing', '{"signed":[{"at":1,"mist":"0"}]}'],
     ['with a number as the amount', '{"signed":[{"at":1,"mist":5}]}'],
     ['with a time that is not an integer', '{"signed":[{"at":1.5,"mist":"5"}]}'],
-    ['with more than it has', '{"signed":[],"more":1}'],
+    ['with an unknown property', '{"signed":[],"more":1}'],
   ])('%s, and left as it is', (_fault, text) => {
     writeFileSync(path, text);
     expect(() => openRecord(path)).toThrow(expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }));
@@ -65,7 +65,7 @@ describe('is refused', () => {
   });
 });
 
-test('is replaced as a whole, and a link in its place is not followed', () => {
+test('the record is replaced as a whole, and a link in its place is not followed', () => {
   const target = `${path}.target`;
   writeFileSync(target, '{"signed":[]}');
   chmodSync(target, 0o600);
@@ -75,7 +75,7 @@ test('is replaced as a whole, and a link in its place is not followed', () => {
   expect(content().signed).toHaveLength(1);
 });
 
-describe('of the command', () => {
+describe('the record of the command', () => {
   test('bounds the next process too; a dry run neither reads nor writes it', async () => {
     const fixture = await KeeperFixture.start();
     onTestFinished(() => fixture.close());

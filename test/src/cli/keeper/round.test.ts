@@ -173,7 +173,7 @@ describe('a round that is stopped', () => {
 });
 
 describe('the gas of a day', () => {
-  /** Creates a budget with a clock and a record. @returns them, with what the budget writes to the record */
+  /** Creates a budget with a clock and a record. @returns these, and what the budget writes to the record */
   const createBudget = (mist: bigint, signed: SigningRecord['signed'] = []) => {
     const time = { now: 0 };
     const replaced: SigningRecord['signed'][] = [];

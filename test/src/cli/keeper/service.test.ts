@@ -35,7 +35,7 @@ function folder(): string {
   return dir;
 }
 
-test('runs a command that registers, with the files that systemd provides', async () => {
+test('the unit runs a command that registers, with the files that systemd provides', async () => {
   const fixture = await KeeperFixture.start();
   onTestFinished(() => fixture.close());
   const [program, script, ...args] = (readValues('ExecStart')[0] ?? '').split(' ');
@@ -72,7 +72,7 @@ test('runs a command that registers, with the files that systemd provides', asyn
   expect(JSON.parse(readFileSync(join(STATE_DIRECTORY, 'record.json'), 'utf8')).signed).toHaveLength(1);
 });
 
-test('has the restrictions of the provisioning watcher, and no others', () => {
+test('the unit has the restrictions of the provisioning watcher, and no others', () => {
   const restrictions = (unit: string) =>
     unit
       .slice(unit.indexOf('# No user'))
@@ -83,6 +83,6 @@ test('has the restrictions of the provisioning watcher, and no others', () => {
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
-test.runIf(systemdIsHere)('is accepted by systemd', () => {
+test.runIf(systemdIsHere)('the unit is accepted by systemd', () => {
   expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
 });

@@ -20,7 +20,7 @@ import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../../toolchain/image/metadata.ts';
 import { Parent, writeImage } from './fakes.ts';
 
-/** A root, which is made only once, since that is slow. */
+/** A root that is made only once, since making it is slow. */
 const root = createRoot(new Date());
 
 /** Describes an enclave that runs the image: its attestation and its key. */
@@ -267,9 +267,9 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect((await expose()).stderr).toBe(
       'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first\n',
     );
-    const told = ['{"event":"failed","code":"CONFIG"}', '{"event":"end","reason":"the server ended"}'];
+    const reports = ['{"event":"failed","code":"CONFIG"}', '{"event":"end","reason":"the server ended"}'];
     mkdirSync(parent.state, { recursive: true });
-    writeFileSync(reportsPath(parent.state), `${told.join('\n')}\n`);
+    writeFileSync(reportsPath(parent.state), `${reports.join('\n')}\n`);
     expect((await expose()).stderr).toBe(
       'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one reported: the server ended (CONFIG)\n',
     );
@@ -418,7 +418,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const files = {
       yaml: ['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }],
       json: ['app/app.json', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
-      // The name of the file has the same length, so that the paths have too.
+      // The file's name has the same length as before, so the path has too.
       twin: ['app/app.twin', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
     } as const;
     const createRamdisk = (...names: (keyof typeof files)[]) => {

@@ -44,7 +44,7 @@ async function awaitExit(child: ChildProcess): Promise<number | null> {
   return child.exitCode;
 }
 
-test('starts an enclave, and ends with it and with its reason', async () => {
+test('the command starts an enclave, and ends with it and with its reason', async () => {
   const running = spawnScript('parent/run_enclave.ts', ['--foreground', '--eif', eif], { env: parent.env });
   const enclaves = join(parent.dir, 'enclaves');
   await expect.poll(() => existsSync(enclaves), { timeout: 10_000 }).toBe(true);
@@ -62,7 +62,7 @@ test('starts an enclave, and ends with it and with its reason', async () => {
   expect(ends()).toEqual([]);
 });
 
-test('terminates the enclave on SIGTERM, and succeeds', async () => {
+test('the command terminates the enclave on SIGTERM, and succeeds', async () => {
   const { child, output } = await start();
   child.kill('SIGTERM');
   expect([await awaitExit(child), await output]).toEqual([
@@ -72,7 +72,7 @@ test('terminates the enclave on SIGTERM, and succeeds', async () => {
   expect(ends()).toEqual(['nitro-cli terminate-enclave --enclave-id i-1-enc1']);
 });
 
-test('watches the running enclave after SIGKILL, and starts none', async () => {
+test('the command watches the running enclave after SIGKILL, and starts none', async () => {
   parent.set('pcr0', pcr0Of(eif));
   const { child } = await start();
   child.kill('SIGKILL');
@@ -87,7 +87,7 @@ test('watches the running enclave after SIGKILL, and starts none', async () => {
   expect(await awaitExit(again.child)).toBe(1);
 });
 
-test('watches the enclave of the image that it started, even if a newer image was installed', async () => {
+test('the command watches the enclave of the image that it started, even if a newer image was installed', async () => {
   const older = join(parent.dir, 'older.eif');
   const installed = join(parent.dir, 'nitro.eif');
   copyFileSync(eif, older);
@@ -105,7 +105,7 @@ test('watches the enclave of the image that it started, even if a newer image wa
   expect([starts().length, ends()]).toEqual([1, []]);
 });
 
-test('touches no enclave of this name that runs another image', async () => {
+test('the command touches no enclave of this name that runs another image', async () => {
   parent.setEnclave({ Measurements: { PCR0: 'ab' } });
   const { status, stderr } = await parent.run('run_enclave.ts', ['--foreground', '--eif', eif]);
   expect([status, stderr]).toEqual([
@@ -115,7 +115,7 @@ test('touches no enclave of this name that runs another image', async () => {
   expect([starts(), ends()]).toEqual([[], []]);
 });
 
-test('waits for a start that an earlier process left behind, and does not start a second enclave', async () => {
+test('the command waits for a start that an earlier process left behind, and does not start a second enclave', async () => {
   // The list of processes has nitro-cli with these arguments.
   mkdirSync(join(parent.dir, 'left'));
   const left = join(parent.dir, 'left/nitro-cli');
@@ -135,7 +135,7 @@ test('waits for a start that an earlier process left behind, and does not start 
   expect(starts()).toEqual([]);
 });
 
-test('does not take a failure of nitro-cli for the end of the enclave', async () => {
+test('the command does not take a failure of nitro-cli for the end of the enclave', async () => {
   const { child, output } = await start();
   const countCalls = () => parent.calls('nitro-cli').length;
   parent.set('describe fails', '[ E07 ] no');
@@ -149,7 +149,7 @@ test('does not take a failure of nitro-cli for the end of the enclave', async ()
 test.each([
   ['a unit', 'output'],
   ['a unit of an older version, which writes to the folder of the state', 'state'],
-])('leaves the relay to systemd, if it is %s', async (_unit, output) => {
+])('the command leaves the relay to systemd, if the relay is %s', async (_unit, output) => {
   const folder = join(parent.dir, 'state/relay');
   const env = { SUI_ENCLAVE_RELAY: output === 'state' ? 'unit' : join(parent.dir, output) };
   const running = parent.run('run_enclave.ts', ['--eif', eif], env);
@@ -169,7 +169,7 @@ test.each([
   expect(parent.relayPid).toBeUndefined();
 });
 
-test('refuses debug mode', async () => {
+test('the command refuses debug mode', async () => {
   const { status, stderr } = await parent.run('run_enclave.ts', ['--foreground', '--debug', '--eif', eif]);
   expect([status, stderr]).toEqual([2, expect.stringMatching(/^USAGE: give either --foreground or --debug/)]);
 });

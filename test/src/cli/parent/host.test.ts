@@ -134,7 +134,7 @@ describe('host install', () => {
     ['secrets that the image does not name', () => ({ secrets: '{"OTHER":"hunter2"}' }), /^missing: API_KEY/],
     ['secrets from two places', () => ({ secrets: '{"API_KEY":"a"}', 'secret-id': 'b' }), /^give either/],
     ['too little memory', () => ({ memory: 100 }), /^--memory must be at least 512 MiB/],
-    ['the name of the folder beside it', () => ({ name: 'relay' }), /^relay can't be the name/],
+    ["the name of the relay's folder", () => ({ name: 'relay' }), /^relay can't be the name/],
     [
       'an image without a relay',
       () => {

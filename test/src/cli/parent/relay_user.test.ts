@@ -1,6 +1,6 @@
 /**
- * Tests SECURITY.md's statements about the relay's user: how much power it has over the rest of a parent
- * instance if the relay was taken over. The tests need root, for the two users of the units; `make
+ * Tests SECURITY.md's statements about the relay's user: the power of this user over the rest of a parent
+ * instance after the relay was taken over. The tests need root, for the two users of the units; `make
  * test-units` tests the real users.
  */
 import { spawnSync } from 'node:child_process';
@@ -73,7 +73,7 @@ function asEnclaves(path: string, make: (path: string) => void): void {
   spawnSync('chown', ['-h', `${ENCLAVES}:${GROUP}`, path]);
 }
 
-/** Turns the install into one of a version before the folders were split. */
+/** Turns the install into that of a version from before the folders were split. */
 function makeOlder(): void {
   spawnSync('rm', ['-r', output()]);
   for (const folder of ['relay', 'weather']) chmodSync(state(folder), 0o3770);
@@ -114,7 +114,7 @@ describe.skipIf(!isRoot)("the relay's user", () => {
       ['relay', 'weather'].map((name) => `./var/lib/sui-enclave-relay/${name}`),
     );
     expect(runAs(RELAY, 'cat var/lib/sui-enclave/relay/weather.conf').stdout).toBe('cid 16\n');
-    // It cannot replace its own folders either, nor put files above a folder of others.
+    // The user can neither replace its own folders, nor put files into the folders of others or above them.
     for (const path of ['relay/x', 'weather/x', 'x', '../x', '../sui-enclave-relay/x']) {
       for (const make of ['mkdir', 'mkfifo', 'touch', 'ln -s /etc']) {
         expect(runAs(RELAY, `${make} var/lib/sui-enclave/${path}`).status, `${make} ${path}`).not.toBe(0);
@@ -235,7 +235,7 @@ echo weather >relay/in_effect`);
       );
     });
 
-    test('removes all other files that its user left there, without opening or following them', () => {
+    test("removes all other files that the relay's user left there, without opening or following them", () => {
       runOlder();
       mkdirSync(join(parent.dir, 'others'));
       writeFileSync(join(parent.dir, 'others/file'), 'kept');
@@ -262,7 +262,7 @@ mkdir relay/next.conf weather/image.eif.new`);
       expect(readFileSync(join(parent.dir, 'others/file'), 'utf8')).toBe('kept');
     });
 
-    test('removes an image and a configuration that its user wrote before the first start of the enclave', () => {
+    test("removes an image and a configuration that the relay's user wrote before the first start of the enclave", () => {
       makeOlder();
       attack(`cd var/lib/sui-enclave
 ln -s /tmp/other/nitro.eif weather/image.eif

@@ -24,7 +24,7 @@ test.each([
   ['a boot alone', BOOT, undefined],
   ['an end', END, 'the server ended with status 1'],
   ['an end with its code', FAILED + END, 'the server ended with status 1 (NSM_UNAVAILABLE)'],
-  ['a code of an end before', FAILED + END + END, 'the server ended with status 1'],
+  ['the code of an earlier end', FAILED + END + END, 'the server ended with status 1'],
   ['an end and another boot', END + BOOT, undefined],
   ['two ends', `${END + BOOT}{"event":"end","reason":"fork"}\n`, 'fork'],
 ])('reads from %s why the last enclave ended', (_what, text, expected) => {

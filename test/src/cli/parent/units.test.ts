@@ -13,7 +13,7 @@ const SERVICES = FILES.filter((file) => file.endsWith('.service') && !file.inclu
 const valuesIn = (unit: string, key: string) =>
   [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('are the listed ones', () => {
+test('the units are those of this list', () => {
   expect(FILES.map((file) => basename(file))).toEqual([
     'sui-enclave-expose@.service',
     'sui-enclave-relay-reload.service',
@@ -51,7 +51,7 @@ describe.each(SERVICES)('%s', (file) => {
   });
 });
 
-test('start an enclave that ends at once only a few times, and the relay always', () => {
+test('the units start an enclave that ends at once only a few times, and the relay always', () => {
   const limits = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-relay.service'].map(
     (name) => {
       const unit = readFileSync(join(ROOT, 'src/cli/parent/units', name), 'utf8');
@@ -61,7 +61,7 @@ test('start an enclave that ends at once only a few times, and the relay always'
   expect(limits).toEqual([[10, 600], [20, 600], [0]]);
 });
 
-test('leave nitro-cli alone when the start of an enclave is killed', () => {
+test('the units leave nitro-cli alone when the start of an enclave is killed', () => {
   const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave@.service'), 'utf8');
   expect(['KillMode', 'OOMPolicy', 'Restart'].map((key) => valuesIn(unit, key))).toEqual([
     ['process'],
@@ -91,7 +91,7 @@ test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
   },
 );
 
-test.runIf(systemdIsHere)('are accepted by systemd', () => {
+test.runIf(systemdIsHere)('the units are accepted by systemd', () => {
   const units = FILES.map((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8');
     // The relay's program comes with an image, so another program stands in for it.

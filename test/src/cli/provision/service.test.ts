@@ -23,7 +23,7 @@ function folder(): string {
   return dir;
 }
 
-test('runs a command that provisions, with the files that systemd provides', async () => {
+test('the unit runs a command that provisions, with the files that systemd provides', async () => {
   const [program, script, ...args] = (readValues('ExecStart')[0] ?? '').split(' ');
   expect(program).toBe('/opt/sui-enclave/node_modules/.bin/node');
   expect(existsSync(join(ROOT, script ?? ''))).toBe(true);
@@ -60,7 +60,7 @@ test('runs a command that provisions, with the files that systemd provides', asy
   expect(await run({ CREDENTIALS_DIRECTORY })).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('has no user, no files and no privileges of its own', () => {
+test('the unit has no user, no files and no privileges of its own', () => {
   for (const key of ['DynamicUser', 'NoNewPrivileges', 'ProtectHome', 'PrivateTmp', 'PrivateDevices']) {
     expect(readValues(key), key).toEqual(['yes']);
   }
@@ -71,6 +71,6 @@ test('has no user, no files and no privileges of its own', () => {
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
-test.runIf(systemdIsHere)('is accepted by systemd', () => {
+test.runIf(systemdIsHere)('the unit is accepted by systemd', () => {
   expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
 });

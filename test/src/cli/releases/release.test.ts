@@ -143,7 +143,7 @@ describe('refused is', () => {
     expect([existsSync(at('out/release.json')), existsSync(at('log.json'))]).toEqual([false, false]);
   });
 
-  test('a key that others can read, and what is no key, whose content is in no message', async () => {
+  test('a key that others can read, and a file that is not a key; no message has its content', async () => {
     chmodSync(at('key.pem'), 0o644);
     expect(await sign()).toMatchObject({
       status: 1,

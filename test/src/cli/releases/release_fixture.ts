@@ -12,7 +12,7 @@ export const REGISTERS: Image = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), 
 export const COMMIT = 'c'.repeat(40);
 export const REPOSITORY = 'https://github.com/example/price';
 
-/** @param measurements what differs in `measurements.json` */
+/** @param measurements the properties that differ in `measurements.json` */
 export function writeBuild(folder: string, registers = REGISTERS, measurements: object = {}): void {
   const record = {
     application: 'price',
@@ -73,7 +73,7 @@ export async function signRelease(folder: string, version = 'v1.2.0') {
   ]);
 }
 
-/** Writes all of it, and returns the options that name the release. */
+/** Writes a build, its signer and its release, and returns the options that name the release. */
 export async function writeRelease(folder: string, registers = REGISTERS): Promise<string[]> {
   writeBuild(folder, registers);
   writeSigner(folder);

@@ -21,7 +21,7 @@ function place(): { readonly dir: string; readonly path: string } {
   return { dir, path: join(dir, 'deployments', 'localnet.weather.rollout.json') };
 }
 
-test('keeps the steps of a rollout, and forgets them', () => {
+test('the memory keeps the steps of a rollout, and forgets them', () => {
   const { dir, path } = place();
   const memory = openMemory(path, ONE);
   expect(memory.steps).toEqual({});
@@ -35,7 +35,7 @@ test('keeps the steps of a rollout, and forgets them', () => {
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
 });
 
-test('keeps the newest version of the config, even without a rollout', () => {
+test('the memory keeps the newest version of the config, even without a rollout', () => {
   const { path } = place();
   const memory = openMemory(path, ONE);
   memory.see(7n);
@@ -50,7 +50,7 @@ test('keeps the newest version of the config, even without a rollout', () => {
   expect(() => openMemory(path, TWO)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
 });
 
-test('writes through no link with the name of a temporary file', () => {
+test('the memory writes through no link with the name of a temporary file', () => {
   const { dir, path } = place();
   mkdirSync(join(dir, 'deployments'));
   const victim = join(dir, 'victim');
@@ -60,7 +60,7 @@ test('writes through no link with the name of a temporary file', () => {
   expect([readFileSync(victim, 'utf8'), openMemory(path, ONE).steps]).toEqual(['kept', { switching: 1 }]);
 });
 
-test('is refused if it belongs to another rollout, unless that rollout has ended', () => {
+test('the memory is refused if it belongs to another rollout, unless that rollout has ended', () => {
   const { path } = place();
   const memory = openMemory(path, ONE);
   memory.remember({ switching: 1, switched: 2, stopping: 3 });
@@ -72,7 +72,7 @@ test('is refused if it belongs to another rollout, unless that rollout has ended
 });
 
 test.each(['', '{', '[]', '{"rollout":"1"}', `{"rollout":"${ONE}","switched":"yesterday"}`])(
-  'is not taken for a missing file if it is damaged: %j',
+  'the memory is not taken for a missing file if it is damaged: %j',
   (content) => {
     const { dir } = place();
     const path = join(dir, 'rollout.json');

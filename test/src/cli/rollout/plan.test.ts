@@ -22,7 +22,7 @@ const PLAN = {
 const parse = (changes: object) => parsePlan(JSON.stringify({ ...PLAN, ...changes }), '/etc/rollout.yaml');
 const withCommand = (command: unknown) => ({ commands: { ...COMMANDS, start: [command] } });
 
-test('is read as written, with defaults for missing settings', () => {
+test('a plan is read as written, with defaults for missing settings', () => {
   expect(parse({})).toEqual({
     folder: '/etc',
     network: 'testnet',
@@ -64,7 +64,7 @@ test('is read as written, with defaults for missing settings', () => {
   expect(parse({ node })).toMatchObject({ nodes: node });
 });
 
-describe('is refused', () => {
+describe('a plan is refused:', () => {
   test.each<[string, object]>([
     ['network is missing', { network: undefined }],
     ['node has a URL twice', { node: ['https://node.example', 'https://node.example/'] }],

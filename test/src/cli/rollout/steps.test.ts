@@ -86,7 +86,7 @@ test.each(MOMENTS)('ends in the same state after it was killed %s', async (_, ef
 const stopsOld = whole.effects.lastIndexOf('remember', whole.effects.indexOf('stop_old'));
 
 describe('a node that shows the config as it was before the last version', () => {
-  /** Has the node show the config before the last version, once, at this read. */
+  /** Has the node show, once, at this read, the config as it was before the last version. */
   function laggingAt(world: SimulatedRollout, read: number): SimulatedRollout {
     let reads = 0;
     const shown: EnclaveConfig[] = [];
@@ -258,7 +258,7 @@ describe('callers keep their enclaves', () => {
     expect(world.state).toEqual(BEGINNING);
   });
 
-  test('on the way back with only one of two old ones', async () => {
+  test('on the way back, if only one of two old enclaves is left', async () => {
     const world = await killedAt(stopsOld, false);
     const [stopped = '', kept = ''] = world.plan.old.urls;
     world.running.delete(stopped);
@@ -374,7 +374,7 @@ test.each([8.64e15, Number.MAX_SAFE_INTEGER])(
   },
 );
 
-test("the admin's commands name the source of the image, where the plan has one", async () => {
+test("the admin's commands name the source of the image, if the plan has one", async () => {
   const world = new SimulatedRollout({ sourceUrl: 'https://git.example/x' });
   await forward(world);
   expect(world.printed.join('\n')).toContain(

@@ -17,7 +17,7 @@ beforeEach(async () => {
   lying = await LyingNode.start(fixture.keeper.chain.node);
 });
 
-/** Node URLs in both orders. The rollout sends by the first one. */
+/** Both orders of the nodes. The rollout sends its transactions to the first node. */
 const ORDERS = [
   ['the first', (url: string) => [lying.url, url]],
   ['the second', (url: string) => [url, lying.url]],

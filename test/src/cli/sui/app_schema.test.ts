@@ -45,7 +45,7 @@ describe('the signed type', () => {
     [undefined, [STRING, 'u64'], ['Quote', 'Reading']],
     [undefined, ['u64', STRING], []],
     [undefined, [STRING], []],
-  ])('is %s for %j where the function makes %j', (intent, values, packed) => {
+  ])('has the intent %s if the function takes %j and makes %j', (intent, values, packed) => {
     expect(choose(values, packed)).toBe(intent);
   });
 

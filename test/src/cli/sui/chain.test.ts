@@ -1,4 +1,4 @@
-/** Sends transactions, and tests all reasons for which one is not sent or not done. */
+/** Sends transactions, and tests every reason for which a transaction is not sent or not done. */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -80,14 +80,14 @@ describe('submit', () => {
     expect(executed()).toBe(0);
   });
 
-  test('a node cannot make another address pay, or this one pay for others', async () => {
+  test('a node cannot make another address pay, nor make the sender pay for others', async () => {
     fixture.node.executor.payer = `0x${'d'.repeat(64)}`;
     const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
     const { text = '' } = await new Chain(values, {}).submit(creation(), submission);
     expect(bcs.TransactionData.parse(fromBase64(text)).V1.gasData.owner).toBe(fixture.address);
   });
 
-  test('with --dry-run simulates it, and sends nothing', async () => {
+  test('with --dry-run simulates the transaction, and sends nothing', async () => {
     const outcome = await chain({ 'dry-run': true }).submit(creation(), submission);
     expect(outcome).toMatchObject({
       status: 'dry-run',
@@ -435,7 +435,7 @@ describe('an execution that goes wrong', () => {
     expect(fixture.node.calls).toContain('GetTransaction');
   });
 
-  test('a node shows a transaction later than it executes it: the next command waits', async () => {
+  test('the next command waits if a node does not show at once that a transaction was executed', async () => {
     fixture.node.lagMs = 100;
     const config = await fixture.config(capId);
     const tx = new Transaction();

@@ -236,7 +236,7 @@ describe('with a node', () => {
     });
   });
 
-  test('one of several capabilities must be named; without any, the error reports that', async () => {
+  test('one of several capabilities must be named; the error says if the sender has none', async () => {
     const capId = fixture.publish();
     const args = [
       ...ofApplication(ENCLAVE, ENCLAVE, 'weather', 'WEATHER'),
@@ -367,9 +367,12 @@ describe('the allowed image', () => {
       { ...built, commit: '\x1b[2Jc0ffee' },
       /^WARNING: .* is not a file that a build wrote/,
     ],
-  ])('causes a warning where the measurements beside it are those %s', async (_, measurements, warning) => {
-    expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
-  });
+  ])(
+    'causes a warning if the measurements beside its registers are those %s',
+    async (_, measurements, warning) => {
+      expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
+    },
+  );
 
   test('is named on chain with its source, if --source-url names the repository of a recorded build', async () => {
     const fixture = await ChainFixture.start();
@@ -467,7 +470,7 @@ describe.concurrent('the reading of update_weather', () => {
     ],
     ['a time before 1970', [...base, READING[0] ?? '', '-1', 'Oslo', '1'], 'integer number of milliseconds'],
     ['an unknown option', [...base, ...READING, '-x'], "Unknown option '-x'"],
-    ['a part of it', [...base, READING[0] ?? ''], '--from-url and --location'],
+    ['a part of a reading', [...base, READING[0] ?? ''], '--from-url and --location'],
     ['none', base, '--from-url and --location'],
     ['a URL without a place', [...base, '--from-url', 'http://127.0.0.1:1'], 'give --location'],
     ['both', [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'], 'no reading'],

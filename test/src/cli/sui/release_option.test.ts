@@ -56,7 +56,7 @@ test('a release that is withdrawn, or that nothing vouches for, is refused, and 
   expect(sent()).toBe(before);
 });
 
-test('the signer with whose release a config was created is the only one', () => {
+test('a config accepts only the signer of the release with which it was created', () => {
   const signer = { publicKey: 'ab'.repeat(32) };
   const entry = { package: configId, original: configId, registrars: [], enclaves: [] };
   const config = { id: configId, name: 'main', version: 0 };

@@ -49,8 +49,8 @@ public struct Third has drop {}
 ${RECORD('record_third', 'Third', '_before: &Record,')}`;
 
 /**
- * The parameter says whether the first version of the package contains `enclave::enclave`, or the second adds
- * it.
+ * The parameter says whether the first version of the package contains `enclave::enclave`. Otherwise, the
+ * second version adds it.
  */
 describe.each([true, false])('a package with move/enclave from its first version on: %j', (isFirst) => {
   let fixture: ChainFixture;
@@ -81,7 +81,7 @@ describe.each([true, false])('a package with move/enclave from its first version
   test.each([
     ['Later', 2, 2],
     ['Third', 3, 3],
-    // These types of an earlier version are named by the id of a later one.
+    // Here, the id of a later version names the types of an earlier version.
     ['Later', 3, 2],
     ['APP', 3, 1],
   ])('create_config for %s by version %i names the type of version %i', async (witness, version, origin) => {

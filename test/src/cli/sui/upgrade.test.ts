@@ -177,13 +177,13 @@ describe('upgrade', () => {
     expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toHaveLength(1);
   });
 
-  test('is refused where the node gives no modules to compare with, or ones that can not be read', async () => {
+  test('is refused if the node gives no modules to compare with, or modules that can not be read', async () => {
     const { package: id } = await publish();
     putModules(id as string, []);
     expect((await run('upgrade')).json()).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('needs the capability: of the file, or named', async () => {
+  test('needs the capability, from the file or by its option', async () => {
     expect((await run('upgrade')).json()).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining('give --upgrade-cap'),
@@ -225,7 +225,7 @@ describe('Published.toml', () => {
     upgradeCap: id('c'),
   };
 
-  test('keeps the sections of other networks and what else is there', () => {
+  test('keeps the sections of other networks, and all other content', () => {
     const first = withPublication('', 'testnet', publication);
     const both = withPublication(first, 'mainnet', { ...publication, upgradeCap: id('d') });
     expect(both.startsWith(first.trimEnd())).toBe(true);

@@ -65,12 +65,12 @@ const MAY_NOT: readonly [string, (source: string) => string, string][] = [
     'the public function dice::sides is gone',
   ],
   [
-    'make one private',
+    'make a public function private',
     (s) => s.replace('public fun sides', '#[allow(unused_function)]\nfun sides'),
     'dice::sides is gone, or not public',
   ],
   [
-    'make one of the package only',
+    'restrict a public function to its package',
     (s) => s.replace('public fun sides', 'public(package) fun sides'),
     'dice::sides is gone, or not public',
   ],

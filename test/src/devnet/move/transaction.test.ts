@@ -264,7 +264,7 @@ test('a chain of calls: splits a coin, changes a table, emits an event, passes a
   expect(box).toMatchObject({ owner: { kind: 'address', address: SENDER } });
   // The bytes are the content, then Small, and Made(9, true).
   expect([...box.content.subarray(32)]).toEqual([...u64(77), 2, 0, 2, ...u64(9), 1]);
-  // Written are the table's entry, the shop, the coin and the box. The coin that paid is deleted.
+  // The transaction writes the table's entry, the shop, the coin and the box. The coin that paid is deleted.
   expect([...changes.written.values()].map(({ type }) => type.split('::')[2]?.split('<')[0]).sort()).toEqual([
     'Box',
     'Coin',

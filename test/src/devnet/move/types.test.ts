@@ -43,7 +43,7 @@ test('arguments replace parameters, also nested ones', () => {
   expect(format(type)).toBe(`vector<${A}::shop::Box<bool>>`);
 });
 
-test('an instance has the abilities that its arguments allow, except for phantom ones', () => {
+test('an instance has the abilities that its arguments allow; phantom arguments do not count', () => {
   const abilities = (text: string) => datatypes.abilitiesOf(parseType(text));
   expect(abilities(`${A}::shop::Box<u8>`)).toBe(ABILITY.store | ABILITY.key);
   expect(abilities(`${A}::shop::Box<${A}::shop::Pot>`)).toBe(0);
@@ -92,7 +92,7 @@ describe('a value in BCS', () => {
     ['a length in another form', [0x80, 0x00], 'vector<u8>'],
     ['a length without an end', [0x80, 0x80, 0x80, 0x80, 0x80], 'vector<u8>'],
     ['a vector that is longer than its bytes', [0xff, 0xff, 0xff, 0xff, 0x0f], 'vector<u64>'],
-  ])('bytes that are %s', (_, bytes, type) => {
+  ])('bytes that are %s are refused', (_, bytes, type) => {
     expect(() => again(bytes, type)).toThrow(RangeError);
   });
 });

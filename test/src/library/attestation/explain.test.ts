@@ -47,7 +47,7 @@ async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<num
     return failed === null || rule < failed || rule === OPTIONS_RULE ? 'passed' : 'not reached';
   });
   expect(rules.map(({ state }) => state)).toEqual(states);
-  // One comparison for all rows: there are many thousands.
+  // All rows are compared at once, since there are many thousands.
   const unfit = rules.filter(
     ({ state, found: detail = '' }) =>
       (state === 'not reached' && detail !== '') ||
@@ -137,7 +137,7 @@ test.each([
   ['the options', undefined, 'POLICY_INVALID'],
   ['the policy', { now: 0, policy: { images: [] } }, 'POLICY_INVALID'],
   ['the time', { ...OPTIONS, now: Number.NaN }, 'TIME_INVALID'],
-])('an invalid value of %s is thrown', async (_, options, code) => {
+])('an invalid value of %s throws', async (_, options, code) => {
   await expect(explainAttestation(DOCUMENT, options as never)).rejects.toMatchObject({ code });
 });
 

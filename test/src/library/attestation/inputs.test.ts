@@ -106,7 +106,7 @@ describe('the pinned root', () => {
     expect(AWS_NITRO_ROOT_SHA256).toBe('641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b');
   });
 
-  test('is, as PEM without a newline at the end, the file of which AWS and Sui print the SHA-256', () => {
+  test('is, as PEM without a newline at the end, the file whose SHA-256 AWS and Sui print', () => {
     const lines =
       Buffer.from(awsNitroRoot())
         .toString('base64')
@@ -122,7 +122,7 @@ describe('the pinned root', () => {
     expect(page).toContain(`SHA-256 of the PEM file:  ${digest}\n`);
   });
 
-  test('is what real documents start their bundle with', () => {
+  test('is the first certificate in the bundle of real documents', () => {
     const documents = new Set(realCases.flatMap(({ document, abort }) => (abort === 1 ? [] : [document])));
     for (const document of documents) {
       expect(decodeAttestation(fromHex(document)).cabundle[0]).toEqual(awsNitroRoot());

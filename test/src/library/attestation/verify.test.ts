@@ -1,6 +1,6 @@
 /**
- * Both verdicts on every case, on both paths of the cryptography, in Node and, with cases as data, in a
- * browser.
+ * Checks both verdicts on every case, with both implementations of the cryptography, in Node and (with the
+ * cases as data) in a browser.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type EcdsaInput, verifyEcdsa } from '../../../../src/library/attestation/ecdsa.ts';

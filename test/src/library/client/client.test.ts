@@ -76,7 +76,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     expect(answer.publicKey).toEqual(enclave.key.publicKey);
   });
 
-  test('returns properties beside the signed answer as unsigned, and otherwise has no such property', async () => {
+  test('returns properties beside the signed answer in "unsigned", which is missing if there are none', async () => {
     expect(await createClient().processData(ASKED, WeatherResponse)).not.toHaveProperty('unsigned');
     lieAbout('/process_data', (answer) => Object.assign(answer, { unsigned: { note: 'by the host' } }));
     const { data, unsigned } = await createClient().processData(ASKED, WeatherResponse);
@@ -118,7 +118,7 @@ describe('an endpoint of the application', () => {
   async function diceClient(): Promise<EnclaveClient> {
     const server = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
     const policy = { images: [enclave.image] };
-    // Its draws are signed with the time 5.
+    // The server signs its draws with the time 5.
     return new EnclaveClient(server.url, { policy, roots: enclave.roots, maxAnswerAgeMs: Infinity });
   }
 
@@ -163,7 +163,7 @@ describe('an endpoint of the application', () => {
       { location: 'Oslo', temperature: '3.5' },
       '"temperature" has a value of another type',
     ],
-    ['is the first of none', {}, '"location" is missing, and there are no fields'],
+    ['comes first, if the data are empty', {}, '"location" is missing, and there are no fields'],
   ])('names the field that %s, and that the schema may have changed', async (_, data, problem) => {
     lieAbout('/process_data', (answer) => {
       answer.response.data = data;
@@ -663,7 +663,7 @@ describe('the network', () => {
     );
   });
 
-  test('one that closes the connection, or does not speak HTTP', async () => {
+  test('an enclave that closes the connection, or does not speak HTTP', async () => {
     for (const answer of [
       (socket: Socket) => socket.destroy(),
       (socket: Socket) => socket.end('hello\r\n\r\n'),
@@ -673,17 +673,17 @@ describe('the network', () => {
     }
   });
 
-  test('one that closes the connection in the middle of its answer', async () => {
+  test('an enclave that closes the connection in the middle of its answer', async () => {
     const host = await listening((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'));
     await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('broken', /in the middle/));
   });
 
-  test('one that does not speak TLS', async () => {
+  test('an enclave that does not speak TLS', async () => {
     const host = await listening((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await expect(attest(`https://${host}`)).rejects.toMatchObject(unreachable('tls', /TLS/));
   });
 
-  test('one that redirects', async () => {
+  test('an enclave that redirects', async () => {
     const host = await listening((socket) =>
       socket.end('HTTP/1.1 301 Moved\r\nLocation: https://a.example/\r\nContent-Length: 0\r\n\r\n'),
     );

@@ -18,7 +18,7 @@ const WEATHER = toSchemaType(WeatherResponse);
 
 type Row = readonly [path: string, value: string];
 
-/** Returns the entries of a value, by its JavaScript form alone. */
+/** Returns the expected entries of a value, computed from the JavaScript value, not from its bytes. */
 function listRows(
   path: string,
   { type, fields }: Pick<SchemaField, 'type' | 'fields'>,

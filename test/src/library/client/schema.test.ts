@@ -91,7 +91,7 @@ describe('readSchema', () => {
     ['a width of a String', withField({ name: 'a', type: 'String', width: 8 })],
     ['more than 64 KB', withInput({ description: 'x'.repeat(65_536) })],
     ['more than 64 KB of UTF-8', withInput({ description: '€'.repeat(22_000) })],
-    // The levels are inputs, the input, its property, and then lists.
+    // The first two levels are inputs and the input. The other levels are the lists in enum.
     ['a ninth level', withInput({ enum: nest(7) })],
     ['100,000 levels', withInput(JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`))],
   ])('refuses %s', (_, value) => {

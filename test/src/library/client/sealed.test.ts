@@ -96,7 +96,7 @@ describe('getSalt with a policy', () => {
     expect(host.saw('SALT_TOKEN_EXPIRED')).toBe(false);
   });
 
-  test('contains the time to ask again, as a plain answer does', async () => {
+  test('passes on when to ask again, as without a policy', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
     const host = await Host.start(server.url);

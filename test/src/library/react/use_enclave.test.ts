@@ -54,7 +54,7 @@ function clientOf(used: ReturnType<typeof useEnclave>): EnclaveClient {
   return used.client;
 }
 
-test('attests, and gives the client, the key and the registers that were accepted', async () => {
+test('the hook attests, and gives the client, the key and the registers that were accepted', async () => {
   const hook = await attested();
   expect(hook.results[0]).toMatchObject({ status: 'attesting', client: undefined, changed: undefined });
   const { publicKey, attestation, error, changed } = hook.latest();
@@ -66,7 +66,7 @@ test('attests, and gives the client, the key and the registers that were accepte
   expect(attestations()).toBe(1);
 });
 
-test('attests once: not with each render, and not twice in StrictMode', async () => {
+test('the hook attests once: not with each render, and not twice in StrictMode', async () => {
   const hook = await attested(true);
   const before = hook.results.length;
   await hook.again();
@@ -162,7 +162,7 @@ test('an acknowledged key is not reported when it comes back, as behind a balanc
   expect(hook.latest().changed).toBeUndefined();
 });
 
-test('reports why it failed, and attests again on retry', async () => {
+test('the hook reports why it failed, and attests again on retry', async () => {
   enclave.lie = () => ({ status: 503, body: '{}' });
   const hook = await renderHook(use);
   await until(() => expect(hook.latest().status).toBe('failed'));
@@ -198,7 +198,7 @@ test('the compiler knows the codes of the error; a foreign error becomes its cau
   expect([isExpected, error?.cause, String(error).includes('clock')]).toEqual([true, foreign, false]);
 });
 
-test('aborts pending requests when it is unmounted, and retries nothing after that', async () => {
+test('the hook aborts pending requests when it is unmounted, and retries nothing after that', async () => {
   const signals: AbortSignal[] = [];
   const fetch: typeof globalThis.fetch = async (_url, init) => {
     if (init?.signal) signals.push(init.signal);
@@ -215,7 +215,7 @@ test('aborts pending requests when it is unmounted, and retries nothing after th
   expect(signals).toHaveLength(1);
 });
 
-test('trusts with a config the enclaves that the chain accepts, and reports another registered key behind the URL', async () => {
+test('the hook trusts with a config the enclaves that the chain accepts, and reports another registered key behind the URL', async () => {
   const fixture = await ChainFixture.start();
   onTestFinished(() => fixture.close());
   const capId = fixture.publish();

@@ -1,11 +1,11 @@
-/** What a page loads to verify a release by key: little, and nothing of Sigstore. */
+/** To verify a release by key, a page loads little code, and nothing of Sigstore. */
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { type OutputChunk, rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
 const LIBRARY = fileURLToPath(new URL('../../../../src/library/', import.meta.url));
-/** Minified and gzipped, in bytes, beside what the client loads anyway. */
+/** Largest size of the code that the client does not load anyway: minified and gzipped, in bytes. */
 const MAX_SIZE = 10_000;
 
 async function bundle(entries: readonly string[]) {

@@ -161,10 +161,10 @@ export class Sigstore {
   }
 
   /**
-   * A bundle of a payload.
+   * Signs a payload, and returns the bundle.
    *
-   * @param run what differs from RUN
-   * @param delayMs between certificate and log entry
+   * @param run the properties that differ from RUN
+   * @param delayMs the time between certificate and log entry
    */
   async sign(payload: string, run: Partial<Run> = {}, { delayMs = 0, subject = '' } = {}) {
     const { publicKey, privateKey } = keyPair();

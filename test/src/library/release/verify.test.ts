@@ -1,4 +1,4 @@
-/** A true release is accepted in both forms; each lie has the code of its cause. */
+/** A true release is accepted in both forms. A false release is refused with the code of its fault. */
 import { createHash } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import fc from 'fast-check';
@@ -250,7 +250,7 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
       { log: { entries: chain(first), run: { ref: 'refs/tags/v1.1.0' } } },
     ],
     [
-      'of which the log has other files',
+      'whose files are not those in the log',
       'RELEASE_NOT_LOGGED',
       { log: { entries: chain(entry('v1.2.0', otherFiles)) } },
     ],
@@ -415,7 +415,7 @@ describe('by keyless', () => {
     ['of a branch', 'source ref', { ref: 'refs/heads/main' }],
     ['of a pull request', 'event', { event: 'pull_request_target' }],
     ['of a run by hand', 'event', { event: 'workflow_dispatch' }],
-    ['of a runner of somebody', 'runner environment', { runner: 'self-hosted' }],
+    ['of a self-hosted runner', 'runner environment', { runner: 'self-hosted' }],
     ['of another workflow', 'workflow', { workflow: '.github/workflows/test.yml' }],
   ])('refuses a release %s', async (_, property, run) => {
     await expect(verify('keyless', { run })).rejects.toMatchObject({ code: 'RELEASE_IDENTITY', property });
@@ -473,7 +473,7 @@ describe('by keyless', () => {
     await expect(verify('keyless', { signer: notARoot })).rejects.toMatchObject({ code: 'RELEASE_OPTION' });
   });
 
-  test('refuses what is in no log, and what an entry of another statement stands for', async () => {
+  test('refuses a statement without an entry in a log, or with the entry of another statement', async () => {
     const withMaterial = (signed: Record<string, unknown>[], material: (index: number) => object) =>
       signed.map((bundle, index) => ({
         ...bundle,

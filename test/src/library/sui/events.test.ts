@@ -55,7 +55,7 @@ test('iterateEvents yields the life of a config', async () => {
   expect(events.map(({ name }) => name)).toEqual([...NAMES, ...OTHERS]);
 });
 
-/** The events are those of that config. */
+/** These tests read the events of the config above. */
 describe('readEvents', () => {
   test('reads the events of one name, each with its place on the ledger', async () => {
     const page = await sui.readEvents(client, { ...contract, name: 'EnclaveRegistered' });
@@ -99,7 +99,7 @@ describe('readEvents', () => {
     }
     expect(names).toEqual([...NAMES, ...OTHERS]);
     expect(pages).toBe(5);
-    // There is no new event. The cursor stays at a place after which a later event follows.
+    // There is no new event. The cursor stays at a place that any later event comes after.
     expect(await sui.readEvents(client, { ...contract, cursor })).toEqual({
       events: [],
       cursor,

@@ -56,7 +56,7 @@ test('a version has only the types that existed by then', async () => {
   });
 });
 
-test('an object that is not a package is refused, and a text that is not a name', async () => {
+test('an object that is not a package, and a text that is not a name, are refused', async () => {
   const [coin] = fixture.node.ledger.coins(fixture.address);
   await expect(readPackage(client, coin?.object.id ?? '')).rejects.toMatchObject({ code: 'SUI_OBJECT_TYPE' });
   await expect(readPackage(client, `0x${'d'.repeat(64)}`)).rejects.toMatchObject({
@@ -86,7 +86,7 @@ test('a node that answers with another object is not believed', async () => {
   ]) {
     const answer = { object: { ...object, objectBcs: content } };
     const lying = { core: { getObject: async () => answer } } as unknown as SuiGrpcClient;
-    // The last answer is a whole package, but another one.
+    // The last answer is a whole package, but not the requested one.
     await expect(readPackage(lying, id(2))).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   }
 });

@@ -1,6 +1,6 @@
 /**
- * An instruction without a result has the same code on every way to the error. An abort with 0, which looks
- * alike, has another code.
+ * An instruction without a result causes an error with the same code, no matter who reports the error. An
+ * abort with 0 looks alike, but its error has another code.
  */
 import { parseTransactionEffectsBcs, type SuiClientTypes } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -35,7 +35,7 @@ beforeEach(() => {
   node.executor.isOld = false;
 });
 
-/** Builds a transaction that fails with any values that it has here. */
+/** Builds a call of a function of `probe`, with arguments that make the function fail. */
 function failing(name: string, budget?: number): Transaction {
   const tx = new Transaction();
   tx.setSender(world.address);
@@ -119,7 +119,7 @@ describe.each([
     expect(error).toBeInstanceOf(MoveRuntimeError);
     expect(error).toMatchObject({
       code: 'SUI_MOVE_RUNTIME',
-      // Of effects in BCS, the client passes on the name of the failure, but not its place.
+      // If the effects are in BCS, the client passes on the name of the failure, but not its place.
       location: way === toldByWallet ? 'an unknown place' : `${packageId}::probe::${name}`,
       message: expect.stringContaining('overflow'),
     });

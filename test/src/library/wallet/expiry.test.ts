@@ -25,7 +25,7 @@ async function pass(minutes: number): Promise<void> {
   await turn();
 }
 
-test('asks for the epoch once a minute, and tells the dapp when the session has expired', async () => {
+test('a wallet asks for the epoch once a minute, and tells the dapp when the session has expired', async () => {
   const { node, wallet, changes } = await connected();
   await pass(3);
   expect(node.asked).toBe(3);
@@ -66,7 +66,7 @@ test('a node that does not answer changes nothing', async () => {
 test.each([
   ['disconnected', ({ wallet }: Awaited<ReturnType<typeof connected>>) => disconnect(wallet)],
   ['unregistered', ({ unregister }: Awaited<ReturnType<typeof connected>>) => unregister()],
-])('asks no longer once the wallet is %s', async (_, end) => {
+])('a wallet asks no longer once it is %s', async (_, end) => {
   const connection = await connected();
   await end(connection);
   page.current.document.dispatchEvent(new Event('visibilitychange'));
@@ -74,7 +74,7 @@ test.each([
   expect(connection.node.asked).toBe(0);
 });
 
-test('does not ask for a page in the background', async () => {
+test('a wallet does not ask for a page in the background', async () => {
   const { node } = await connected();
   page.current.document.visibilityState = 'hidden';
   page.current.document.dispatchEvent(new Event('visibilitychange'));

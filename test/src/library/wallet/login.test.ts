@@ -103,7 +103,7 @@ describe('a login in a window', () => {
     expect(page.current.left).toEqual([]);
   });
 
-  test('rejects when a second login supersedes it, and its answer has no effect', async () => {
+  test('rejects when a second login supersedes it, and an answer to the first one has no effect', async () => {
     const { wallet } = register();
     const first = connect(wallet);
     first.catch(() => {});

@@ -11,7 +11,7 @@ const ANSWER = 'sui-enclave/wallet/answer';
 
 afterEach(() => void vi.useRealTimers());
 
-/** Opens the page as a provider does that sends the user there. */
+/** Opens the page like a provider that sends the user to it. */
 function arrive(back = `/back#state=${STATE}&id_token=secret`): string {
   page.current.addresses.push(`${ORIGIN}${back}`);
   return `${ORIGIN}${back}`;
@@ -53,7 +53,7 @@ describe('in a window of its own', () => {
     expect(page.current.addresses.at(-1)).toBe(`${ORIGIN}/back`);
   });
 
-  test('does so at an address that looks like another host', () => {
+  test('takes the answer out of an address that looks like another host', () => {
     arrive(`//evil.example/back#state=${STATE}`);
     vi.stubGlobal('BroadcastChannel', undefined);
     answerLogin().catch(() => {});
@@ -91,7 +91,7 @@ describe('in a window of its own', () => {
     void done;
   });
 
-  test('lets the page show this in its own way', async () => {
+  test('lets the page show these messages in its own way', async () => {
     const said: string[] = [];
     arrive('/back');
     await answerLogin(undefined, (text) => said.push(text));

@@ -117,7 +117,7 @@ describe('registerZkLoginWallet refuses', () => {
     ['no prover', { prover: 1 }, /prover/],
     ['no legacyAddress', { legacyAddress: undefined }, /legacyAddress/],
     ['no confirm', { confirm: undefined }, /any script of the page can ask for a signature/],
-    ['a sponsor that is neither', { sponsor: {} }, /sponsor/],
+    ['a sponsor that is neither a Signer nor a function', { sponsor: {} }, /sponsor/],
     ['epochs beyond the maximum', { validEpochs: 31 }, /epoch/],
     ['half an epoch', { validEpochs: 0.5 }, /validEpochs/],
     [

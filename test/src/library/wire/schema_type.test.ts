@@ -48,7 +48,7 @@ test('a width is the number of bytes of every value', () => {
   expect(widthOf('T', toSchemaType(signedType(0, struct('T', { a: text }))).fields)).toBeUndefined();
 });
 
-test('a type can be taken apart', () => {
+test('the name of a type is taken apart into its wrappers and its innermost type', () => {
   expect(unwrapped('u64')).toEqual({ wrappers: [], leaf: 'u64' });
   expect(unwrapped('vector<Option<Leg>>')).toEqual({ wrappers: ['vector', 'Option'], leaf: 'Leg' });
   expect(unwrapped('vector<u8')).toEqual({ wrappers: [], leaf: 'vector<u8' });

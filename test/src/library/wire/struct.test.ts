@@ -30,7 +30,7 @@ describe('a struct', () => {
     expect(Chart.fields[4]?.type.fields?.map(({ name }) => name)).toEqual(['low', 'high']);
   });
 
-  test('keeps them unchanged', () => {
+  test('keeps its fields unchanged', () => {
     const fields = { a: u8 };
     const One = struct('One', fields);
     Object.assign(fields, { b: u8 });

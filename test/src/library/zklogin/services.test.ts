@@ -43,8 +43,8 @@ async function service(...answers: (unknown | ((response: ServerResponse) => unk
 }
 
 /**
- * Ends pauses of these lengths, in milliseconds, at once until the test ends. @returns the pauses that were
- * made
+ * Makes pauses of these lengths, in milliseconds, end at once, for the rest of the test. @returns the pauses
+ * that were made
  */
 function withoutPauses(...lengths: number[]): number[] {
   const made: number[] = [];
@@ -266,7 +266,7 @@ describe('getProof', () => {
     expect(seen[3]?.body).toEqual(seen[2]?.body);
   });
 
-  test("Sui's example, a key without its flag, is sent as the number in it", async () => {
+  test("Sui's example, a key without its flag, is sent as the number that it contains", async () => {
     const { url, seen } = await service(PROOF);
     const example = {
       ...REQUEST,

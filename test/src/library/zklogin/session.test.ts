@@ -110,7 +110,7 @@ describe('a login', () => {
     expect(kept(storage, 'session')).toBeNull();
   });
 
-  test('can not detect a proof for another salt, key or nonce, which only the network can', () => {
+  test('can not detect a proof for another salt, key or nonce: only the network can', () => {
     const { login } = vectorLogin({ iss, aud, sub, nonce: 'of another key' });
     const session = login.open({ salt: '1', proof, legacyAddress, currentEpoch: () => 8 });
     expect(session.address).not.toBe(address);
@@ -250,7 +250,7 @@ describe('a session', () => {
     );
   });
 
-  test('removes everything when it ends, a login to renew it included', () => {
+  test('removes everything when it ends, including a login to renew it', () => {
     const { storage, session } = open();
     begin({ storage });
     expect(kept(storage, 'login')).not.toBeNull();

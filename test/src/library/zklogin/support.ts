@@ -45,8 +45,8 @@ export function issuerDetails(jwt: string, claim: string): { value: string; inde
 }
 
 /**
- * Parses this part as validators do (fastcrypto-zkp): the bytes between its outer bits, without the last one,
- * as JSON.
+ * Parses this part as validators do (fastcrypto-zkp). They drop the spare bits at both ends, and parse the
+ * bytes without the last one as JSON.
  */
 export function validatorsIssuer({ value, indexMod4 }: { value: string; indexMod4: number }): unknown {
   const bits = [...Buffer.from(value)].map((character) => {

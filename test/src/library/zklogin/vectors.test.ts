@@ -41,7 +41,7 @@ test('the address seed', () => {
   expect(genAddressSeed(salt, name, value, aud).toString()).toBe(out);
 });
 
-test('the nonce, which the real tokens carry', () => {
+test('the nonce is the one that the real tokens carry', () => {
   expect(generateNonce(commonKey.getPublicKey(), common.maxEpoch, common.jwtRandomness)).toBe(common.nonce);
 });
 
@@ -116,7 +116,7 @@ describe('the composite signature', () => {
   });
 });
 
-test('the proofs of real logins are proofs', () => {
+test('readProof accepts the proofs of real logins', () => {
   expect(readProof(production.partialInputs)).toEqual(production.partialInputs);
   const { issBase64Details, headerBase64 } = composite.inputs;
   expect(readProof({ ...devnet.partialInputs, issBase64Details, headerBase64, more: 1 })).not.toHaveProperty(

@@ -122,11 +122,11 @@ describe('the service', () => {
     expect((await worker.prove(witness, 60_000)).publicInputs).toEqual([publicInput]);
   });
 
-  test('of 200 simultaneous requests, those in the queue get their own proofs, and the others Retry-After', async () => {
+  test('of 200 simultaneous requests, those in the queue get their own proofs, and the other requests get Retry-After', async () => {
     const { url } = await start({ QUEUE: '4' });
     const answers = await Promise.all(inputs.map((input) => post(url, input)));
     const proved = inputs.filter((_, index) => answers[index]?.status === 200);
-    // The first five are admitted at once; more are admitted if a place became free while others were still
+    // The first five are admitted at once. More are admitted if a place became free while requests were still
     // arriving.
     expect(proved.length).toBeGreaterThanOrEqual(5);
     expect(proved.length).toBeLessThan(20);
@@ -139,15 +139,15 @@ describe('the service', () => {
       expect([answer.status, await answer.text()]).toEqual([503, 'Server at capacity']);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     }
-    const [last] = inputs as [Input];
-    expect(await proves(last, await post(url, last))).toBe(true);
+    const [first] = inputs as [Input];
+    expect(await proves(first, await post(url, first))).toBe(true);
     expect(await fetchState(url)).toBe('ready');
   });
 
   test('an input that does not satisfy the circuit is refused, and the next one is proved', async () => {
     const { url } = await start();
-    const [good, otherProof] = inputs as [Input, Input];
-    const wrong = { ...good, circuit: { ...good.circuit, all_inputs_hash: otherProof.publicInput } };
+    const [good, otherInput] = inputs as [Input, Input];
+    const wrong = { ...good, circuit: { ...good.circuit, all_inputs_hash: otherInput.publicInput } };
     const answer = await post(url, wrong);
     expect([answer.status, await answer.text()]).toEqual([
       400,
@@ -207,8 +207,8 @@ describe('the real generators', () => {
 });
 
 /**
- * Reads the number of wires in snarkjs' format: after 12 bytes of head come the protocol's section of 16
- * bytes, and the header's section, whose own head has 12.
+ * Reads the number of wires in snarkjs' format. The file's head has 12 bytes. The protocol's section has 16
+ * bytes. The header's section follows, and begins with a head of 12 bytes.
  */
 function countWires(zkey: string): number {
   const header = Buffer.alloc(256);

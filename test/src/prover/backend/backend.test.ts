@@ -12,7 +12,7 @@ import { createInput, fakeGenerator, keyFile, recordedLog, WITNESS_SCRIPT } from
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
 const WORKER = LOADS + PROVES;
-/** A worker that proves once the file `go` is in its folder, and not earlier. */
+/** A worker that waits for the file `go` in its folder before it proves. */
 const WAITS = `${LOADS}
   const poll = setInterval(() => {
     if (!fs.existsSync(folder + '/go')) return;
@@ -215,7 +215,7 @@ test('serves no figures by default; with METRICS_PORT, outcomes, durations, rest
 });
 
 describe('the queue', () => {
-  /** Waits until this number of requests wait. */
+  /** Resolves when this number of requests is in the queue. */
   const waits = (healthz: () => Promise<object>, queue: number) =>
     expect.poll(healthz, { timeout: 10_000 }).toMatchObject({ status: 'proving', queue });
 

@@ -52,7 +52,7 @@ describe('the generator in C++', () => {
       /trial run of the generator in .+ failed: .+ could not be run/,
     ],
     [
-      'misses a library',
+      'lacks a library',
       (folder) => writeFileSync(join(folder, 'zkLogin'), '#!/bin/sh\nexit 127\n'),
       /trial run of the generator in .+ failed: .+ could not be run/,
     ],
@@ -62,7 +62,7 @@ describe('the generator in C++', () => {
       /trial run of the generator in .+ failed: .+ wrote no witness/,
     ],
     [
-      'makes a witness of anything',
+      'makes a witness from any input',
       (folder) => writeFileSync(join(folder, 'zkLogin'), '#!/bin/sh\ncat "$1"; printf wtns > "$2"\n'),
       /(wrote no witness|made a witness of an empty input)/,
     ],

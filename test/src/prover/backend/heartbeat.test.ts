@@ -34,7 +34,7 @@ function watched(next: () => Partial<EngineStatus> | undefined) {
 
 const seconds = (count: number) => vi.advanceTimersByTimeAsync(count * 1000);
 
-test('is asked every second, as long as it runs', async () => {
+test('a worker is asked every second, as long as it runs', async () => {
   const { reasons, asked: countBeats, end } = watched(() => ({}));
   await seconds(100);
   expect(countBeats()).toBe(100);
@@ -44,7 +44,7 @@ test('is asked every second, as long as it runs', async () => {
   expect(reasons).toEqual([]);
 });
 
-test('is ended once it has not answered for 3 s', async () => {
+test('a worker is ended once it has not answered for 3 s', async () => {
   let isSilent = false;
   const { reasons } = watched(() => (isSilent ? undefined : {}));
   await seconds(50);
@@ -57,7 +57,7 @@ test('is ended once it has not answered for 3 s', async () => {
   expect(reasons).toHaveLength(1);
 });
 
-test('is ended once its proof has made no progress for 30 s', async () => {
+test('a worker is ended once its proof has made no progress for 30 s', async () => {
   const { reasons } = watched(() => ({ state: 'proving', progress: 7 }));
   await seconds(30);
   expect(reasons).toEqual([]);
@@ -65,20 +65,23 @@ test('is ended once its proof has made no progress for 30 s', async () => {
   expect(reasons).toEqual(['hung: the engine made no progress for 30 s']);
 });
 
-test('may take an hour for a proof that makes progress', async () => {
+test('a worker may take an hour for a proof that makes progress', async () => {
   let beats = 0;
   const { reasons } = watched(() => ({ state: 'proving', progress: Math.floor(beats++ / 29) }));
   await seconds(3600);
   expect(reasons).toEqual([]);
 });
 
-test.each(['idle', 'loading', 'no key'] as const)('needs no progress while it is: %s', async (state) => {
-  const { reasons } = watched(() => ({ state, progress: 7 }));
-  await seconds(100);
-  expect(reasons).toEqual([]);
-});
+test.each(['idle', 'loading', 'no key'] as const)(
+  'a worker needs no progress while it is: %s',
+  async (state) => {
+    const { reasons } = watched(() => ({ state, progress: 7 }));
+    await seconds(100);
+    expect(reasons).toEqual([]);
+  },
+);
 
-test('has 30 s again for each proof', async () => {
+test('a worker has 30 s again for each proof', async () => {
   let beats = 0;
   const { reasons } = watched(() => ({ state: beats++ % 20 === 19 ? 'idle' : 'proving', progress: 7 }));
   await seconds(100);

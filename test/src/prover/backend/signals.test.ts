@@ -57,7 +57,7 @@ describe('an input is refused, with the name of the signal and never its value, 
     }
   });
 
-  test('a signal is inherited, not its own', () => {
+  test('the input has a signal only by its prototype', () => {
     const { salt: _, ...otherSignals } = circuit;
     expect(check(Object.assign(Object.create({ salt: '5' }), otherSignals))).toThrow(
       refusal('^the signal salt is missing$'),

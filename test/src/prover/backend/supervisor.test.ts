@@ -233,7 +233,7 @@ test('an engine that cancels a proof unasked is replaced', async () => {
 test.each<[string, string, string]>([
   ['refuses the key', "refuse('PROVER_BAD_KEY')", 'refused'],
   ['exits', 'process.exit(0)', 'ended'],
-  ['says nothing of it that can be understood', "answer({ ...LOADED, wires: 'many' })", 'ended'],
+  ['describes the key in an unknown form', "answer({ ...LOADED, wires: 'many' })", 'ended'],
 ])('the start fails if the engine %s', async (_, onFrame, fault) => {
   await expect(start(onFrame)).rejects.toThrow(failure(fault));
 });

@@ -24,16 +24,16 @@ const fitting = GIVEN.flatMap(({ provider, request, key }) => {
   }
 });
 
-/** Lists every number, and the first, middle and last element of every list. */
+/** Lists changed inputs: one for every number, and for the first, middle and last element of every list. */
 function* listChanges(input: CircuitInput): Generator<[string, CircuitInput]> {
-  const more = (text = '') => String(BigInt(text) + 1n);
+  const increment = (text = '') => String(BigInt(text) + 1n);
   for (const [name, value] of Object.entries(input)) {
     if (typeof value === 'string') {
-      yield [name, { ...input, [name]: more(value) }];
+      yield [name, { ...input, [name]: increment(value) }];
       continue;
     }
     for (const index of new Set([0, value.length >> 1, value.length - 1])) {
-      yield [`${name}[${index}]`, { ...input, [name]: value.with(index, more(value[index])) }];
+      yield [`${name}[${index}]`, { ...input, [name]: value.with(index, increment(value[index])) }];
     }
   }
 }

@@ -153,8 +153,8 @@ export function limbs(number: Buffer): string[] {
 }
 
 /**
- * Computes the public input as the circuit does, whether or not the inputs are valid: with bytes over 255,
- * quotes within strings, and only the first characters of a text that is longer than the circuit accepts.
+ * Computes the public input as the circuit does, for invalid inputs too. It allows bytes over 255 and quotes
+ * within strings. Of a text that is longer than the circuit accepts, it uses only the first characters.
  */
 function publicInputFor(input: Record<string, string | string[]>): bigint {
   const number = (name: string) => Number(input[name]);

@@ -64,8 +64,8 @@ const withAud = (text: string, lie = {}): Forgery => ({
   aud: claim(text, lie),
 });
 /**
- * Makes a message whose padding ends one block beyond the circuit's last one. No block counts as the last, so
- * the hash is zero.
+ * Makes a message whose padding ends one block beyond the circuit's last block. No block counts as the last,
+ * so the hash is zero.
  */
 function beyondTheLastBlock(): Forgery {
   const payloadBase64 = Buffer.from(LONG_PAYLOAD).toString('base64url');
@@ -105,7 +105,7 @@ function bitsReadAs(bytes: readonly number[], before: number): string | undefine
   const [byte, ...followingBytes] = bytes;
   if (byte === undefined) return before.toString(2).padStart(4, '0');
   for (let window = before << 8; window < (before + 1) << 8; window++) {
-    // The byte is the sum of the bytes 2 and 4 bits further on, less the one here.
+    // The byte is the sum of the bytes that begin 2 and 4 bits further on, less the byte that begins here.
     if (((window >> 2) & 255) + (window & 255) - (window >> 4) !== byte) continue;
     const followingBits = bitsReadAs(followingBytes, window & 15);
     if (followingBits !== undefined) return (window >> 4).toString(2).padStart(8, '0') + followingBits;
@@ -248,20 +248,20 @@ const CLAIMS = ['kc', 'nonce', 'ev', 'aud'] as const;
 describe('rule 4, each extended claim is in the payload: refused is', () => {
   test.each(CLAIMS)('%s, with another text, position or length', (name) => {
     const text = `ext_${name}`;
-    const said = (differences: Record<string, number>) => refusal({ lie: shift(differences) });
+    const refusalAfter = (differences: Record<string, number>) => refusal({ lie: shift(differences) });
     expect(refusal(element(text, 3, (byte) => byte ^ 1))).not.toBeNull();
     expect(refusal(element(text, 43, () => 32))).toBe('PayloadText');
     expect(refusal(element(text, 3, (byte) => byte + 256))).not.toBeNull();
-    for (const by of [-4, -1, 1, 4]) expect(said({ [`${name}_index_b64`]: by })).not.toBeNull();
-    for (const by of [-1, 1]) {
-      expect(said({ [`${name}_length_b64`]: by })).not.toBeNull();
-      expect(said({ [`${text}_length`]: by })).not.toBeNull();
+    for (const step of [-4, -1, 1, 4]) expect(refusalAfter({ [`${name}_index_b64`]: step })).not.toBeNull();
+    for (const step of [-1, 1]) {
+      expect(refusalAfter({ [`${name}_length_b64`]: step })).not.toBeNull();
+      expect(refusalAfter({ [`${text}_length`]: step })).not.toBeNull();
     }
-    expect(said({ [`${name}_index_b64`]: 2048 })).toBe('Num2Bits');
-    expect(said({ [`${name}_length_b64`]: 1000 })).toBe('Below');
+    expect(refusalAfter({ [`${name}_index_b64`]: 2048 })).toBe('Num2Bits');
+    expect(refusalAfter({ [`${name}_length_b64`]: 1000 })).toBe('Below');
   });
 
-  test('one that is in the header', () => {
+  test('a claim that is in the header', () => {
     const header = `{${KC}"alg":"RS256","kid":"ours"}`;
     const forgery: Forgery = {
       headerBase64: Buffer.from(header).toString('base64url'),
@@ -273,7 +273,7 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
     expect(refusal(forgery)).toBe('Num2Bits');
   });
 
-  test('one at a character whose index is 3 modulo 4, where no byte begins', () => {
+  test('a claim at a character whose index is 3 modulo 4, where no byte begins', () => {
     // Both selectors are 1 there, and PayloadText computes bytes that are not in the payload. Few texts have
     // such bits.
     const text = '"j":"",';
@@ -295,14 +295,14 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
     expect(refusal(forgery)).toBe('PayloadText');
   });
 
-  test('one with a character outside base64url, which the generator reads as a character of base64url', () => {
+  test('a claim with a character outside base64url, which the generator reads as a character of base64url', () => {
     for (const char of ['+', '/', '=', '.', '@', '[', '`', '{', ':', ',', '\0', '\x80', '\xff']) {
       expect(refusal(withCharacter(char, readAs(char))), char).toBe('Base64Bits');
     }
     expect(refusal(withCharacter('f', 'f'))).toBeNull();
   });
 
-  test('one without its last character, even if that character adds only zeros', () => {
+  test('a claim without its last character, even if that character adds only zeros', () => {
     for (const shift of ['', '"x":1,', '"x":12,']) {
       const payload = PAYLOAD.replace(KC, shift + KC);
       const forgery = (by: number): Forgery => ({
@@ -491,12 +491,16 @@ describe('rule 7, the nonce is the hash of key, epoch and randomness: refused is
 
 describe('rule 8, an email is verified: refused is', () => {
   test.each<[string, string, Forgery]>([
-    ['one that is not', 'JsonString', withEmail('"email_verified":false,')],
-    ['one that is not, by a string', 'ZkLogin', withEmail('"email_verified":"false",')],
-    ['one that is nearly', 'ZkLogin', withEmail('"email_verified":"true ",')],
-    ['one without the claim', 'ZkLogin', { payload: PAYLOAD.replace(KC, EMAIL), kc: claim(EMAIL) }],
+    ['an email that is not verified', 'JsonString', withEmail('"email_verified":false,')],
+    ['an email that is not verified, by a string', 'ZkLogin', withEmail('"email_verified":"false",')],
+    ['an email that is verified by the string "true "', 'ZkLogin', withEmail('"email_verified":"true ",')],
+    [
+      'an email without the claim email_verified',
+      'ZkLogin',
+      { payload: PAYLOAD.replace(KC, EMAIL), kc: claim(EMAIL) },
+    ],
     ['another claim that is true', 'ZkLogin', withEmail('"phone_verified":true,')],
-    ['a claim whose name begins with that name', 'Below', withEmail('"email_verified2":true,')],
+    ['a claim whose name begins with email_verified', 'Below', withEmail('"email_verified2":true,')],
     ['a number that is true', 'JsonString', withEmail('"email_verified":1,')],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
@@ -504,14 +508,14 @@ describe('rule 8, an email is verified: refused is', () => {
 });
 
 describe('rule 9, the issuer is a slice of the payload: refused is', () => {
-  test('one that begins in the header, or ends after the payload', () => {
+  test('an issuer that begins in the header, or ends after the payload', () => {
     const start = Number(forge()['iss_index_b64']) - Number(forge()['payload_start_index']);
     expect(refusal({ lie: shift({ iss_index_b64: -start - 1 }) })).toBe('Num2Bits');
     expect(refusal({ lie: shift({ iss_index_b64: LENGTH }) })).toBe('Num2Bits');
     expect(refusal({ lie: (input) => (input['iss_index_b64'] = String(LENGTH - 10)) })).toBe('Num2Bits');
   });
 
-  test('one over 224 characters', () => {
+  test('an issuer over 224 characters', () => {
     const lie = (length: string) => (input: Record<string, string | string[]>) =>
       (input['iss_length_b64'] = length);
     expect(refusal({ payload: LONG_PAYLOAD, lie: lie('224') })).toBeNull();
@@ -520,7 +524,7 @@ describe('rule 9, the issuer is a slice of the payload: refused is', () => {
 });
 
 describe('rule 10, the public input is the hash of all that validators know: refused is', () => {
-  test('another one', () => {
+  test('another public input', () => {
     const input = forge();
     const hash = BigInt(input['all_inputs_hash'] as string);
     expect(run({ ...input, all_inputs_hash: String(hash + 1n) }).refusedBy).toBe('ZkLogin');

@@ -1,7 +1,7 @@
 /**
  * Tests the lemmas of the static check for gadgets that this circuit adds to the audited ones. Each gadget is
  * compiled alone, and its hints are replaced by all combinations of small numbers. Its constraints must
- * accept only the honest ones.
+ * accept only the honest hints.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -29,10 +29,10 @@ export function run(input: CircuitInput, circuitArtifacts: Artifacts = artifacts
     writeFileSync(file, JSON.stringify(input));
     const { status, stdout, stderr } = spawnSync(program, [...args, file, out], { encoding: 'utf8' });
     if (status === 0) return { witness: readFileSync(out), refusedBy: null };
-    const said = stdout + stderr;
+    const output = stdout + stderr;
     return {
       witness: null,
-      refusedBy: /in template(?:\/function)? (\w+?)(?:_\d+)? line/.exec(said)?.[1] ?? said,
+      refusedBy: /in template(?:\/function)? (\w+?)(?:_\d+)? line/.exec(output)?.[1] ?? output,
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });

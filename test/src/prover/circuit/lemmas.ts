@@ -9,7 +9,7 @@ interface Gadget {
   readonly name: string;
   /** Reason why the signals of `needs` determine those of `gives`. */
   readonly because: string;
-  /** Name of a signal that no other template has, after the name of the gadget's component. */
+  /** Matches the component's name, and after it the name of a signal that no other template has. */
   readonly mark: RegExp;
   readonly needs: readonly string[];
   readonly gives: readonly string[];

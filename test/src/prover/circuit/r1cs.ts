@@ -15,8 +15,8 @@ export interface R1cs {
   readonly publicInputs: number;
   readonly privateInputs: number;
   /**
-   * Positions of terms: those of part `3 * constraint + (0 for A, 1 for B, 2 for C)` are from starts[part] to
-   * before starts[part + 1].
+   * Positions of terms. The terms of part `3 * constraint + (0 for A, 1 for B, 2 for C)` begin at
+   * starts[part] and end before starts[part + 1].
    */
   readonly starts: Uint32Array;
   readonly termWires: Uint32Array;
@@ -112,7 +112,7 @@ export function broken(r1cs: R1cs, witness: readonly bigint[]): number[] {
   return openWires;
 }
 
-/** Constraints that contain each wire: those of a wire are from starts[wire] to before starts[wire + 1]. */
+/** Constraints by wire. Those of a wire begin at starts[wire] and end before starts[wire + 1]. */
 export interface Uses {
   readonly starts: Uint32Array;
   readonly terms: Uint32Array;
@@ -141,7 +141,7 @@ export function countUses(r1cs: R1cs): Uses {
 }
 
 /**
- * Calls back with each name of a signal, and its wire, which is -1 if the compiler replaced the signal by
+ * Calls back with the name and the wire of each signal. The wire is -1 if the compiler replaced the signal by
  * other wires.
  */
 export function eachSymbol(path: string, callback: (name: string, wire: number) => void): void {

@@ -26,8 +26,9 @@ class Propagation {
   readonly #known: Uint8Array;
   readonly #isBit: Uint8Array;
   /**
-   * Numbers of open terms in each constraint, whose wires aren't determined yet: those in A and B, those in
-   * C, and those in C whose wires are not known to be bits.
+   * Numbers of open terms in each constraint: terms whose wires aren't determined yet. The first array counts
+   * open terms in A and B. The second counts open terms in C. The third counts those of the second whose
+   * wires are not known to be bits.
    */
   readonly #openFactors: Uint32Array;
   readonly #open: Uint32Array;
@@ -77,7 +78,7 @@ class Propagation {
     return terms;
   }
 
-  /** Finds a constraint that makes a wire a bit: up to factors, the wire times itself less 1 is 0. */
+  /** Notes that a wire is a bit if this constraint says, up to factors, that `wire * (wire - 1)` is 0. */
   #findBit(constraint: number): void {
     const [a, b, c] = [0, 1, 2].map((part) => this.#terms(3 * constraint + part)) as [Terms, Terms, Terms];
     if (c.length > 0 || a.length + b.length !== 3) return;

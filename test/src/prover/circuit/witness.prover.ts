@@ -73,8 +73,8 @@ test('no wire can be changed alone, except inverses of zero, which nothing else 
   });
   expect(names.length).toBeGreaterThanOrEqual(free.size);
   expect(names.filter((name) => !/\.(inverse\[\d+\]|inv)$/.test(name))).toEqual([]);
-  // Four claims have a closing quote each in name and value. The other inverses are in the comparisons within
-  // them and in RSA.
+  // Four claims have a closing quote in the name, and another in the value. The other inverses are in the
+  // comparisons within these claims, and in RSA.
   expect(free.size).toBeLessThan(400);
   for (const wire of free) expect(witness[wire]).toBe(0n);
 });

@@ -18,7 +18,7 @@ describe('a backend that', () => {
     ['answers garbage', (response) => response.end('<html>'), 502, 'PROVER_BACKEND_ANSWER'],
     ['answers null', (response) => response.end('null'), 502, 'PROVER_BACKEND_ANSWER'],
     ['answers another JSON', (response) => response.end('{"pi_a":1}'), 502, 'PROVER_BACKEND_ANSWER'],
-    ['answers half', (response) => response.end('{"pi_a":["1"'), 502, 'PROVER_BACKEND_ANSWER'],
+    ['answers with half a proof', (response) => response.end('{"pi_a":["1"'), 502, 'PROVER_BACKEND_ANSWER'],
     ['answers without end', (response) => response.end(' '.repeat(100_000)), 502, 'PROVER_BACKEND_ANSWER'],
     [
       'answers with points off the curve',
@@ -121,7 +121,7 @@ describe('a backend that', () => {
     expect(backend.inputs).toHaveLength(1);
   });
 
-  test('reports that its engine hung is not asked again if the proofs of others come first', async () => {
+  test('reports that its engine hung is not asked again if the proofs of other callers come first', async () => {
     const { ask, backend } = await startTestFrontend({ ANSWER_SECONDS: '3', PROOF_SECONDS: '1' });
     const waiting: (() => void)[] = [];
     const { prove } = backend;
@@ -141,7 +141,7 @@ describe('a backend that', () => {
     await otherRequest;
   });
 
-  test('has answered ten times at once without a proof does not count as fast', async () => {
+  test('answered at once, but ten times without a proof, does not count as fast', async () => {
     const { ask, backend } = await startTestFrontend({
       PROVER_TIMEOUT: '2',
       // The backend ends with the test, no matter how long a busy machine takes until then.
@@ -172,7 +172,7 @@ describe('a backend that', () => {
     expect([status, body['code']]).toEqual([502, 'PROVER_BACKEND_ANSWER']);
   });
 
-  test('is too late: the error names the real number of seconds, in the form that the wallet reads', async () => {
+  test('answers too late: the error names the real number of seconds, in the form that the wallet reads', async () => {
     const { ask, backend } = await startTestFrontend({ PROVER_TIMEOUT: '1' });
     backend.prove = () => {};
     const before = performance.now();
@@ -208,7 +208,7 @@ describe('a backend that', () => {
     },
   );
 
-  test('loses a connection once is asked again', async () => {
+  test('loses one connection is asked again', async () => {
     const { ask, backend } = await startTestFrontend();
     const { prove } = backend;
     backend.prove = (...proveArguments) => {

@@ -4,11 +4,11 @@ import { FakeBackend, startTestFrontend } from './support.ts';
 
 const NAME = 'sui_enclave_prover_frontend';
 
-test('are not served by default', async () => {
+test('the figures are not served by default', async () => {
   expect((await startTestFrontend()).metricsUrl).toBeUndefined();
 });
 
-test('count answers by their codes, time the parts, and ask the backend whether it is ready', async () => {
+test('the figures count answers by code, time the parts, and say whether the backend is ready', async () => {
   const backend = await FakeBackend.start();
   const { ask, post, metricsUrl } = await startTestFrontend({ backend, METRICS_PORT: '0' });
   expect((await ask()).status).toBe(200);
@@ -33,7 +33,7 @@ test('count answers by their codes, time the parts, and ask the backend whether 
   expect((await lines()).join()).not.toMatch(/another client|google/);
 });
 
-test('say that the front end is not ready when no backend is', async () => {
+test('the figures say that the front end is not ready when no backend is', async () => {
   const backend = await FakeBackend.start();
   const { metricsUrl } = await startTestFrontend({ backend, METRICS_PORT: '0' });
   backend.stop();

@@ -69,7 +69,7 @@ test('leaving a place that was never taken has no effect', () => {
   expect([places.taken, places.proofSeconds]).toEqual([0, 2]);
 });
 
-test('a second try makes sense if it fits in time behind all others, also into time that earlier ones free', () => {
+test('a second try makes sense if its proof fits in time behind all others, also if earlier requests end early', () => {
   const { take, pass } = placesFor(12, 2);
   const first = take();
   const earlierPlaces = [take(), take(), take()];

@@ -11,7 +11,7 @@ async function start(backend: FakeBackend) {
   };
 }
 
-test('is ready when the backend has the key of its network', async () => {
+test('the front end is ready when the backend has the key of its network', async () => {
   const readyz = await start(await FakeBackend.start());
   expect(await readyz()).toMatchObject({
     status: 200,
@@ -19,7 +19,7 @@ test('is ready when the backend has the key of its network', async () => {
   });
 });
 
-test('is ready with a backend that names no network', async () => {
+test('the front end is ready with a backend that names no network', async () => {
   const backend = await FakeBackend.start();
   backend.network = undefined;
   const readyz = await start(backend);
@@ -41,7 +41,7 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
     /none is in service/,
   ],
   [
-    'one that fails',
+    'one whose health check fails',
     (backend) => Object.assign(backend, { healthStatus: 502 }),
     'PROVER_NOT_READY',
     /no backend is ready/,
@@ -52,7 +52,7 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
     'PROVER_WRONG_NETWORK',
     /devnet key/,
   ],
-])('is not ready while the backend is %s', async (_, change, code, message) => {
+])('the front end is not ready while the backend is %s', async (_, change, code, message) => {
   const backend = await FakeBackend.start();
   const readyz = await start(backend);
   await vi.waitFor(() => expect(backend.askedForHealth).toBe(1));
@@ -62,7 +62,7 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
   expect(String(answer.body['error'])).toMatch(message);
 });
 
-test('asks the backend once for many requests, and again after two seconds', async () => {
+test('the front end asks the backend once for many requests, and again after two seconds', async () => {
   const backend = await FakeBackend.start();
   const readyz = await start(backend);
   await vi.waitFor(() => expect(backend.askedForHealth).toBe(1));

@@ -64,14 +64,14 @@ test('a wallet gets a proof that snarkjs verifies and @mysten/sui assembles', as
     string,
     string,
   ];
-  const said = execFileSync(process.execPath, [
+  const output = execFileSync(process.execPath, [
     SNARKJS,
     'groth16',
     'verify',
     artifacts.verifyingKey,
     ...files,
   ]);
-  expect(said.toString()).toContain('OK!');
+  expect(output.toString()).toContain('OK!');
   const { signature } = await new Ed25519Keypair().signPersonalMessage(new Uint8Array(1));
   const inputs = { ...proof, addressSeed: String(addressSeed) };
   expect(getZkLoginSignature({ inputs, maxEpoch: MAX_EPOCH, userSignature: signature })).toMatch(/^BQ/);

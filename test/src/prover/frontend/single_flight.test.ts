@@ -1,4 +1,4 @@
-/** One piece of work for all who ask for it at the same time, as long as one of them is there. */
+/** Callers who ask for the same work at the same time share it. It ends when the last of them leaves. */
 import { expect, test } from 'vitest';
 import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
 
@@ -18,7 +18,7 @@ function lasting() {
   return { singleFlight, runs, ask };
 }
 
-test('runs again after a failure, which all its callers get', async () => {
+test('a run that fails gives its error to all of its callers, and the next caller starts another run', async () => {
   const singleFlight = new SingleFlight<string>();
   let runs = 0;
   const fail = () => singleFlight.run('a', NEVER, () => Promise.reject(new Error(`run ${++runs}`)));

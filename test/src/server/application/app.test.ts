@@ -160,7 +160,7 @@ describe('the query of a GET', () => {
     expect((await get(`/search?${notes}more=1`)).status).toBe(400);
   });
 
-  test('is ignored where there is no schema', async () => {
+  test('is ignored if there is no schema', async () => {
     const { get } = await start();
     expect(await (await get('/plain?of=12')).json()).toEqual({ input: null });
   });

@@ -118,7 +118,7 @@ describe('app.yaml', () => {
     ['of order 2', `ec${'ff'.repeat(30)}7f`],
     ['of order 4', `"${'00'.repeat(32)}"`],
     ['of order 8', 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a'],
-    ['in a spelling of its own of order 1', `ee${'ff'.repeat(30)}7f`],
+    ['of order 1 in another encoding', `ee${'ff'.repeat(30)}7f`],
   ])('a provisioner %s is rejected', (_what, key) => {
     expect(() => parseManifest(provisioned(`[${KEY_2}, ${key}]`))).toThrow(
       /^app\.yaml, provisioners\.1: .*ed25519/,

@@ -27,7 +27,7 @@ describe('EphemeralKey', () => {
     expect(ed25519.verify(signature, message, key.publicKey)).toBe(false);
   });
 
-  test("is different each time, even with the same NSM bytes, which it leaves to the caller's wiping", () => {
+  test('is different each time, even with the same NSM bytes, and leaves these bytes for the caller to wipe', () => {
     const random = new Uint8Array(256).fill(7);
     const keys = Array.from({ length: 20 }, () => EphemeralKey.create(random));
     const publicKeys = new Set(keys.map((key) => Buffer.from(key.publicKey).toString('hex')));
@@ -35,7 +35,7 @@ describe('EphemeralKey', () => {
     expect(random.every((byte) => byte === 7)).toBe(true);
   });
 
-  test('is the key of RFC 8032, section 7.1, test 2, for its seed, which the caller wipes', () => {
+  test('is the key of RFC 8032, section 7.1, test 2, for the seed of that test, and leaves the seed unchanged', () => {
     const seed = Buffer.from('4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb', 'hex');
     const seedCopy = Uint8Array.from(seed);
     const key = EphemeralKey.of(seedCopy);

@@ -277,13 +277,13 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
     expect(waited).toBeLessThan(3000);
     expect(ticks).toBeGreaterThan(10);
 
-    // A call that comes while the driver still blocks waits for it...
+    // A call that comes while the driver still blocks waits for the driver.
     const next = child.run(() =>
       (globalThis as unknown as { device: NsmDevice }).device.transact(Uint8Array.of(4)),
     );
     await after(100);
     expect(driver.requests.map(hex)).toEqual(['01']);
-    // ...gets its own answer and not the late one, and the calls that timed out in the queue are never sent.
+    // That call gets its own answer, not the late one. The calls that timed out in the queue are never sent.
     held.give(filled(1, 0x11));
     await expect.poll(() => driver.requests.length).toBe(2);
     held.give(filled(1, 0x44));

@@ -23,7 +23,7 @@ export const addonRunsHere = process.platform === 'linux' && process.arch === 'x
 export interface Reply {
   errno?: number;
   bytes?: Uint8Array;
-  /** A false length, which the driver reports in place of that of `bytes`. */
+  /** A false length that the driver reports instead of the length of `bytes`. */
   reportedLength?: number;
 }
 
@@ -38,7 +38,7 @@ export class Driver {
   /** Flags of every `open`. */
   readonly opens: number[] = [];
   readonly requests: Uint8Array[] = [];
-  /** Size of the buffer for the answer that came with each request, in bytes. */
+  /** Size in bytes of the answer buffer that came with each request. */
   readonly rooms: number[] = [];
   /** The largest number of requests that waited for their answer at the same time. */
   mostAtOnce = 0;
@@ -47,7 +47,7 @@ export class Driver {
   readonly #server: Server;
   #pending = 0;
 
-  /** @param directory the folder of its socket, for one driver at a time */
+  /** @param directory the folder for the socket, which only one driver at a time may use */
   constructor(answer: Answer, directory: string) {
     this.answer = answer;
     this.socketPath = join(directory, 'socket');
@@ -166,7 +166,7 @@ export class Child {
     return this.process.connected && this.process.exitCode === null;
   }
 
-  /** Replaces the device in the scope of functions by one that was never opened. */
+  /** Replaces the device that later functions get by a device that was never opened. */
   renewDevice(): void {
     this.process.send({ renewDevice: true });
   }
@@ -187,7 +187,7 @@ export class Child {
     });
   }
 
-  /** Lets the process end by itself, which it does only if nothing keeps it alive. @returns its exit code */
+  /** Waits until the process ends by itself, once nothing keeps it alive. @returns its exit code */
   end(): Promise<number | null> {
     return new Promise((resolve) => {
       this.process.once('exit', resolve);

@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'nsm-memory-'));
 const source = readFileSync(join(root, 'src/server/nsm/addon.cc'), 'utf8');
 
-/** Number of repetitions. In each, a worker thread ends with a call in flight; finally the process does. */
+/** Number of repetitions. In each, a worker thread ends during a call. At the end, the process does too. */
 const rounds = 13;
 
 /** AddressSanitizer's exit code for a reported error. */
@@ -82,10 +82,10 @@ async function report(addon: string): Promise<string> {
   });
   const exit = new Promise((resolve) => child.process.once('close', resolve));
   try {
-    const left = await child.run(exercise, rounds);
-    if (left !== 0) {
+    const openDescriptors = await child.run(exercise, rounds);
+    if (openDescriptors !== 0) {
       child.process.kill('SIGKILL');
-      return `${left} descriptors are left open`;
+      return `${openDescriptors} descriptors are left open`;
     }
     // The process ends with a call in flight.
     await child.run(({ addon }) => {
@@ -116,8 +116,8 @@ function findings(output: string): string[] {
     .map((part) => part.trim())
     .filter((part) => part !== '' && !/detected memory leaks|^SUMMARY/.test(part))
     .filter((part) => !isLeak(part) || part.includes(directory) || part.includes('node-addon-api'));
-  // Node-API frees a promise's handle only when it is settled, which an environment that has ended can no
-  // longer do.
+  // Node-API frees a promise's handle only when the promise is settled. An environment that has ended can't
+  // settle it any more.
   const promises = firstReport.filter((part) => isLeak(part) && / #1 .* in napi_create_promise /.test(part));
   const unsettled = promises.reduce((sum, part) => sum + Number(/ in (\d+) object/.exec(part)?.[1]), 0);
   return unsettled <= rounds + 1 ? firstReport.filter((part) => !promises.includes(part)) : firstReport;

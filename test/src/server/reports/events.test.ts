@@ -185,7 +185,7 @@ describe('with EVENTS', () => {
     expect(server.printed()).not.toContain('hunter');
   });
 
-  test.each(HOSTILE_THROWN)('survives %s', async (_what, make) => {
+  test.each(HOSTILE_THROWN)('the report of an uncaught error survives %s', async (_what, make) => {
     const sink: Line[] = [];
     const events = new Events({ write: (line) => sink.push(JSON.parse(line)) > 0, close() {} });
     events.uncaught(make());
@@ -199,7 +199,7 @@ describe('with EVENTS', () => {
     expect(JSON.stringify(sink)).not.toContain('hunter');
   });
 
-  test('app.yaml and app.ts must declare the same', async () => {
+  test('app.yaml and app.ts must declare the same events', async () => {
     const start = (events: Record<string, string[]> | undefined) =>
       startServer({ nsm, module, manifest: { endpoints: [], secrets: [], ...(events && { events }) } });
     for (const events of [undefined, { drawn: ['from', 'to'] }, { drawn: ['from'], empty: [] }]) {
@@ -270,7 +270,7 @@ describe('the bounds', () => {
     expect(readSync(reader, bytes)).toBeGreaterThan(0);
     await expect.poll(() => sink.write(line)).toBe(true);
     closeSync(reader);
-    // The pipe has no reader any more, which must not end the process.
+    // The pipe has no reader any more. Writing to it must not end the process.
     await expect.poll(() => sink.write(line)).toBe(false);
   });
 });

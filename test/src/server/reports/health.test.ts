@@ -88,7 +88,7 @@ describe('a round of probes', () => {
     expect(probes).toHaveLength(2);
   });
 
-  test('that fails for another reason fails for all callers that wait, and the next call begins another', async () => {
+  test('that fails for another reason fails for all callers that wait, and the next call begins another round', async () => {
     const { health, probes } = start();
     const first = health.status();
     probes[0]?.reject(new Error('a mistake'));

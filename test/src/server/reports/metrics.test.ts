@@ -112,7 +112,7 @@ describe('the figures', () => {
     }
   });
 
-  test('contain only the number of sealed requests that are refused in clear, too', async () => {
+  test('count a sealed request that is refused in clear, and contain nothing else about it', async () => {
     holdSnapshots();
     const server = await startServer({ env: METRICS, nsm });
     const before = await nextSnapshot(server);

@@ -97,7 +97,7 @@ describe('a sealed request is answered like a plain one', () => {
     expect((await slow).status).toBe(200);
   });
 
-  test('within the same time, and the passed deadline is sealed', async () => {
+  test('within the same time, and the error for a passed deadline is sealed', async () => {
     const server = await startDice({ REQUEST_TIMEOUT_MS: '1000' });
     const { status, body } = await ask(server, { method: 'GET', path: '/hang' });
     expect([status, body]).toMatchObject([504, { code: 'ANSWER_TIMEOUT' }]);
@@ -137,7 +137,7 @@ describe('the visible part', () => {
       ['POST', '/sealed', 200],
     ]);
     expect(server.printed()).not.toContain('rules');
-    // The log does not say either how a sealed request ended.
+    // Nor does the log show how a sealed request ended.
     expect(server.printed()).not.toContain('NOT_FOUND');
   });
 
@@ -152,7 +152,7 @@ describe('the visible part', () => {
     expect([...sizes]).toEqual([33 + 512 + 16]);
   });
 
-  test('belongs to one request: no answer is accepted for another one, however they are mixed', async () => {
+  test('belongs to one request: no answer is accepted for another request, however the answers are mixed', async () => {
     const server = await startDice();
     const key = await fetchSealingKey(server);
     const calls = await Promise.all(
@@ -215,7 +215,7 @@ describe('a request is refused in clear', () => {
 });
 
 describe('an endpoint that is not idempotent', () => {
-  test('is refused sealed, and works plainly', async () => {
+  test('refuses sealed requests, and answers plain ones', async () => {
     const server = await startDice();
     const bet = { stake: 5 };
     const { status, body } = await ask(server, { method: 'POST', path: '/bet', body: bet });
@@ -242,7 +242,7 @@ describe('REQUESTS=sealed', () => {
     expect([sealed.status, sealed.body]).toMatchObject([400, { code: 'INVALID_INPUT' }]);
   });
 
-  test("leaves the server's own endpoints open, which take no sealed requests", async () => {
+  test("leaves the server's own endpoints open to plain requests: these endpoints take no sealed ones", async () => {
     const server = await startServer({ env: { REQUESTS: 'sealed' }, nsm });
     for (const path of ['/', '/livez', '/readyz', '/boot', '/get_attestation']) {
       expect([path, (await server.get(path)).status]).toEqual([path, 200]);

@@ -15,7 +15,7 @@ describe('SealingKey', () => {
     }
   });
 
-  test("is different each time, even with the same NSM bytes, which it leaves to the caller's wiping", () => {
+  test('is different each time, even with the same NSM bytes, and leaves these bytes for the caller to wipe', () => {
     const random = new Uint8Array(256).fill(7);
     const keys = Array.from({ length: 20 }, () => toHex(SealingKey.create(random).publicKey));
     expect(new Set(keys).size).toBe(20);
@@ -49,7 +49,7 @@ describe('SealingKey', () => {
   });
 });
 
-test('a seed is fresh, with any bytes from the NSM', () => {
+test('bootSeed returns another seed each time, even with the same NSM bytes', () => {
   const random = new Uint8Array(32).fill(1);
   expect(bootSeed('a', random)).toHaveLength(32);
   expect(toHex(bootSeed('a', random))).not.toBe(toHex(bootSeed('a', random)));

@@ -135,7 +135,7 @@ describe('POST /secrets', () => {
     for (const otherState of otherStates) {
       const { json } = await sealSecrets(VALUES, sealingKey, otherState, { provisioner: me });
       expect(await plainAnswer(await server.post('/secrets', json))).toEqual([403, 'SECRETS_SIGNATURE']);
-      // If a provisioner signs the right state for it, HPKE still refuses it.
+      // Even if a provisioner signs the right state for the message, HPKE refuses the message.
       const sealed = decodeSealedSecrets(JSON.parse(json));
       const signature = await me.sign(provisionedBytes(sealed, state));
       const signed = encodeSealedSecrets({ ...sealed, signed: { provisioner: me.publicKey, signature } });
@@ -301,7 +301,7 @@ describe('SECRETS=sealed stops the start', () => {
     await expect(startVault({ provisioners, nsm: noNsm(), env })).rejects.toThrow(/needs an NSM/);
   });
 
-  test('with another value', async () => {
+  test('if its value is neither any nor sealed', async () => {
     await expect(startVault({ provisioners, env: { SECRETS: 'plain' } })).rejects.toThrow(
       /^SECRETS must be any or sealed/,
     );

@@ -98,7 +98,7 @@ describe('a secret in a file', () => {
     ['does not exist', () => '/nonexistent/hunter1', /^A_FILE must name a readable text file/],
     ['is not UTF-8', () => file(Uint8Array.of(0x68, 0xff)), /^A_FILE must name a readable text file/],
     ['is too large', () => file('x'.repeat(65_537)), /^A_FILE must name .* 65536 bytes$/],
-    ['is named relative to who knows where', () => 'hunter1', /^A_FILE must be an absolute path$/],
+    ['is named by a relative path', () => 'hunter1', /^A_FILE must be an absolute path$/],
     ['is empty', () => file('\n'), /non-empty string/],
   ])('is rejected when it %s', (_what, path, message) => {
     const env = { A_FILE: path() };
@@ -187,7 +187,7 @@ describe('a hand-off', () => {
     expect(secrets.get('A')).toBe('hunter2');
   });
 
-  test('is awaited until the first valid one, which is final', async () => {
+  test('may be repeated until it is valid, and is then final', async () => {
     const lines = ['', '{"A":5}', 'hunter1', '{"A":"x","B":"y"}', '{"A":"hunter2"}', '{"A":"hunter3"}'];
     const { secrets, printed } = await handOff(lines.join('\n'));
     expect(secrets.get('A')).toBe('hunter2');
@@ -203,7 +203,7 @@ describe('a hand-off', () => {
     expect(secrets.get('A')).toBe('hunter2');
   });
 
-  test('without an end is counted, not buffered', async () => {
+  test('without an end is not buffered: its bytes are only counted', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     const chunks: WeakRef<Buffer>[] = [];
@@ -259,7 +259,7 @@ describe('a hand-off', () => {
     expect(printed).toBe('');
   });
 
-  test('that breaks is an error', async () => {
+  test('that breaks with an error code is logged as an error with that code', async () => {
     let printed = '';
     const log = createLog('trace', { write: (line) => (printed += line) });
     const source = new PassThrough();

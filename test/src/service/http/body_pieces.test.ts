@@ -21,7 +21,7 @@ let handedOver = 0;
 /** Parsers that already count. Node reuses parsers. */
 const counting = new WeakSet<object>();
 
-/** Counts the calls of a function in Node's parser, which is called for each piece. */
+/** Counts the pieces of a parser: Node calls one function of the parser for each piece. */
 function countPieces({ parser }: Socket & { parser?: Record<string, (piece: Buffer) => void> }): void {
   if (parser && counting.has(parser)) return;
   const name = Object.keys(parser ?? {}).find((name) => parser?.[name]?.name === 'parserOnBody');
@@ -70,7 +70,7 @@ function dial(url: string, bytes: string): Socket {
   return socket;
 }
 
-/** Waits until the connection is closed. A reset counts too, at which `once` would throw. */
+/** Waits until the connection is closed. A reset counts too, though `once` would throw at a reset. */
 async function closed(socket: Socket): Promise<void> {
   if (!socket.closed) await new Promise<void>((resolve) => socket.once('close', () => resolve()));
 }
@@ -99,8 +99,8 @@ describe('a connection ends after 274 pieces of one byte', () => {
     ['of a sealed request', head('POST /sealed', `Content-Type: ${SEALED_TYPE}\r\n`)],
     ['of a sealed request of another type', head('POST /sealed', JSON_TYPE)],
     ["of a GET to the application's routes", head('GET /x/text')],
-    ['of one that hangs there', head('GET /x/hang')],
-    ['of one whose answer has begun there', head('GET /x/stream')],
+    ['of a request that hangs there', head('GET /x/hang')],
+    ['of a request whose answer has begun there', head('GET /x/stream')],
     ['of a POST there', head('POST /x/json', JSON_TYPE)],
     ['of an unknown path there', head('POST /x/nowhere')],
     ['behind a request that hangs', `GET /hang HTTP/1.1\r\nHost: x\r\n\r\n${head('GET /')}`],
@@ -157,7 +157,7 @@ test('pieces of 16 bytes are not excess', async () => {
 });
 
 describe('a body that no endpoint reads', () => {
-  test('has the same limit of size as others, by its Content-Length', async () => {
+  test('has the same limit of size as other bodies, by its Content-Length', async () => {
     const { url } = await start({ BODY_LIMIT_BYTES: '1024' });
     const ask = async (bytes: number) => {
       const socket = dial(url, `GET / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`);

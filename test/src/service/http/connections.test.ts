@@ -51,7 +51,7 @@ async function closes({ socket }: Client): Promise<void> {
 }
 
 describe('at the connection limit, a new connection replaces', () => {
-  test('the one that has been idle longest', async () => {
+  test('the connection that has been idle longest', async () => {
     const { url } = await dice();
     const served = await openAll(url, MAX, get('/rules'));
     await expect.poll(() => served.every(({ received }) => received.endsWith('}}'))).toBe(true);
@@ -64,7 +64,7 @@ describe('at the connection limit, a new connection replaces', () => {
     await expect.poll(() => late.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);
   });
 
-  test('an idle one before one with an incomplete request, headers or body', async () => {
+  test('an idle connection before a connection with incomplete headers or an incomplete body', async () => {
     const { url } = await dice();
     const slow = [await open(url, HALF_HEAD), await open(url, HALF_BODY)];
     const idle = await openAll(url, MAX - 2, get('/rules'));
@@ -79,7 +79,7 @@ describe('at the connection limit, a new connection replaces', () => {
       .toEqual(slow.map(() => 'HTTP/1.1 200'));
   });
 
-  test('one that has sent nothing, oldest first, so that the newest can send its request', async () => {
+  test('a connection that has sent nothing, oldest first, so that the newest can send its request', async () => {
     const { url } = await dice();
     const silent = await openAll(url, MAX + 3);
     await closes(silent[2] as Client);
@@ -88,7 +88,7 @@ describe('at the connection limit, a new connection replaces', () => {
     await expect.poll(() => silent.at(-1)?.received).toMatch(/^HTTP\/1.1 200/);
   });
 
-  test('one with an incomplete request, oldest first, and never one that is being answered', async () => {
+  test('a connection with an incomplete request, oldest first, and never a connection that is being answered', async () => {
     const { url } = await dice({ MAX_CONCURRENT_REQUESTS: String(MAX) });
     const answered = await openAll(url, MAX - 3, get('/slow'));
     const slow = [await open(url, HALF_BODY), await open(url, HALF_HEAD)];
@@ -106,8 +106,8 @@ describe('at the connection limit, a new connection replaces', () => {
 
 describe('of thousands of requests in one read', () => {
   /**
-   * Counts the requests of which Node makes objects: thousands from a few connections would fill a small
-   * heap.
+   * Counts the requests for which Node makes objects. Thousands of objects from a few connections would fill
+   * a small heap.
    */
   function countRequests(): () => number {
     let count = 0;

@@ -100,19 +100,19 @@ const PIECES = {
   garbage: 'hello\r\n\r\n',
 };
 
-describe('a connection leaves nothing behind that closes after', () => {
+describe('a connection that closes leaves nothing behind after', () => {
   const slow = ask('/300');
   test.each([
     ['nine requests in one write', ask('/20').repeat(9)],
     ['a slow request and eight behind it', slow + ask('/0').repeat(8)],
     ['a slow request and seven behind it', slow + ask('/0').repeat(7)],
-    ['a slow request and eight with bodies', slow + PIECES['a GET with a body'].repeat(8)],
+    ['a slow request and eight requests with bodies', slow + PIECES['a GET with a body'].repeat(8)],
     ['a slow request and eight bodies to read', slow + PIECES['a POST'].repeat(8)],
     ['a slow request and CONNECT', slow + ask('/0').repeat(3) + PIECES['a CONNECT']],
     ['a slow request and garbage', slow + ask('/0').repeat(3) + PIECES.garbage],
     ['a slow request and an upgrade', slow + PIECES['an upgrade'].repeat(8)],
-    ['half a body behind others', slow + ask('/0') + PIECES['a POST'].slice(0, -1000)],
-    ['half a head behind others', `${slow}${ask('/0')}GET /`],
+    ['half a body behind other requests', slow + ask('/0') + PIECES['a POST'].slice(0, -1000)],
+    ['half a head behind other requests', `${slow}${ask('/0')}GET /`],
     ['CONNECT alone', PIECES['a CONNECT']],
   ])('%s', async (_, bytes) => {
     const { port, held } = await start();
@@ -170,6 +170,6 @@ test('2,400 requests in one write become nine objects', async () => {
   const { port } = await start();
   const socket = await send(port, ask('/20').repeat(2400));
   await new Promise((resolve) => socket.on('close', resolve));
-  // The function is called once for each object, and once to find out whether the last is an upgrade.
+  // The function is called once for each object, and once to find out whether the last request is an upgrade.
   expect(isFull.mock.calls.length).toBeLessThanOrEqual(10);
 });

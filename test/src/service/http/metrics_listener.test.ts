@@ -33,7 +33,7 @@ async function readAll(socket: Socket): Promise<string> {
   return text;
 }
 
-test('answers GET /metrics, and nothing else', async () => {
+test('the listener answers GET /metrics, and nothing else', async () => {
   const { url } = await start();
   expect(await (await fetch(url)).text()).toBe(TEXT);
   const requestStatus = async (path: string, init?: RequestInit) =>
@@ -44,7 +44,7 @@ test('answers GET /metrics, and nothing else', async () => {
   expect(await requestStatus('/metrics', { method: 'POST', body: 'x'.repeat(100_000) })).toBe(405);
 });
 
-test('listens only on loopback, and names the setting to change', async () => {
+test('the listener listens only on loopback, and names the setting to change', async () => {
   const { url } = await start();
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
   const port = Number(new URL(url).port);
@@ -54,7 +54,7 @@ test('listens only on loopback, and names the setting to change', async () => {
   });
 });
 
-test('closes a connection after its answer, even if it has sent a second request in advance', async () => {
+test('the listener closes a connection after its answer, even if it has sent a second request in advance', async () => {
   const { url } = await start({ maxAgeMs: 60_000 });
   const socket = dial(url);
   const request = 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -71,7 +71,7 @@ test.each([
   ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
   ['another protocol', '\x16\x03\x01\x00\xa5'],
   ['headers that are too long', `GET /metrics HTTP/1.1\r\nHost: ${'a'.repeat(8000)}\r\n\r\n`],
-])('closes a connection with %s', async (_what, bytes) => {
+])('the listener closes a connection with %s', async (_what, bytes) => {
   const { url } = await start({ maxAgeMs: 200 });
   const socket = dial(url);
   socket.write(bytes);
@@ -79,7 +79,7 @@ test.each([
   expect(await (await fetch(url)).text()).toBe(TEXT);
 });
 
-test('closes a connection that sends bytes for ever', async () => {
+test('the listener closes a connection that sends bytes for ever', async () => {
   const { url } = await start({ maxAgeMs: 300 });
   const socket = dial(url);
   socket.write('GET /metrics HTTP/1.1\r\n');
@@ -90,7 +90,7 @@ test('closes a connection that sends bytes for ever', async () => {
   await closed(socket);
 });
 
-test('keeps 16 connections in a flood, and answers nevertheless', async () => {
+test('the listener keeps 16 connections in a flood, and answers nevertheless', async () => {
   // The age limit is far longer than the test, so that no connection ends by its age.
   const { url } = await start({ maxAgeMs: 60_000 });
   const sockets = Array.from({ length: 300 }, () => dial(url));
@@ -100,14 +100,14 @@ test('keeps 16 connections in a flood, and answers nevertheless', async () => {
   expect((await fetch(url)).status).toBe(200);
 });
 
-test('answers while silent connections take all places', async () => {
+test('the listener answers while silent connections take all places', async () => {
   const { url } = await start({ maxAgeMs: 60_000 });
   const sockets = Array.from({ length: 40 }, () => dial(url));
   await expect.poll(() => sockets.filter((socket) => socket.closed).length).toBe(40 - 16);
   for (let times = 0; times < 20; times += 1) expect((await fetch(url)).status).toBe(200);
 });
 
-test('closes a connection whose figures fail', async () => {
+test('the listener closes a connection whose figures fail', async () => {
   const { url } = await start({
     expose: () => {
       throw new Error('not now');

@@ -100,7 +100,7 @@ describe('a malformed key', () => {
     ['has a huge e', (good) => ({ ...good, e: good.n })],
     ['has an e that is a list', (good) => ({ ...good, e: ['AQAB'] })],
     ['has a text for key_ops', (good) => ({ ...good, key_ops: 'verify' })],
-    ['has key_ops that name one twice', (good) => ({ ...good, key_ops: ['verify', 'verify'] })],
+    ['has key_ops that name an operation twice', (good) => ({ ...good, key_ops: ['verify', 'verify'] })],
     ['has key_ops of numbers', (good) => ({ ...good, key_ops: ['verify', 1] })],
     ['has a use that is not a string', (good) => ({ ...good, use: ['sig'] })],
     ['has an alg that is not a string', (good) => ({ ...good, alg: 256 })],
@@ -179,7 +179,7 @@ describe('an issuer that', () => {
       clock.now += 5000;
       await keys.with('key-1');
       expect(issuer.asked).toBe(2);
-      // The issuer works again: a key that it does not have is unknown now, which is not an outage.
+      // The issuer works again. A key that it does not have is now reported as unknown, not as an outage.
       await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
     },
   );

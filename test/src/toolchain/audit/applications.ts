@@ -14,7 +14,7 @@ export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
 const createIntegrity = (letter: string) => `sha512-${letter.repeat(86)}==`;
 
-/** Framework packages that are known, as an installed program knows them. */
+/** The packages of the framework, as an installed program knows them. */
 export const FRAMEWORK: OwnFramework = {
   ...ownFramework(),
   packages: { 'sui-enclave': createIntegrity('A'), 'sui-enclave-server': createIntegrity('B') },

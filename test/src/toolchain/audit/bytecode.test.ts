@@ -1,6 +1,6 @@
 /**
- * Packages on chain against sources, with upgrades, a package of its own for the framework's module, and a
- * compiler that knows only a stub.
+ * Compares packages on chain with sources: after upgrades, with the framework's module in a package of its
+ * own, and with a compiler that knows only a stub.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -130,7 +130,7 @@ describe('a package on chain', () => {
     expect((await compare(P1, P3)).faults.slice(0, 2)).toEqual([null, 'BYTECODE_DIFFERS']);
   });
 
-  test('that also links to a release that somebody else published agrees, and to one with more does not', async () => {
+  test('that also links to a release published by somebody else agrees, but not if that package has more modules', async () => {
     put(P1, P1, enclaveModules());
     put(P3, P3, enclaveModules());
     put(P2, P2, await weatherModules(P1), [P1, P3]);

@@ -107,7 +107,7 @@ describe('with a framework that is fetched', () => {
 });
 
 test('names in the messages of the compiler are escaped', async () => {
-  const said = await compile('module app::app; fun f() { \u001b[2J\u202e }', BOUNDS);
-  expect(said).toMatch(/^NOT_FULLY_CHECKED: move\/app does not compile/);
-  expect(said).toMatch(/^[\x20-\x7e…]*$/);
+  const refusal = await compile('module app::app; fun f() { \u001b[2J\u202e }', BOUNDS);
+  expect(refusal).toMatch(/^NOT_FULLY_CHECKED: move\/app does not compile/);
+  expect(refusal).toMatch(/^[\x20-\x7e…]*$/);
 });

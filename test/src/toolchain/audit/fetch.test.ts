@@ -1,6 +1,6 @@
 /**
- * An audit's only way to an author's files: git fetches one commit, which is written to a folder object by
- * object.
+ * An audit gets an author's files in one way only: git fetches one commit, and the audit writes the commit to
+ * a folder object by object.
  */
 
 import { randomBytes } from 'node:crypto';

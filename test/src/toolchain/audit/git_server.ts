@@ -50,7 +50,7 @@ export class TestRepository {
     return this.object('blob', Buffer.from(content));
   }
 
-  /** @param entries mode, name and id of each, in git's order */
+  /** @param entries mode, name and id of each entry, in git's order */
   tree(entries: readonly (readonly [mode: string, name: string, id: string])[]): string {
     return this.object(
       'tree',

@@ -260,7 +260,7 @@ describe('a process of its own reads a commit', () => {
       ({ code, message }: { code?: string; message: string }) => code ?? message,
     );
 
-  test('and finds the same as this one would', async () => {
+  test('and finds the same as this process would', async () => {
     const files = created();
     const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     expect(await readSourceApart(tree, '', FRAMEWORK)).toEqual(readSource(tree, '', FRAMEWORK));

@@ -34,7 +34,7 @@ function watched() {
   return { files, path, save, saw: readNotices, sawBeforeA };
 }
 
-test('sees every save in place, and every save by rename', async () => {
+test('WatchedFiles sees every save in place, and every save by rename', async () => {
   const { path, save, saw: readNotices } = watched();
   const rename = () => {
     save('a.ts.new');
@@ -46,19 +46,19 @@ test('sees every save in place, and every save by rename', async () => {
   }
 });
 
-test('sees a file that is deleted, and created again', async () => {
+test('WatchedFiles sees a file that is deleted, and created again', async () => {
   const { path, save, saw: readNotices } = watched();
   expect(await readNotices(() => rmSync(path('a.ts')))).toEqual(['a.ts']);
   expect(await readNotices(() => save('a.ts'))).toEqual(['a.ts']);
 });
 
-test('ignores other files in the folder, backups and the files of an editor', async () => {
+test('WatchedFiles ignores other files in the folder, backups and the files of an editor', async () => {
   const { save, sawBeforeA } = watched();
   const actions = ['b.ts', 'a.ts~', '.a.ts.swp', '4913'].map((name) => () => save(name));
   expect(await sawBeforeA(...actions)).toEqual(['a.ts']);
 });
 
-test('sees a file that appears together with its folder', async () => {
+test('WatchedFiles sees a file that appears together with its folder', async () => {
   const { files, path, save, saw: readNotices } = watched();
   files.add(path('new/deep/c.ts'));
   expect(
@@ -69,7 +69,7 @@ test('sees a file that appears together with its folder', async () => {
   ).toEqual(['new']);
 });
 
-test('forgets at the end of a round, and not earlier, the files that were not added in it', async () => {
+test('WatchedFiles forgets at the end of a round, and not earlier, the files that were not added in it', async () => {
   const { files, path, save, saw: readNotices, sawBeforeA } = watched();
   files.add(path('b.ts'));
   files.finishRound();
@@ -80,7 +80,7 @@ test('forgets at the end of a round, and not earlier, the files that were not ad
   expect(await sawBeforeA(() => save('b.ts'))).toEqual(['a.ts']);
 });
 
-test('sees the files of a folder that was deleted and created again, in the next round', async () => {
+test('WatchedFiles sees the files of a folder that was deleted and created again, in the next round', async () => {
   const { files, path, save, saw: readNotices } = watched();
   mkdirSync(path('sub'));
   save('sub/c.ts');

@@ -312,7 +312,7 @@ describe('the files of an application', () => {
 });
 
 describe("in an author's own repository", () => {
-  /** An application in the folder itself, whose name is not the application's. */
+  /** Makes a repository that is an application itself. Its folder has another name than the application. */
   function repository() {
     const root = folder();
     cpSync(join(FIXTURES, 'dice/app.ts'), join(root, 'app.ts'));

@@ -46,8 +46,8 @@ function layOut(app: string, bundled: string): string {
 }
 
 /**
- * Starts the server in such a folder. @returns its address, and a function that ends it and returns its
- * output
+ * Starts the server in a folder that `layOut` made. @returns the server's address, and a function that ends
+ * the server and returns its output
  */
 async function start(folder: string, env: Record<string, string>, options: readonly string[] = []) {
   const child = spawn(process.execPath, [...options, join(folder, 'server.js')], {
@@ -157,7 +157,7 @@ console.log(JSON.stringify([qs.parse('a=1'), Object.keys(qs)]));
 export default { signs: [], create: () => ({ endpoints: [] }) };
 `);
     expect(readdirSync(out)).toEqual([...SERVER_FILES].sort());
-    // The server ends where it lacks the image's /app/app.json.
+    // The server ends because it finds no /app/app.json, which only an image has.
     const { stdout } = spawnSync(process.execPath, [join(out, 'server.js')], { encoding: 'utf8' });
     const lines = stdout.split('\n').filter((line) => line.startsWith('['));
     const names = ['formats', 'parse', 'stringify'];
@@ -190,7 +190,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
   test('starts without the parts of Node that it does not need', () => {
     const exit = "process.on('exit', () => console.log(JSON.stringify(process.moduleLoadList)))";
     const preload = `data:text/javascript,${encodeURIComponent(exit)}`;
-    // The server ends where it lacks the image's /app/app.json.
+    // The server ends because it finds no /app/app.json, which only an image has.
     const { stdout, stderr } = spawnSync(process.execPath, ['--import', preload, join(stage, 'server.js')], {
       encoding: 'utf8',
     });

@@ -6,7 +6,7 @@ import { buildContainer } from '../../../../src/toolchain/image/container.ts';
 
 const path = process.env['PATH'];
 let dir: string;
-let said: unknown[];
+let printed: unknown[];
 
 /** Makes programs that record their calls. docker may have buildx. */
 function install(name: string, { fails = false, buildx = true } = {}): void {
@@ -48,8 +48,8 @@ beforeEach(() => {
   process.env['PATH'] = dir;
   vi.spyOn(process, 'getuid').mockReturnValue(0);
   installUnshare();
-  said = [];
-  vi.spyOn(console, 'error').mockImplementation((text) => void said.push(text));
+  printed = [];
+  vi.spyOn(console, 'error').mockImplementation((text) => void printed.push(text));
 });
 afterEach(() => {
   process.env['PATH'] = path;
@@ -66,7 +66,7 @@ describe('the container build', () => {
     install('buildah');
     build();
     expect(calls().map((call) => call.split(' ')[0])).toEqual(['docker', 'podman', 'buildah']);
-    expect(said).toEqual([
+    expect(printed).toEqual([
       'Building with docker, which was never tested for this.',
       'Building with podman.',
       'Building with buildah.',
@@ -76,7 +76,7 @@ describe('the container build', () => {
   test('prints that podman was never tested for images in its own storage', () => {
     install('podman');
     buildContainer({ file: 'Containerfile', context: 'ctx', args: {}, output: { image: 'x' } });
-    expect(said).toEqual(['Building with podman, which was never tested for this.']);
+    expect(printed).toEqual(['Building with podman, which was never tested for this.']);
   });
 
   test('calls podman with the options of buildah', () => {

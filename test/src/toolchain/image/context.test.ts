@@ -163,7 +163,7 @@ describe('by the real lock file', () => {
     );
   });
 
-  test('the commands that build an image find their imports there', () => {
+  test('the commands that build an image find their imports among the sources of the image', () => {
     const sources = imageSources(needed, 'src/apps/weather');
     const has = (path: string) => sources.some((source) => path === source || path.startsWith(`${source}/`));
     const files = new Set(['bundle', 'ramdisks', 'eif'].map((name) => `src/toolchain/image/${name}.ts`));

@@ -22,7 +22,7 @@ describe('a package', () => {
     expect(dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': xz.stdout })).equals(TAR)).toBe(true);
   });
 
-  test('compressed by xz is refused if xz is not installed', () => {
+  test('is refused if it is compressed by xz and xz is not installed', () => {
     vi.stubEnv('PATH', '/nowhere');
     onTestFinished(() => void vi.unstubAllEnvs());
     expect(() => dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': Buffer.from('xz') }))).toThrow(
@@ -33,7 +33,7 @@ describe('a package', () => {
     );
   });
 
-  test.runIf(xz.status === 0)('that is not of xz is refused', () => {
+  test.runIf(xz.status === 0)('is refused if its data.tar.xz is not compressed by xz', () => {
     expect(() => dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': Buffer.from('odd') }))).toThrow(
       expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
     );

@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const PROGRAM = '/bin/true';
 const isLinux = existsSync('/lib64/ld-linux-x86-64.so.2') && spawnSync('readelf', ['-v']).status === 0;
 
-test('is passed on from the recipe down to the ramdisks, and is not the default', () => {
+test('the option is passed on from the recipe down to the ramdisks, and is not the default', () => {
   const source = { framework: ROOT, appDir: 'src/apps/weather' };
   expect(createRecipe(source, true).args).toEqual({ APP_DIR: 'src/apps/weather', TRIAL: '--no-trial' });
   expect(createRecipe(source, false).args).toEqual({ APP_DIR: 'src/apps/weather' });
@@ -27,7 +27,7 @@ test('is passed on from the recipe down to the ramdisks, and is not the default'
 });
 
 test.runIf(isLinux)(
-  'packs the ramdisks of a server that writes a file when it is run, and does not run it',
+  'the build packs the ramdisks of a server that would write a file, and does not run the server',
   () => {
     const stage = mkdtempSync(join(tmpdir(), 'no-trial-'));
     onTestFinished(() => rmSync(stage, { recursive: true }));

@@ -72,7 +72,7 @@ test.each(['tar', 'gzip', 'zstd'] as const)(
   },
 );
 
-test('of several platforms, takes amd64', async () => {
+test('takes amd64 if the image has several platforms', async () => {
   expect((await extract({ layers: [WHOLE], platforms: true })).written).toEqual(BOTH);
 });
 

@@ -44,7 +44,7 @@ const COMPRESSED = {
 export interface Image {
   readonly layers: readonly (readonly Member[])[];
   readonly compression?: keyof typeof COMPRESSED;
-  /** Puts the manifest into an index of platforms, beside one for arm64. */
+  /** Puts the manifest into an index of platforms, beside a manifest for arm64. */
   readonly platforms?: boolean;
   /** Changes the members of the archive before it is written. */
   readonly change?: (members: Member[]) => Member[];

@@ -1,12 +1,12 @@
 /**
- * A document and its expected verdicts. Cases are plain JSON, so that they run in Node and, served as data,
- * in a browser, which has no certificate authority to make documents.
+ * A document and its expected verdicts. Cases are plain JSON, so they run in Node and in a browser. A browser
+ * gets them as data, since it has no certificate authority that makes documents.
  */
 import type { AttestationPolicy, Image } from '../../../../../src/library/attestation/index.ts';
 
 export interface Case {
   name: string;
-  /** Hexadecimal, like all bytes here. */
+  /** The document in hexadecimal, like all bytes here. */
   document: string;
   /** Pinned roots. Default: AWS's. */
   roots?: string[];

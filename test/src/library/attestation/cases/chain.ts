@@ -88,7 +88,7 @@ function extension(extnID: string, critical: boolean): Extension {
   return new Extension({ extnID, critical, extnValue: new OctetString(Uint8Array.of(5, 0).buffer) });
 }
 
-const withinALevel = (level: 'regional' | 'zonal' | 'instance' | 'leaf'): Case[] => {
+const listValidityCases = (level: 'regional' | 'zonal' | 'instance' | 'leaf'): Case[] => {
   const before = new Date(AT - SECOND);
   const after = new Date(AT + SECOND);
   return [
@@ -110,10 +110,10 @@ const withinALevel = (level: 'regional' | 'zonal' | 'instance' | 'leaf'): Case[]
 };
 
 export const chainCases: Case[] = [
-  ...withinALevel('regional'),
-  ...withinALevel('zonal'),
-  ...withinALevel('instance'),
-  ...withinALevel('leaf'),
+  ...listValidityCases('regional'),
+  ...listValidityCases('zonal'),
+  ...listValidityCases('instance'),
+  ...listValidityCases('leaf'),
   made('a chain at the end of its leaf', documentWith({}), { at: LEAF_END + 999 }),
   made('a root that expired', documentWith({}), {
     at: AT + 31 * 365 * 86_400_000,
@@ -134,7 +134,7 @@ export const chainCases: Case[] = [
     'CHAIN_SIGNATURE',
     2,
   ),
-  made('a document under another root than AWS’s, with AWS’s pinned', documentWith({}), {
+  made('a document under a root other than AWS’s, while AWS’s root is pinned', documentWith({}), {
     roots: [],
     code: 'CHAIN_ROOT',
     abort: 2,
@@ -199,7 +199,7 @@ export const chainCases: Case[] = [
   ),
   made('a leaf without basicConstraints', under({ leaf: { ca: null } })),
   refused(
-    'an authority below one that allows none',
+    'an authority below an authority that allows none',
     lengthened(authorityBelow(instance)),
     'CERTIFICATE_PATH_LENGTH',
     2,
@@ -331,7 +331,7 @@ function reissuedRoot(): Identity {
 /** Changes one bit of the serial number: the certificate parses, but the signature doesn't match. */
 function changed(der: Uint8Array): Uint8Array {
   const copy = der.slice();
-  // The serial number ends before the OID of the signature's algorithm, whose first occurrence is here.
+  // The serial number ends before the first occurrence of the OID of the signature's algorithm.
   const oid = Buffer.from(copy).indexOf(Buffer.from('300a06082a8648ce3d040303', 'hex'));
   copy[oid - 1] = (copy[oid - 1] ?? 0) ^ 1;
   return copy;

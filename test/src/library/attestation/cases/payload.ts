@@ -185,9 +185,9 @@ export const payloadCases: Case[] = [
     1,
   ),
   refused('a certificate that is a string', documentWith({ certificate: 'a' }), 'DOCUMENT_FIELD', 1),
-  refused('a bundle of none', documentWith({ cabundle: [] }), 'DOCUMENT_FIELD_SIZE', 1),
+  refused('an empty bundle', documentWith({ cabundle: [] }), 'DOCUMENT_FIELD_SIZE', 1),
   refused(
-    'a bundle of 11',
+    'a bundle of 11 certificates',
     documentWith({ cabundle: Array(11).fill(CHAIN.root.certificate) }),
     'DOCUMENT_FIELD_SIZE',
     1,
@@ -221,7 +221,7 @@ export const payloadCases: Case[] = [
   refused('a public key that is a string', documentWith({ public_key: 'a' }), 'DOCUMENT_FIELD', null),
   refused('a nonce that is a number', documentWith({ nonce: 1 }), 'DOCUMENT_FIELD', null),
   made(
-    'no register 8: no rule asks for it',
+    'a document without register 8, which no rule needs',
     documentWith({ pcrs: new Map([...registers()].filter(([index]) => index !== 8)) }),
   ),
   ...bignums(),

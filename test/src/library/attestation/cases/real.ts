@@ -11,7 +11,7 @@ const WEATHER = vector('nautilus-weather');
 const TWITTER = vector('nautilus-twitter');
 const DEBUG = vector('evervault-debug');
 
-/** PCR2 of images with one ramdisk: it measures nothing, and PCR0 equals PCR1. Both images are such. */
+/** PCR2 of images with one ramdisk, as both images here: it measures nothing, and PCR0 equals PCR1. */
 const PCR2_OF_NOTHING =
   '21b9efbc184807662e966d34f390821309eeac6802309798826296bf3e8bec7c10edb30948c90ba67310f7b964fc500a';
 

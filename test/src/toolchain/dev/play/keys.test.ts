@@ -31,14 +31,14 @@ function listen(run: Key['run'] = () => {}) {
   return { terminal, errors, areRead, atExit };
 }
 
-test('reads single keys in either case, several at once, and ignores others', () => {
+test('play reads single keys in either case, several at once, and ignores others', () => {
   const run = vi.fn();
   const { terminal, areRead } = listen(run);
   terminal.press('rRx\u00e9');
   expect([areRead, terminal.modes, run.mock.calls.length]).toEqual([true, [true], 2]);
 });
 
-test('passes on an error of a key, at once or later, and continues to read', async () => {
+test('play passes on an error of the work of a key, at once or later, and continues to read', async () => {
   const run = vi
     .fn<() => Promise<void>>()
     .mockImplementationOnce(() => {
@@ -51,12 +51,15 @@ test('passes on an error of a key, at once or later, and continues to read', asy
   expect(run).toHaveBeenCalledTimes(3);
 });
 
-test.each(['\u0003', '\u0004'])('ends the process by %j as a terminal in line mode does', (character) => {
-  const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
-  onTestFinished(() => kill.mockRestore());
-  listen().terminal.press(character);
-  expect(kill).toHaveBeenCalledWith(process.pid, 'SIGINT');
-});
+test.each(['\u0003', '\u0004'])(
+  'play ends the process by %j, as a terminal in line mode does',
+  (character) => {
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    onTestFinished(() => kill.mockRestore());
+    listen().terminal.press(character);
+    expect(kill).toHaveBeenCalledWith(process.pid, 'SIGINT');
+  },
+);
 
 test('the terminal reads lines again when the process exits', () => {
   const { terminal, atExit } = listen();

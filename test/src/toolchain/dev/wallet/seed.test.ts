@@ -15,12 +15,12 @@ beforeEach(() => {
   file = join(folder, 'seed');
 });
 
-test('is in the user’s cache', () => {
+test('the seed is in the user’s cache', () => {
   expect(seedFolder({ XDG_CACHE_HOME: '/cache' })).toBe('/cache/sui-enclave/dev-wallet');
   expect(seedFolder({ HOME: '/home/me' })).toBe('/home/me/.cache/sui-enclave/dev-wallet');
 });
 
-test('stays from start to start, and only its owner can read it', () => {
+test('the seed stays from start to start, and only its owner can read it', () => {
   const seed = developmentSeed(folder);
   expect(seed).toMatch(/^[0-9a-f]{64}$/);
   expect(developmentSeed(folder)).toBe(seed);
@@ -28,13 +28,13 @@ test('stays from start to start, and only its owner can read it', () => {
   expect(readdirSync(folder)).toEqual(['seed']);
 });
 
-test('differs from one cache to another', () => {
+test('the seed differs from one cache to another', () => {
   const seed = developmentSeed(folder);
   rmSync(folder, { recursive: true });
   expect(developmentSeed(folder)).not.toBe(seed);
 });
 
-test('is marked in its file, so that a salt service refuses it', () => {
+test('the seed is marked in its file, so that a salt service refuses it', () => {
   const seed = developmentSeed(folder);
   const text = readFileSync(file, 'utf8');
   expect(text).toBe(`sui-enclave development seed: ${seed}\n`);
@@ -43,7 +43,7 @@ test('is marked in its file, so that a salt service refuses it', () => {
   expect(parseSeeds(seed)).toEqual([Buffer.from(seed, 'hex')]);
 });
 
-describe('is refused', () => {
+describe('the seed is refused', () => {
   test.each([
     ['the file', () => file, 0o640, 'chmod 600'],
     ['the folder', () => folder, 0o711, 'chmod 700'],
