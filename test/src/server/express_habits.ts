@@ -176,7 +176,7 @@ const ANSWERS: readonly Habit[] = [
     },
   },
   refused(
-    '`response.format(…)` without the type',
+    '`response.format(…)` without an accepted type',
     '/x/format',
     { headers: { accept: 'image/png' } },
     406,
