@@ -1,6 +1,7 @@
 /** Replaces whole files, so that a reader sees either the old content or the new one. */
 import { randomUUID } from 'node:crypto';
-import { closeSync, fchmodSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 /**
  * Has `write` make a file beside this one, and moves it to this path. A link or a special file at this path
@@ -26,14 +27,39 @@ export function replaceBy(path: string, write: (fresh: string) => void): void {
  * @throws as `replaceBy`
  */
 export function replaceFile(path: string, content: string | Uint8Array, mode?: number): void {
-  replaceBy(path, (fresh) => {
-    // O_EXCL, which follows no link.
-    const file = openSync(fresh, 'wx', mode);
-    try {
-      if (mode !== undefined) fchmodSync(file, mode);
-      writeFileSync(file, content);
-    } finally {
-      closeSync(file);
-    }
-  });
+  replaceBy(path, (fresh) => write(fresh, content, mode));
+}
+
+/**
+ * As `replaceFile`, and returns when the disk has the content: after a loss of power, the file is still the
+ * new one. Costs a few milliseconds.
+ *
+ * @throws as `replaceBy`, and the errors of fsync(2)
+ */
+export function replaceFileDurably(path: string, content: string | Uint8Array, mode?: number): void {
+  replaceBy(path, (fresh) => write(fresh, content, mode, fsyncSync));
+  // The new name is in the folder.
+  const folder = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function write(
+  path: string,
+  content: string | Uint8Array,
+  mode: number | undefined,
+  flush: (file: number) => void = () => {},
+): void {
+  // O_EXCL, which follows no link.
+  const file = openSync(path, 'wx', mode);
+  try {
+    if (mode !== undefined) fchmodSync(file, mode);
+    writeFileSync(file, content);
+    flush(file);
+  } finally {
+    closeSync(file);
+  }
 }

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { parsePcrs } from '../../src/library/attestation/index.ts';
@@ -32,10 +32,14 @@ interface Run {
  *
  * @param killAt returns, from the output so far, whether to kill the process now
  */
-async function run(args: readonly string[], killAt: (output: string) => boolean = () => false): Promise<Run> {
+async function run(
+  args: readonly string[],
+  killAt: (output: string) => boolean = () => false,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Run> {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [SCRIPT, fixture.plan(), ...args], {
-    env: { PATH, HOME, ...fixture.env },
+    env: { PATH, HOME, ...fixture.env, ...env },
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';
@@ -154,6 +158,7 @@ test('ends in the same state when it is killed at every moment in turn and run a
   for (const [, moment] of [...MOMENTS, ...LATE]) await killRollout(moment);
   const { exit, output } = await run([]);
   expect(exit, output).toBe(0);
+  expect(output).toMatch(/^Resumes in place of process \d+/);
   await expectEnd();
   expect(fixture.calls).toEqual([
     ...['start', 'start', 'switch', 'switch', 'switch', 'stop_old', 'stop_old', 'stop_old'],
@@ -165,6 +170,31 @@ test.each(MOMENTS)('goes back with --back after it was killed %s', async (_, mom
   const { exit, output } = await run(['--back']);
   expect(exit, output).toBe(0);
   await expectBeginning();
+});
+
+test('is refused while another one of the config runs on the machine; a dry run is not', async () => {
+  const isHeld = holdAt('start', true);
+  let isTried = false;
+  const first = run([], () => isTried);
+  await expect.poll(isHeld, { timeout: 10_000 }).toBe(true);
+  for (const args of [[], ['--back']]) {
+    const { exit, output } = await run(args);
+    expect([exit, output]).toEqual([2, expect.stringMatching(/^ROLLOUT_RUNNING: process \d+ runs/)]);
+  }
+  expect((await run(['--dry-run'])).exit).toBe(0);
+  isTried = true;
+  expect((await first).signal).toBe('SIGKILL');
+});
+
+test('ends in the same state when two machines roll the same plan out at once', async () => {
+  const DEPLOYMENTS = fixture.keeper.chain.file('other_machine');
+  cpSync(fixture.deployments, DEPLOYMENTS, { recursive: true });
+  const runs = await Promise.all([run([]), run([], undefined, { DEPLOYMENTS })]);
+  expect(
+    runs.map(({ exit }) => exit),
+    runs.map(({ output }) => output).join('\n\n'),
+  ).toEqual([0, 0]);
+  await expectEnd();
 });
 
 describe('does nothing', () => {

@@ -7,6 +7,10 @@ const { failed, notTried } = EXIT;
 /** Every code of a RolloutError, with the exit code of the command and its meaning. */
 export const ROLLOUT_CODES = {
   ROLLOUT_UNFINISHED: [notTried, 'Another rollout of the config has not ended, or its file is damaged.'],
+  ROLLOUT_RUNNING: [
+    notTried,
+    'Another process runs a rollout of the config on this machine, or its lock can not be read or made.',
+  ],
   ROLLOUT_CONFIG: [failed, "The config's state does not fit the plan, or was changed during the rollout."],
   ROLLOUT_NODES_DISAGREE: [
     failed,

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { replaceFile } from 'sui-enclave-service/replace_file';
+import { replaceFileDurably } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { readRegularFile } from '../read_file.ts';
 import { RolloutError } from './errors.ts';
@@ -111,5 +111,5 @@ function read(path: string): Remembered | undefined {
 /** Replaces the file in one step: a reader sees the old content or the new one. */
 function write(path: string, remembered: Remembered): void {
   mkdirSync(dirname(path), { recursive: true });
-  replaceFile(path, `${JSON.stringify(remembered, null, 2)}\n`);
+  replaceFileDurably(path, `${JSON.stringify(remembered, null, 2)}\n`);
 }

@@ -15,6 +15,7 @@ import { Deployments } from '../sui/deployments.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';
+import { takeLock } from './lock.ts';
 import { openMemory } from './memory.ts';
 import { type Plan, parsePlan, RolloutPlanError } from './plan.ts';
 import {
@@ -26,6 +27,7 @@ import {
   stepsBack,
   stepsForward,
 } from './steps.ts';
+import { type TakenStep, takeSteps } from './take_steps.ts';
 import { createWorld, type Signing } from './world.ts';
 
 export const main = command({
@@ -53,19 +55,38 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
     if (isBack && release !== undefined) throw new UsageError('--back needs no release: leave --release out');
     await readSigner(context.env, signing);
     const deployments = new Deployments(plan.network, context.env, plan.app);
-    const rollout = await createRollout(plan, deployments, signing, context);
-    const vouched = await readRelease({ release, log, signer, seen });
-    if (vouched !== undefined) checkReleased(rollout, deployments, vouched);
-    await forgetEnded(rollout);
-    if (isBack) checkWayBack(rollout);
-    else await checkBeginning(rollout);
-    const steps = isBack ? stepsBack(rollout) : stepsForward(rollout);
-    if (isDry) return await findAll(steps);
-    const done = await doAll(steps, rollout);
-    if (isBack) rollout.memory.forget();
-    return createResult(done, isBack);
+    const [app] = deployments.application();
+    const path = join(dirname(deployments.path), `${plan.network}.${app}.rollout`);
+    const lock = isDry ? undefined : takeLock(`${path}.lock`);
+    try {
+      if (lock?.takenFrom !== undefined) {
+        context.io.log(`Resumes in place of process ${lock.takenFrom}, which ended before its rollout did.`);
+      }
+      const rollout = await createRollout({ plan, deployments, signing, path }, context);
+      const vouched = await readRelease({ release, log, signer, seen });
+      if (vouched !== undefined) checkReleased(rollout, deployments, vouched);
+      await forgetEnded(rollout);
+      if (isBack) checkWayBack(rollout);
+      else await checkBeginning(rollout);
+      const steps = isBack ? stepsBack(rollout) : stepsForward(rollout);
+      if (isDry) return await findAll(steps);
+      const done = await takeSteps(steps, rollout);
+      if (isBack) rollout.memory.forget();
+      return createResult(done, isBack);
+    } finally {
+      lock?.release();
+    }
   },
 });
+
+/** The settings with which a rollout starts. */
+interface Start {
+  readonly plan: Plan;
+  readonly deployments: Deployments;
+  readonly signing: Signing;
+  /** Path of its files, without their endings. */
+  readonly path: string;
+}
 
 /**
  * Refuses new enclaves of another image than the release's, and another signer than the config's.
@@ -89,14 +110,11 @@ function checkReleased(
 }
 
 async function createRollout(
-  plan: Plan,
-  deployments: Deployments,
-  signing: Signing,
+  { plan, deployments, signing, path }: Start,
   { env, io }: Context,
 ): Promise<Rollout> {
   const world = await createWorld({ plan, deployments, signing, env, io });
-  const [app, { config }] = deployments.application();
-  const file = join(dirname(deployments.path), `${plan.network}.${app}.rollout.json`);
+  const [, { config }] = deployments.application();
   // A plan may be corrected during its rollout, except for the old and the new images and enclaves.
   const subject = [
     config?.id,
@@ -106,26 +124,7 @@ async function createRollout(
     plan.new.urls,
   ];
   const digest = createHash('sha256').update(JSON.stringify(subject)).digest('hex');
-  return { plan, world, memory: openMemory(file, digest) };
-}
-
-interface Done {
-  readonly step: string;
-  readonly result: 'done' | 'found';
-}
-
-async function doAll(steps: readonly Step[], { world }: Rollout): Promise<Done[]> {
-  const done: Done[] = [];
-  for (const { name, missing, act } of steps) {
-    const left = await missing();
-    if (left !== undefined) {
-      world.log(`${name}: ${left}.`);
-      await act();
-    }
-    done.push({ step: name, result: left === undefined ? 'found' : 'done' });
-    world.log(`${name}: ${left === undefined ? 'nothing to do' : 'done'}.`);
-  }
-  return done;
+  return { plan, world, memory: openMemory(`${path}.json`, digest) };
 }
 
 async function findAll(steps: readonly Step[]): Promise<Result> {
@@ -137,7 +136,7 @@ async function findAll(steps: readonly Step[]): Promise<Result> {
   };
 }
 
-function createResult(steps: readonly Done[], isBack: boolean): Result {
+function createResult(steps: readonly TakenStep[], isBack: boolean): Result {
   const text = isBack
     ? 'Callers reach the old enclaves, and the new ones are stopped.'
     : 'Callers reach the new enclaves, and the old ones are stopped.';

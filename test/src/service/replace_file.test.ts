@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { replaceBy, replaceFile } from '../../../src/service/replace_file.ts';
+import { replaceBy, replaceFile, replaceFileDurably } from '../../../src/service/replace_file.ts';
 
 let dir: string;
 let file: string;
@@ -24,12 +24,15 @@ beforeEach(() => {
   onTestFinished(() => rmSync(dir, { recursive: true }));
 });
 
-test('replaceFile replaces the content, and leaves nothing beside the file', () => {
-  for (const content of ['first', Buffer.from('second')]) {
-    replaceFile(file, content);
-    expect([readFileSync(file, 'utf8'), readdirSync(dir)]).toEqual([String(content), ['file']]);
-  }
-});
+test.each([replaceFile, replaceFileDurably])(
+  '%o replaces the content, and leaves nothing beside the file',
+  (replace) => {
+    for (const content of ['first', Buffer.from('second')]) {
+      replace(file, content);
+      expect([readFileSync(file, 'utf8'), readdirSync(dir)]).toEqual([String(content), ['file']]);
+    }
+  },
+);
 
 test('replaceFile gives the file its mode, with any umask', () => {
   const before = process.umask(0o077);

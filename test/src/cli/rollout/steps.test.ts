@@ -3,15 +3,19 @@
  * enclave.
  */
 import { describe, expect, test } from 'vitest';
+import { RolloutError } from '../../../../src/cli/rollout/errors.ts';
 import type { Memory } from '../../../../src/cli/rollout/memory.ts';
 import type { Plan } from '../../../../src/cli/rollout/plan.ts';
 import {
   checkBeginning,
   checkWayBack,
   forgetEnded,
+  type Rollout,
+  type Step,
   stepsBack,
   stepsForward,
 } from '../../../../src/cli/rollout/steps.ts';
+import { takeSteps } from '../../../../src/cli/rollout/take_steps.ts';
 import type { EnclaveConfig } from '../../../../src/library/sui/objects.ts';
 import { Killed, SimulatedRollout } from './simulated_rollout.ts';
 
@@ -20,26 +24,21 @@ async function forward(world: SimulatedRollout): Promise<string[]> {
   const rollout = { plan: world.plan, world, memory: world };
   await forgetEnded(rollout);
   await checkBeginning(rollout);
-  const done = [];
-  for (const { name, missing, act } of stepsForward(rollout)) {
-    if ((await missing()) === undefined) continue;
-    await act();
-    done.push(name);
-  }
-  return done;
+  return await takeAll(stepsForward(rollout), rollout);
 }
 
 async function back(world: SimulatedRollout): Promise<string[]> {
   const rollout = { plan: world.plan, world, memory: world };
   checkWayBack(rollout);
-  const done = [];
-  for (const { name, missing, act } of stepsBack(rollout)) {
-    if ((await missing()) === undefined) continue;
-    await act();
-    done.push(name);
-  }
+  const done = await takeAll(stepsBack(rollout), rollout);
   world.forget();
   return done;
+}
+
+/** Returns the names of the steps that were not found done. */
+async function takeAll(steps: readonly Step[], rollout: Rollout): Promise<string[]> {
+  const taken = await takeSteps(steps, rollout);
+  return taken.flatMap(({ step, result }) => (result === 'done' ? [step] : []));
 }
 
 /** Returns a rollout that was killed at an effect. */
@@ -297,6 +296,23 @@ describe('stops', () => {
     }
   });
 
+  test('before each step, if a rollout on another machine has made the config allow a third image', async () => {
+    for (const last of steps.slice(0, -1)) {
+      const world = new SimulatedRollout();
+      const { config } = world;
+      let effects: readonly string[] | undefined;
+      world.log = (line) => {
+        if (line === `${last}: done.`) effects = [...world.effects];
+      };
+      world.config = async () => {
+        if (effects === undefined) return await config.call(world);
+        throw new RolloutError('ROLLOUT_CONFIG', 'the image is neither the old nor the new one');
+      };
+      await expect(forward(world), last).rejects.toThrow(refusal('ROLLOUT_CONFIG', 'neither'));
+      expect(world.effects, last).toEqual(effects);
+    }
+  });
+
   test('before its first step, in an overlap of another rollout, or with a revoked registrar', async () => {
     const world = new SimulatedRollout();
     world.overlapUntil = world.now() + 60_000;
@@ -325,7 +341,7 @@ test('lets the overlap end by itself with end_overlap: time', async () => {
   const world = new SimulatedRollout({ isEndedByAdmin: false });
   expect(await forward(world)).not.toContain('end_overlap');
   expect(world.state).toEqual({ ...END, isOverlapping: true });
-  expect(world.printed.at(-1)).toMatch(/ends by itself, at 2026-01-01T01:00/);
+  expect(world.printed.at(-2)).toMatch(/ends by itself, at 2026-01-01T01:00/);
 });
 
 test('waits for requests to drain before it stops the old enclaves, and for answers to settle before the overlap ends', async () => {
