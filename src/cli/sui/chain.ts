@@ -82,6 +82,11 @@ export class Chain {
     return this.#options.network;
   }
 
+  /** Whether the command only simulates its transaction, and changes no file. */
+  get isDryRun(): boolean {
+    return this.#options['dry-run'] === true;
+  }
+
   /** Whether the node belongs to a network that accepts only real enclaves. @throws as `client` */
   get isReal(): boolean {
     return this.#connected.isReal;

@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { baseUrl } from 'sui-enclave/client/http';
 import { namedEntries } from 'sui-enclave-service/named_entries';
-import { replaceFile } from 'sui-enclave-service/replace_file';
+import { replaceFileDurably } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { printable } from '../printable.ts';
@@ -219,7 +219,7 @@ export class Deployments {
    */
   async note(
     chain: Chain,
-    outcome: Outcome,
+    outcome: Pick<Outcome, 'status'>,
     change: (applications: Applications) => readonly (readonly [name: string, Application])[] | string,
   ): Promise<void> {
     if (outcome.status === 'unsigned') {
@@ -244,7 +244,7 @@ export class Deployments {
   /** Does what `note` does, for the application with this config. */
   async noteConfig(
     chain: Chain,
-    outcome: Outcome,
+    outcome: Pick<Outcome, 'status'>,
     configId: string,
     change: (application: Application) => Application,
   ): Promise<void> {
@@ -259,7 +259,7 @@ export class Deployments {
   /** Does what `note` does, for enclaves that were registered under this config at this version. */
   async noteEnclaves(
     chain: Chain,
-    outcome: Outcome,
+    outcome: Pick<Outcome, 'status'>,
     config: { readonly id: string; readonly configVersion: bigint },
     enclaves: readonly { readonly id: string; readonly url: string }[],
   ): Promise<void> {
@@ -272,12 +272,19 @@ export class Deployments {
     }));
   }
 
+  /** Returns the enclaves that the entry of their config lacks; none if the file has no such entry. */
+  findUnnoted<T extends { readonly id: string }>(configId: string, enclaves: readonly T[]): T[] {
+    const application = [...this.known().values()].find(({ config }) => config?.id === configId);
+    if (application === undefined) return [];
+    return enclaves.filter(({ id }) => !application.enclaves.some((noted) => noted.id === id));
+  }
+
   /** Replaces the file in one step: a reader sees the old content or the new one. */
   #write(file: Deployment): void {
     mkdirSync(dirname(this.path), { recursive: true });
     const content = { ...file, applications: Object.fromEntries(file.applications) };
     v.parse(DeploymentFile, content);
-    replaceFile(this.path, `${JSON.stringify(content, null, 2)}\n`);
+    replaceFileDurably(this.path, `${JSON.stringify(content, null, 2)}\n`);
   }
 
   #error(message: string): SuiCommandError {

@@ -85,8 +85,15 @@ export function toFields(
     : { enclaves };
 }
 
+/** Returns an enclave as the deployment file names it. */
+function toEntry({ report }: { readonly report: { readonly enclave: string; readonly url: string } }) {
+  return { id: report.enclave, url: report.url };
+}
+
 /**
- * Sends one transaction that registers all missing keys, or nothing if all are registered.
+ * Sends one transaction that registers all missing keys, or nothing if all are registered. Notes in the
+ * deployment file also enclaves that are registered and missing there: an earlier command may have been
+ * killed between its transaction and its note.
  *
  * @param registrarId a RegistrarCap of the sender, in place of the config's capability
  * @throws SuiCommandError: WOULD_ABORT for a key that was destroyed; SuiError
@@ -114,7 +121,11 @@ export async function register(
   }
   const missing = all.filter(({ state }) => state === 'free');
   const fields = { ...toFields(all.map(({ report }) => report)), config: configId, configVersion };
+  const registeredBefore = all.filter(({ state }) => state === 'registered').map(toEntry);
+  const unnoted = deployments?.findUnnoted(configId, registeredBefore) ?? [];
   if (missing.length === 0) {
+    const status = chain.isDryRun ? 'dry-run' : 'done';
+    if (unnoted.length > 0) await deployments?.noteEnclaves(chain, { status }, config, unnoted);
     const title = all.length === 1 ? 'This enclave is' : 'These enclaves are';
     return { status: 'unchanged', title: `${title} registered already: nothing to do.`, fields };
   }
@@ -134,7 +145,6 @@ export async function register(
       ...(registrarId === undefined ? { capability: capId } : { registrar: registrarId }),
     },
   });
-  const registered = missing.map(({ report: { enclave, url } }) => ({ id: enclave, url }));
-  await deployments?.noteEnclaves(chain, outcome, config, registered);
+  await deployments?.noteEnclaves(chain, outcome, config, [...unnoted, ...missing.map(toEntry)]);
   return outcome;
 }

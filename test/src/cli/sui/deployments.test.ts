@@ -305,6 +305,35 @@ describe('from publish to the end of a config, without an id on a command line',
     );
   });
 
+  test('register_enclave notes what an earlier one registered that was killed before it noted it', async () => {
+    const servers = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
+    const [first = '', second = ''] = servers.map(({ url }) => url);
+    const before = readFileSync(file(), 'utf8');
+    const { enclave } = await done('register_enclave', first, ...root());
+    const entry = weather().enclaves.at(-1);
+    expect(entry?.id).toBe(enclave);
+    // The state of the file when the command is killed between its transaction and its note.
+    const forget = () => writeFileSync(file(), before);
+    forget();
+    const count = sent();
+    expect(await done('register_enclave', first, ...root(), '--dry-run')).toMatchObject({
+      status: 'unchanged',
+    });
+    expect(readFileSync(file(), 'utf8')).toBe(before);
+    const again = await done('register_enclave', first, ...root());
+    expect([again, sent()]).toMatchObject([{ status: 'unchanged', enclave }, count]);
+    const recorded = expect.arrayContaining([expect.stringMatching(/^Recorded in /)]);
+    expect(again['notes']).toEqual(recorded);
+    expect(weather().enclaves.filter(({ id }) => id === enclave)).toEqual([entry]);
+    const third = await done('register_enclave', first, ...root());
+    expect(third['notes']).not.toEqual(recorded);
+    expect(weather().enclaves.filter(({ id }) => id === enclave)).toEqual([entry]);
+    forget();
+    await done('register_enclave', first, second, ...root());
+    expect(weather().enclaves.slice(-2)).toMatchObject([entry, { url: `${second}/` }]);
+    expect(sent()).toBe(count + 1);
+  });
+
   test('submit sends no answer to another request, of an unregistered key, or for another function', async () => {
     const { server } = await startWeather({ nsm: fixture.nsm });
     await done('register_enclave', server.url, ...root());
