@@ -2,17 +2,32 @@
  * The file with what a keeper signed in the last 24 hours. The file contains no secret, and no node can
  * change it.
  */
-import { replaceFile } from 'sui-enclave-service/replace_file';
+import { uptime } from 'node:os';
+import { replaceFileDurably } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
+import { readBootId } from '../kernel_files.ts';
 import { readRegularFile } from '../read_file.ts';
-import type { SigningRecord } from './budget.ts';
+import type { Signed, SigningRecord } from './budget.ts';
 import { KeeperFileError } from './file.ts';
 
+/** Time in milliseconds. */
+const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+
 const RecordFile = v.strictObject({
+  /** When the file was written. Files of earlier versions lack it. */
+  written: v.optional(
+    v.strictObject({
+      /** By the wall clock, since 1970. */
+      at: time,
+      /** The boot of the machine's kernel, and the time since then, which nobody can set. */
+      boot: v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,100}$/)),
+      uptime: time,
+    }),
+  ),
   signed: v.array(
     v.strictObject({
-      /** Time of the signature, in milliseconds since 1970. */
-      at: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+      /** Time of the signature, by the wall clock, since 1970. */
+      at: time,
       mist: v.pipe(
         v.string(),
         v.regex(/^[1-9]\d{0,18}$/),
@@ -22,6 +37,8 @@ const RecordFile = v.strictObject({
   ),
 });
 
+type Content = v.InferOutput<typeof RecordFile>;
+
 /**
  * Opens the file, or makes an empty one. The file must be writable, since a transaction that can't be
  * recorded is not signed.
@@ -29,19 +46,21 @@ const RecordFile = v.strictObject({
  * @throws KeeperFileError if it can't be read or written, or is of another kind
  */
 export function openRecord(path: string): SigningRecord {
-  const now = Date.now();
-  // If the clock was set back, a recorded time may be ahead of it. It then counts as now.
-  const signed = read(path).map(({ at, mist }) => ({ ageMs: Math.max(0, now - at), mist }));
+  const signed = toSigned(read(path));
   const record: SigningRecord = {
     signed,
     replace(signed) {
       const now = Date.now();
-      const entries = signed.map(({ ageMs, mist }) => ({
-        at: Math.max(0, Math.floor(now - ageMs)),
-        mist: `${mist}`,
-      }));
+      const boot = readBootId();
+      const content = {
+        ...(boot && { written: { at: now, boot, uptime: uptimeMs() } }),
+        signed: signed.map(({ ageMs, mist }) => ({
+          at: Math.max(0, Math.floor(now - ageMs)),
+          mist: `${mist}`,
+        })),
+      };
       try {
-        replaceFile(path, `${JSON.stringify({ signed: entries })}\n`, 0o600);
+        replaceFileDurably(path, `${JSON.stringify(content)}\n`, 0o600);
       } catch (cause) {
         const { code } = cause as NodeJS.ErrnoException;
         throw new KeeperFileError(
@@ -55,17 +74,34 @@ export function openRecord(path: string): SigningRecord {
   return record;
 }
 
-function read(path: string): v.InferOutput<typeof RecordFile>['signed'] {
+/**
+ * Returns the transactions with their ages. Within a boot, the time since the record was written is that of
+ * the kernel, so setting the wall clock between two processes changes no age.
+ */
+function toSigned({ written, signed }: Content): Signed[] {
+  const now = Date.now();
+  const isSameBoot = written !== undefined && written.boot === readBootId();
+  const present = isSameBoot ? written.at + Math.max(0, uptimeMs() - written.uptime) : now;
+  // A time ahead of the clock, which was set back, counts as now.
+  return signed.map(({ at, mist }) => ({ ageMs: Math.max(0, present - at), mist }));
+}
+
+/** Returns the time since the kernel started, in milliseconds. */
+function uptimeMs(): number {
+  return Math.floor(uptime() * 1000);
+}
+
+function read(path: string): Content {
   let text: string;
   try {
     text = readRegularFile(path).toString();
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return [];
+    if (code === 'ENOENT') return { signed: [] };
     throw new KeeperFileError(`${path} can't be read: ${code}`, { cause });
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), RecordFile), text);
-  if (parsed.success) return parsed.output.signed;
+  if (parsed.success) return parsed.output;
   throw new KeeperFileError(
     `${path} is not a file that a keeper wrote, so what it signed in the last 24 hours is not known: wait a day and remove the file, or remove it at once and accept that up to gas_a_day may be spent again`,
   );

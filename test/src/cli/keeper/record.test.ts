@@ -2,7 +2,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openRecord } from '../../../../src/cli/keeper/record.ts';
 import { startServer } from '../../server/support.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
@@ -20,7 +20,7 @@ const content = () => JSON.parse(readFileSync(path, 'utf8'));
 
 test('the record is created if it is missing, for its user alone', () => {
   expect(openRecord(path).signed).toEqual([]);
-  expect([content(), statSync(path).mode & 0o777]).toEqual([{ signed: [] }, 0o600]);
+  expect([content(), statSync(path).mode & 0o777]).toMatchObject([{ signed: [] }, 0o600]);
 });
 
 test('the record has times and amounts that the next process reads', () => {
@@ -41,6 +41,33 @@ test('the record counts a time in the future as now: the clock was set back', ()
   expect(openRecord(path).signed).toEqual([{ ageMs: 0, mist: 7n }]);
 });
 
+test.each([-2, 2])('keeps every age if the clock is set by %d days between two processes', (days) => {
+  openRecord(path).replace([{ ageMs: 2 * HOUR, mist: 7n }]);
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * HOUR });
+  onTestFinished(() => void vi.useRealTimers());
+  for (const _restart of [1, 2]) {
+    const [{ ageMs } = { ageMs: 0 }] = openRecord(path).signed;
+    expect(Math.abs(ageMs - 2 * HOUR)).toBeLessThan(HOUR / 60);
+  }
+});
+
+test.each([
+  ['after a restart of the machine, by the wall clock', 'another', 0],
+  ['of which the kernel is behind, as just signed', undefined, 1e12],
+])('counts a time %s', (_, boot, ahead) => {
+  openRecord(path).replace([{ ageMs: 0, mist: 7n }]);
+  const { written, signed } = content();
+  const uptime = written.uptime + ahead;
+  writeFileSync(
+    path,
+    JSON.stringify({ written: { ...written, boot: boot ?? written.boot, uptime }, signed }),
+  );
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3 * HOUR });
+  onTestFinished(() => void vi.useRealTimers());
+  const [{ ageMs } = { ageMs: -1 }] = openRecord(path).signed;
+  expect(Math.round(ageMs / HOUR)).toBe(boot === undefined ? 0 : 3);
+});
+
 describe('the record is refused', () => {
   test.each([
     ['not JSON', '{'],
@@ -50,6 +77,12 @@ describe('the record is refused', () => {
     ['with a number as the amount', '{"signed":[{"at":1,"mist":5}]}'],
     ['with a time that is not an integer', '{"signed":[{"at":1.5,"mist":"5"}]}'],
     ['with an unknown property', '{"signed":[],"more":1}'],
+    ['empty', ''],
+    ['with half of a time of writing', '{"written":{"at":1},"signed":[]}'],
+    [
+      'with a time before the start of the machine',
+      '{"written":{"at":1,"boot":"a","uptime":-1},"signed":[]}',
+    ],
   ])('%s, and left as it is', (_fault, text) => {
     writeFileSync(path, text);
     expect(() => openRecord(path)).toThrow(expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }));
