@@ -223,6 +223,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'remove an installed enclave',
     load: () => import('./parent/host_remove.ts'),
   },
+  export_events: {
+    reader: 'operator',
+    summary: 'write the closed events of the journal to a file, for an agent that ships logs',
+    load: () => import('./logs/export_events.ts'),
+  },
   build: {
     reader: 'operator',
     summary: 'build an enclave image and its registers',

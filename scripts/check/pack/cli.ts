@@ -13,8 +13,8 @@ import { internalEntries, makeTarball, ROOT, readManifest, type Tarball } from '
 const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-cli');
 
-/** Pattern of the files that the program reads besides its modules, from `src`. */
-const FILES = 'cli/**/*.{sh,service,path,cjs}';
+/** Patterns of the files that the program reads besides its modules, from `src`. */
+const FILES = ['cli/**/*.{sh,service,path,cjs}', 'cli/logs/*.json'];
 
 export const cliEntries = () => sourcesIn('cli');
 

@@ -1,0 +1,187 @@
+/** The command that copies closed events into a file, with a fake of journalctl. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as v from 'valibot';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { callScript } from '../run.ts';
+
+const FOLDER = fileURLToPath(new URL('../../../../src/cli/logs/', import.meta.url));
+const UNIT = readFileSync(join(FOLDER, 'sui-enclave-events.service'), 'utf8');
+
+let dir: string;
+let file: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'events-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  file = join(dir, 'events.jsonl');
+  writeJournal([]);
+});
+
+const event = (ms: number) => ({ event: 'listening', time_ms: 1, ms });
+const entry = (cursor: string, message: string) => ({
+  __CURSOR: cursor,
+  __REALTIME_TIMESTAMP: '1',
+  _SYSTEMD_UNIT: 'sui-enclave-relay.service',
+  MESSAGE: message,
+});
+const entryOf = (ms: number) => entry(`s=${ms}`, `weather ${JSON.stringify(event(ms))}`);
+
+/** Writes a journalctl that prints these entries, notes its arguments, and then does as told. */
+function writeJournal(entries: readonly object[], end = 'exit 0'): void {
+  writeFileSync(join(dir, 'entries'), entries.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  writeFileSync(
+    join(dir, 'journalctl'),
+    `#!/bin/sh\nprintf '%s\\n' "$@" >'${dir}/arguments'\ncat '${dir}/entries'\n${end}\n`,
+  );
+  chmodSync(join(dir, 'journalctl'), 0o755);
+}
+
+const env = () => ({ PATH: `${dir}:${process.env['PATH']}` });
+const run = async (...args: string[]) =>
+  await callScript('logs/export_events.ts', [file, '--once', ...args], { env: env() });
+const readLines = (path = file) =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((text) => JSON.parse(text));
+const written = (...all: number[]) => all.map((ms) => ({ enclave: 'weather', ...event(ms) }));
+
+test('writes the closed events, and continues after the last entry that it has seen', async () => {
+  writeJournal([entryOf(1), entry('s=2', 'weather a text'), entry('s=3', 'relay: a line'), entryOf(4)]);
+  const first = await run();
+  expect([first.status, first.stderr]).toEqual([
+    0,
+    '1 lines of enclaves are not closed events, and stay in the journal\n',
+  ]);
+  expect([readLines(), statSync(file).mode & 0o777]).toEqual([written(1, 4), 0o644]);
+  expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain('cursor');
+  writeJournal([entryOf(5), entry('s=6', 'relay: a line')]);
+  expect((await run()).status).toBe(0);
+  expect(readLines()).toEqual(written(1, 4, 5));
+  expect(readFileSync(join(dir, 'arguments'), 'utf8')).toContain('--after-cursor=s=4\n');
+  writeJournal([]);
+  await run();
+  expect(readFileSync(join(dir, 'arguments'), 'utf8')).toContain('--after-cursor=s=6\n');
+});
+
+test('follows the journal until SIGTERM, and has written each event by then', async () => {
+  writeJournal([entryOf(1), entryOf(2)], 'exec sleep 60');
+  const script = fileURLToPath(new URL('../../../../src/cli/logs/export_events.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, file], { env: env(), stdio: 'ignore' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await expect.poll(() => readdirSync(dir), { timeout: 20_000 }).toContain('events.jsonl.cursor');
+  expect(readLines()).toEqual(written(1, 2));
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
+test('begins a new file at 10 MB, and keeps the previous one', async () => {
+  writeFileSync(file, `${'x'.repeat(9_999_990)}\n`);
+  writeJournal([entryOf(1)]);
+  await run();
+  expect(readFileSync(`${file}.1`, 'utf8')).toMatch(/x\n\{"enclave":"weather".*\}\n$/);
+  writeJournal([entryOf(2)]);
+  await run();
+  expect(readLines()).toEqual(written(2));
+});
+
+describe('ends with an error', () => {
+  test('if journalctl fails or is missing, and keeps what it has written', async () => {
+    writeJournal([entryOf(1)], 'exit 3');
+    const failed = await run();
+    expect([failed.status, failed.stderr]).toEqual([1, 'JOURNAL: journalctl ended with exit code 3\n']);
+    expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([written(1), 's=1\n']);
+    const missing = await callScript('logs/export_events.ts', [file, '--once'], {
+      env: { PATH: '/nowhere' },
+    });
+    expect([missing.status, missing.stderr]).toEqual([
+      1,
+      'JOURNAL: journalctl could not be started: ENOENT\n',
+    ]);
+  });
+
+  test('if the cursor is damaged, which it leaves as it is', async () => {
+    for (const text of ['', 'two words', '--vacuum-size=1\nx']) {
+      writeFileSync(`${file}.cursor`, text);
+      const { status, stderr } = await run();
+      expect([status, stderr]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: .* is not a cursor/)]);
+      expect(readFileSync(`${file}.cursor`, 'utf8')).toBe(text);
+    }
+  });
+
+  test('if the file is a link, a folder or a device, and does not write there', async () => {
+    writeJournal([entryOf(1)]);
+    const victim = join(dir, 'victim');
+    writeFileSync(victim, 'kept');
+    symlinkSync(victim, file);
+    const { status, stderr } = await run();
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: .* can't be written: ELOOP/)]);
+    expect(readFileSync(victim, 'utf8')).toBe('kept');
+    // What was not written is read again.
+    expect(readdirSync(dir)).not.toContain('events.jsonl.cursor');
+    for (const path of [dir, '/dev/null']) {
+      const cursor = ['--cursor', join(dir, 'cursor')];
+      const { status: exit, stderr: text } = await callScript(
+        'logs/export_events.ts',
+        [path, '--once', ...cursor],
+        { env: env() },
+      );
+      expect([exit, text]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: /)]);
+    }
+  });
+});
+
+/** Rules of the agent's schema for the properties that the configuration uses: see the README there. */
+const AgentFile = v.strictObject({
+  agent: v.strictObject({ run_as_user: v.pipe(v.string(), v.minLength(1)) }),
+  logs: v.strictObject({
+    logs_collected: v.strictObject({
+      files: v.strictObject({
+        collect_list: v.pipe(
+          v.array(
+            v.strictObject({
+              file_path: v.pipe(v.string(), v.maxLength(4096)),
+              log_group_name: v.pipe(v.string(), v.minLength(1), v.maxLength(512)),
+              log_stream_name: v.pipe(v.string(), v.minLength(1), v.maxLength(512)),
+              log_group_class: v.picklist(['STANDARD', 'INFREQUENT_ACCESS']),
+              retention_in_days: v.picklist([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400]),
+              encoding: v.pipe(v.string(), v.minLength(1), v.maxLength(4096)),
+            }),
+          ),
+          v.minLength(1),
+        ),
+      }),
+    }),
+  }),
+});
+
+describe('the files for an instance', () => {
+  const config = v.parse(AgentFile, JSON.parse(readFileSync(join(FOLDER, 'cloudwatch-agent.json'), 'utf8')));
+
+  test('have the agent read the file that the unit writes, and nothing else', () => {
+    const [, path = ''] = /export_events (\S+) --cursor/.exec(UNIT) ?? [];
+    expect(config.logs.logs_collected.files.collect_list.map(({ file_path }) => file_path)).toEqual([path]);
+    expect([path.startsWith('/var/log/sui-enclave/'), UNIT.match(/^LogsDirectory=.*$/m)?.[0]]).toEqual([
+      true,
+      'LogsDirectory=sui-enclave',
+    ]);
+  });
+
+  test.runIf(systemdIsHere)('are a unit that systemd accepts', () => {
+    expect(verifyUnits({ 'sui-enclave-events.service': UNIT })).toEqual([0, '']);
+  });
+});
