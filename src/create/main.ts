@@ -24,7 +24,7 @@ that it calls, its contract, a lockfile, and what CI runs. The application has t
 
   --template <name>  oracle, a price feed (default); weather, the temperature of a place; dapp, the same with a page that
                      mints it; llm, what the API of a language model answered; or empty, which signs nothing yet
-  --from <folder>    keep the packages of sui-enclave in the repository, as the tarballs of this folder: no registry has them
+  --from <folder>    keep the packages of sui-enclave in the repository, as the tarballs of this folder, for versions that no registry has
   --json             print the result, or the error, as JSON
   --help             print this
 
@@ -34,8 +34,6 @@ exit codes: 0 written; 1 refused; 2 invalid command line`;
 export interface Pinned {
   /** Version of the packages of sui-enclave. */
   readonly version: string;
-  /** Whether a registry has these packages. */
-  readonly isPublished: boolean;
   readonly manifest: Manifest;
   readonly lock: Lock;
   /** Names of the files of sui-enclave's packages, by package name. */
@@ -79,7 +77,20 @@ class Refused extends Error {
   }
 }
 
-/** Folder in which a repository keeps those packages of sui-enclave that no registry has. */
+/** npm's record of what it installed beside this program. */
+const INSTALLED = new URL('../../.package-lock.json', import.meta.url);
+
+/**
+ * Returns whether npm installed this program from a file. A registry need not have the packages of its
+ * version then. Other package managers leave no such record.
+ */
+function isInstalledFromFile(record: URL): boolean {
+  if (!existsSync(record)) return false;
+  const { packages }: Pick<Lock, 'packages'> = JSON.parse(readFileSync(record, 'utf8'));
+  return packages['node_modules/create-sui-enclave']?.resolved?.startsWith('file:') ?? false;
+}
+
+/** Folder in which a repository keeps the packages of sui-enclave that no registry has. */
 const PACKAGES = 'packages';
 
 /**
@@ -143,6 +154,7 @@ function create(
   folder: string,
   template: string,
   from: string | undefined,
+  record: URL,
 ): { name: string; files: string[] } {
   const templateName = TEMPLATE_NAMES.find((item) => item === template);
   if (templateName === undefined)
@@ -153,12 +165,12 @@ function create(
   if (existsSync(folder) && readdirSync(folder).some((entry) => entry !== '.git')) {
     throw new Refused('EXISTS', 1, `${folder} is not empty: choose another name`);
   }
-  const { manifest, lock, version, isPublished } = pinned;
-  if (from === undefined && !isPublished) {
+  const { manifest, lock, version } = pinned;
+  if (from === undefined && isInstalledFromFile(record)) {
     throw new Refused(
       'UNPUBLISHED',
       1,
-      `no registry has the packages of sui-enclave ${version}: run "make package" in a clone of it, and name the folder with the tarballs by --from <clone>/out`,
+      `this program was installed from a file, and a registry need not have the packages of sui-enclave ${version}: name the folder with their tarballs by --from, such as <clone>/out after "make package"`,
     );
   }
   manifest.name = basename(folder);
@@ -211,10 +223,15 @@ function readPinned(): Pinned {
 /**
  * Runs a command line.
  *
- * @param pinned for tests: replaces the result of packing
+ * @param pinned for tests, the result of packing
+ * @param record for tests, npm's record of what it installed
  * @returns the exit code
  */
-export function runProgram(argv: readonly string[] = process.argv.slice(2), pinned = readPinned): number {
+export function runProgram(
+  argv: readonly string[] = process.argv.slice(2),
+  pinned = readPinned,
+  record = INSTALLED,
+): number {
   const asJson = argv.includes('--json');
   try {
     const { folder, template, from } = parse(argv);
@@ -222,7 +239,7 @@ export function runProgram(argv: readonly string[] = process.argv.slice(2), pinn
       console.log(HELP);
       return 0;
     }
-    const { name, files } = create(pinned(), folder, template, from);
+    const { name, files } = create(pinned(), folder, template, from, record);
     const path = relative(process.cwd(), folder) || '.';
     if (asJson) console.log(JSON.stringify({ folder, name, files }, null, 2));
     else {

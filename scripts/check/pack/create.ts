@@ -26,12 +26,6 @@ const DEV_DEPENDENCIES = ['@mysten/sui', '@types/express', '@types/node', 'types
  */
 const OVERRIDES = { '@0no-co/graphqlsp': { typescript: '$typescript' } };
 
-/**
- * Whether a registry has the packages of this version. Until then, a new repository needs the tarballs, and
- * `create-sui-enclave` asks for them.
- */
-const IS_PUBLISHED = false;
-
 interface Lock {
   readonly packages: Readonly<Record<string, { resolved?: string; version?: string; link?: boolean }>>;
 }
@@ -50,7 +44,6 @@ export function packCreate(version: string, channel: Channel, tarballs: readonly
   const manifest = createRepositoryManifest(version);
   const pinned = {
     version,
-    isPublished: IS_PUBLISHED,
     manifest,
     lock: createLock(manifest, tarballs),
     tarballs: listTarballs(tarballs),

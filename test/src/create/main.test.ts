@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as tar from 'tar';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -25,7 +25,6 @@ const integrity = sha512(TARBALL);
 
 const pinned = (): Pinned => ({
   version: '9.9.9',
-  isPublished: true,
   manifest: {
     name: 'price',
     dependencies: { valibot: '1.0.0' },
@@ -351,13 +350,33 @@ test.each([
   expect(printed).toMatch(message);
 });
 
-test('create-sui-enclave refuses without tarballs while no registry has the packages, says what to run, and writes nothing', () => {
-  const unpublished = () => ({ ...pinned(), isPublished: false });
-  expect(runProgram([join(folder, 'gas-fees')], unpublished)).toBe(1);
-  expect(printed).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: run "make package" .*--from <clone>\/out\n$/);
-  expect(existsSync(join(folder, 'gas-fees'))).toBe(false);
-  writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
-  expect(runProgram([join(folder, 'gas-fees'), '--from', folder], unpublished)).toBe(0);
+describe('where npm has installed the program', () => {
+  /** Runs the program beside npm's record of an installation. */
+  const run = (packages: object, ...argv: string[]) => {
+    const record = join(folder, '.package-lock.json');
+    writeFileSync(record, JSON.stringify({ packages }));
+    return runProgram([join(folder, 'gas-fees'), ...argv], pinned, pathToFileURL(record));
+  };
+  const installedFrom = (resolved: string) => ({ 'node_modules/create-sui-enclave': { resolved } });
+
+  test('from a file, it refuses without tarballs, says what to run, and writes nothing', () => {
+    const packages = installedFrom('file:../out/create-sui-enclave-9.9.9.tgz');
+    expect(run(packages)).toBe(1);
+    expect(printed).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: .*--from.* "make package"\n$/);
+    expect(existsSync(join(folder, 'gas-fees'))).toBe(false);
+    writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
+    expect(run(packages, '--from', folder)).toBe(0);
+  });
+
+  test('from a registry, it writes a lockfile without files', () => {
+    const url = 'https://registry.example/create-sui-enclave/-/create-sui-enclave-9.9.9.tgz';
+    expect(run(installedFrom(url))).toBe(0);
+    expect(readFileSync(join(folder, 'gas-fees/package-lock.json'), 'utf8')).not.toContain('resolved');
+  });
+
+  test('without an address, as with omit-lockfile-registry-resolved, it is from a registry', () => {
+    expect(run({ 'node_modules/create-sui-enclave': {} })).toBe(0);
+  });
 });
 
 test('create-sui-enclave does not change a folder with files, but uses a folder with an empty git repository', () => {
