@@ -5,6 +5,8 @@
  * manifest of its own. CHANNEL is `stable` or, by default, `experimental`.
  */
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { command, type Result, runAsProcess } from '../../src/cli/command.ts';
 import { ConfigError } from '../../src/library/errors.ts';
 import { quantity } from '../../src/library/wording.ts';
@@ -13,9 +15,11 @@ import { cliEntries, layOutCli, packCli } from './pack/cli.ts';
 import { compile } from './pack/compile.ts';
 import { CREATE_ENTRY, packCreate } from './pack/create.ts';
 import { packLibrary } from './pack/library.ts';
+import { parseRepository } from './pack/repository.ts';
 import { layOutServer, packServer, serverEntries } from './pack/server.ts';
-import { ROOT, readManifest } from './pack/tarball.ts';
+import { type Publication, ROOT } from './pack/tarball.ts';
 import { layOutToolchain, packToolchain, toolchainEntries } from './pack/toolchain.ts';
+import { listMismatches, readManifests, type Versioned } from './versions.ts';
 
 /**
  * Folders of the packed files. Parts of the prover are left out, because they have installed files that git
@@ -53,6 +57,44 @@ export function formatVersion(version: string, channel: Channel, { commit, tags 
   return `${version}-experimental.${/^0\d+$/.test(short) ? commit : short}`;
 }
 
+/** The package.json of the repository. */
+export interface RepositoryManifest extends Versioned {
+  readonly version: string;
+  /** The public repository, once it has one. */
+  readonly repository?: { readonly url: string };
+}
+
+/**
+ * Returns what all packages of a commit have in common.
+ *
+ * @throws ConfigError, if the commit has no version in the channel, or a stable version has no public
+ *   repository
+ */
+export function describePublication(
+  { version, repository }: RepositoryManifest,
+  channel: Channel,
+  source: Source,
+): Publication {
+  const packedVersion = formatVersion(version, channel, source);
+  const ref = channel === 'stable' ? `v${version}` : (source.commit ?? '');
+  const publicRepository = parseRepository(repository?.url, ref);
+  if (channel === 'stable' && publicRepository === undefined) {
+    throw new ConfigError(
+      'CHANNEL=stable needs the public repository, which npm compares with the provenance of a package: name it in package.json by "repository": {"type": "git", "url": "git+https://github.com/<owner>/<name>.git"}',
+    );
+  }
+  return { version: packedVersion, channel, repository: publicRepository };
+}
+
+/** @throws ConfigError, if the packages of the repository have several versions */
+function readRepositoryManifest(): RepositoryManifest {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const mismatches = listMismatches(manifest.version, [...readManifests(ROOT).values()]);
+  if (mismatches.length > 0)
+    throw new ConfigError(`the packages have several versions:\n${mismatches.join('\n')}`);
+  return manifest;
+}
+
 function readSource(): Source {
   try {
     const git = (...args: string[]) =>
@@ -64,32 +106,30 @@ function readSource(): Source {
 }
 
 function pack(channel: Channel): Result {
-  const version = formatVersion(readManifest('library').version, channel, readSource());
+  const publication = describePublication(readRepositoryManifest(), channel, readSource());
   compile([...serverEntries(), ...cliEntries(), ...toolchainEntries(), CREATE_ENTRY]);
   const [inServer, inCli] = [layOutServer(), layOutCli()];
   // A module that server and program both have belongs to the server: the toolchain runs applications, which
   // import the server's package.
   const internal = layOutToolchain(new Map([...inCli, ...inServer]));
   const tarballs = [
-    packLibrary(version, channel),
+    packLibrary(publication),
     packServer(
-      version,
-      channel,
+      publication,
       internal.filter((module) => inServer.has(module)),
     ),
   ];
   const installed = [
     ...tarballs,
     packCli(
-      version,
-      channel,
+      publication,
       internal.filter((module) => !inServer.has(module)),
     ),
-    packToolchain(version, channel, tarballs),
+    packToolchain(publication, tarballs),
   ];
-  const packages = [...installed, packCreate(version, channel, installed)];
+  const packages = [...installed, packCreate(publication, installed)];
   return {
-    json: { version, channel, packages },
+    json: { version: publication.version, channel, packages },
     text: packages
       .map(
         ({ file, files, bytes }) =>

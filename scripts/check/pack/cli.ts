@@ -5,10 +5,17 @@
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE_FILE, readRelease } from '../../../src/cli/release.ts';
-import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { layOut, modulesIn, sourcesIn } from './compile.ts';
 import { NODE } from './server.ts';
-import { internalEntries, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+import {
+  formatInstall,
+  internalEntries,
+  makeTarball,
+  type Publication,
+  ROOT,
+  readManifest,
+  type Tarball,
+} from './tarball.ts';
 
 const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-cli');
@@ -25,17 +32,18 @@ export function layOutCli(): ReadonlyMap<string, string> {
   return new Map(modulesIn(FOLDER).map((module) => [module, `${name}/internal/${module}`]));
 }
 
-/** @param internal modules that are exported under `./internal` for the toolchain of the same version */
-export function packCli(version: string, channel: Channel, internal: readonly string[]): Tarball {
+/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
+export function packCli(publication: Publication, internal: readonly string[]): Tarball {
+  const { version } = publication;
   const manifest = readManifest('cli');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
   writeFileSync(join(FOLDER, RELEASE_FILE), `${JSON.stringify({ ...readRelease(), version }, null, 1)}\n`);
-  writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, publication));
   return makeTarball({
     folder: FOLDER,
     own: manifest,
-    version,
-    channel,
+    directory: 'src/cli',
+    publication,
     node: NODE,
     peerDependencies: {},
     bin: { 'sui-enclave': './cli/bin.cjs' },
@@ -43,13 +51,13 @@ export function packCli(version: string, channel: Channel, internal: readonly st
   });
 }
 
-function readme(name: string, version: string): string {
+function readme(name: string, publication: Publication): string {
   return `# ${name}
 
 The program \`sui-enclave\`: the commands of admins, provisioners and operators of enclaves, for Node ${NODE.replace('>=', '')} or newer.
 
 \`\`\`sh
-npm install ./${name}-${version}.tgz
+${formatInstall(publication, [name])}
 \`\`\`
 
 The program lists them, and each has \`--help\` and \`--json\`:

@@ -6,10 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { layOut } from './compile.ts';
 import { NODE } from './server.ts';
-import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+import { makeTarball, type Publication, ROOT, readManifest, type Tarball } from './tarball.ts';
 
 const SRC = join(ROOT, 'src/create');
 const FOLDER = join(ROOT, 'build/package-create');
@@ -35,7 +34,8 @@ function read(folder: string, file: string): Lock {
 }
 
 /** @param tarballs the packages that a new repository depends on */
-export function packCreate(version: string, channel: Channel, tarballs: readonly Tarball[]): Tarball {
+export function packCreate(publication: Publication, tarballs: readonly Tarball[]): Tarball {
+  const { version } = publication;
   const packageManifest = readManifest('create');
   layOut({ folder: FOLDER, entries: [CREATE_ENTRY] });
   for (const name of ['templates', 'bin.cjs']) {
@@ -49,12 +49,12 @@ export function packCreate(version: string, channel: Channel, tarballs: readonly
     tarballs: listTarballs(tarballs),
   };
   writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
-  writeFileSync(join(FOLDER, 'README.md'), readme(packageManifest.name, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(packageManifest.name, publication));
   return makeTarball({
     folder: FOLDER,
     own: packageManifest,
-    version,
-    channel,
+    directory: 'src/create',
+    publication,
     node: NODE,
     peerDependencies: {},
     bin: { [packageManifest.name]: './create/bin.cjs' },
@@ -147,17 +147,22 @@ function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]):
   }
 }
 
-function readme(name: string, version: string): string {
+function readme(name: string, { version, channel }: Publication): string {
+  const commands =
+    channel === 'stable'
+      ? `npm create ${name.replace('create-', '')}@${version} my-oracle
+cd my-oracle && npm ci`
+      : `npm exec --yes --package=./${name}-${version}.tgz -- ${name} my-oracle --from .   # a folder with the tarballs
+cd my-oracle && npm cache add ./packages/*.tgz && npm ci`;
   return `# ${name}
 
 Writes an application for an AWS Nitro Enclave, whose answers a contract on Sui accepts, as a repository of its own. It needs Node ${NODE.replace('>=', '')} or newer, asks nothing and needs no network:
 
 \`\`\`sh
-npm exec --yes --package=./${name}-${version}.tgz -- ${name} my-oracle --from .   # a folder with the tarballs
-cd my-oracle && npm cache add ./packages/*.tgz && npm ci
+${commands}
 npx --offline sui-enclave dev
 \`\`\`
 
-\`--template\` names another application than a price feed: \`weather\`, \`dapp\`, \`llm\`, or \`empty\`, which signs nothing yet.
+\`--template\` names another application than a price feed: \`weather\`, \`dapp\`, \`llm\`, or \`empty\`, which signs nothing yet. \`npm create\` passes on the options after \`--\`.
 `;
 }

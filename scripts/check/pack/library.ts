@@ -1,11 +1,20 @@
-/** Packs the published library. Each of its entries is a folder with a README. */
-import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+/** The published library. Each of its entries is a folder with a README. */
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { runCompiler } from './compile.ts';
-import { type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+import { rewriteLinks } from './repository.ts';
+import {
+  formatInstall,
+  type Manifest,
+  makeTarball,
+  type Publication,
+  ROOT,
+  readManifest,
+  type Tarball,
+} from './tarball.ts';
 
-/** Output folder of tsconfig.lib.json. */
+const DIRECTORY = 'src/library';
+/** The output folder of tsconfig.lib.json. */
 const FOLDER = join(ROOT, 'build/package');
 
 const ENTRIES: Readonly<Record<string, string>> = {
@@ -30,7 +39,7 @@ const NODE = '>=22';
  * Packs only the public entries. In the tree, `exports` also has modules for other packages of this
  * repository.
  */
-export function packLibrary(version: string, channel: Channel): Tarball {
+export function packLibrary(publication: Publication): Tarball {
   const manifest = readManifest('library');
   // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client
   // classes, which TypeScript and `instanceof` distinguish from the first. Before version 2.29, the client of
@@ -39,11 +48,9 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   rmSync(FOLDER, { recursive: true, force: true });
   runCompiler('tsconfig.lib.json');
   compileForNode();
-  for (const entry of Object.keys(ENTRIES)) {
-    copyFileSync(join(ROOT, 'src/library', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
-  }
+  writePages(publication);
   writeRootEntry();
-  writeFileSync(join(FOLDER, 'README.md'), readme(manifest, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest, publication));
   const entries = {
     '.': './index',
     ...Object.fromEntries(Object.keys(ENTRIES).map((entry) => [`./${entry}`, `./${entry}/index`])),
@@ -53,8 +60,8 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   const tarball = makeTarball({
     folder: FOLDER,
     own: manifest,
-    version,
-    channel,
+    directory: DIRECTORY,
+    publication,
     node: NODE,
     entries,
     peerDependencies,
@@ -65,7 +72,18 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   return tarball;
 }
 
-/** Compiles the modules that only Node loads. Only these modules may use Node's types. */
+/** Writes the README of each entry, with links that work outside of the repository. */
+function writePages({ repository }: Publication): void {
+  const pages = Object.keys(ENTRIES).map((entry) => join(entry, 'README.md'));
+  const packed = pages.map((page) => join(DIRECTORY, page));
+  for (const page of pages) {
+    const path = join(DIRECTORY, page);
+    const markdown = readFileSync(join(ROOT, path), 'utf8');
+    writeFileSync(join(FOLDER, page), rewriteLinks({ path, markdown, packed }, repository));
+  }
+}
+
+/** The modules that only Node loads, which are the only ones that may use its types. */
 function compileForNode(): void {
   const project = `${FOLDER}.node.tsconfig.json`;
   const compilerOptions = { types: ['node'], rootDir: join(ROOT, 'src/library'), outDir: FOLDER };
@@ -90,7 +108,10 @@ function compiledImports({ imports = {} }: Manifest): Manifest['imports'] {
   );
 }
 
-function readme({ peerDependencies = {}, peerDependenciesMeta = {} }: Manifest, version: string): string {
+function readme(
+  { name, peerDependencies = {}, peerDependenciesMeta = {} }: Manifest,
+  publication: Publication,
+): string {
   const minimum = NODE.replace('>=', '');
   const needed = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
   return `# sui-enclave
@@ -98,7 +119,7 @@ function readme({ peerDependencies = {}, peerDependenciesMeta = {} }: Manifest, 
 The library for what runs outside the enclave, in browsers and in Node ${minimum} or newer.
 
 \`\`\`sh
-npm install ./sui-enclave-${version}.tgz ${needed.reverse().join(' ')}
+${formatInstall(publication, [name], needed.reverse())}
 \`\`\`
 
 \`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used. So are React, which only \`sui-enclave/react\` needs, and \`@mysten/wallet-standard\`, which only \`sui-enclave/wallet\` needs. \`sui-enclave/release\` needs \`@sigstore/bundle\`, \`@sigstore/protobuf-specs\` and \`@sigstore/verify\` for releases that are signed without a key.

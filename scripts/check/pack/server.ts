@@ -3,9 +3,17 @@
  */
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { layOut, modulesIn, withoutExtension } from './compile.ts';
-import { internalEntries, type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+import {
+  formatInstall,
+  internalEntries,
+  type Manifest,
+  makeTarball,
+  type Publication,
+  ROOT,
+  readManifest,
+  type Tarball,
+} from './tarball.ts';
 
 const FOLDER = join(ROOT, 'build/package-server');
 
@@ -34,8 +42,8 @@ export function layOutServer(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** @param internal modules that are exported under `./internal` for the toolchain of the same version */
-export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
+/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
+export function packServer(publication: Publication, internal: readonly string[]): Tarball {
   const manifest = readManifest('server');
   const entries = listEntries(manifest);
   const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
@@ -45,12 +53,12 @@ export function packServer(version: string, channel: Channel, internal: readonly
   // An application has its own schemas and BCS types, which a second copy of either package would not
   // recognise.
   const { peerDependencies = {} } = manifest;
-  writeFileSync(join(FOLDER, 'README.md'), readme(manifest, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest, publication));
   return makeTarball({
     folder: FOLDER,
     own: manifest,
-    version,
-    channel,
+    directory: 'src/server',
+    publication,
     node: NODE,
     peerDependencies,
     entries: {
@@ -60,7 +68,7 @@ export function packServer(version: string, channel: Channel, internal: readonly
   });
 }
 
-function readme({ name, dependencies, peerDependencies = {} }: Manifest, version: string): string {
+function readme({ name, dependencies, peerDependencies = {} }: Manifest, publication: Publication): string {
   const peers = Object.entries(peerDependencies).map(([peer, exact]) => `${peer}@${exact}`);
   const addonApi = dependencies?.['node-addon-api'];
   return `# ${name}
@@ -68,7 +76,7 @@ function readme({ name, dependencies, peerDependencies = {} }: Manifest, version
 The server that runs inside an AWS Nitro Enclave and signs what an application computes. It needs Node ${NODE.replace('>=', '')} or newer.
 
 \`\`\`sh
-npm install ./${name}-${version}.tgz ${peers.join(' ')}
+${formatInstall(publication, [name], peers)}
 \`\`\`
 
 ${Object.keys(peerDependencies)

@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Channel } from '../../../src/toolchain/image/measurements.ts';
+import { formatRepositoryFields, type Repository } from './repository.ts';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const OUT = join(ROOT, 'out');
@@ -42,13 +43,41 @@ export function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(ROOT, 'src', folder, 'package.json'), 'utf8'));
 }
 
-/** A package's folder with its compiled modules and its README, and the contents of its package.json. */
+/** The version that is packed, which all packages have. */
+export interface Publication {
+  readonly version: string;
+  readonly channel: Channel;
+  /** The public repository, if package.json names it. */
+  readonly repository: Repository | undefined;
+}
+
+/** The dist-tag that `npm publish` sets. npm installs `latest` where no version is given. */
+const DIST_TAGS: Readonly<Record<Channel, string>> = { stable: 'latest', experimental: 'experimental' };
+
+/**
+ * Returns the command by which a README installs packages of this version, and others. Only a stable version
+ * is sure to be in a registry. An experimental one is installed from files, because anyone may claim a name
+ * that the registry does not have.
+ */
+export function formatInstall(
+  { version, channel }: Publication,
+  names: readonly string[],
+  otherPackages: readonly string[] = [],
+): string {
+  const specifiers = names.map((name) =>
+    channel === 'stable' ? `${name}@${version}` : `./${name}-${version}.tgz`,
+  );
+  return ['npm install', ...specifiers, ...otherPackages].join(' ');
+}
+
+/** A folder with the compiled modules of a package and its README, and what its package.json says. */
 export interface Content {
   readonly folder: string;
   readonly own: Manifest;
-  readonly version: string;
-  readonly channel: Channel;
-  /** Range of the Node versions that can run the package. */
+  /** Folder of the package in the repository. */
+  readonly directory: string;
+  readonly publication: Publication;
+  /** The oldest Node that it runs in: a range. */
   readonly node: string;
   /** Compiled modules by entry, without extension, such as `./client/index`. */
   readonly entries: Readonly<Record<string, string>>;
@@ -101,7 +130,8 @@ function setModes(folder: string): void {
 }
 
 function published(content: Content): object {
-  const { folder, own: manifest, version, channel, node, entries, peerDependencies, bin } = content;
+  const { folder, own: manifest, directory, publication, node, entries, peerDependencies, bin } = content;
+  const { version, channel, repository } = publication;
   const { peerDependenciesMeta, imports } = content;
   const { name, description, license, type, sideEffects } = manifest;
   const imported = importedPackages(folder);
@@ -116,7 +146,8 @@ function published(content: Content): object {
     type,
     sideEffects,
     engines: { node },
-    publishConfig: { tag: channel },
+    ...(repository && formatRepositoryFields(repository, directory)),
+    publishConfig: { access: 'public', provenance: true, tag: DIST_TAGS[channel] },
     ...(bin && { bin }),
     ...(imports && { imports }),
     exports: Object.fromEntries(

@@ -5,11 +5,10 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { layOut, sourcesIn } from './compile.ts';
 import { layFramework } from './framework.ts';
 import { NODE } from './server.ts';
-import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+import { formatInstall, makeTarball, type Publication, ROOT, readManifest, type Tarball } from './tarball.ts';
 
 const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-toolchain');
@@ -38,8 +37,9 @@ export function layOutToolchain(elsewhere: ReadonlyMap<string, string>): string[
   return layOut({ folder: FOLDER, entries: toolchainEntries(), declared: TESTING, elsewhere });
 }
 
-/** @param tarballs the framework's packages, which an audit recognises by their digests */
-export function packToolchain(version: string, channel: Channel, tarballs: readonly Tarball[]): Tarball {
+/** @param tarballs the packages of the framework that an audit knows by their digests */
+export function packToolchain(publication: Publication, tarballs: readonly Tarball[]): Tarball {
+  const { version } = publication;
   const manifest = readManifest('toolchain');
   const server = readManifest('server');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
@@ -52,12 +52,12 @@ export function packToolchain(version: string, channel: Channel, tarballs: reado
     ...server.peerDependencies,
     [RUNNER]: readManifest('testing').dependencies?.[RUNNER] ?? '',
   };
-  writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, peerDependencies, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, peerDependencies, publication));
   return makeTarball({
     folder: FOLDER,
     own: manifest,
-    version,
-    channel,
+    directory: 'src/toolchain',
+    publication,
     node: NODE,
     peerDependencies,
     entries: {
@@ -67,16 +67,18 @@ export function packToolchain(version: string, channel: Channel, tarballs: reado
   });
 }
 
-function readme(name: string, peers: Readonly<Record<string, string>>, version: string): string {
-  const installed = Object.entries(peers).map(([peer, exact]) =>
-    exact === version ? `./${peer}-${version}.tgz` : `${peer}@${exact}`,
-  );
+function readme(name: string, peers: Readonly<Record<string, string>>, publication: Publication): string {
+  const isOfHere = (peer: string) => peers[peer] === publication.version;
+  const names = Object.keys(peers).filter(isOfHere);
+  const otherPeers = Object.entries(peers)
+    .filter(([peer]) => !isOfHere(peer))
+    .map(([peer, exact]) => `${peer}@${exact}`);
   return `# ${name}
 
 The commands of the program \`sui-enclave\` that need a compiler, a bundler or a fake, for Node ${NODE.replace('>=', '')} or newer. They run beside the program and the server of the same version, whose classes they use.
 
 \`\`\`sh
-npm install ./${name}-${version}.tgz ${installed.join(' ')}
+${formatInstall(publication, [name, ...names], otherPeers)}
 \`\`\`
 
 \`\`\`sh

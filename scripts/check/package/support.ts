@@ -19,7 +19,9 @@ export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 export type Steps = Record<string, () => Promise<string>>;
 
 export interface Published {
+  readonly name: string;
   readonly version: string;
+  readonly repository?: { readonly url: string; readonly directory: string };
   readonly publishConfig: unknown;
   readonly engines: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { formatVersion } from '../../../scripts/check/pack.ts';
+import { describe, expect, test } from 'vitest';
+import { describePublication, formatVersion } from '../../../scripts/check/pack.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 
 const COMMIT = '7c8ad3bf06c8b06de1c4d23e2a7e74bcc9312345';
@@ -28,4 +28,27 @@ test.each([[[]], [['v1.2.4']], [['1.2.3']], [['v1.2.3-rc.1']]])('no other tag is
   const pack = () => formatVersion('1.2.3', 'stable', { commit: COMMIT, tags });
   expect(pack).toThrow(ConfigError);
   expect(pack).toThrow(/at its tag only: v1\.2\.3$/);
+});
+
+describe('the public repository', () => {
+  const stable = { commit: COMMIT, tags: ['v1.2.3'] };
+  const url = 'git+https://github.com/example/enclave.git';
+
+  test('is linked at the tag of a stable version, and at the commit of an experimental one', () => {
+    const manifest = { version: '1.2.3', repository: { url } };
+    expect(describePublication(manifest, 'stable', stable)).toEqual({
+      version: '1.2.3',
+      channel: 'stable',
+      repository: { page: 'https://github.com/example/enclave', ref: 'v1.2.3' },
+    });
+    expect(describePublication(manifest, 'experimental', stable).repository?.ref).toBe(COMMIT);
+  });
+
+  test('must be known for a stable version only', () => {
+    const pack = (channel: 'stable' | 'experimental') =>
+      describePublication({ version: '1.2.3' }, channel, stable);
+    expect(() => pack('stable')).toThrow(ConfigError);
+    expect(() => pack('stable')).toThrow(/"repository": \{"type": "git", "url": "git\+https:/);
+    expect(pack('experimental').repository).toBeUndefined();
+  });
 });

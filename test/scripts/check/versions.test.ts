@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { listMismatches, readManifests } from '../../../scripts/check/versions.ts';
+
+test('the packages of this repository are in step', () => {
+  const manifests = readManifests(fileURLToPath(new URL('../../../', import.meta.url)));
+  const version = manifests.get('package.json')?.version ?? '';
+  expect(manifests.size).toBeGreaterThan(10);
+  expect(listMismatches(version, [...manifests.values()])).toEqual([]);
+});
+
+test.each(['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])(
+  'finds another version, and a range or another version among %s',
+  (field) => {
+    const manifests = [
+      { name: 'library', version: '1.2.3', [field]: { valibot: '^1.0.0' } },
+      { name: 'server', version: '1.2.4', [field]: { library: '^1.2.3' } },
+      { name: 'cli', version: '1.2.3', [field]: { library: '1.2.3', server: '1.2.4' } },
+    ];
+    expect(listMismatches('1.2.3', manifests)).toEqual([
+      'server has version 1.2.4, not 1.2.3',
+      'server depends on library ^1.2.3, not 1.2.3',
+      'cli depends on server 1.2.4, not 1.2.3',
+    ]);
+  },
+);
+
+test('finds a package without a version', () => {
+  expect(listMismatches('1.2.3', [{ name: 'library' }])).toEqual([
+    'library has version undefined, not 1.2.3',
+  ]);
+});
