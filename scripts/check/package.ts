@@ -1,9 +1,10 @@
 /**
- * `make test-package`: makes the packages. Installs the library into an empty project, once beside the oldest
- * and once beside the pinned `@mysten/sui`. Uses it from plain JavaScript, from TypeScript and from a page in
- * Chromium. The bundle of this page shows the client's size, which must stay under `MAX_BUNDLE_SIZE`. The
- * further steps are in the folder `package`: the examples in `examples.ts`, the server in `server.ts`, the
- * program in `cli.ts`, the toolchain in `toolchain.ts`, and an author's repository in `author.ts`.
+ * `make test-package`: makes the packages. Installs the library into an empty project beside the oldest and
+ * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium.
+ * The page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
+ * `package/examples.ts`. The server, the program and its toolchain: see `package/server.ts`, `package/cli.ts`
+ * and `package/toolchain.ts`; a repository of an author: `package/author.ts`; and all of them from a fake
+ * registry: `package/registry.ts`.
  */
 
 import {
@@ -26,6 +27,7 @@ import { authorSteps } from './package/author.ts';
 import { cliSteps } from './package/cli.ts';
 import { exampleSteps } from './package/examples.ts';
 import { manifestSteps } from './package/manifests.ts';
+import { registrySteps } from './package/registry.ts';
 import { serverSteps } from './package/server.ts';
 import {
   checkDependencies,
@@ -286,6 +288,7 @@ const steps: Steps = {
   ...cliSteps(work, () => findTarball('sui-enclave-cli')),
   ...toolchainSteps(work, findTarball),
   ...authorSteps(work, findTarball),
+  ...registrySteps(work, tarballs),
 };
 
 let passed = 0;
