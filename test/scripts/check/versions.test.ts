@@ -1,12 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { listMismatches, readManifests } from '../../../scripts/check/versions.ts';
+import {
+  DEPENDENCY_FIELDS,
+  listMismatches,
+  readManifests,
+  type Versioned,
+} from '../../../scripts/check/versions.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 test('the packages of this repository are in step', () => {
-  const manifests = readManifests(fileURLToPath(new URL('../../../', import.meta.url)));
+  const manifests = readManifests(ROOT);
   const version = manifests.get('package.json')?.version ?? '';
   expect(manifests.size).toBeGreaterThan(10);
   expect(listMismatches(version, [...manifests.values()])).toEqual([]);
+});
+
+test('the lockfile has the versions and dependencies of each package.json', () => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  for (const [path, manifest] of readManifests(ROOT)) {
+    const folder = dirname(path);
+    const locked: Versioned = packages[folder === '.' ? '' : folder] ?? {};
+    for (const field of ['version', ...DEPENDENCY_FIELDS] as const) {
+      const expected = manifest[field] ?? {};
+      expect([path, field, locked[field] ?? {}]).toEqual([path, field, expected]);
+    }
+  }
 });
 
 test.each(['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])(
