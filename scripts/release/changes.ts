@@ -22,9 +22,7 @@ export function isReleaseVersion(version: string): boolean {
 
 /** Returns whether a version of a release is newer than another. */
 export function isNewer(version: string, than: string): boolean {
-  const [numbers, thanNumbers] = [version, than].map((text) => text.split('.').map(Number));
-  const index = numbers?.findIndex((number, place) => number !== thanNumbers?.[place]) ?? -1;
-  return index !== -1 && (numbers?.[index] ?? 0) > (thanNumbers?.[index] ?? 0);
+  return version.localeCompare(than, 'en', { numeric: true }) > 0;
 }
 
 /** Returns a package.json with the next version of these packages. */

@@ -128,6 +128,10 @@ test('sets the version of these packages and no other, in manifests and lockfile
   expect([git('status', '--porcelain'), git('tag', '--points-at', 'HEAD')]).toEqual(['', 'v0.2.0']);
 });
 
+test.each(['0.1.10', '0.2.0', '0.10.0', '1.0.0', '10.0.0'])('%s is newer than 0.1.9', (version) => {
+  expect(prepare(version, false).json).toMatchObject({ version });
+});
+
 describe('refuses, and changes nothing:', () => {
   const refuse = (version: string, message: RegExp) => {
     const before = [git('rev-parse', 'HEAD'), git('tag'), git('status', '--porcelain')];
@@ -142,9 +146,12 @@ describe('refuses, and changes nothing:', () => {
     expect([git('rev-parse', 'HEAD'), git('tag'), git('status', '--porcelain')]).toEqual(before);
   };
 
-  test.each(['0.1.9', '0.1.8', '0.0.10'])('the version %s, which is not newer', (version) => {
-    refuse(version, /must be newer than 0\.1\.9/);
-  });
+  test.each(['0.1.9', '0.1.8', '0.1.0', '0.0.10', '0.0.999'])(
+    'the version %s, which is not newer',
+    (version) => {
+      refuse(version, /must be newer than 0\.1\.9/);
+    },
+  );
 
   test('an edited file', () => {
     write('CHANGELOG.md', `${read('CHANGELOG.md')}\nMore.\n`);
