@@ -1,8 +1,8 @@
 /**
- * `npm run package`: writes tarballs for `npm install` to `out`: the library, the server, the program
- * `sui-enclave`, its toolchain and `create-sui-enclave`. In the tree, the `exports` of their folders name
- * sources, which Node doesn't run below node_modules. So this command compiles each package, and gives it a
- * manifest of its own. CHANNEL is `stable` or, by default, `experimental`.
+ * `make package`: the library, the server, the program `sui-enclave`, its toolchain and
+ * `create-sui-enclave` as tarballs in `out`, for `npm install`. In the tree, `exports` of their folders name
+ * sources, which Node doesn't run below node_modules; here each is compiled and has a manifest of its own.
+ * CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -141,7 +141,7 @@ function pack(channel: Channel): Result {
 
 export const main = command({
   name: 'package',
-  program: 'npm run package --',
+  program: 'node scripts/check/pack.ts',
   purpose: `Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz, the program
 as out/sui-enclave-cli-<version>.tgz, its toolchain as out/sui-enclave-toolchain-<version>.tgz; and create-sui-enclave, which writes a repository with these. --channel stable needs an unchanged tree at the tag of the version;
 --channel experimental, the default, adds the commit to the version.`,

@@ -1,5 +1,5 @@
 /**
- * `npm run release -- X.Y.Z`: prepares a release: sets the version of all packages, dates the changelog's
+ * `npm run bump -- X.Y.Z`: prepares a release: sets the version of all packages, dates the changelog's
  * unreleased part, commits and tags. It only prints what it would do, unless it gets `--apply`. Everything is
  * checked before anything is written. Nothing is pushed or published.
  */
@@ -142,8 +142,8 @@ function applyChanges(root: string, git: Git, changes: readonly Change[], { tag,
 }
 
 export const main = command({
-  name: 'release',
-  program: 'npm run release --',
+  name: 'bump',
+  program: 'npm run bump --',
   purpose: `Prints what a release of this version changes: package.json files, lockfiles, and CHANGELOG.md, whose unreleased part gets
 the version and today's date (UTC). With --apply, writes it, commits it and tags the commit. Pushes and publishes nothing.`,
   arguments: {
@@ -152,6 +152,7 @@ the version and today's date (UTC). With --apply, writes it, commits it and tags
     },
   },
   options: { apply: { help: 'write, commit and tag' } },
+  example: '1.2.3 --apply',
   notes: 'exit codes: 0 printed or done; 1 refused or failed; 2 invalid command line',
   run({ args: { version }, options: { apply } }) {
     return prepareRelease({ root: ROOT, version, date: new Date().toISOString().slice(0, 10), apply });

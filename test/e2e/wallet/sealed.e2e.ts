@@ -44,7 +44,7 @@ let salt: string;
 let host: Host;
 let page: Page;
 
-/** Bundles the library as `npm run package` compiles it. A bundler splits it into chunks. */
+/** Bundles the library as `make package` compiles it. A bundler splits it into chunks. */
 async function bundleLibrary(): Promise<void> {
   rmSync(LIBRARY, { recursive: true, force: true });
   const tsc = `${ROOT}node_modules/typescript/bin/tsc`;
