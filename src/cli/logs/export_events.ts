@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { EnclaveError } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, type Io, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
@@ -109,7 +110,9 @@ function createReport({ error }: Pick<Io, 'error'>): (refused: number) => void {
   return (refused) => {
     total += refused;
     if (total === 0 || performance.now() - reportedAt < REPORT_MS) return;
-    error(`${total} lines of enclaves are not closed events, and stay in the journal`);
+    error(
+      `left in the journal: ${quantity(total, 'line')} of enclaves with another form than a closed event`,
+    );
     reportedAt = performance.now();
     total = 0;
   };

@@ -65,7 +65,7 @@ test('writes the closed events, and continues after the last entry that it has s
   const first = await run();
   expect([first.status, first.stderr]).toEqual([
     0,
-    '1 lines of enclaves are not closed events, and stay in the journal\n',
+    'left in the journal: 1 line of enclaves with another form than a closed event\n',
   ]);
   expect([readLines(), statSync(file).mode & 0o777]).toEqual([written(1, 4), 0o644]);
   expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain('cursor');
