@@ -7,6 +7,7 @@ import { SALT_ERRORS } from '../../src/apps/salt/errors.ts';
 import { SALT_SETTINGS } from '../../src/apps/salt/settings.ts';
 import { WEATHER_ERRORS } from '../../src/apps/weather/errors.ts';
 import { WEATHER_SETTINGS } from '../../src/apps/weather/settings.ts';
+import { HOST_FAULTS } from '../../src/cli/parent/host_faults.ts';
 import { RULES, type Rule } from '../../src/library/attestation/rules.ts';
 import { EnclaveError } from '../../src/library/errors.ts';
 import { BACKEND_SETTINGS } from '../../src/prover/backend/config.ts';
@@ -51,6 +52,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
     ]),
   },
   'src/library/attestation/README.md': { rules: ruleTable() },
+  'enclave/README.md': { faults: meaningTable(HOST_FAULTS) },
   'src/toolchain/audit/README.md': { codes: exitTable(AUDIT_CODES) },
   'src/apps/salt/README.md': {
     settings: settingTable(SALT_SETTINGS, {
@@ -150,6 +152,12 @@ export function errorTable<Code extends string>(
 function exitTable(table: Readonly<Record<string, readonly [exit: number, meaning: string]>>): string {
   const rows = Object.entries(table).map(([code, [exit, meaning]]) => [`\`${code}\``, String(exit), meaning]);
   return inMarkdown(['code', 'exit', 'meaning'], rows);
+}
+
+/** Returns a table with a row for each code of a fault, in their order. */
+function meaningTable(table: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(table).map(([code, meaning]) => [`\`${code}\``, meaning]);
+  return inMarkdown(['code', 'meaning'], rows);
 }
 
 /** Returns a table with a row for each rule of an attestation, in their order. */

@@ -218,6 +218,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'place another image for the next start of an installed enclave',
     load: () => import('./parent/host_upgrade.ts'),
   },
+  host_status: {
+    reader: 'operator',
+    summary: 'print what is wrong with the enclaves of this host, and what mends it',
+    load: () => import('./parent/host_status.ts'),
+  },
   host_remove: {
     reader: 'operator',
     summary: 'remove an installed enclave',

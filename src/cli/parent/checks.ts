@@ -8,9 +8,12 @@ import { quantity } from 'sui-enclave/wording';
 import type { Environment } from '../command.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';
+import { PROGRAM } from '../places.ts';
 import { readRegularFile } from '../read_file.ts';
 import { readRelease } from '../release.ts';
 import { ParentError } from './errors.ts';
+import { installed } from './host.ts';
+import { KEYS_LOST } from './host_faults.ts';
 import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
 import { portHolder, vsockHolders } from './ports.ts';
 import { find, run } from './programs.ts';
@@ -19,6 +22,8 @@ import { findRelay } from './relay.ts';
 export interface Finding {
   readonly ok: boolean;
   readonly text: string;
+  /** Whether it says nothing of the enclaves that run here, only whether there is room for one more. */
+  readonly isAboutAnother?: true;
 }
 
 export interface DoctorOptions {
@@ -34,17 +39,29 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
   const image = examineImage(eif);
   const neededMib = image.memoryMib ?? 512;
   const { enclaves, findings } = examineEnclaves(env);
+  const names = installed({ root });
+  // If nitro-cli does not say whether enclaves run, the advice must not end them.
+  const isInUse = enclaves === undefined || enclaves.length > 0 || names.length > 0;
+  const room = [
+    examineAllocator(
+      join(root, 'etc/nitro_enclaves/allocator.yaml'),
+      { memory: neededMib, cpus },
+      enclaves ?? [],
+      isInUse,
+    ),
+    examineHugepages(join(root, 'sys/kernel/mm/hugepages'), neededMib, isInUse),
+    await examinePort(port, root),
+  ];
   return [
+    ...(isInUse ? [pointToStatus(names)] : []),
     ...image.findings,
     examineNode(eif),
     examineProgram(env, 'nitro-cli', 'install aws-nitro-enclaves-cli', '--version'),
     ...findings,
     examineDevice(join(root, 'dev/nitro_enclaves')),
     examineGroup(env),
-    examineAllocator(join(root, 'etc/nitro_enclaves/allocator.yaml'), { memory: neededMib, cpus }, enclaves),
-    examineHugepages(join(root, 'sys/kernel/mm/hugepages'), neededMib),
     examineRelay(eif),
-    await examinePort(port, root),
+    ...(isInUse ? room.map((finding) => ({ ...finding, isAboutAnother: true as const })) : room),
     ...vsockHolders(env).map(({ port, holder }) => ({
       ok: true,
       text: `vsock port ${port} is held by ${holder}`,
@@ -52,8 +69,22 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
   ];
 }
 
-/** Returns the running enclaves. Returns none if nitro-cli is missing, which another finding reports. */
-function examineEnclaves(env: Environment): { enclaves: RunningEnclave[]; findings: Finding[] } {
+function pointToStatus(names: readonly string[]): Finding {
+  const subject =
+    names.length === 0
+      ? 'enclaves may run'
+      : `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} installed`;
+  return {
+    ok: true,
+    text: `${subject} here: ${PROGRAM} host_status says how they are, and this command whether there is room for another one`,
+  };
+}
+
+/**
+ * Returns the enclaves that run; undefined if nitro-cli does not list them. Returns none if nitro-cli is
+ * missing; another finding reports that.
+ */
+function examineEnclaves(env: Environment): { enclaves: RunningEnclave[] | undefined; findings: Finding[] } {
   if (!find(env, 'nitro-cli')) return { enclaves: [], findings: [] };
   try {
     const enclaves = runningEnclaves(env);
@@ -61,7 +92,7 @@ function examineEnclaves(env: Environment): { enclaves: RunningEnclave[]; findin
     return { enclaves, findings: findings.length > 0 ? findings : [{ ok: true, text: 'no enclave runs' }] };
   } catch (error) {
     if (!(error instanceof ParentError)) throw error;
-    return { enclaves: [], findings: [{ ok: false, text: error.message }] };
+    return { enclaves: undefined, findings: [{ ok: false, text: error.message }] };
   }
 }
 
@@ -171,6 +202,7 @@ function examineAllocator(
   path: string,
   needed: { readonly memory: number; readonly cpus: number },
   enclaves: readonly RunningEnclave[],
+  isInUse: boolean,
 ): Finding {
   let text: string;
   try {
@@ -183,8 +215,8 @@ function examineAllocator(
   const usedMemory = sum(enclaves.map(({ MemoryMiB = 0 }) => MemoryMiB));
   const usedCpus = sum(enclaves.map(({ NumberOfCPUs = 0 }) => NumberOfCPUs));
   const advice = (key: string) =>
-    `raise ${key} in ${path} and run sudo systemctl restart nitro-enclaves-allocator${enclaves.length > 0 ? ', or stop an enclave' : ''}`;
-  const uses = (used: string) => (enclaves.length > 0 ? ` of which running enclaves use ${used},` : '');
+    `raise ${key} in ${path} and run sudo systemctl restart nitro-enclaves-allocator${isInUse ? `, ${KEYS_LOST}` : ''}`;
+  const uses = (used: string) => (usedMemory + usedCpus > 0 ? ` of which running enclaves use ${used},` : '');
   if (memory - usedMemory < needed.memory) {
     return {
       ok: false,
@@ -208,7 +240,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 /** Counts the kernel's free pages of every size. The allocator's file contains only what was requested. */
-function examineHugepages(folder: string, neededMib: number): Finding {
+function examineHugepages(folder: string, neededMib: number, isInUse: boolean): Finding {
   let freeKib = 0;
   try {
     for (const size of readdirSync(folder)) {
@@ -223,7 +255,7 @@ function examineHugepages(folder: string, neededMib: number): Finding {
     ? { ok: true, text: `${free} MiB of hugepages are free` }
     : {
         ok: false,
-        text: `${free} MiB of hugepages are free, and ${neededMib} are needed: stop another enclave, or restart nitro-enclaves-allocator`,
+        text: `${free} MiB of hugepages are free, and ${neededMib} are needed: run sudo systemctl restart nitro-enclaves-allocator${isInUse ? `, ${KEYS_LOST}` : ''}`,
       };
 }
 

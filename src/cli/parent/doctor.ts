@@ -1,10 +1,10 @@
 /**
- * `sui-enclave doctor`: on the parent instance, checks for everything that may keep an enclave from running.
+ * `sui-enclave doctor`: on the parent instance, checks for everything that may keep an enclave from starting.
  */
 import * as v from 'valibot';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { integer, path } from '../values.ts';
-import { examine } from './checks.ts';
+import { examine, type Finding } from './checks.ts';
 import { NITRO_CODES } from './nitro_codes.ts';
 
 /** A code of nitro-cli, and its explanation. */
@@ -17,7 +17,7 @@ const nitroCode = v.pipe(
 export const main = command({
   name: 'doctor',
   purpose:
-    'Checks whether an enclave can run on this machine, and says how to fix what prevents it. With codes of nitro-cli, such\nas E36, it explains these instead.',
+    'Before an install, checks whether an enclave can run on this machine, and says how to fix what prevents it. Where one\nruns already, it checks whether there is room for another: host_status says how those are that run. With codes of\nnitro-cli, such as E36, it explains these instead.',
   example: 'E36 E39',
   arguments: { code: { schema: nitroCode, optional: true, repeated: true } },
   options: {
@@ -45,9 +45,13 @@ export const main = command({
     return {
       exit: findings.every(({ ok }) => ok) ? EXIT.done : EXIT.failed,
       json: { findings },
-      text: findings.map(({ ok, text }) => `${ok ? 'ok ' : 'BAD'} ${text}`).join('\n'),
+      text: findings.map(formatFinding).join('\n'),
     };
   },
 });
+
+function formatFinding({ ok, text, isAboutAnother }: Finding): string {
+  return `${ok ? 'ok ' : 'BAD'} ${isAboutAnother ? 'for another enclave: ' : ''}${text}`;
+}
 
 if (import.meta.main) await runAsProcess(main);

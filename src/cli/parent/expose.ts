@@ -23,8 +23,8 @@ const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 const READY_MS = 60_000;
 const POLL_MS = 100;
-/** Maximum size of an answer of /readyz in bytes, far more than any answer has. */
-const MAX_READINESS_BYTES = 65_536;
+/** Maximum size of an answer of the server about itself in bytes, far more than any has. */
+const MAX_ANSWER_BYTES = 65_536;
 
 /** Address and port of the parent that are forwarded to the server. */
 export interface Listen {
@@ -152,7 +152,7 @@ export async function handOver(
       'the enclave does not listen for secrets: it is still booting, or has its secrets already',
     );
   }
-  const { body } = await readiness(listen);
+  const { body } = await askServer(listen, '/readyz');
   const reason = v.safeParse(v.object({ refused: v.string() }), body);
   throw new ParentError(
     'SECRETS_REFUSED',
@@ -169,7 +169,7 @@ export async function handOver(
 export async function isReady(env: Environment, listen: Listen): Promise<boolean> {
   const until = performance.now() + READY_MS;
   for (;;) {
-    const { status } = await readiness(listen);
+    const { status } = await askServer(listen, '/readyz');
     if (status === 200 || status === 503) return status === 200;
     requireRelay(env);
     if (performance.now() > until) {
@@ -182,11 +182,14 @@ export async function isReady(env: Environment, listen: Listen): Promise<boolean
   }
 }
 
-/** Returns the answer of /readyz; empty while the server does not answer. */
-async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
+/** Returns the answer in JSON at a path of the server; empty while it does not answer. */
+export async function askServer(
+  listen: Listen,
+  path: '/readyz' | '/boot',
+): Promise<{ status?: number; body?: unknown }> {
   try {
-    const bounds = { timeoutMs: 5000, maxSize: MAX_READINESS_BYTES };
-    const { status, text } = await fetchText(new URL('/readyz', formatUrl(listen)), {}, bounds);
+    const bounds = { timeoutMs: 5000, maxSize: MAX_ANSWER_BYTES };
+    const { status, text } = await fetchText(new URL(path, formatUrl(listen)), {}, bounds);
     return { status, body: JSON.parse(text) };
   } catch {
     return {};

@@ -11,6 +11,7 @@ import { replaceBy } from 'sui-enclave-service/replace_file';
 import type { Environment, Io } from '../command.ts';
 import { pause } from '../pause.ts';
 import { ParentError } from './errors.ts';
+import { KEY_LOST } from './host_faults.ts';
 import { loadImage } from './image.ts';
 import { enclavesNamed, type RunningEnclave, runningEnclaves, terminateEnclave } from './nitro_cli.ts';
 import { lastEnd } from './reports.ts';
@@ -54,7 +55,7 @@ export async function runningEnclave(
   if (measured === undefined || measured === pcr0 || measured === recordedPcr0(dir)) return enclave;
   throw new ParentError(
     'WRONG_STATE',
-    `an enclave named ${name} runs another image, whose PCR0 is ${measured}: stop it, or give another name`,
+    `an enclave named ${name} runs another image, whose PCR0 is ${measured}: give another name, or stop it (${KEY_LOST})`,
   );
 }
 

@@ -121,12 +121,12 @@ export function readFiles(eif: string): Files {
   return { eif, relay, image };
 }
 
-export function isInstalled({ root }: Host, name: string): boolean {
+export function isInstalled({ root }: Pick<Host, 'root'>, name: string): boolean {
   return existsSync(join(root, FOLDERS.settings, name, 'settings.env'));
 }
 
 /** Returns the names of the installed enclaves. */
-export function installed({ root }: Host): string[] {
+export function installed({ root }: Pick<Host, 'root'>): string[] {
   const folder = join(root, FOLDERS.settings);
   return list(folder).filter((name) => existsSync(join(folder, name, 'settings.env')));
 }
@@ -137,7 +137,7 @@ export function requireName(name: string): void {
 }
 
 /** @throws ParentError: WRONG_STATE */
-export function requireInstalled(host: Host, name: string): void {
+export function requireInstalled(host: Pick<Host, 'root'>, name: string): void {
   if (isInstalled(host, name)) return;
   const names = installed(host);
   throw new ParentError(
@@ -186,7 +186,7 @@ export interface Settings {
 }
 
 /** Returns the settings of an installed enclave, as written. */
-export function readSettings({ root }: Host, name: string): string {
+export function readSettings({ root }: Pick<Host, 'root'>, name: string): string {
   return readFileSync(join(root, FOLDERS.settings, name, 'settings.env'), 'utf8');
 }
 

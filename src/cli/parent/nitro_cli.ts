@@ -28,7 +28,13 @@ const RunningEnclave = v.object({
   Flags: v.optional(v.string()),
   NumberOfCPUs: v.optional(v.number()),
   MemoryMiB: v.optional(v.number()),
-  Measurements: v.optional(v.looseObject({ PCR0: v.optional(v.string()) })),
+  Measurements: v.optional(
+    v.looseObject({
+      PCR0: v.optional(v.string()),
+      PCR1: v.optional(v.string()),
+      PCR2: v.optional(v.string()),
+    }),
+  ),
 });
 export type RunningEnclave = v.InferOutput<typeof RunningEnclave>;
 

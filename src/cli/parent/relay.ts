@@ -90,6 +90,10 @@ export function relayFolder(env: Environment): string {
   return dir;
 }
 
+function confPath(env: Environment, name: string): string {
+  return join(stateBase(env), NAME, `${name}${SUFFIX}`);
+}
+
 /** @param listens the forwarded addresses; none before the enclave is exposed */
 export function createConf(cid: number, manifest: Manifest, listens: readonly ListenLine[]): RelayConf {
   return { cid, upstreams: listForwards(manifest).map(({ port, host }) => ({ port, host })), listens };
@@ -113,7 +117,7 @@ export function writeConf(env: Environment, name: string, conf: RelayConf): void
 export function readConf(env: Environment, name: string): RelayConf | undefined {
   let text: string;
   try {
-    text = readFileSync(join(relayFolder(env), `${name}${SUFFIX}`), 'utf8');
+    text = readFileSync(confPath(env, name), 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
@@ -182,8 +186,7 @@ export async function ensureRelay(
   name: string,
 ): Promise<'started' | 'running'> {
   const state = await startOrSignal(env, eif);
-  const expected = `\n${name}\n${readFileSync(join(relayFolder(env), `${name}${SUFFIX}`), 'utf8')}\n`;
-  for (let waited = 0; !inEffect(env).includes(expected); waited += POLL_MS) {
+  for (let waited = 0; !isInEffect(env, name); waited += POLL_MS) {
     if (waited >= ACCEPT_MS) {
       throw new ParentError(
         'PROGRAM_FAILED',
@@ -196,12 +199,13 @@ export async function ensureRelay(
 }
 
 /**
- * Returns the ports that the relay serves. They follow after an empty line.
+ * Returns whether the relay serves what the file of an enclave says, according to its own list.
  *
- * @throws ParentError: PROGRAM_FAILED, if the file is not one that the relay writes
+ * @throws ParentError: PROGRAM_FAILED, if that list is not a file of the relay
  */
-function inEffect(env: Environment): string {
-  return `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;
+export function isInEffect(env: Environment, name: string): boolean {
+  const list = `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;
+  return list.includes(`\n${name}\n${readFileSync(confPath(env, name), 'utf8')}\n`);
 }
 
 async function startOrSignal(env: Environment, eif: string): Promise<'started' | 'running'> {

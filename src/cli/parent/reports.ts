@@ -50,6 +50,22 @@ export function lastEnd(dir: string, from = 0): string | undefined {
   );
 }
 
+/** Reads the newest report; undefined without one. Returns a note if the file can't be read. */
+export function lastReport(dir: string): string | undefined {
+  return unlessUnusable(
+    () => {
+      const text = readRelayFile(reportsPath(dir), (size) => Math.max(0, size - MAX_READ_BYTES)) ?? '';
+      const report = text
+        .split('\n')
+        .map(parse)
+        .findLast((line) => line !== undefined);
+      if (report === undefined || report.event === 'boot') return report?.event;
+      return `${report.event}: ${report.event === 'end' ? report.reason : report.code}`;
+    },
+    (reason) => `unknown: ${reason}`,
+  );
+}
+
 /**
  * Reads a file of the relay. A relay that was taken over may have damaged the file, which must not stop a
  * command.

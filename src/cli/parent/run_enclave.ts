@@ -14,6 +14,7 @@ import {
 import { enclaveName, path } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { notifyReady, recordImage, runningEnclave, runningImagePath, watchEnclave } from './foreground.ts';
+import { KEY_LOST } from './host_faults.ts';
 import { loadImage, readManifest } from './image.ts';
 import {
   chooseMemory,
@@ -62,7 +63,10 @@ makes a new key.`,
       return await runInForeground(start, pcr0, context);
     }
     if (enclavesNamed(env, name).length > 0) {
-      throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);
+      throw new ParentError(
+        'WRONG_STATE',
+        `an enclave named ${name} runs already: give another --name, or run stop_enclave first (${KEY_LOST})`,
+      );
     }
     const enclave = await startEnclave(env, start);
     if (!debug) await requirePcr0(env, name, enclave, pcr0);

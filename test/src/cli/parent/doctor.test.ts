@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../src/cli/image/eif/read.ts';
 import { examine } from '../../../../src/cli/parent/checks.ts';
+import { NITRO_CODES } from '../../../../src/cli/parent/nitro_codes.ts';
 import { formatPcrs } from '../../../../src/library/attestation/image.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { spawnScript } from '../run.ts';
@@ -75,7 +76,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1023\ncpu_count: 4\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, or stop an enclave/,
+      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, for which every enclave here must end: their keys are lost/,
     ],
     [
       'CPUs that another enclave uses',
@@ -83,7 +84,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 3\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, or stop an enclave/,
+      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, for which every enclave here must end: their keys are lost/,
     ],
     [
       'too few hugepages',
@@ -171,6 +172,44 @@ describe('the doctor', () => {
     expect(await texts()).toContain(
       'true enclave sui-enclave (i-1-enc1) runs as CID 16 with 2 CPUs and 512 MiB, in debug mode',
     );
+  });
+
+  test.each<[string, () => void]>([
+    ['an enclave runs', () => parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 })],
+    ['an enclave is installed', () => put('etc/sui-enclave/weather/settings.env', '')],
+    ['nitro-cli does not say what runs', () => parent.set('describe fails', '[ E07 ]')],
+  ])(
+    'says what is about another enclave if %s, and never to end one without its price',
+    async (_what, use) => {
+      use();
+      put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 100\ncpu_count: 1\n');
+      put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '0\n');
+      const all = await findings();
+      expect(all[0]?.text).toMatch(/ here: npx --offline sui-enclave host_status says how they are/);
+      const about = all.filter(({ isAboutAnother }) => isAboutAnother).map(({ text }) => text.slice(0, 13));
+      expect(about).toEqual(['the allocator', '0 MiB of huge', expect.stringMatching(/^port \d+/)]);
+      const isEnd = /stop|allocator\b(?!\.yaml| reserves)|reboot/i;
+      for (const { text } of all.filter(({ isAboutAnother }) => isAboutAnother)) {
+        if (isEnd.test(text))
+          expect(text).toMatch(/, for which every enclave here must end: their keys are lost/);
+      }
+      expect(all.filter(({ text }) => isEnd.test(text)).length).toBeGreaterThan(0);
+    },
+  );
+
+  test('marks what is about another enclave in its lines', async () => {
+    parent.setEnclave();
+    const { stdout } = await parent.run('doctor.ts', ['--eif', eif]);
+    expect(stdout).toMatch(/^(ok |BAD) for another enclave: port 3000 /m);
+    expect(stdout).not.toMatch(/for another enclave: .*x\.eif/);
+  });
+
+  test('explains no code by an end of enclaves without saying that keys are lost', () => {
+    const ends = Object.values(NITRO_CODES).filter((text) =>
+      /\b(stop_enclave|stop (the|another)|restart nitro|reboot)/i.test(text),
+    );
+    expect(ends.length).toBeGreaterThan(15);
+    expect(ends.filter((text) => !/keys? (is|are) lost/.test(text))).toEqual([]);
   });
 
   test("repeats and explains nitro-cli's refusal to list the enclaves", async () => {

@@ -72,7 +72,24 @@ case $1 in
   *) fail '[ E14 ] no such command' ;;
 esac`,
   ss: 'text sockets',
-  systemctl: `case $1 in is-active) text active ;; "$(text 'systemctl fails')") fail 'no such unit' ;; esac`,
+  // Shows each unit as the file `unit NAME` says, by default as active.
+  systemctl: String.raw`
+case $1 in
+  is-active) text active ;;
+  "$(text 'systemctl fails')") fail 'no such unit' ;;
+  show)
+    shift 2
+    for unit; do
+      state=$(text "unit $unit")
+      [ -n "$state" ] || state='active running success 0'
+      echo "$state" | {
+        read -r active sub result job
+        printf 'Id=%s\nActiveState=%s\nSubState=%s\nResult=%s\nJob=%s\n' "$unit" "$active" "$sub" "$result" "$job"
+        printf 'StateChangeTimestamp=Fri 2026-11-27 19:05:51 UTC\n\n'
+      }
+    done ;;
+esac`,
+  journalctl: 'text journal',
   'systemd-sysusers': '',
   // Makes the folders below `root`, with the owners in the files `owner of USER`, if there are any.
   'systemd-tmpfiles': `
@@ -235,6 +252,7 @@ export class Parent {
   /** Makes an enclave the only running one. */
   setEnclave(
     properties: {
+      EnclaveName?: string;
       EnclaveID?: string;
       EnclaveCID?: number;
       Flags?: string;

@@ -60,7 +60,9 @@ describe('run_enclave', () => {
     await parent.run('run_enclave.ts', ['--eif', eif]);
     const { status, stderr } = await parent.run('run_enclave.ts', ['--eif', eif]);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^WRONG_STATE: an enclave named sui-enclave runs already: run stop_enclave first/);
+    expect(stderr).toMatch(
+      /^WRONG_STATE: an enclave named sui-enclave runs already: give another --name, or run stop_enclave first/,
+    );
     expect((await parent.run('run_enclave.ts', ['--eif', eif, '--name', 'other'])).status).toBe(0);
   });
 

@@ -1,0 +1,144 @@
+/** Judges the state of an enclave: its faults, the worst first, each with the command that mends it. */
+import type { Image } from 'sui-enclave/attestation/image';
+import { PROGRAM } from '../places.ts';
+import type { EnclaveState } from './enclave_state.ts';
+import { type HostFault, KEY_LOST } from './host_faults.ts';
+import type { RunningEnclave } from './nitro_cli.ts';
+import type { UnitState } from './unit_states.ts';
+
+const NEW_KEY = 'it makes a new key, which a keeper or register_enclave must register';
+
+/** Returns the advice to replace an enclave that runs, without a gap and with one. */
+export function adviseReplacement({ unit }: Pick<EnclaveState, 'unit'>): string {
+  return `start a replacement beside it (${PROGRAM} host_install <another name> --port <another port> --start), let it be registered, move the callers, then systemctl stop ${unit.unit}: ${KEY_LOST}. With a gap, systemctl restart ${unit.unit}: ${KEY_LOST}, and callers wait until the next key is registered`;
+}
+
+/** Returns the faults of an enclave. @param isRelayActive otherwise, nothing is said of its connections */
+export function findFaults(state: EnclaveState, isRelayActive: boolean): HostFault[] {
+  const { running } = state;
+  if (running === undefined) return [];
+  const [enclave] = running;
+  if (enclave === undefined) return [describeAbsence(state)];
+  return [
+    ...findUnitFaults(state, running),
+    ...findImageFaults(state, enclave),
+    ...(isRelayActive ? findServerFaults(state) : []),
+  ];
+}
+
+const describeUnit = ({ unit, active, sub }: UnitState) => `${unit} is ${active} (${sub})`;
+
+/** systemd starts a unit that it has given up only after its counter was reset. */
+function commandFor(verb: 'start' | 'restart', { unit, result }: UnitState): string {
+  return `${result === 'start-limit-hit' ? `systemctl reset-failed ${unit} && ` : ''}systemctl ${verb} ${unit}`;
+}
+
+function describeAbsence({ name, unit, lastEnd }: EnclaveState): HostFault {
+  const why = lastEnd === undefined ? '' : `; the last one reported: ${lastEnd}`;
+  if (unit.active === 'inactive') {
+    const text = `${name} does not run, since its unit is stopped${why}`;
+    return { code: 'ENCLAVE_STOPPED', text, advice: `${commandFor('start', unit)}: ${NEW_KEY}` };
+  }
+  if (unit.active === 'failed') {
+    const text = `${name} does not run, and systemd does not start it again (${unit.result})${why}`;
+    const advice = `journalctl -u ${unit.unit} says why. Then ${commandFor('start', unit)}: ${NEW_KEY}`;
+    return { code: 'ENCLAVE_FAILED', text, advice };
+  }
+  const text = `nitro-cli lists no enclave ${name}, and ${describeUnit(unit)}${why}`;
+  const advice = `wait, and run ${PROGRAM} host_status ${name} again: systemd starts the enclave, or gives up`;
+  return { code: 'ENCLAVE_CHANGING', text, advice };
+}
+
+function findUnitFaults({ name, unit }: EnclaveState, running: readonly RunningEnclave[]): HostFault[] {
+  const faults: HostFault[] = [];
+  if (running.length > 1) {
+    const ids = running.map(({ EnclaveID }) => EnclaveID).join(', ');
+    const text = `several enclaves are named ${name}: ${ids}`;
+    const advice = `find out which of them callers use (the unit watches ${running[0]?.EnclaveID}), and run nitro-cli terminate-enclave --enclave-id <id>: ${KEY_LOST}`;
+    faults.push({ code: 'ENCLAVE_TWICE', text, advice });
+  }
+  if (unit.active === 'inactive' || unit.active === 'failed') {
+    const text = `${name} runs, but nothing watches it: ${describeUnit(unit)}`;
+    const advice = `${commandFor('start', unit)}: it finds the enclave that runs, and keeps its key`;
+    faults.push({ code: 'ENCLAVE_UNWATCHED', text, advice });
+  } else if (unit.active !== 'active') {
+    const text = `${name} runs, but ${describeUnit(unit)}`;
+    const advice = `wait, and run ${PROGRAM} host_status ${name} again: systemd starts the unit, which keeps the enclave and its key`;
+    faults.push({ code: 'ENCLAVE_CHANGING', text, advice });
+  }
+  return faults;
+}
+
+/** Returns the registers that nitro-cli has measured; undefined if it names none. */
+export function measuredImage({ Measurements: measured }: RunningEnclave): Partial<Image> | undefined {
+  const { PCR0: pcr0, PCR1: pcr1, PCR2: pcr2 } = measured ?? {};
+  if (pcr0 === undefined) return undefined;
+  return { pcr0, ...(pcr1 !== undefined && { pcr1 }), ...(pcr2 !== undefined && { pcr2 }) };
+}
+
+/** Compares the registers that both have. */
+function isSameImage(measured: Partial<Image>, image: Image | undefined): boolean {
+  if (image === undefined) return false;
+  return (['pcr0', 'pcr1', 'pcr2'] as const).every(
+    (register) => measured[register] === undefined || measured[register] === image[register],
+  );
+}
+
+function findImageFaults(state: EnclaveState, enclave: RunningEnclave): HostFault[] {
+  const { name, unit, installedImage, startedImage } = state;
+  const faults: HostFault[] = [];
+  if (enclave.Flags?.includes('DEBUG_MODE')) {
+    const text = `${name} runs in debug mode: its registers are zeros, and root here reads its memory`;
+    const advice = `systemctl restart ${unit.unit}: ${KEY_LOST}, and no contract accepts that key`;
+    faults.push({ code: 'DEBUG_MODE', text, advice });
+  }
+  if (installedImage === undefined) {
+    const text = `the registers of the image that the next start of ${name} runs can't be read`;
+    const advice = `${PROGRAM} host_upgrade ${name} --eif <file>: it places image and registers, and ends no enclave`;
+    faults.push({ code: 'IMAGE_UNREADABLE', text, advice });
+  }
+  const measured = measuredImage(enclave);
+  if (measured !== undefined && isSameImage(measured, installedImage)) return faults;
+  if (measured !== undefined && isSameImage(measured, startedImage)) {
+    if (installedImage === undefined) return faults;
+    const text = `${name} runs the image before the installed one: PCR0 ${measured.pcr0}`;
+    const advice = `replace it, after the config accepts the installed image: ${adviseReplacement(state)}. Or ${PROGRAM} host_upgrade ${name} --eif <the file of the running image>: the next start runs that one again`;
+    return [...faults, { code: 'IMAGE_PENDING', text, advice }];
+  }
+  const image = measured === undefined ? 'nitro-cli names no registers of it' : `PCR0 ${measured.pcr0}`;
+  const text = `${name} runs an image that was not installed here: ${image}`;
+  const advice = `give it no secrets, and find out who started it: ${adviseReplacement(state)}`;
+  return [...faults, { code: 'IMAGE_UNKNOWN', text, advice }];
+}
+
+function findServerFaults(state: EnclaveState): HostFault[] {
+  const { name, expose, listen, isForwarded, server } = state;
+  const reopen = `${commandFor('restart', expose)}: it opens the port and passes the secrets; no enclave ends`;
+  const faults: HostFault[] = [];
+  if (expose.active === 'failed' || expose.active === 'inactive') {
+    const text = `port and secrets of ${name} are not seen to: ${describeUnit(expose)}`;
+    const advice = `journalctl -u ${expose.unit} says why. Then ${reopen}`;
+    faults.push({ code: 'EXPOSE_FAILED', text, advice });
+  } else if (!isForwarded) {
+    const text = `the relay does not forward ${listen.address}:${listen.port} to ${name}`;
+    faults.push({ code: 'PORT_CLOSED', text, advice: reopen });
+  }
+  if (server === undefined) {
+    if (!isForwarded) return faults;
+    const text = `the server of ${name} does not answer at ${listen.address}:${listen.port}`;
+    const advice = `wait a minute if the enclave has just started. Then ${adviseReplacement(state)}`;
+    return [...faults, { code: 'SERVER_SILENT', text, advice }];
+  }
+  if (!server.isReady) {
+    const why = server.refused === undefined ? '' : `; the last set was refused: ${server.refused}`;
+    const text = `${name} waits for its secrets: ${server.missing.join(', ')}${why}`;
+    const elsewhere = `${PROGRAM} provision, or its watcher, on the machine that has the secrets: no enclave ends`;
+    faults.push({ code: 'SECRETS_MISSING', text, advice: state.passesSecrets ? reopen : elsewhere });
+  }
+  if (server.warnings.length > 0) {
+    const text = `${name} warns of its clock: ${server.warnings.join('; ')}`;
+    const advice = `look again after ten minutes: the server asks the NSM each minute. If it stays so, ${adviseReplacement(state)}`;
+    faults.push({ code: 'CLOCK_DOUBTFUL', text, advice });
+  }
+  return faults;
+}

@@ -1,0 +1,244 @@
+/**
+ * `sui-enclave host_status [NAME]`: on the parent instance, what is wrong with the enclaves that are
+ * installed, and what mends it. Changes nothing.
+ */
+import { command, type Environment, EXIT, runAsProcess, UsageError } from '../command.ts';
+import { PROGRAM } from '../places.ts';
+import { READING, ROOT_OPTION } from '../sui/options.ts';
+import { enclaveName } from '../values.ts';
+import { findFaults, measuredImage } from './enclave_faults.ts';
+import { type EnclaveState, readEnclaveState, readEvents } from './enclave_state.ts';
+import { ParentError } from './errors.ts';
+import { formatUrl } from './expose.ts';
+import { type Host, installed, requireInstalled } from './host.ts';
+import type { HostFault } from './host_faults.ts';
+import { type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
+import type { ChainOptions, Registration } from './registration.ts';
+import { readUnits, type UnitState } from './unit_states.ts';
+
+const RELAY_UNITS = ['sui-enclave-relay.service', 'sui-enclave-relay.path'] as const;
+
+/** An enclave with its faults, the worst first. */
+interface JudgedEnclave {
+  readonly state: EnclaveState;
+  /** Undefined without `--network`. */
+  readonly registration: Registration | undefined;
+  readonly faults: readonly HostFault[];
+}
+
+export interface HostStatus {
+  /** Faults that concern every enclave. */
+  readonly faults: readonly HostFault[];
+  readonly relay: UnitState;
+  readonly enclaves: readonly JudgedEnclave[];
+  /** Enclaves that run and are not installed as units. */
+  readonly uninstalled: readonly RunningEnclave[];
+}
+
+export const main = command({
+  name: 'host_status',
+  purpose: `Prints how this host and its installed enclaves are: what is wrong first, each fault with the command that mends it and
+what that command ends; then units, images, port, relay, reports, secrets and clock. Changes nothing.`,
+  example: 'weather --network testnet',
+  arguments: { name: { schema: enclaveName, optional: true } },
+  options: {
+    network: { ...READING.network, help: `read the registration there too: ${READING.network.help}` },
+    app: READING.app,
+    'rpc-url': READING['rpc-url'],
+    ...ROOT_OPTION,
+  },
+  notes: `The config is that of deployments/<network>.json, which the admin's commands write: copy it here for --network.
+
+exit codes: 0 no fault found; 1 a fault found, or the state can't be read; 2 invalid command line`,
+  async run({ args: { name }, options: { network, ...options } }, { env }) {
+    if (process.getuid?.() !== 0)
+      throw new UsageError('it reads the state of units: run it as root, with sudo');
+    if (network === undefined && (options.app ?? options['rpc-url']) !== undefined) {
+      throw new UsageError('give --network with --app or --rpc-url');
+    }
+    const chain = network === undefined ? undefined : { network, ...options };
+    const status = await readHostStatus({ root: '/', env }, name, chain);
+    const isWell = listFaults(status).length === 0;
+    return {
+      exit: isWell ? EXIT.done : EXIT.failed,
+      json: { ok: isWell, ...toJson(status) },
+      text: formatStatus(status),
+    };
+  },
+});
+
+/**
+ * @param name of the only enclave to look at; undefined for all
+ * @param chain where to read the registrations; undefined to leave them out
+ * @throws ParentError: WRONG_STATE, if it is not installed; PROGRAM_FAILED, if systemctl does not answer
+ */
+export async function readHostStatus(
+  host: Pick<Host, 'root' | 'env'>,
+  name?: string,
+  chain?: ChainOptions,
+): Promise<HostStatus> {
+  if (name !== undefined) requireInstalled(host, name);
+  const { env } = host;
+  const [relay, path] = readUnits(env, RELAY_UNITS);
+  const allNames = installed(host);
+  const names = name === undefined ? allNames : [name];
+  const enclaves = readEnclaves(env);
+  const running = Array.isArray(enclaves) ? enclaves : undefined;
+  const events = readEvents(env);
+  const registrations = chain && new (await import('./registration.ts')).Registrations(chain, env);
+  const judge = async (enclave: string): Promise<JudgedEnclave> => {
+    const state = await readEnclaveState(host, enclave, running, events);
+    const faults = findFaults(state, relay.active === 'active');
+    const registration = state.server && (await registrations?.read(state));
+    return { state, registration, faults: [...faults, ...(registration?.fault ? [registration.fault] : [])] };
+  };
+  return {
+    faults: [
+      ...(allNames.length === 0 ? [nothingInstalled()] : findRelayFaults(relay, path)),
+      ...(Array.isArray(enclaves) ? [] : [enclaves]),
+    ],
+    relay,
+    enclaves: await Promise.all(names.map(judge)),
+    uninstalled: running?.filter(({ EnclaveName }) => !allNames.includes(EnclaveName ?? '')) ?? [],
+  };
+}
+
+/** Returns the enclaves that run, or the fault of nitro-cli: it must not hide the other faults. */
+function readEnclaves(env: Environment): RunningEnclave[] | HostFault {
+  try {
+    return runningEnclaves(env);
+  } catch (error) {
+    if (!(error instanceof ParentError)) throw error;
+    const advice = `the enclaves that run continue meanwhile. ${PROGRAM} doctor E36 explains a code of nitro-cli`;
+    return { code: 'NITRO_UNREADABLE', text: error.message, advice };
+  }
+}
+
+function nothingInstalled(): HostFault {
+  return {
+    code: 'NOTHING_INSTALLED',
+    text: 'no enclave is installed as a unit of this host',
+    advice: `${PROGRAM} doctor says whether one can run, and ${PROGRAM} host_install installs it: no enclave ends`,
+  };
+}
+
+function findRelayFaults(relay: UnitState, path: UnitState): HostFault[] {
+  const faults: HostFault[] = [];
+  if (relay.active !== 'active') {
+    const text = `the relay is ${relay.active} (${relay.sub}), so no enclave can be reached`;
+    const advice = `systemctl start ${relay.unit}: it opens the ports again; the enclaves continue, and keep their keys`;
+    faults.push({ code: 'RELAY_DOWN', text, advice });
+  }
+  if (path.active !== 'active') {
+    const text = `${path.unit} is ${path.active}, so the relay is not told of changed ports`;
+    const advice = `systemctl start ${path.unit}: no connection and no enclave ends`;
+    faults.push({ code: 'RELAY_PATH_DOWN', text, advice });
+  }
+  return faults;
+}
+
+function listFaults({ faults, enclaves }: HostStatus): HostFault[] {
+  return [...faults, ...enclaves.flatMap((enclave) => enclave.faults)];
+}
+
+const describeUnit = ({ active, sub, since }: UnitState) =>
+  `${active} (${sub})${since === undefined ? '' : ` since ${since.toISOString()}`}`;
+
+const formatFault = ({ code, text, advice }: HostFault) => [`  ${code}: ${text}`, `    → ${advice}`];
+
+export function formatStatus(status: HostStatus): string {
+  const { relay, enclaves, uninstalled } = status;
+  // Healthy enclaves come last: nobody scrolls through them for a fault.
+  const inOrder = enclaves.toSorted((a, b) => b.faults.length - a.faults.length);
+  return [
+    ...(status.faults.length === 0 ? [] : ['BAD host', ...status.faults.flatMap(formatFault)]),
+    ...inOrder.flatMap(formatEnclave),
+    `relay: ${describeUnit(relay)}`,
+    ...uninstalled.map(
+      ({ EnclaveName, EnclaveID, EnclaveCID }) =>
+        `not installed here: enclave ${EnclaveName ?? 'without a name'} (${EnclaveID}) runs as CID ${EnclaveCID}`,
+    ),
+  ].join('\n');
+}
+
+function formatEnclave({ state, registration, faults }: JudgedEnclave): string[] {
+  const { name, unit, expose, running, listen, server } = state;
+  const rows: [label: string, text: string][] = [
+    ['unit', `${unit.unit}: ${describeUnit(unit)}`],
+    ['port', `${listen.address}:${listen.port}, ${expose.unit}: ${describeUnit(expose)}`],
+    ['enclave', running === undefined ? 'unknown' : describeEnclaves(running)],
+    ['image', describeImage(state)],
+    ['last report', state.lastReport ?? 'none'],
+    ['last event', state.lastEvent ?? 'none in the journal of the relay'],
+    ['secrets', server === undefined ? 'unknown' : server.isReady ? 'complete' : 'missing'],
+    ['clock', describeClock(state)],
+    ['registration', registration?.text ?? (server === undefined ? 'unknown' : 'not read: give --network')],
+  ];
+  return [
+    `${faults.length === 0 ? 'ok ' : 'BAD'} ${name}`,
+    ...faults.flatMap(formatFault),
+    ...rows.map(([label, text]) => `  ${label.padEnd(14)}${text}`),
+  ];
+}
+
+function describeEnclaves(running: readonly RunningEnclave[]): string {
+  const texts = running.map(({ EnclaveID, EnclaveCID }) => `${EnclaveID}, CID ${EnclaveCID}`);
+  return texts.join('; ') || 'none runs';
+}
+
+function describeImage({ running, installedImage }: EnclaveState): string {
+  const measured = running?.[0] && measuredImage(running[0]);
+  const next = installedImage === undefined ? 'unknown' : `PCR0 ${installedImage.pcr0.slice(0, 16)}…`;
+  if (measured === undefined) return `the next start runs ${next}`;
+  const isSame = measured.pcr0 === installedImage?.pcr0;
+  return `runs PCR0 ${measured.pcr0}, ${isSame ? 'which is installed' : `and the next start ${next}`}`;
+}
+
+function describeClock({ server }: EnclaveState): string {
+  const clock = server?.boot?.clock;
+  if (clock === undefined) return 'unknown';
+  const difference = clock.difference_ms === undefined ? '' : `, ${clock.difference_ms} ms off`;
+  const end = server?.boot?.last_end ? `; a part of the enclave was restarted: ${server.boot.last_end}` : '';
+  return `corrected by ${clock.source}${difference}${end}`;
+}
+
+function toJson({ faults, relay, enclaves, uninstalled }: HostStatus): object {
+  return {
+    faults,
+    relay: unitToJson(relay),
+    enclaves: enclaves.map(({ state, registration, faults }) => ({
+      name: state.name,
+      faults,
+      unit: unitToJson(state.unit),
+      expose: unitToJson(state.expose),
+      running: state.running?.map((enclave) => ({
+        id: enclave.EnclaveID,
+        cid: enclave.EnclaveCID,
+        debug: enclave.Flags?.includes('DEBUG_MODE') ?? false,
+        image: measuredImage(enclave) ?? null,
+      })),
+      installedImage: state.installedImage ?? null,
+      url: formatUrl(state.listen),
+      isForwarded: state.isForwarded,
+      lastReport: state.lastReport ?? null,
+      lastEvent: state.lastEvent ?? null,
+      server: state.server ?? null,
+      registration: registration?.text ?? null,
+    })),
+    uninstalled: uninstalled.map(({ EnclaveName, EnclaveID, EnclaveCID }) => ({
+      name: EnclaveName ?? null,
+      id: EnclaveID,
+      cid: EnclaveCID,
+    })),
+  };
+}
+
+const unitToJson = ({ unit, active, sub, result, since }: UnitState) => ({
+  unit,
+  active,
+  sub,
+  result,
+  since: since ?? null,
+});
+
+if (import.meta.main) await runAsProcess(main);
