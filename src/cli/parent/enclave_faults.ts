@@ -49,7 +49,7 @@ function describeAbsence({ name, unit, lastEnd }: EnclaveState): HostFault {
   return { code: 'ENCLAVE_CHANGING', text, advice };
 }
 
-function findUnitFaults({ name, unit }: EnclaveState, running: readonly RunningEnclave[]): HostFault[] {
+function findUnitFaults({ name, unit, end }: EnclaveState, running: readonly RunningEnclave[]): HostFault[] {
   const faults: HostFault[] = [];
   if (running.length > 1) {
     const ids = running.map(({ EnclaveID }) => EnclaveID).join(', ');
@@ -65,6 +65,9 @@ function findUnitFaults({ name, unit }: EnclaveState, running: readonly RunningE
     const text = `${name} runs, but ${describeUnit(unit)}`;
     const advice = `wait, and run ${PROGRAM} host_status ${name} again: systemd starts the unit, which keeps the enclave and its key`;
     faults.push({ code: 'ENCLAVE_CHANGING', text, advice });
+  } else if (end.active !== 'active') {
+    const text = `systemctl stop ${unit.unit} may leave ${name} running: ${describeUnit(end)}`;
+    faults.push({ code: 'END_UNIT_DOWN', text, advice: `systemctl start ${end.unit}: no enclave ends` });
   }
   return faults;
 }

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { printable } from '../printable.ts';
 import { askServer, type Listen } from './expose.ts';
-import { FOLDERS, type Host, nameUnits, readSettings } from './host.ts';
+import { FOLDERS, type Host, nameEndUnit, nameUnits, readSettings } from './host.ts';
 import type { RunningEnclave } from './nitro_cli.ts';
 import { find, run } from './programs.ts';
 import { isInEffect, readConf, reportsFolder } from './relay.ts';
@@ -20,6 +20,8 @@ export interface EnclaveState {
   readonly name: string;
   readonly unit: UnitState;
   readonly expose: UnitState;
+  /** The unit that ends an enclave which nothing watches, when `unit` is stopped. */
+  readonly end: UnitState;
   /** The enclaves of this name that run; undefined if nitro-cli does not list them. */
   readonly running: readonly RunningEnclave[] | undefined;
   /** Registers of the image that the next start runs; undefined if they can't be read. */
@@ -84,7 +86,7 @@ export async function readEnclaveState(
 ): Promise<EnclaveState> {
   const { root } = host;
   const env = unitEnvironment(host);
-  const [unit, expose] = readUnits(env, nameUnits(name));
+  const [unit, expose, end] = readUnits(env, [...nameUnits(name), nameEndUnit(name)]);
   const settings = readSettings(host, name);
   const listen = readListen(settings);
   const running = enclaves?.filter(({ EnclaveName }) => EnclaveName === name);
@@ -95,6 +97,7 @@ export async function readEnclaveState(
     name,
     unit,
     expose,
+    end,
     running,
     installedImage: readPcrs(join(images, 'nitro.pcrs')),
     startedImage:

@@ -49,7 +49,7 @@ export async function runningEnclave(
   pcr0: string,
   dir: string,
 ): Promise<RunningEnclave | undefined> {
-  const enclave = await afterStarts(env, name);
+  const enclave = await waitForStarts(env, name);
   if (enclave === undefined) return undefined;
   const measured = enclave.Measurements?.PCR0;
   if (measured === undefined || measured === pcr0 || measured === recordedPcr0(dir)) return enclave;
@@ -69,9 +69,12 @@ function recordedPcr0(dir: string): string | undefined {
 }
 
 /**
- * Waits for a nitro-cli that an earlier process started, since an enclave is not listed before it has booted.
+ * Waits for a nitro-cli that an earlier process started: its enclave is not listed before it has booted.
+ *
+ * @returns the enclave of this name that runs then
+ * @throws ParentError: WRONG_STATE, if the start takes too long
  */
-async function afterStarts(env: Environment, name: string): Promise<RunningEnclave | undefined> {
+export async function waitForStarts(env: Environment, name: string): Promise<RunningEnclave | undefined> {
   const until = performance.now() + START_MS;
   for (;;) {
     const isStarting = hasStarter(name);

@@ -48,7 +48,7 @@ const SHARED_UNITS = [
   'sui-enclave-relay-reload.service',
 ];
 /** Templates of units. Each enclave has an instance of each. */
-const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
+const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-end@.service'];
 /** Command that the units in this folder start. */
 const PROGRAM = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/cli/main.ts';
 
@@ -93,6 +93,11 @@ export function requireStartable(path: string): void {
 /** Returns the units of an enclave, in the order of their start. */
 export function nameUnits(name: string): [enclave: string, expose: string] {
   return [`sui-enclave@${name}.service`, `sui-enclave-expose@${name}.service`];
+}
+
+/** Returns the unit that ends an enclave if its own unit is stopped while nothing watches it. */
+export function nameEndUnit(name: string): string {
+  return `sui-enclave-end@${name}.service`;
 }
 
 export interface Files {
@@ -281,8 +286,10 @@ export function disable(host: Host, name: string): void {
   const [enclave, expose] = nameUnits(name);
   const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
   must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);
+  // The command above does not wait for this unit, which stops with the enclave's.
+  must(host, 'systemctl', 'stop', nameEndUnit(name));
   // Otherwise systemd would still list a failed unit whose file is deleted.
-  run(host.env, 'systemctl', ['reset-failed', expose, enclave, ...shared]);
+  run(host.env, 'systemctl', ['reset-failed', expose, enclave, nameEndUnit(name), ...shared]);
 }
 
 /** @throws ParentError: PROGRAM_FAILED, with the program's own message */

@@ -10,6 +10,7 @@ export const HOST_FAULTS = {
   ENCLAVE_FAILED: 'The enclave does not run, and systemd does not start it again.',
   ENCLAVE_CHANGING: 'The unit is starting, stopping or about to start again.',
   ENCLAVE_UNWATCHED: 'The enclave runs, but its unit does not: nothing starts it again after its end.',
+  END_UNIT_DOWN: 'A stop of the unit right after a crash of its process would leave the enclave running.',
   ENCLAVE_TWICE: 'Several enclaves have this name.',
   DEBUG_MODE: 'The enclave runs in debug mode: its registers are zeros, and it can keep no secret.',
   IMAGE_UNREADABLE: 'The registers of the installed image are missing or damaged.',

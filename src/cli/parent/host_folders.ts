@@ -7,7 +7,18 @@ import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:
 import { dirname, join } from 'node:path';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import { ParentError } from './errors.ts';
-import { FOLDERS, type Host, installed, must, removeTree, TMPFILES, USERS, writeUnits } from './host.ts';
+import {
+  FOLDERS,
+  type Host,
+  installed,
+  isActive,
+  must,
+  nameEndUnit,
+  removeTree,
+  TMPFILES,
+  USERS,
+  writeUnits,
+} from './host.ts';
 import { run } from './programs.ts';
 
 const RELAY_UNIT = 'sui-enclave-relay.service';
@@ -32,6 +43,7 @@ export function setUp(host: Host, name: string): boolean {
   must(host, 'systemd-tmpfiles', '--create', ...tmpfiles);
   for (const folder of ['relay', ...names]) moveRelayFiles(host, folder);
   must(host, 'systemctl', 'daemon-reload');
+  startEndUnits(host, names);
   return restartOlderRelay(host);
 }
 
@@ -113,6 +125,12 @@ function moveReports(from: string, to: string): void {
 
 function readStatus(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
+}
+
+/** Starts the units that end enclaves: those of earlier versions run without. */
+function startEndUnits(host: Host, names: readonly string[]): void {
+  const units = names.filter((name) => isActive(host, name)).map(nameEndUnit);
+  if (units.length > 0) must(host, 'systemctl', 'start', ...units);
 }
 
 /**

@@ -1,19 +1,34 @@
 /** `sui-enclave stop_enclave`: on the parent instance, stops what run_enclave and expose_enclave started. */
-import { command, runAsProcess } from '../command.ts';
+import { command, type Environment, runAsProcess } from '../command.ts';
 import { enclaveName } from '../values.ts';
+import { waitForStarts } from './foreground.ts';
+import { nameUnits } from './host.ts';
 import { enclavesNamed, terminateEnclave } from './nitro_cli.ts';
 import { removeConf } from './relay.ts';
+import { readUnits } from './unit_states.ts';
 
 export const main = command({
   name: 'stop_enclave',
   purpose:
-    "Stops the enclaves of this name, and closes what was open for them, and nothing else. After the last one, this instance's\nrelay is stopped too.",
+    "Stops the enclaves of this name, and closes what was open for them, and nothing else. After the last one, this instance's\nrelay is stopped too. The keys of the enclaves are lost.",
   example: '--name sui-enclave',
   arguments: {},
   options: {
     name: { value: '<name>', help: 'their name', schema: enclaveName, default: 'sui-enclave' },
+    'if-unit-dead': {
+      help: 'do nothing unless the unit of this name is stopped or has failed; for systemd, as root',
+    },
   },
-  async run({ options: { name } }, { env, io }) {
+  async run({ options: { name, 'if-unit-dead': isForUnit } }, { env, io }) {
+    if (isForUnit) {
+      if (!isUnitDead(env, name)) {
+        io.log(`the unit of ${name} is not stopped: its enclave continues`);
+        return { json: { stopped: [], terminated: [] } };
+      }
+      becomeEnclaveUser();
+      // A start may still be under way, whose enclave nitro-cli does not list yet.
+      await waitForStarts(env, name);
+    }
     const enclaves = enclavesNamed(env, name);
     for (const { EnclaveID } of enclaves) {
       terminateEnclave(env, EnclaveID);
@@ -25,5 +40,21 @@ export const main = command({
     return { json: { stopped, terminated: enclaves.map(({ EnclaveID }) => EnclaveID) } };
   },
 });
+
+/**
+ * Returns whether systemd has stopped the unit or given it up. While it restarts the unit, a start is
+ * pending.
+ */
+function isUnitDead(env: Environment, name: string): boolean {
+  const [{ active, hasJob }] = readUnits(env, [nameUnits(name)[0]]);
+  return (active === 'inactive' || active === 'failed') && !hasJob;
+}
+
+/** Gives up root's rights for those of the units that run enclaves. */
+function becomeEnclaveUser(): void {
+  process.setgroups?.(['ne']);
+  process.setgid?.('sui-enclave');
+  process.setuid?.('sui-enclave');
+}
 
 if (import.meta.main) await runAsProcess(main);

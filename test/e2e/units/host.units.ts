@@ -8,6 +8,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -61,7 +62,11 @@ function prepare(): void {
     'etc/systemd/system/sui-enclave@.service.d/test.conf',
     `[Service]\n${NETWORK}\nRestrictAddressFamilies=AF_INET\nRestartSec=200ms\n[Unit]\nStartLimitBurst=4\n`,
   );
-  for (const unit of ['sui-enclave-relay.service', 'sui-enclave-expose@.service']) {
+  for (const unit of [
+    'sui-enclave-relay.service',
+    'sui-enclave-expose@.service',
+    'sui-enclave-end@.service',
+  ]) {
     write(`etc/systemd/system/${unit}.d/test.conf`, `[Service]\n${NETWORK}\n`);
   }
 }
@@ -117,7 +122,7 @@ mkfifo relay/fifo
 ln -s /etc green/link`;
 
 const UNITS = 'etc/systemd/system';
-const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
+const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-end@.service'];
 
 const edit = (path: string, change: (text: string) => string) =>
   writeFileSync(machine.path(path), change(readFileSync(machine.path(path), 'utf8')));
@@ -126,7 +131,7 @@ const edit = (path: string, change: (text: string) => string) =>
 function makeProgramMove(): void {
   for (const unit of TEMPLATES) {
     edit(`${UNITS}/${unit}`, (text) => text.replace(PROGRAM[1], '/opt/sui-enclave/src/commands/main.ts'));
-    expect(readFileSync(machine.path(`${UNITS}/${unit}`), 'utf8')).toMatch(/^ExecStart=.*src\/commands/m);
+    expect(readFileSync(machine.path(`${UNITS}/${unit}`), 'utf8')).toMatch(/^Exec\w+=.*src\/commands/m);
   }
   machine.mustRun('systemctl', 'daemon-reload');
 }
@@ -226,6 +231,37 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     expect(await answering(3000)).toBe(key);
     expect(readOutput(unit)).toMatch(/runs already as CID \d+: watching it\n$/);
   });
+
+  test.each([
+    ['is about to start it again', 'Restart=on-failure\nRestartSec=60s', 'activating'],
+    ['does not start it again', 'Restart=no', 'failed'],
+  ])(
+    'end the enclave if they are stopped after its process was killed, and systemd %s',
+    async (_what, settings, state) => {
+      const unit = 'sui-enclave@blue.service';
+      const end = 'sui-enclave-end@blue.service';
+      // The restart above has stopped this unit too.
+      expect(readOutput(end)).toMatch(/the unit of blue is not stopped: its enclave continues\n/);
+      const dropIn = `${UNITS}/${unit}.d/restart.conf`;
+      mkdirSync(machine.path(`${UNITS}/${unit}.d`), { recursive: true });
+      writeFileSync(machine.path(dropIn), `[Service]\n${settings}\n`);
+      machine.mustRun('systemctl', 'daemon-reload');
+      await until('the end is prepared', () => isActive(end) === 'active');
+      machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', unit);
+      await until('systemd has noticed', () => isActive(unit) === state);
+      expect(keyAt(3000)).toBe(key);
+      machine.mustRun('systemctl', 'stop', unit);
+      await until('the enclave has ended', () => isActive(end) === 'inactive');
+      expect([keyAt(3000), machine.run('nitro-cli', 'describe-enclaves').stdout]).toEqual(['', '[]']);
+      expect(readOutput(end)).toMatch(/^i-1-enc\w+: terminated\n/m);
+      rmSync(machine.path(dropIn));
+      machine.mustRun('systemctl', 'daemon-reload');
+      machine.run('systemctl', 'reset-failed', unit);
+      machine.mustRun('systemctl', 'start', unit);
+      key = await answering(3000);
+      await until('its port is opened again', () => isActive('sui-enclave-expose@blue.service') === 'active');
+    },
+  );
 
   test('start the relay again after it was killed, and touch no enclave', async () => {
     const unit = 'sui-enclave-relay.service';

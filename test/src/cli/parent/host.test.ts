@@ -71,6 +71,7 @@ describe('host install', () => {
     expect(files()).toEqual(
       [
         'etc/sui-enclave/weather/settings.env',
+        'etc/systemd/system/sui-enclave-end@.service',
         'etc/systemd/system/sui-enclave-expose@.service',
         'etc/systemd/system/sui-enclave-relay-reload.service',
         'etc/systemd/system/sui-enclave-relay.path',
@@ -248,7 +249,7 @@ describe('host upgrade', () => {
   test('replaces the units of all enclaves that name the program at its old place', () => {
     install(host, 'blue', options(build()));
     install(host, 'green', options(build('other'), { port: 3001 }));
-    const units = ['sui-enclave@.service', 'sui-enclave-expose@.service'].map(
+    const units = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-end@.service'].map(
       (unit) => `etc/systemd/system/${unit}`,
     );
     const before = units.map(read);
@@ -275,6 +276,22 @@ describe('host upgrade', () => {
     ]);
   });
 
+  test('starts the unit that ends an enclave for those that run, which older versions lack', () => {
+    install(host, 'blue', options(build()));
+    install(host, 'green', options(build('other'), { port: 3001 }));
+    const before = changes().length;
+    parent.set('active', 'active\n');
+    upgrade(host, 'blue', build('second', OTHER));
+    expect(
+      changes()
+        .slice(before)
+        .filter((call) => / (start|stop|restart|try-restart) /.test(call)),
+    ).toEqual([
+      'systemctl start sui-enclave-end@blue.service sui-enclave-end@green.service',
+      'systemctl restart sui-enclave-relay.service',
+    ]);
+  });
+
   test('keeps the settings', () => {
     install(host, 'weather', options(build(), { secrets: '{"API_KEY":"a"}', memory: 700 }));
     const before = read('etc/sui-enclave/weather/settings.env');
@@ -298,9 +315,10 @@ describe('host remove', () => {
     remove(host, 'weather', false);
     expect(files()).toEqual([]);
     expect(globSync('*/*/sui-enclave*', { cwd: root })).toEqual([]);
-    expect(changes().slice(-5)).toEqual([
+    expect(changes().slice(-6)).toEqual([
       'systemctl disable --quiet --now sui-enclave-expose@weather.service sui-enclave@weather.service sui-enclave-relay.path sui-enclave-relay.service',
-      'systemctl reset-failed sui-enclave-expose@weather.service sui-enclave@weather.service sui-enclave-relay.path sui-enclave-relay.service',
+      'systemctl stop sui-enclave-end@weather.service',
+      'systemctl reset-failed sui-enclave-expose@weather.service sui-enclave@weather.service sui-enclave-end@weather.service sui-enclave-relay.path sui-enclave-relay.service',
       'systemctl daemon-reload',
       'userdel sui-enclave-relay',
       'userdel sui-enclave',

@@ -117,6 +117,10 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
     () => parent.set(`unit ${UNIT}`, 'failed failed signal 0'),
     /^systemctl start sui-enclave@weather\.service: .* keeps its key$/,
   ],
+  END_UNIT_DOWN: [
+    () => parent.set('unit sui-enclave-end@weather.service', 'inactive dead success 0'),
+    /^systemctl start sui-enclave-end@weather\.service: no enclave ends$/,
+  ],
   ENCLAVE_TWICE: [
     () =>
       parent.set('enclaves', `${parent.read('enclaves')},${parent.read('enclaves').replace('enc1', 'enc2')}`),

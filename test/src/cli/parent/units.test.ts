@@ -15,6 +15,7 @@ const valuesIn = (unit: string, key: string) =>
 
 test('the units are those of this list', () => {
   expect(FILES.map((file) => basename(file))).toEqual([
+    'sui-enclave-end@.service',
     'sui-enclave-expose@.service',
     'sui-enclave-relay-reload.service',
     'sui-enclave-relay.path',
@@ -27,9 +28,14 @@ describe.each(SERVICES)('%s', (file) => {
   const unit = readFileSync(join(ROOT, file), 'utf8');
   const values = (key: string) => valuesIn(unit, key);
 
-  test('has a user of its own, and no privilege', () => {
-    expect(values('User')[0]).toMatch(/^sui-enclave(-relay)?$/);
-    for (const key of ['CapabilityBoundingSet', 'AmbientCapabilities']) expect(values(key)).toEqual(['']);
+  const isEnd = file.includes('-end@');
+
+  test('has a user of its own, and no privilege, except for those to become that user', () => {
+    expect(values('User')).toEqual(
+      isEnd ? [] : [file.includes('relay') ? 'sui-enclave-relay' : 'sui-enclave'],
+    );
+    expect(values('CapabilityBoundingSet')).toEqual([isEnd ? 'CAP_SETUID CAP_SETGID' : '']);
+    expect(values('AmbientCapabilities')).toEqual(['']);
     for (const key of [
       'NoNewPrivileges',
       'PrivateTmp',
@@ -41,13 +47,13 @@ describe.each(SERVICES)('%s', (file) => {
     }
     expect(values('ProtectSystem')).toEqual(['strict']);
     // Only the services that start and end enclaves are in the group of nitro-cli.
-    expect(values('SupplementaryGroups')).toEqual(file.includes('relay') ? [] : ['ne']);
+    expect(values('SupplementaryGroups')).toEqual(isEnd || file.includes('relay') ? [] : ['ne']);
     expect(values('RestrictAddressFamilies')[0]?.split(' ')).toContain('AF_VSOCK');
   });
 
   test('does not depend on a unit whose end would end an enclave', () => {
     const needed = ['Requires', 'BindsTo', 'PartOf', 'Requisite', 'PropagatesStopTo'].flatMap(values);
-    expect(needed).toEqual(file.includes('expose') ? ['sui-enclave@%i.service'] : []);
+    expect(needed).toEqual(isEnd || file.includes('expose') ? ['sui-enclave@%i.service'] : []);
   });
 });
 
@@ -59,6 +65,17 @@ test('the units start an enclave that ends at once only a few times, and the rel
     },
   );
   expect(limits).toEqual([[10, 600], [20, 600], [0]]);
+});
+
+test('the unit of the end starts an enclave only after the end of one that was left behind, and never waits for it to run', () => {
+  const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave-end@.service'), 'utf8');
+  expect(['Before', 'ExecStart', 'RemainAfterExit'].map((key) => valuesIn(unit, key))).toEqual([
+    ['sui-enclave@%i.service'],
+    ['/bin/true'],
+    ['yes'],
+  ]);
+  // A failed process must not stop it: this would end a healthy enclave.
+  expect(unit).not.toMatch(/^(BindsTo|Requires|ExecStopPost)=/m);
 });
 
 test('the units leave nitro-cli alone when the start of an enclave is killed', () => {
@@ -90,6 +107,15 @@ test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
     ]);
   },
 );
+
+test('sui-enclave-end@.service stops by a command that exists', async () => {
+  const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave-end@.service'), 'utf8');
+  const [, , command, ...args] = (valuesIn(unit, 'ExecStop')[0] ?? '').split(' ');
+  const unitArguments = args.map((arg) => arg.replace('%i', 'weather'));
+  // The command has these options. It fails at systemctl, which is missing, and ends nothing.
+  const { status, stderr } = await callScript(`parent/${command}.ts`, unitArguments, { env: { PATH: '' } });
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^PROGRAM_FAILED: systemctl is not installed/)]);
+});
 
 test.runIf(systemdIsHere)('the units are accepted by systemd', () => {
   const units = FILES.map((file) => {
