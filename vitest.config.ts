@@ -57,14 +57,13 @@ const PROJECTS: ProjectOptions[] = [
   },
   // The project's own commands as processes, as a reader of the READMEs starts them.
   { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
-  // The units of the parent instance under systemd. A machine for each file would be slower on two
-  // processors.
+  // The units of the parent instance under systemd. Machines wait most of the time.
   {
     name: 'units',
     include: ['test/e2e/units/*.units.ts'],
     globalSetup: ['test/e2e/units/setup.ts'],
     ...THREE_MINUTES,
-    ...ONE_WORKER,
+    ...TWO_WORKERS,
   },
   // One machine at a time: emulation fills the processors.
   {

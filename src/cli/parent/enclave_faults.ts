@@ -115,15 +115,21 @@ function findImageFaults(state: EnclaveState, enclave: RunningEnclave): HostFaul
 }
 
 function findServerFaults(state: EnclaveState): HostFault[] {
-  const { name, expose, listen, isForwarded, server } = state;
+  const { name, expose, listen, metricsPort, isForwarded, server } = state;
   const reopen = `${commandFor('restart', expose)}: it opens the port and passes the secrets; no enclave ends`;
   const faults: HostFault[] = [];
-  if (expose.active === 'failed' || expose.active === 'inactive') {
+  if (expose.active === 'activating' && expose.sub !== 'auto-restart') {
+    const text = `port and secrets of ${name} are being seen to: ${describeUnit(expose)}`;
+    const advice = `wait a minute, and run ${PROGRAM} host_status ${name} again`;
+    return [{ code: 'ENCLAVE_CHANGING', text, advice }];
+  }
+  if (expose.active !== 'active') {
     const text = `port and secrets of ${name} are not seen to: ${describeUnit(expose)}`;
     const advice = `journalctl -u ${expose.unit} says why. Then ${reopen}`;
     faults.push({ code: 'EXPOSE_FAILED', text, advice });
   } else if (!isForwarded) {
-    const text = `the relay does not forward ${listen.address}:${listen.port} to ${name}`;
+    const figures = metricsPort === undefined ? '' : `, or 127.0.0.1:${metricsPort} to its figures`;
+    const text = `the relay does not forward ${listen.address}:${listen.port} to ${name}${figures}`;
     faults.push({ code: 'PORT_CLOSED', text, advice: reopen });
   }
   if (server === undefined) {

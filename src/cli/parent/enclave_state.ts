@@ -29,9 +29,11 @@ export interface EnclaveState {
   /** Registers of the image that the last start ran. */
   readonly startedImage: Image | undefined;
   readonly listen: Listen;
+  /** Port on loopback for the figures; undefined without one. */
+  readonly metricsPort: number | undefined;
   /** Whether the unit passes the secrets on; otherwise they come from another machine, if it has any. */
   readonly passesSecrets: boolean;
-  /** Whether the relay forwards the port to the enclave that runs. */
+  /** Whether the relay forwards both ports to the enclave that runs. */
   readonly isForwarded: boolean;
   readonly lastReport: string | undefined;
   /** Why the last enclave ended; undefined while no end was reported since the last boot. */
@@ -88,7 +90,7 @@ export async function readEnclaveState(
   const env = unitEnvironment(host);
   const [unit, expose, end] = readUnits(env, [...nameUnits(name), nameEndUnit(name)]);
   const settings = readSettings(host, name);
-  const listen = readListen(settings);
+  const { listen, metricsPort } = readPorts(settings);
   const running = enclaves?.filter(({ EnclaveName }) => EnclaveName === name);
   const reports = reportsFolder(env, name);
   const images = join(root, FOLDERS.images, name);
@@ -103,9 +105,13 @@ export async function readEnclaveState(
     startedImage:
       started === undefined ? undefined : readPcrs(join(images, `${basename(started, '.eif')}.pcrs`)),
     listen,
+    metricsPort,
     passesSecrets:
       settings.includes('--secret-id') || existsSync(join(root, FOLDERS.settings, name, 'secrets.json')),
-    isForwarded: isForwarded(env, name, running?.[0]?.EnclaveCID, listen),
+    isForwarded: isForwarded(env, name, running?.[0]?.EnclaveCID, [
+      listen,
+      ...(metricsPort === undefined ? [] : [{ address: '127.0.0.1', port: metricsPort }]),
+    ]),
     lastReport: lastReport(reports),
     lastEnd: lastEnd(reports),
     lastEvent: events.get(name),
@@ -113,11 +119,15 @@ export async function readEnclaveState(
   };
 }
 
-/** Reads address and port of the settings that host_install has written. */
-function readListen(settings: string): Listen {
+/** Reads the ports of the settings that host_install has written. */
+function readPorts(settings: string): Pick<EnclaveState, 'listen' | 'metricsPort'> {
   const [, address = '0.0.0.0'] = /^EXPOSE_OPTIONS=.*--address (\S+)/m.exec(settings) ?? [];
   const [, port = '3000'] = /^EXPOSE_OPTIONS=.*--port (\d+)/m.exec(settings) ?? [];
-  return { address, port: Number(port) };
+  const [, metricsPort] = /^EXPOSE_OPTIONS=.*--metrics-port (\d+)/m.exec(settings) ?? [];
+  return {
+    listen: { address, port: Number(port) },
+    metricsPort: metricsPort === undefined ? undefined : Number(metricsPort),
+  };
 }
 
 function readPcrs(path: string): Image | undefined {
@@ -140,12 +150,13 @@ function isForwarded(
   env: Environment,
   name: string,
   cid: number | undefined,
-  { address, port }: Listen,
+  ports: readonly Listen[],
 ): boolean {
   try {
     const conf = readConf(env, name);
-    const hasPort = conf?.listens.some((listen) => listen.address === address && listen.port === port);
-    return conf?.cid === cid && hasPort === true && isInEffect(env, name);
+    const hasPort = ({ address, port }: Listen) =>
+      conf?.listens.some((listen) => listen.address === address && listen.port === port) === true;
+    return conf?.cid === cid && ports.every(hasPort) && isInEffect(env, name);
   } catch {
     // A relay that was taken over may have damaged its list.
     return false;

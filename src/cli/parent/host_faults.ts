@@ -8,7 +8,7 @@ export const HOST_FAULTS = {
   RELAY_PATH_DOWN: 'The relay is not told of changes in its folder.',
   ENCLAVE_STOPPED: 'The enclave does not run, since its unit is stopped.',
   ENCLAVE_FAILED: 'The enclave does not run, and systemd does not start it again.',
-  ENCLAVE_CHANGING: 'The unit is starting, stopping or about to start again.',
+  ENCLAVE_CHANGING: 'A unit of the enclave is starting, stopping or about to start again.',
   ENCLAVE_UNWATCHED: 'The enclave runs, but its unit does not: nothing starts it again after its end.',
   END_UNIT_DOWN: 'A stop of the unit right after a crash of its process would leave the enclave running.',
   ENCLAVE_TWICE: 'Several enclaves have this name.',

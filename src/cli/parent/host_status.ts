@@ -172,6 +172,7 @@ function formatEnclave({ state, registration, faults }: JudgedEnclave): string[]
     ['last event', state.lastEvent ?? 'none in the journal of the relay'],
     ['secrets', server === undefined ? 'unknown' : server.isReady ? 'complete' : 'missing'],
     ['clock', describeClock(state)],
+    ['parts', describeParts(state)],
     ['registration', registration?.text ?? (server === undefined ? 'unknown' : 'not read: give --network')],
   ];
   return [
@@ -198,8 +199,13 @@ function describeClock({ server }: EnclaveState): string {
   const clock = server?.boot?.clock;
   if (clock === undefined) return 'unknown';
   const difference = clock.difference_ms === undefined ? '' : `, ${clock.difference_ms} ms off`;
-  const end = server?.boot?.last_end ? `; a part of the enclave was restarted: ${server.boot.last_end}` : '';
-  return `corrected by ${clock.source}${difference}${end}`;
+  return `corrected by ${clock.source}${difference}`;
+}
+
+/** Describes the last end of a part of the enclave, which init has restarted. */
+function describeParts({ server }: EnclaveState): string {
+  if (server?.boot === undefined) return 'unknown';
+  return server.boot.last_end ?? 'none was restarted';
 }
 
 function toJson({ faults, relay, enclaves, uninstalled }: HostStatus): object {

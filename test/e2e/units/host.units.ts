@@ -2,105 +2,22 @@
  * The units of a parent instance under systemd: which programs they start, and after which failures they
  * start them again.
  */
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { measureImage } from '../../../src/cli/image/eif/measure.ts';
-import { readEif } from '../../../src/cli/image/eif/read.ts';
-import { formatPcrs } from '../../../src/library/attestation/image.ts';
-import { writeImage } from '../../src/cli/parent/fakes.ts';
-import { Machine, until, whyNot } from './machine.ts';
+import { until, whyNot } from './machine.ts';
+import { ParentMachine, PROGRAM } from './parent_machine.ts';
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const PROGRAM = ['/opt/sui-enclave/node_modules/.bin/node', '/opt/sui-enclave/src/cli/main.ts'] as const;
-/** Settings of the fake of vsock: test/enclave/vsock_stand_in.cc. */
-const NETWORK = 'Environment=VSOCK_NET=127.9.9 ASAN_OPTIONS=detect_leaks=0';
-const NO_SECRETS = 'endpoints: []\nsecrets: []\n';
-
-let machine: Machine;
-
-/** Creates an image in a folder of its own on the machine, as the build leaves it there. */
-function build(folder: string, manifest = NO_SECRETS): { eif: string; pcr0: string } {
-  const dir = machine.path(`var/tmp/${folder}`);
-  mkdirSync(dir);
-  const registers = measureImage(readEif(readFileSync(writeImage(join(dir, 'nitro.eif'), manifest))));
-  writeFileSync(join(dir, 'nitro.pcrs'), formatPcrs(registers));
-  copyFileSync(join(ROOT, 'build/test/relay'), join(dir, 'relay'));
-  return { eif: `/var/tmp/${folder}/nitro.eif`, pcr0: registers.pcr0 };
-}
-
-/** Installs the files of AWS's package, and the fake of vsock. */
-function prepare(): void {
-  const write = (path: string, text: string) => {
-    mkdirSync(join(machine.path(path), '..'), { recursive: true });
-    writeFileSync(machine.path(path), text);
-  };
-  // A process of nitro-cli has this name in its arguments.
-  symlinkSync('/opt/sui-enclave/test/e2e/units/nitro_cli.ts', machine.path('usr/local/lib/nitro-cli'));
-  write(
-    'usr/local/bin/nitro-cli',
-    '#!/bin/sh\nexec /opt/sui-enclave/node_modules/.bin/node /usr/local/lib/nitro-cli "$@"\n',
-  );
-  chmodSync(machine.path('usr/local/bin/nitro-cli'), 0o755);
-  machine.mustRun('groupadd', '--system', 'ne');
-  write(
-    'etc/tmpfiles.d/nitro.conf',
-    'd /run/nitro_enclaves 0775 root ne\nc /dev/nitro_enclaves 0660 root ne - 1:3\n',
-  );
-  machine.mustRun('systemd-tmpfiles', '--create', '/etc/tmpfiles.d/nitro.conf');
-  write(
-    'etc/systemd/system/sui-enclave@.service.d/test.conf',
-    `[Service]\n${NETWORK}\nRestrictAddressFamilies=AF_INET\nRestartSec=200ms\n[Unit]\nStartLimitBurst=4\n`,
-  );
-  for (const unit of [
-    'sui-enclave-relay.service',
-    'sui-enclave-expose@.service',
-    'sui-enclave-end@.service',
-  ]) {
-    write(`etc/systemd/system/${unit}.d/test.conf`, `[Service]\n${NETWORK}\n`);
-  }
-}
+let machine: ParentMachine;
 
 const host = (...args: string[]) => machine.run(...PROGRAM, 'host', ...args);
-/** Installs an enclave's units. The fake of vsock has its ports at other addresses of loopback. */
-const install = (name: string, eif: string, port: number, ...more: string[]) =>
-  host('install', name, '--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...more);
 /** Runs a script as the relay's user, which an attacker has taken over. */
 const asRelay = (script: string) => machine.run('su', '-s', '/bin/sh', 'sui-enclave-relay', '-c', script);
-const isActive = (unit: string) => machine.run('systemctl', 'is-active', unit).stdout.trim();
-const show = (unit: string, property: string) =>
-  machine.mustRun('systemctl', 'show', '--value', '--property', property, unit).trim();
-/** Returns the output of the commands of a unit. */
-const readOutput = (unit: string) =>
-  machine.run('journalctl', '--quiet', '--output=cat', '--identifier=node', '--unit', unit).stdout;
-
-/**
- * Returns the key of the enclave behind a port, which each start replaces, or an empty text while nobody
- * answers.
- */
-function keyAt(port: number): string {
-  const program = `fetch('http://127.0.0.1:${port}/').then((a) => a.text()).then((t) => process.stdout.write(t), () => {})`;
-  return machine.run(PROGRAM[0], '-e', program).stdout;
-}
-
-async function answering(port: number, isNew: (key: string) => boolean = () => true): Promise<string> {
-  let key = '';
-  await until(`port ${port} answers`, () => {
-    key = keyAt(port);
-    return key !== '' && isNew(key);
-  });
-  return key;
-}
+const isActive = (unit: string) => machine.isActive(unit);
+const show = (unit: string, property: string) => machine.show(unit, property);
+const readOutput = (unit: string) => machine.readOutput(unit);
+/** Returns the key of the enclave behind a port, or an empty text while nobody answers. */
+const keyAt = (port: number) => machine.get(port);
+const answering = (port: number, isNew?: (key: string) => boolean) => machine.answering(port, isNew);
 
 /** Kills the process of a unit that watches its enclave, and waits until another process watches it. */
 async function killWatcher(unit: string): Promise<void> {
@@ -159,9 +76,9 @@ function makeOlder(): void {
 
 describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => {
   beforeAll(async () => {
-    machine = new Machine();
+    machine = new ParentMachine();
     await machine.boot();
-    prepare();
+    machine.prepare();
   });
   afterAll(() => machine.close());
   beforeEach(({ onTestFailed }) => {
@@ -176,8 +93,8 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
   let first: { eif: string; pcr0: string };
 
   test('start the relay, the enclave and its port in this order', async () => {
-    first = build('first');
-    const { status, stderr } = install('blue', first.eif, 3000, '--start');
+    first = machine.build('first');
+    const { status, stderr } = machine.install('blue', first.eif, 3000, '--start');
     expect([status, stderr]).toEqual([0, '']);
     key = await answering(3000);
     const units = [
@@ -276,9 +193,9 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
   });
 
   test('run two enclaves beside each other', async () => {
-    const { eif } = build('green', 'endpoints: []\nsecrets: [API_KEY]\n');
+    const { eif } = machine.build('green', 'endpoints: []\nsecrets: [API_KEY]\n');
     writeFileSync(machine.path('var/tmp/secrets.json'), '{"API_KEY":"hunter2"}', { mode: 0o600 });
-    const installed = install('green', eif, 3001, '--secrets', '/var/tmp/secrets.json', '--start');
+    const installed = machine.install('green', eif, 3001, '--secrets', '/var/tmp/secrets.json', '--start');
     expect(installed).toMatchObject({ status: 0, stderr: '' });
     const green = await answering(3001);
     expect(green).not.toBe(key);
@@ -297,7 +214,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
   });
 
   test('keep the running enclave when another image is placed, and start that image next', async () => {
-    const { eif, pcr0 } = build('second', 'endpoints: [a.example]\nsecrets: []\n');
+    const { eif, pcr0 } = machine.build('second', 'endpoints: [a.example]\nsecrets: []\n');
     const { status, stdout } = host('upgrade', 'blue', '--eif', eif);
     expect([status, stdout]).toEqual([
       0,
@@ -377,7 +294,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
   });
 
   test('do not start an image forever that ends at once, and say why it ends', async () => {
-    expect(install('broken', first.eif, 3002).status).toBe(0);
+    expect(machine.install('broken', first.eif, 3002).status).toBe(0);
     machine.run('systemctl', 'start', 'sui-enclave@broken.service');
     const unit = 'sui-enclave@broken.service';
     const log = () => machine.run('journalctl', '--quiet', '--output=cat', '--unit', unit).stdout;

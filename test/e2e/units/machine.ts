@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -55,6 +55,11 @@ export class Machine {
       stdout?.once('data', (data) => resolve(String(data).trim().replace('holds ', '')));
       stdout?.once('end', () => reject(new Error('the overlay could not be mounted')));
     });
+  }
+
+  /** Returns the name of the group of its processes. */
+  async groupName(): Promise<string> {
+    return basename(await this.#holding);
   }
 
   /** Folder of its files, which stay from one boot to the next. */

@@ -2,7 +2,7 @@
  * Stands in for nitro-cli in the machine of the units. As with the real program, a helper process stays in
  * the process group that started it, and the enclave lives as long as the helper. An enclave's vsock is TCP
  * on loopback, as for the test build of the relay (test/enclave/vsock_stand_in.cc). Its server answers with a
- * key that each start makes anew.
+ * key that each start makes anew, and with figures; `GET /fault?FAULT` gives it a fault until its end.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
 import { parseArgs } from 'node:util';
 
 const FOLDER = '/run/nitro_enclaves';
@@ -71,17 +71,94 @@ function report(text: string): Promise<void> {
   });
 }
 
+type Fault = 'secrets' | 'clock' | 'figures' | 'part' | 'closed';
+
+/** The server of an enclave: its key, its state and its figures. */
+class EnclaveServer {
+  readonly #key = randomUUID();
+  readonly #startedAt = Date.now() / 1000;
+  readonly #faults = new Set<Fault>();
+  #attest: ((nonce: string) => Promise<string>) | undefined;
+  readonly #server = createServer((request, response) => {
+    this.#answer(request.url ?? '').then(
+      ([status, text]) => response.writeHead(status).end(text),
+      (error) => response.writeHead(500).end(String(error)),
+    );
+  });
+  readonly #figures = createServer((_request, response) => response.end(this.#formatFigures()));
+
+  async listen(): Promise<void> {
+    for (const [server, port] of [
+      [this.#server, 3000],
+      [this.#figures, 9100],
+    ] as const) {
+      await new Promise<void>((resolve) => server.listen(port, `${network}.${cid}`, resolve));
+    }
+  }
+
+  async #answer(url: string): Promise<[status: number, text: string]> {
+    const { pathname, search, searchParams } = new URL(url, 'http://enclave');
+    const has = (fault: Fault) => this.#faults.has(fault);
+    if (pathname === '/fault') return [200, await this.#fail(search.slice(1) as Fault)];
+    if (pathname === '/readyz' && has('secrets')) return [503, '{"missing":["API_KEY"]}'];
+    if (pathname === '/readyz') {
+      return [200, has('clock') ? '{"ready":true,"warnings":["no document"]}' : '{"ready":true}'];
+    }
+    if (pathname === '/boot') {
+      const last_end = has('part') ? 'the inbound bridge was ended by signal 9' : null;
+      return [200, JSON.stringify({ clock: { source: 'ptp0', difference_ms: 1 }, last_end })];
+    }
+    if (pathname === '/get_attestation') {
+      return [200, (await this.#attest?.(searchParams.get('nonce') ?? '')) ?? ''];
+    }
+    return [200, this.#key];
+  }
+
+  async #fail(fault: Fault): Promise<string> {
+    this.#faults.add(fault);
+    if (fault === 'secrets') await this.#awaitSecrets();
+    // The enclave runs on, although nothing of it listens any more.
+    setInterval(() => {}, 60_000);
+    if (fault === 'closed') for (const server of [this.#server, this.#figures]) server.close();
+    return fault;
+  }
+
+  /** Attests itself, and has its secrets once a message has arrived at the port for them. */
+  async #awaitSecrets(): Promise<void> {
+    const { attestImage } = await import('./attest_image.ts');
+    const { rootPem, attest } = await attestImage(values['eif-path']);
+    writeFileSync(`${FOLDER}/.root.pem`, rootPem);
+    this.#attest = attest;
+    const inbox = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      socket.resume().once('end', () => {
+        this.#faults.delete('secrets');
+        socket.end('accepted\n');
+      });
+    });
+    await new Promise<void>((resolve) => inbox.listen(7777, `${network}.${cid}`, resolve));
+  }
+
+  #formatFigures(): string {
+    const figure = (fault: Fault) => Number(this.#faults.has(fault));
+    const now = Date.now() / 1000;
+    return [
+      `sui_enclave_secrets_missing ${figure('secrets')}`,
+      `sui_enclave_clock_confirmed ${1 - figure('clock')}`,
+      `sui_enclave_part_ended ${figure('part')}`,
+      `sui_enclave_snapshot_seconds ${now - 600 * figure('figures')}`,
+      `process_start_time_seconds ${this.#startedAt}`,
+      '# EOF\n',
+    ].join('\n');
+  }
+}
+
 async function help(id: string): Promise<void> {
   await report('{"event":"boot"}');
   if (name === BROKEN) {
     await report('{"event":"end","reason":"the server ended"}');
     process.exit(1);
   }
-  const key = randomUUID();
-  const server = createServer((request, response) => {
-    response.end(request.url === '/readyz' ? '{"ready":true}' : key);
-  });
-  await new Promise<void>((resolve) => server.listen(3000, `${network}.${cid}`, resolve));
+  await new EnclaveServer().listen();
   // Only this call imports the module, because the other calls must be fast.
   const { measureImage } = await import('../../../src/cli/image/eif/measure.ts');
   const { readEif } = await import('../../../src/cli/image/eif/read.ts');

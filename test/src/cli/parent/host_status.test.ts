@@ -186,6 +186,7 @@ describe('host_status', () => {
       '  last event    2026-11-27T00:00:00.000Z {"event":"listening","ms":3}',
       '  secrets       complete',
       '  clock         corrected by ptp0, 3 ms off',
+      '  parts         none was restarted',
       '  registration  not read: give --network',
       'relay: active (running) since 2026-11-27T19:05:51.000Z',
     ]);
@@ -209,6 +210,15 @@ describe('host_status', () => {
   test('would notice an advice that ends an enclave without a warning', () => {
     expect(endsWithoutWarning('systemctl restart sui-enclave@a.service: it starts')).toBe(true);
     expect(endsWithoutWarning('systemctl start sui-enclave@a.service: it starts')).toBe(false);
+  });
+
+  test.each([
+    ['activating start success 77', 'ENCLAVE_CHANGING'],
+    ['activating auto-restart exit-code 0', 'EXPOSE_FAILED'],
+    ['inactive dead success 0', 'EXPOSE_FAILED'],
+  ])('takes a unit for the port that is %s for %s', async (state, code) => {
+    parent.set(`unit ${EXPOSE}`, state);
+    expect(codes(await readHostStatus(host))).toEqual([code]);
   });
 
   test('repeats why an enclave ended, from its last report', async () => {

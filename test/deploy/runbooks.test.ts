@@ -1,0 +1,78 @@
+/**
+ * Each alert has a runbook that names unit, command, change, next key and way back. `make test-units` walks
+ * through those of a host.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { RULES, RUNBOOKS, readRunbook } from '../runbooks.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const UNITS = globSync(['src/cli/**/*.service', 'deploy/systemd/*.service'], { cwd: ROOT }).map((path) =>
+  basename(path, '.service'),
+);
+const HEADINGS = [...RUNBOOKS.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+
+/** Returns the units that a text names, as the files of their templates. */
+const unitsIn = (text: string) =>
+  [...text.matchAll(/sui-enclave-?[a-z-]*(?:@(?:NAME|NEW|\{\{ \$labels\.enclave \}\}))?/g)]
+    .map(([unit]) => unit.replace(/@.*/, '@'))
+    .filter((unit) => unit !== 'sui-enclave');
+
+test('there is a section for each alert, in the order of the alerts, and no other', () => {
+  expect(HEADINGS).toEqual(['Replace an enclave', ...RULES.map(({ alert }) => alert)]);
+});
+
+describe.each([...HEADINGS])('%s', (heading = '') => {
+  const { text, blocks, rows } = readRunbook(heading);
+
+  test('names unit, change, next key and way back, and has commands', () => {
+    expect([...rows.keys()]).toEqual(['unit', 'changes', 'next key', 'way back']);
+    expect(blocks.length).toBeGreaterThan(0);
+    for (const unit of unitsIn(text)) expect(UNITS, text).toContain(unit);
+  });
+
+  test('has commands that exist', () => {
+    for (const line of blocks.flat().flatMap((commands) => commands.split('; '))) {
+      const [, program, name = ''] =
+        /^(npx --offline sui-enclave|systemctl|journalctl|nitro-cli) (\S+)/.exec(line) ?? [];
+      expect(program, line).toBeDefined();
+      if (program?.startsWith('npx')) expect(COMMANDS).toHaveProperty([name]);
+      // Only these are read on every system; the state is host_status' to describe.
+      if (program === 'systemctl') expect(['start', 'stop', 'restart', 'reset-failed']).toContain(name);
+    }
+  });
+
+  test('says that the key is lost wherever it ends an enclave', () => {
+    const ends =
+      /systemctl (?:stop|restart) sui-enclave@|terminate-enclave|host_remove|replace (?:the|each) enclave\]/i;
+    if (ends.test(text)) expect(text).toMatch(/keys? (is|are) lost/);
+    expect(text).not.toMatch(/nitro-enclaves-allocator|reboot/);
+  });
+});
+
+test('each alert links to its section, and its line names host_status, a unit or a command', () => {
+  for (const { alert, annotations } of RULES) {
+    expect(annotations.page).toBe(`deploy/observe/RUNBOOKS.md#${alert.toLowerCase()}`);
+    for (const unit of unitsIn(annotations.runbook ?? '')) expect(UNITS, alert).toContain(unit);
+  }
+  const [silent] = RULES.filter(({ alert }) => alert === 'EnclaveSilent');
+  expect(silent?.annotations.runbook).toMatch(/`npx --offline sui-enclave host_status /);
+});
+
+test('no alert sends anyone to doctor, which judges whether another enclave has room', () => {
+  expect(RULES.filter(({ annotations }) => annotations.runbook?.includes('doctor'))).toEqual([]);
+  expect(readRunbook('EnclaveSilent').blocks.flat().join('\n')).not.toMatch(/doctor/);
+});
+
+test('the text of the units says which restart is automatic, and how long it takes', () => {
+  const unit = readFileSync(
+    new URL('../../src/cli/parent/units/sui-enclave@.service', import.meta.url),
+    'utf8',
+  );
+  expect(unit).toMatch(/^RestartSec=5$/m);
+  const page = readFileSync(new URL('../../enclave/README.md', import.meta.url), 'utf8');
+  expect(page).toMatch(/systemd starts that process again after 5 s/);
+});

@@ -1,0 +1,230 @@
+/**
+ * Walks through the runbooks of deploy/observe/RUNBOOKS.md: causes the condition of each alert, runs the
+ * commands of its page, and sees the condition clear.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RULES, readRunbook } from '../../runbooks.ts';
+import { until, whyNot } from './machine.ts';
+import { ParentMachine, PROGRAM, VSOCK_NET } from './parent_machine.ts';
+
+const UNIT = 'sui-enclave@blue.service';
+
+let machine: ParentMachine;
+let image: string;
+/** Port of the figures of the enclave that is looked at. */
+let figuresPort = 9101;
+/** Figures of the last look, by name and labels. */
+let earlier = new Map<string, number>();
+
+/** Returns the figures at a port; undefined if they can't be read, for which Prometheus notes `up` as 0. */
+function scrape(port: number): Map<string, number> | undefined {
+  const text = machine.get(port, 'metrics');
+  if (text === '') return undefined;
+  const lines = [...text.matchAll(/^(\w+(?:\{[^}]*\})?) (\S+)$/gm)];
+  return new Map(lines.map(([, series = '', value]) => [series, Number(value)]));
+}
+
+/** Returns whether the expression of an alert holds. It knows the forms of those that are walked through. */
+function isFiring(alert: string): boolean {
+  const expression = RULES.find((rule) => rule.alert === alert)?.expr ?? '';
+  const [, isAge, name = '', label = '', operator, bound] =
+    /^(time\(\) - )?(?:(?:changes|increase)\()?(\w+)(?:\{(job="\w+")\})?(?:\[\w+\]\))? (==|>) (\d+)$/.exec(
+      expression,
+    ) ?? [];
+  expect(operator, expression).toBeDefined();
+  const port = label.includes('relay') || name.startsWith('relay_') ? 9110 : figuresPort;
+  const figures = scrape(port);
+  const holds = (value: number) => (operator === '>' ? value > Number(bound) : value === Number(bound));
+  if (name === 'up') return holds(figures === undefined ? 0 : 1);
+  const values = [...(figures ?? [])].filter(([series]) => series.replace(/\{.*/, '') === name);
+  expect(figures === undefined || values.length > 0, name).toBe(true);
+  const isDifference = /^(changes|increase)/.test(expression);
+  const results = values.map(([series, value]) =>
+    holds(isAge ? Date.now() / 1000 - value : isDifference ? value - (earlier.get(series) ?? value) : value),
+  );
+  earlier = new Map([...earlier, ...values]);
+  return results.some(Boolean);
+}
+
+/** Runs a block of a runbook's page. @returns its output */
+function runBlock(heading: string, index: number, names: Readonly<Record<string, string>> = {}): string {
+  const { blocks } = readRunbook(heading);
+  const lines = blocks[index] ?? [];
+  expect(lines, `${heading}, block ${index}`).not.toEqual([]);
+  const words: Readonly<Record<string, string>> = { NAME: 'blue', ...names };
+  return lines
+    .map((line) => {
+      const named = line.replace(/\b(?:NAME|NEW|IMAGE|PORT|ID)\b/g, (word) => words[word] ?? word);
+      const { stdout, stderr } = machine.run(
+        'sh',
+        '-c',
+        named.replace('npx --offline sui-enclave', PROGRAM.join(' ')),
+      );
+      return stdout + stderr;
+    })
+    .join('');
+}
+
+const clears = (alert: string) => until(`${alert} clears`, () => !isFiring(alert));
+const fires = (alert: string) => until(`${alert} fires`, () => isFiring(alert));
+const isExposed = (name = 'blue') => machine.isActive(`sui-enclave-expose@${name}.service`) === 'active';
+
+describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
+  beforeAll(async () => {
+    machine = new ParentMachine();
+    await machine.boot();
+    machine.prepare();
+    machine.write('etc/sui-enclave/relay.env', 'RELAY_OPTIONS=--metrics 127.0.0.1:9110\n');
+    machine.write('var/tmp/secrets.json', '{"API_KEY":"hunter2"}', 0o600);
+    image = machine.build('image', 'endpoints: []\nsecrets: [API_KEY]\n', 'METRICS_PORT=9100\n').eif;
+    const options = ['--metrics-port', '9101', '--secrets', '/var/tmp/secrets.json', '--start'];
+    expect(machine.install('blue', image, 3000, ...options)).toMatchObject({ status: 0, stderr: '' });
+    await machine.answering(3000);
+    await until('its ports are open', isExposed);
+  });
+  afterAll(() => machine.close());
+
+  test('find no fault on a host without one', () => {
+    const { status, stdout } = machine.run(...PROGRAM, 'host_status', '--json');
+    expect([status, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ ok: true, faults: [] })]);
+    const [blue] = JSON.parse(stdout).enclaves;
+    expect(blue).toMatchObject({
+      name: 'blue',
+      lastReport: 'boot',
+      isForwarded: true,
+      server: { isReady: true },
+    });
+    expect(blue.running[0].image.pcr0).toBe(blue.installedImage.pcr0);
+    expect(Math.abs(Date.parse(blue.unit.since) - Date.now())).toBeLessThan(120_000);
+  });
+
+  test('EnclaveSilent: start the unit of an enclave that was stopped', async () => {
+    machine.mustRun('systemctl', 'stop', UNIT);
+    expect(isFiring('EnclaveSilent')).toBe(true);
+    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_STOPPED: /m);
+    runBlock('EnclaveSilent', 1);
+    await clears('EnclaveSilent');
+    await until('its ports are open', isExposed);
+  });
+
+  test('EnclaveSilent: watch an enclave again that its unit has lost, and keep its key', async () => {
+    const key = machine.get(3000);
+    machine.write(`etc/systemd/system/${UNIT}.d/once.conf`, '[Service]\nRestart=no\n');
+    machine.mustRun('systemctl', 'daemon-reload');
+    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', UNIT);
+    await until('the unit has failed', () => machine.isActive(UNIT) === 'failed');
+    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_UNWATCHED: /m);
+    runBlock('EnclaveSilent', 1);
+    await until('its ports are open', isExposed);
+    expect([isFiring('EnclaveSilent'), machine.get(3000)]).toEqual([false, key]);
+    machine.mustRun('rm', `/etc/systemd/system/${UNIT}.d/once.conf`);
+    machine.mustRun('systemctl', 'daemon-reload');
+  });
+
+  test('EnclaveSilent: open the ports of an enclave again, and keep its key', async () => {
+    const key = machine.get(3000);
+    const conf = machine.path('var/lib/sui-enclave/relay/blue.conf');
+    writeFileSync(conf, readFileSync(conf, 'utf8').replace(/^listen .*9101.*\n/m, ''));
+    machine.mustRun('systemctl', 'reload', 'sui-enclave-relay.service');
+    await fires('EnclaveSilent');
+    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}PORT_CLOSED: /m);
+    runBlock('EnclaveSilent', 2);
+    await clears('EnclaveSilent');
+    expect(machine.get(3000)).toBe(key);
+  });
+
+  test('RelayDown: start the relay, and keep the key', async () => {
+    const key = machine.get(3000);
+    machine.mustRun('systemctl', 'stop', 'sui-enclave-relay.service');
+    expect([isFiring('RelayDown'), machine.get(3000)]).toEqual([true, '']);
+    expect(runBlock('EnclaveSilent', 0)).toMatch(/^BAD host\n {2}RELAY_DOWN: /);
+    runBlock('RelayDown', 0);
+    await clears('RelayDown');
+    expect(await machine.answering(3000)).toBe(key);
+  });
+
+  test('EnclaveSecretsMissing: have the unit pass the secrets again, and keep the key', async () => {
+    const settings = machine.path('etc/sui-enclave/blue/settings.env');
+    const text = readFileSync(settings, 'utf8');
+    writeFileSync(settings, text.replace(/^EXPOSE_OPTIONS=/m, '$&--root /run/nitro_enclaves/.root.pem '));
+    const key = machine.get(3000);
+    expect(machine.get(3000, 'fault?secrets')).toBe('secrets');
+    expect(isFiring('EnclaveSecretsMissing')).toBe(true);
+    expect(runBlock('EnclaveSecretsMissing', 0)).toMatch(/^ {2}SECRETS_MISSING: .*: API_KEY$/m);
+    expect(runBlock('EnclaveSecretsMissing', 1)).toBe('');
+    await clears('EnclaveSecretsMissing');
+    expect(machine.get(3000)).toBe(key);
+    writeFileSync(settings, text);
+  });
+
+  test('EnclaveEnded: say why it ended; another one runs', async () => {
+    isFiring('EnclaveEnded');
+    const key = machine.get(3000);
+    const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name blue').split('\n');
+    machine.mustRun('kill', '-9', pid);
+    await machine.answering(3000, (newKey) => newKey !== key);
+    await until('its ports are open', isExposed);
+    await fires('EnclaveEnded');
+    expect(runBlock('EnclaveEnded', 0)).toMatch(/has ended: it reported no reason[\s\S]*^ok {2}blue/m);
+    expect(isFiring('EnclaveEnded')).toBe(false);
+    // The way back to the former image changes nothing that runs.
+    const before = machine.get(3000);
+    expect(runBlock('EnclaveEnded', 1, { IMAGE: image })).toMatch(/keeps its image and its key/);
+    expect(machine.get(3000)).toBe(before);
+  });
+
+  test('RelayUnknownEnclave: name an enclave that nobody installed, and end it', async () => {
+    isFiring('RelayUnknownEnclave');
+    const options = ['--enclave-name', 'stray', '--enclave-cid', '99', '--eif-path', image];
+    const started = machine.mustRun('env', `VSOCK_NET=${VSOCK_NET}`, 'nitro-cli', 'run-enclave', ...options);
+    expect(isFiring('RelayUnknownEnclave')).toBe(true);
+    const id = JSON.parse(started).EnclaveID;
+    expect(runBlock('RelayUnknownEnclave', 0)).toMatch(
+      new RegExp(`not installed here: enclave stray \\(${id}\\)`),
+    );
+    runBlock('RelayUnknownEnclave', 1, { ID: id });
+    expect(isFiring('RelayUnknownEnclave')).toBe(false);
+    expect(runBlock('RelayUnknownEnclave', 0)).not.toMatch(/stray/);
+  });
+
+  test('EnclaveClosed: replace the enclave in its place', async () => {
+    const key = machine.get(3000);
+    machine.get(3000, 'fault?closed');
+    // The relay notices it when a caller comes.
+    expect([machine.get(3000), machine.get(9101)]).toEqual(['', '']);
+    await fires('EnclaveClosed');
+    expect(runBlock('EnclaveClosed', 0)).toMatch(/^ {2}SERVER_SILENT: /m);
+    runBlock('Replace an enclave', 2);
+    await machine.answering(3000, (newKey) => newKey !== key);
+    await until('its ports are open', isExposed);
+    await clears('EnclaveClosed');
+  });
+
+  test('EnclaveClockUnconfirmed, EnclaveFiguresOld, EnclavePartEnded: replace the enclave without a gap', async () => {
+    const alerts = ['EnclaveClockUnconfirmed', 'EnclaveFiguresOld', 'EnclavePartEnded'];
+    for (const fault of ['clock', 'figures', 'part']) machine.get(3000, `fault?${fault}`);
+    expect(alerts.filter(isFiring)).toEqual(alerts);
+    expect(runBlock('EnclaveClockUnconfirmed', 0)).toMatch(
+      /^ {2}CLOCK_DOUBTFUL: [\s\S]*^ {2}parts +the inbound bridge was ended by signal 9$/m,
+    );
+    // The other enclave opens its port beside the first one.
+    const names = {
+      NEW: 'red',
+      IMAGE: `${image} --metrics-port 9102 --secrets /var/tmp/secrets.json`,
+      PORT: '3001',
+    };
+    const key = machine.get(3000);
+    const installed = runBlock('Replace an enclave', 0, names);
+    expect(installed).toMatch(/^red is installed: PCR0 /m);
+    await machine.answering(3001);
+    await until('its ports are open', () => isExposed('red'));
+    expect(machine.get(3000)).toBe(key);
+    runBlock('Replace an enclave', 1);
+    figuresPort = 9102;
+    expect(alerts.filter(isFiring)).toEqual([]);
+    expect(machine.run(...PROGRAM, 'host_status').stdout).toMatch(
+      /^ok {2}red\n[\s\S]*^relay: active[^\n]*$/m,
+    );
+  });
+});
