@@ -161,6 +161,7 @@ export async function until(condition: string, isSo: () => boolean, limitMs = LI
   const end = performance.now() + limitMs;
   while (!isSo()) {
     if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${condition}`);
-    await sleep(50);
+    // Each look starts processes, and others share the processors.
+    await sleep(150);
   }
 }

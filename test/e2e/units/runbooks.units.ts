@@ -9,6 +9,7 @@ import { until, whyNot } from './machine.ts';
 import { ParentMachine, PROGRAM, VSOCK_NET } from './parent_machine.ts';
 
 const UNIT = 'sui-enclave@blue.service';
+const END = 'sui-enclave-end@blue.service';
 
 let machine: ParentMachine;
 let image: string;
@@ -99,27 +100,34 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect(Math.abs(Date.parse(blue.unit.since) - Date.now())).toBeLessThan(120_000);
   });
 
-  test('EnclaveSilent: start the unit of an enclave that was stopped', async () => {
-    machine.mustRun('systemctl', 'stop', UNIT);
-    expect(isFiring('EnclaveSilent')).toBe(true);
-    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_STOPPED: /m);
-    runBlock('EnclaveSilent', 1);
-    await clears('EnclaveSilent');
-    await until('its ports are open', isExposed);
-  });
+  /** Kills the process that watches the enclave, which systemd does not start again. */
+  async function loseWatcher(): Promise<void> {
+    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', UNIT);
+    await until('the unit has failed', () => machine.isActive(UNIT) === 'failed');
+  }
 
   test('EnclaveSilent: watch an enclave again that its unit has lost, and keep its key', async () => {
     const key = machine.get(3000);
     machine.write(`etc/systemd/system/${UNIT}.d/once.conf`, '[Service]\nRestart=no\n');
     machine.mustRun('systemctl', 'daemon-reload');
-    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', UNIT);
-    await until('the unit has failed', () => machine.isActive(UNIT) === 'failed');
+    await loseWatcher();
     expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_UNWATCHED: /m);
     runBlock('EnclaveSilent', 1);
     await until('its ports are open', isExposed);
     expect([isFiring('EnclaveSilent'), machine.get(3000)]).toEqual([false, key]);
+  });
+
+  test('EnclaveSilent: start the unit of an enclave that was stopped, even after its process', async () => {
+    await loseWatcher();
     machine.mustRun('rm', `/etc/systemd/system/${UNIT}.d/once.conf`);
     machine.mustRun('systemctl', 'daemon-reload');
+    machine.mustRun('systemctl', 'stop', UNIT);
+    await until('the enclave has ended', () => machine.isActive(END) === 'inactive');
+    expect(isFiring('EnclaveSilent')).toBe(true);
+    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_(STOPPED|FAILED): /m);
+    runBlock('EnclaveSilent', 1);
+    await clears('EnclaveSilent');
+    await until('its ports are open', isExposed);
   });
 
   test('EnclaveSilent: open the ports of an enclave again, and keep its key', async () => {
