@@ -59,7 +59,7 @@ function findUnitFaults({ name, unit, end }: EnclaveState, running: readonly Run
   }
   if (unit.active === 'inactive' || unit.active === 'failed') {
     const text = `${name} runs, but nothing watches it: ${describeUnit(unit)}`;
-    const advice = `${commandFor('start', unit)}: it finds the enclave that runs, and keeps its key`;
+    const advice = `${commandFor('start', unit)}: it finds the enclave that runs, and keeps its key. To end the enclave, run that first, and then systemctl stop ${unit.unit}: ${KEY_LOST}`;
     faults.push({ code: 'ENCLAVE_UNWATCHED', text, advice });
   } else if (unit.active !== 'active') {
     const text = `${name} runs, but ${describeUnit(unit)}`;
@@ -67,7 +67,8 @@ function findUnitFaults({ name, unit, end }: EnclaveState, running: readonly Run
     faults.push({ code: 'ENCLAVE_CHANGING', text, advice });
   } else if (end.active !== 'active') {
     const text = `systemctl stop ${unit.unit} may leave ${name} running: ${describeUnit(end)}`;
-    faults.push({ code: 'END_UNIT_DOWN', text, advice: `systemctl start ${end.unit}: no enclave ends` });
+    const advice = `systemctl start ${end.unit}, or ${PROGRAM} host_upgrade ${name} --eif <file> if an older version installed it: no enclave ends`;
+    faults.push({ code: 'END_UNIT_DOWN', text, advice });
   }
   return faults;
 }

@@ -46,12 +46,14 @@ const edit = (path: string, change: (text: string) => string) =>
 
 /** Changes the units to those of a version that had the program at another place in the clone. */
 function makeProgramMove(): void {
-  for (const unit of TEMPLATES) {
+  for (const unit of TEMPLATES.filter((name) => existsSync(machine.path(`${UNITS}/${name}`)))) {
     edit(`${UNITS}/${unit}`, (text) => text.replace(PROGRAM[1], '/opt/sui-enclave/src/commands/main.ts'));
     expect(readFileSync(machine.path(`${UNITS}/${unit}`), 'utf8')).toMatch(/^Exec\w+=.*src\/commands/m);
   }
   machine.mustRun('systemctl', 'daemon-reload');
 }
+
+const END_UNITS = ['sui-enclave-end@blue.service', 'sui-enclave-end@green.service'];
 
 /** Changes the units and folders to those of the version before the relay had folders of its own. */
 function makeOlder(): void {
@@ -71,6 +73,9 @@ function makeOlder(): void {
     machine.mustRun('systemd-tmpfiles', '--create', `/etc/tmpfiles.d/sui-enclave-${name}.conf`);
   }
   machine.mustRun('rm', '-r', '/var/lib/sui-enclave-relay');
+  machine.mustRun('systemctl', 'stop', ...END_UNITS);
+  machine.mustRun('rm', `/${UNITS}/sui-enclave-end@.service`);
+  edit(`${UNITS}/sui-enclave@.service`, (text) => text.replace(' sui-enclave-end@%i.service', ''));
   machine.mustRun('systemctl', 'daemon-reload');
 }
 
@@ -236,6 +241,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     expect([status, stdout]).toEqual([0, expect.stringMatching(/^The relay was restarted, /m)]);
     expect(show('sui-enclave-relay.service', 'MainPID')).not.toBe(relay);
     expect([await answering(3000), await answering(3001)]).toEqual([key, green]);
+    expect(END_UNITS.map(isActive)).toEqual(['active', 'active']);
     expect(show('sui-enclave@green.service', 'MainPID')).toBe(watcher);
     const find = machine.mustRun('find', '/var/lib/sui-enclave', '-user', 'sui-enclave-relay');
     expect(find).toBe('');

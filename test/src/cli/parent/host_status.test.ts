@@ -115,11 +115,11 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
   ],
   ENCLAVE_UNWATCHED: [
     () => parent.set(`unit ${UNIT}`, 'failed failed signal 0'),
-    /^systemctl start sui-enclave@weather\.service: .* keeps its key$/,
+    /^systemctl start sui-enclave@weather\.service: .* keeps its key\. To end/,
   ],
   END_UNIT_DOWN: [
     () => parent.set('unit sui-enclave-end@weather.service', 'inactive dead success 0'),
-    /^systemctl start sui-enclave-end@weather\.service: no enclave ends$/,
+    /^systemctl start sui-enclave-end@weather\.service, or .*: no enclave ends$/,
   ],
   ENCLAVE_TWICE: [
     () =>
