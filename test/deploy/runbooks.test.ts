@@ -2,7 +2,7 @@
  * Each alert has a runbook that names unit, command, change, next key and way back. `make test-units` walks
  * through those of a host.
  */
-import { globSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -65,14 +65,4 @@ test('each alert links to its section, and its line names host_status, a unit or
 test('no alert sends anyone to doctor, which judges whether another enclave has room', () => {
   expect(RULES.filter(({ annotations }) => annotations.runbook?.includes('doctor'))).toEqual([]);
   expect(readRunbook('EnclaveSilent').blocks.flat().join('\n')).not.toMatch(/doctor/);
-});
-
-test('the text of the units says which restart is automatic, and how long it takes', () => {
-  const unit = readFileSync(
-    new URL('../../src/cli/parent/units/sui-enclave@.service', import.meta.url),
-    'utf8',
-  );
-  expect(unit).toMatch(/^RestartSec=5$/m);
-  const page = readFileSync(new URL('../../enclave/README.md', import.meta.url), 'utf8');
-  expect(page).toMatch(/systemd starts that process again after 5 s/);
 });

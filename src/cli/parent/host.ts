@@ -286,8 +286,8 @@ export function disable(host: Host, name: string): void {
   const [enclave, expose] = nameUnits(name);
   const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
   must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);
-  // The command above does not wait for this unit, which stops with the enclave's.
-  must(host, 'systemctl', 'stop', nameEndUnit(name));
+  // The command above does not wait for this unit, which stops with the enclave's. An older version has none.
+  run(host.env, 'systemctl', ['stop', nameEndUnit(name)]);
   // Otherwise systemd would still list a failed unit whose file is deleted.
   run(host.env, 'systemctl', ['reset-failed', expose, enclave, nameEndUnit(name), ...shared]);
 }

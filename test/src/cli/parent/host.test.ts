@@ -367,6 +367,13 @@ describe('host remove', () => {
     expect(files()).toEqual([]);
   });
 
+  test('removes an enclave of an older version, which has no unit for its end', () => {
+    install(host, 'weather', options(build()));
+    parent.set('systemctl fails', 'stop');
+    remove(host, 'weather', false);
+    expect(files()).toEqual([]);
+  });
+
   test('removes no file if the units can not be stopped', () => {
     install(host, 'weather', options(build()));
     const before = files();

@@ -78,6 +78,13 @@ test('the unit of the end starts an enclave only after the end of one that was l
   expect(unit).not.toMatch(/^(BindsTo|Requires|ExecStopPost)=/m);
 });
 
+test('the units start the process that watches an enclave again after the time that the page names', () => {
+  const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave@.service'), 'utf8');
+  const [seconds] = valuesIn(unit, 'RestartSec');
+  const page = readFileSync(join(ROOT, 'enclave/README.md'), 'utf8');
+  expect(page).toContain(`systemd starts that process again after ${seconds} s`);
+});
+
 test('the units leave nitro-cli alone when the start of an enclave is killed', () => {
   const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave@.service'), 'utf8');
   expect(['KillMode', 'OOMPolicy', 'Restart'].map((key) => valuesIn(unit, key))).toEqual([
