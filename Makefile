@@ -140,6 +140,13 @@ $(NODE_22)/.package-lock.json: test/e2e/node_22/package.json test/e2e/node_22/pa
 test-units: install build/test/relay
 	vitest run --project units
 
+# Overloads the server while upstream, NSM, an issuer's keys and a Sui node fail and return, and prints what held. Ends after
+# SECONDS, an hour by default.
+.PHONY: soak
+SECONDS ?= 3600
+soak: install addon
+	@node test/e2e/soak/main.ts --seconds $(SECONDS)
+
 # Runs the attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
 test-browser: install
 	vitest run --project browser

@@ -1,0 +1,129 @@
+/** Load on the server: an open loop, whose requests come at their times, answered or not. */
+import { Agent, request as send } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { add, type Judge } from './answers.ts';
+
+/** Interval at which due requests are sent, in milliseconds. */
+const TICK_MS = 4;
+const MAX_SOCKETS = 512;
+/** Longest duration in the histogram, in milliseconds. */
+const MAX_MS = 60_000;
+
+/** Durations in whole milliseconds. */
+export class Histogram {
+  readonly #counts = new Uint32Array(MAX_MS + 1);
+  #total = 0;
+
+  add(ms: number): void {
+    const at = Math.min(Math.max(0, Math.ceil(ms)), MAX_MS);
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#total += 1;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Returns the 99th percentile in milliseconds. */
+  get p99(): number {
+    let left = Math.ceil(this.#total * 0.99);
+    for (const [ms, count] of this.#counts.entries()) {
+      left -= count;
+      if (left <= 0) return ms;
+    }
+    return MAX_MS;
+  }
+}
+
+export class Load {
+  readonly #url: string;
+  readonly #judge: Judge;
+  #agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  #place = 0;
+  #inFlight = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** Durations of accepted requests since they were due; undefined while faults are tried. */
+  histogram: Histogram | undefined;
+
+  constructor(origin: string, judge: Judge) {
+    this.#url = `${origin}/process_data`;
+    this.#judge = judge;
+  }
+
+  /** Returns a place that no other request has. */
+  nextPlace(): string {
+    this.#place += 1;
+    return `place ${this.#place}`;
+  }
+
+  /** Sends requests at a rate a second, until `pause`. */
+  begin(rate: number): void {
+    const start = performance.now();
+    let sent = 0;
+    this.#timer = setInterval(() => {
+      const due = Math.floor(((performance.now() - start) / 1000) * rate);
+      for (; sent < due; sent += 1) {
+        void this.send(this.nextPlace(), start + (sent / rate) * 1000);
+      }
+    }, TICK_MS);
+  }
+
+  /** Stops, and returns when all requests are answered. */
+  async pause(): Promise<void> {
+    clearInterval(this.#timer);
+    while (this.#inFlight > 0) await sleep(10);
+  }
+
+  /** Closes its connections. */
+  async close(): Promise<void> {
+    await this.pause();
+    this.#agent.destroy();
+    this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  }
+
+  /** Asks for a place on `workers` connections at once, for a time. @returns requests, and seconds */
+  async closedLoop(workers: number, ms: number): Promise<{ requests: number; seconds: number }> {
+    const start = performance.now();
+    let requests = 0;
+    const work = async () => {
+      for (; performance.now() - start < ms; requests += 1) await this.send(this.nextPlace());
+    };
+    await Promise.all(Array.from({ length: workers }, work));
+    return { requests, seconds: (performance.now() - start) / 1000 };
+  }
+
+  /** @param due time from which its duration counts, by performance.now() @returns the code of the answer */
+  async send(place: string, due = performance.now()): Promise<string> {
+    this.#inFlight += 1;
+    try {
+      const { status, text } = await this.#exchange(place);
+      const code = this.#judge.judge(place, status, text);
+      if (code === 'SIGNED') this.histogram?.add(performance.now() - due);
+      return code;
+    } catch (error) {
+      const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
+      add(this.#judge.broken, code);
+      return code;
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  async #exchange(place: string): Promise<{ status: number; text: string }> {
+    const body = JSON.stringify({ payload: { location: place } });
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    return await new Promise((resolve, reject) => {
+      const request = send(this.#url, { agent: this.#agent, method: 'POST', headers }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+        response.on('error', reject);
+      });
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+}

@@ -1,0 +1,108 @@
+/** Processes that the soak starts, and what it observes of them. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { cpuSeconds, residentMegabytes } from '../../../scripts/check/bench/measure.ts';
+
+/** A process that listens on loopback. */
+export class Part {
+  readonly origin: string;
+  readonly child: ChildProcess;
+  /** Failed requests in its log, by code. */
+  readonly logged: Map<string, number>;
+  #isEnded = false;
+
+  private constructor(origin: string, child: ChildProcess, logged: Map<string, number>) {
+    this.origin = origin;
+    this.child = child;
+    this.logged = logged;
+    child.once('exit', () => {
+      this.#isEnded = true;
+    });
+  }
+
+  /**
+   * @param script beside this file, which reports its origin
+   * @param descriptors the limit on its open files. Default: that of this process
+   */
+  static async start(script: string, env: NodeJS.ProcessEnv, descriptors?: number): Promise<Part> {
+    const node = ['--expose-gc', '--max-semi-space-size=8'];
+    const limit = ['prlimit', `--nofile=${descriptors}`, process.execPath];
+    const [execPath = '', ...execArgv] = [
+      ...(descriptors === undefined ? [process.execPath] : limit),
+      ...node,
+    ];
+    const child = fork(fileURLToPath(new URL(script, import.meta.url)), {
+      env: { PATH: process.env['PATH'], ...env },
+      execPath,
+      execArgv,
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    });
+    const logged = new Map<string, number>();
+    if (child.stdout) createInterface(child.stdout).on('line', (line) => countCode(logged, line));
+    const ended = once(child, 'exit').then(() => {
+      throw new Error(`${script} ended before it listened`);
+    });
+    ended.catch(() => {});
+    const [{ origin }] = (await Promise.race([once(child, 'message'), ended])) as [{ origin: string }];
+    return new Part(origin, child, logged);
+  }
+
+  /** Whether it has ended, which the soak did not ask for. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  tell(command: object): void {
+    this.child.send(command);
+  }
+
+  /** Sends a command, and returns the next message of the process. */
+  async ask<Answer>(command: object): Promise<Answer> {
+    const answer = once(this.child, 'message');
+    this.child.send(command);
+    return ((await answer) as [Answer])[0];
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Ends it at once, and returns when it has ended. */
+  async kill(): Promise<void> {
+    const ended = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** CPU time so far, in seconds. */
+  get cpu(): number {
+    return cpuSeconds(this.child.pid);
+  }
+
+  /** Sizes that must not grow. Collects garbage before. */
+  async measure(): Promise<Sizes> {
+    const { heap } = await this.ask<{ heap: number }>({ collect: true });
+    return { resident: residentMegabytes(this.child.pid), heap: heap / 1e6, descriptors: this.descriptors };
+  }
+
+  get descriptors(): number {
+    return readdirSync(`/proc/${this.child.pid}/fd`).length;
+  }
+}
+
+export interface Sizes {
+  /** Resident memory in MiB. */
+  readonly resident: number;
+  /** Heap after a collection in MB: the contents of all maps. */
+  readonly heap: number;
+  readonly descriptors: number;
+}
+
+/** The log has a line for each failed request, with the code of its error. */
+function countCode(counts: Map<string, number>, line: string): void {
+  const [, code] = /"status":\d+,"code":"([A-Z0-9_]+)"/.exec(line) ?? [];
+  if (code !== undefined) counts.set(code, (counts.get(code) ?? 0) + 1);
+}
