@@ -140,10 +140,11 @@ $(NODE_22)/.package-lock.json: test/e2e/node_22/package.json test/e2e/node_22/pa
 test-units: install build/test/relay
 	vitest run --project units
 
+SECONDS ?= 3600
+
 # Overloads the server while upstream, NSM, an issuer's keys and a Sui node fail and return, and prints what held. Ends after
 # SECONDS, an hour by default.
 .PHONY: soak
-SECONDS ?= 3600
 soak: install addon
 	@node test/e2e/soak/main.ts --seconds $(SECONDS)
 
