@@ -5,13 +5,15 @@ import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parsePcrs } from 'sui-enclave/attestation';
 import { formatPcrs, type Image } from 'sui-enclave/attestation/image';
-import { PROVENANCE_TYPE, RELEASE_TYPE, type Statement } from 'sui-enclave/release/statement';
+import { PROVENANCE_TYPE, RELEASE_TYPE, SHA256, type Statement } from 'sui-enclave/release/statement';
 import * as v from 'valibot';
 import { readFileArgument, UnreadableFileError } from '../command.ts';
 import { printable } from '../printable.ts';
 import { readVersion } from '../release.ts';
 import { ReleaseCommandError } from './errors.ts';
 import type { WorkflowRun } from './run.ts';
+
+const digest = v.pipe(v.string(), v.regex(SHA256));
 
 /** The record of a build that says what it was built from. */
 const Measurements = v.object({
@@ -22,7 +24,7 @@ const Measurements = v.object({
   framework_version: v.optional(v.string()),
   node_version: v.optional(v.string()),
   registers: v.object({ pcr0: v.string(), pcr1: v.string(), pcr2: v.string() }),
-  sha256: v.object({ eif: v.string() }),
+  sha256: v.object({ eif: digest, npm_packages: digest, debian_lock: digest }),
 });
 
 /** The files of a release. */
@@ -48,10 +50,10 @@ export interface ReleaseName {
  */
 export function describeRelease(
   { version, repository }: ReleaseName,
-  { commit, folder, registers, frameworkVersion, subjects }: Build,
+  { commit, folder, registers, frameworkVersion, packages, subjects }: Build,
   run: WorkflowRun | undefined,
 ): readonly [provenance: Statement, release: Statement] {
-  const predicate = { version, registers, repository, commit, folder, frameworkVersion };
+  const predicate = { version, registers, repository, commit, folder, frameworkVersion, packages };
   const source = { uri: `git+${repository}${run ? `@${run.ref}` : ''}`, digest: { gitCommit: commit } };
   const provenance = {
     buildDefinition: { ...describeBuilder({ version, repository }, run), resolvedDependencies: [source] },
@@ -84,6 +86,8 @@ interface Build {
   readonly folder: string;
   readonly registers: Image;
   readonly frameworkVersion: string;
+  /** SHA-256 in hexadecimal of the npm packages in the image, and of the lock of Debian packages. */
+  readonly packages: { readonly npm: string; readonly debian: string };
   /** SHA-256 in hexadecimal by the name of the file. */
   readonly subjects: ReadonlyMap<string, string>;
 }
@@ -128,7 +132,9 @@ export async function readBuild({ out, schema, bytecode }: ReleaseFiles): Promis
   if (subjects.get('nitro.eif') !== parsed.output.sha256.eif) {
     throw new ReleaseCommandError('NOT_RELEASABLE', `${record} is not of this nitro.eif: build again`);
   }
-  return { commit, folder: folder === '.' ? '' : folder, registers, frameworkVersion, subjects };
+  const { npm_packages: npm, debian_lock: debian } = parsed.output.sha256;
+  const packages = { npm, debian };
+  return { commit, folder: folder === '.' ? '' : folder, registers, frameworkVersion, packages, subjects };
 }
 
 /** Formats the digests of a build on one line, for the output of a job. */

@@ -12,6 +12,7 @@ import { call } from '../run.ts';
 import {
   COMMIT,
   keyed,
+  LISTS,
   REGISTERS,
   REPOSITORY,
   reading,
@@ -134,7 +135,8 @@ describe('refused is', () => {
     ['a build of no commit', { commit: null }],
     ['a build with another Node', { node_version: '24.0.0' }],
     ['a build of other registers', { registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } }],
-    ['a build of another image', { sha256: { eif: 'e'.repeat(64) } }],
+    ['a build of another image', { sha256: { ...LISTS, eif: 'e'.repeat(64) } }],
+    ['a build of unnamed packages', { sha256: { eif: 'e'.repeat(64) } }],
     ['a build that is experimental', { channel: 'experimental' }],
     ['a build that does not say what it is', { channel: undefined }],
   ])('%s', async (_, measurements) => {

@@ -12,6 +12,9 @@ export const REGISTERS: Image = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), 
 export const COMMIT = 'c'.repeat(40);
 export const REPOSITORY = 'https://github.com/example/price';
 
+/** Digests of the lists of packages, as measurements.json has them. */
+export const LISTS = { npm_packages: '1'.repeat(64), debian_lock: '2'.repeat(64) };
+
 /** @param measurements the properties that differ in `measurements.json` */
 export function writeBuild(folder: string, registers = REGISTERS, measurements: object = {}): void {
   const record = {
@@ -22,7 +25,7 @@ export function writeBuild(folder: string, registers = REGISTERS, measurements: 
     folder: '.',
     framework_version: '0.1.0',
     registers,
-    sha256: { eif: createHash('sha256').update('eif').digest('hex') },
+    sha256: { eif: createHash('sha256').update('eif').digest('hex'), ...LISTS },
     ...measurements,
   };
   const files = {

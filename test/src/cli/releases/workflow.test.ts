@@ -17,7 +17,7 @@ import { main } from '../../../../src/cli/releases/release.ts';
 import { RUN, type Run, Sigstore } from '../../library/release/sigstore.ts';
 import { REQUEST_TOKEN, type SigstoreServer, serveSigstore } from '../../library/release/sigstore_server.ts';
 import { call } from '../run.ts';
-import { REPOSITORY, reading, writeBuild } from './release_fixture.ts';
+import { LISTS, REPOSITORY, reading, writeBuild } from './release_fixture.ts';
 
 let sigstore: Sigstore;
 let service: SigstoreServer;
@@ -79,9 +79,11 @@ test('a run on a tag signs both statements and the log, which readers verify by 
     source: { url: REPOSITORY, commit: RUN.commit },
   });
   const { statements } = JSON.parse(readFileSync(at('out/release.json'), 'utf8'));
-  const [provenance] = statements.map((bundle: { dsseEnvelope: { payload: string } }) =>
+  const [provenance, release] = statements.map((bundle: { dsseEnvelope: { payload: string } }) =>
     JSON.parse(String(Buffer.from(bundle.dsseEnvelope.payload, 'base64'))),
   );
+  const packages = { npm: LISTS.npm_packages, debian: LISTS.debian_lock };
+  expect(release.predicate).toMatchObject({ version: 'v1.2.0', commit: RUN.commit, packages });
   expect(provenance.predicate).toMatchObject({
     buildDefinition: {
       externalParameters: { workflow: { ref: RUN.ref, repository: REPOSITORY, path: RUN.workflow } },
