@@ -167,11 +167,17 @@ describe('nothing is published', () => {
     expect(existsSync(at('gh/calls'))).toBe(false);
   });
 
-  test('if the other job has no output', async () => {
+  test('if the other job has no output, or one of another form', async () => {
+    const missing = /REBUILT: must be the output of the other job/;
     expect(await release('v1.2.0', () => '')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(missing),
+    });
+    expect(await release('v1.2.0', () => '{}')).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^NOT_REPRODUCED: /),
     });
+    expect(existsSync(at('gh/calls'))).toBe(false);
   });
 
   test('if the log can not be read, which does not begin a new one', async () => {

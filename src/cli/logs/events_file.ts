@@ -41,23 +41,35 @@ export function readCursor({ cursor: path }: Paths): string | undefined {
 }
 
 /**
+ * Checks that the file can be written, which otherwise only the first event would show. Creates it if it is
+ * missing.
+ *
+ * @throws EventsFileError
+ */
+export function checkEventsFile(paths: Paths): void {
+  attempt(paths, () => append(paths.events, ''));
+}
+
+/**
  * Appends lines, all or none, and then notes the cursor: after a crash in between, some lines come twice, and
  * none is lost. At 10 MB, the file takes the place of the previous one, which ends in `.1`.
  *
  * @throws EventsFileError
  */
-export function appendEvents(
-  { events, cursor: cursorPath }: Paths,
-  lines: readonly string[],
-  cursor: string,
-) {
+export function appendEvents(paths: Paths, lines: readonly string[], cursor: string): void {
+  attempt(paths, () => {
+    if (lines.length > 0) append(paths.events, `${lines.join('\n')}\n`);
+    replaceFile(paths.cursor, `${cursor}\n`, 0o600);
+  });
+}
+
+function attempt({ events, cursor }: Paths, write: () => void): void {
   try {
-    if (lines.length > 0) append(events, `${lines.join('\n')}\n`);
-    replaceFile(cursorPath, `${cursor}\n`, 0o600);
+    write();
   } catch (cause) {
     if (cause instanceof EventsFileError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
-    throw new EventsFileError(`${events} or ${cursorPath} can't be written: ${code}`, { cause });
+    throw new EventsFileError(`${events} or ${cursor} can't be written: ${code}`, { cause });
   }
 }
 

@@ -8,7 +8,7 @@ import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, type Io, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { RELAY_UNIT, readEntry, UNIT_STATES } from './closed_events.ts';
-import { appendEvents, type Paths, readCursor } from './events_file.ts';
+import { appendEvents, checkEventsFile, type Paths, readCursor } from './events_file.ts';
 
 /** `journalctl` can't be started, or has ended by itself. */
 export class JournalError extends EnclaveError {
@@ -36,6 +36,7 @@ enclaves, and the starts, stops and failures of the units. Each has fixed fields
   async run({ args, options }, { env, io }) {
     const paths = { events: args.file, cursor: options.cursor ?? `${args.file}.cursor` };
     const cursor = readCursor(paths);
+    checkEventsFile(paths);
     const journal = spawn('journalctl', formatArguments(cursor, options.once === true), {
       env,
       stdio: ['ignore', 'pipe', 'inherit'],

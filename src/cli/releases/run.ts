@@ -41,10 +41,10 @@ export interface WorkflowRun {
 export function readRun(env: Environment): WorkflowRun {
   const parsed = v.safeParse(Variables, env);
   if (!parsed.success) {
-    const names = parsed.issues.map((issue) => v.getDotPath(issue)).join(', ');
+    const [issue] = parsed.issues;
     throw new ReleaseCommandError(
       'NOT_IN_WORKFLOW',
-      `without --key, a run of a workflow of GitHub signs: on a tag, with the permission "id-token: write" (${names} missing or invalid)`,
+      `without --key, only a run of a workflow of GitHub on a tag signs, with the permission "id-token: write": ${v.getDotPath(issue)} is missing, or of another form`,
     );
   }
   const variables = parsed.output;

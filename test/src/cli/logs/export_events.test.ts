@@ -114,6 +114,14 @@ describe('ends with an error', () => {
     ]);
   });
 
+  test('if the file can not be written, before the first event', async () => {
+    const { status, stderr } = await callScript('logs/export_events.ts', [join(dir, 'missing/events')], {
+      env: env(),
+    });
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: .*can't be written: ENOENT/)]);
+    expect(readdirSync(dir)).not.toContain('arguments');
+  });
+
   test('if the cursor is damaged, which it leaves as it is', async () => {
     for (const text of ['', 'two words', '--vacuum-size=1\nx']) {
       writeFileSync(`${file}.cursor`, text);
