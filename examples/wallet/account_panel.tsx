@@ -60,5 +60,5 @@ export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
 
 function formatBalance({ mist, isUnknown }: Balance): string {
   if (mist !== undefined) return `${formatSui(mist)} SUI`;
-  return isUnknown ? 'The node does not tell it. Load the page again.' : '…';
+  return isUnknown ? 'The node did not answer. Load the page again.' : '…';
 }

@@ -29,7 +29,7 @@ const WAITING: Readonly<Partial<Record<ZkLoginStep, string>>> = {
   loading: 'The page looks for a session, and asks the node for the epoch.',
   token: 'The page checks the provider’s answer.',
   salt: 'The salt service verifies the token.',
-  proof: 'The address is known. The session begins when the proof is there.',
+  proof: 'The address is derived. The session begins when the proof arrives.',
 };
 
 export function LoginView({ login }: { readonly login: UsedZkLogin }) {

@@ -18,7 +18,7 @@ const ADVICE: readonly (readonly [string, string])[] = [
   ['SUI_GAS', 'Get SUI from the faucet.'],
   ['SUI_UNKNOWN_OUTCOME', LOOK],
   ['SUI_NOT_VISIBLE', LOOK],
-  ['SUI_', 'Nothing has changed on the chain but, at most, the gas that was paid. Try again.'],
+  ['SUI_', 'Nothing has changed on the chain, except that gas may have been paid. Try again.'],
   ['CLIENT_NOT_REGISTERED', 'The enclave has a new key. Register it, or ask again when it is registered.'],
   ['CLIENT_', 'Its answer was not accepted, so there is nothing to mint. Ask again.'],
 ];

@@ -141,7 +141,7 @@ const WORDS: Readonly<Record<string, Pick<Trouble, 'title' | 'text' | 'advice'>>
   SUI_NODE_UNREACHABLE: {
     title: 'The Sui node does not answer',
     text: 'The page asks one node of Sui, and it is silent. Nothing was sent.',
-    advice: 'Look whether you are online, and try again in a minute.',
+    advice: 'Check that you are online, and try again in a minute.',
   },
 };
 

@@ -1,4 +1,4 @@
-/** Words the verdict on a call. */
+/** Puts the verdict on a call into words. */
 import { AttestationError } from 'sui-enclave/attestation';
 import { type ClientCode, ClientError, EnclaveRefusedError } from 'sui-enclave/client';
 import { type Judgement, refusal, type Words } from '../enclave/judge.ts';
@@ -40,13 +40,13 @@ export function judgeCall({ result, request }: CallOutcome, difference: string |
     return {
       tone: 'danger',
       title: 'The schema differs from the contract',
-      text: `No contract would accept this answer as what it shows here: ${visibleText(difference, 300)}.`,
+      text: `The contract would not accept this answer as shown here: ${visibleText(difference, 300)}.`,
     };
   }
   const { images, roots } = request.expectation;
   const doubts = [
     ...(images.length === 0
-      ? ['No registers were given to compare with: some enclave signed it, which may run anything.']
+      ? ['No registers were given to compare with. An enclave signed it, but that enclave may run anything.']
       : []),
     ...(roots.length > 0
       ? ['The root is one that you gave: anyone who has its key can attest anything.']

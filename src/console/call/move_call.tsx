@@ -21,7 +21,7 @@ export function MoveCall({ type, fields, signature }: Props) {
     ['clock', '&Clock', '0x6'],
   ];
   return (
-    <Panel title="Move call" aside={<span className="subtle">that would be sent; this page sends none</span>}>
+    <Panel title="Move call" aside={<span className="subtle">not sent by this page</span>}>
       <p>
         A function of your contract that takes these, in its order, and calls <code>assert_signed</code> with
         them:

@@ -15,7 +15,7 @@ const MAX_BYTES = 128;
 /** Number of colours in the style sheet. */
 const COLOURS = 6;
 
-/** Shows the exact signed bytes. Each field has a colour, which its name has too. */
+/** Shows the exact signed bytes. The bytes of a field have the same colour as its name in the list. */
 export function SignedBytes({ bytes, fields }: Props) {
   const listed = fields.slice(0, MAX_FIELDS);
   return (

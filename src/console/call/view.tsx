@@ -38,7 +38,7 @@ export default function CallView({ fields }: Props) {
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
   const give = (added: readonly Given[]) => expected.give(added.filter(({ kind }) => kind !== 'document'));
 
-  /** The form of one address is not called under another one, which has other roots and registers. */
+  /** Discards the form too, since it must not be used with the roots and registers of another address. */
   const changeAddress = (value: string) => {
     setField('url', value);
     job.cancel();

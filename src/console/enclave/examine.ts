@@ -46,8 +46,7 @@ export async function fetchDocument(base: URL, signal: AbortSignal): Promise<Sub
   const hex =
     typeof json === 'object' && json !== null && 'attestation' in json ? json.attestation : undefined;
   const bytes = typeof hex === 'string' ? fromHex(hex) : undefined;
-  if (!bytes)
-    throw new RequestError('malformed', `What ${base.host} answered holds no attestation document.`);
+  if (!bytes) throw new RequestError('malformed', `The answer of ${base.host} has no attestation document.`);
   return { bytes, nonce, from: base.host };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Root and registers to compare with, bound to the address that they were given for: another address does
- * without them. A reload keeps them; no verdict is kept.
+ * Root and registers to compare with. They are used only for the address for which they were given. A reload
+ * keeps them, but no verdict.
  */
 import { useEffect, useState } from 'react';
 import { readDevelopment } from '../lib/development.ts';
@@ -18,9 +18,9 @@ export interface ExpectedFiles {
   readonly startedBy: string | undefined;
   /** Files of the page's own server, offered if it has not started the enclave at this address. */
   readonly offer: readonly Given[];
-  /** Adds files, which replace those of the same kind. @returns all files that count afterwards */
+  /** Adds files, which replace those of the same kind. @returns all files that are then in use */
   give(added: readonly Given[]): readonly Given[];
-  /** Removes a file. @returns all files that count afterwards */
+  /** Removes a file. @returns all files that are then in use */
   remove(file: Given): readonly Given[];
   /** Binds files that were given without an address to the address that is being asked. */
   bind(): void;
@@ -67,7 +67,7 @@ export function useExpectedFiles(address: string | undefined): ExpectedFiles {
 }
 
 interface OwnServer {
-  /** The command that serves this page; undefined where the server says nothing. */
+  /** The command that serves this page; undefined if the server does not name it. */
   readonly command: string | undefined;
   readonly started: readonly string[];
   readonly files: readonly Given[];

@@ -1,4 +1,4 @@
-/** Words the verdict on a document. */
+/** Puts the verdict on a document into words. */
 import type { AttestationCode } from 'sui-enclave/attestation';
 import { duration } from '../lib/times.ts';
 import { visibleText } from '../lib/visible_text.ts';
@@ -26,7 +26,7 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
   const isOld = subject.nonce === undefined;
   const doubts = [
     ...(images.length === 0
-      ? ['No registers were given to compare with: it is some enclave, and may run anything.']
+      ? ['No registers were given to compare with. This is an enclave, but it may run anything.']
       : []),
     ...(isDevelopment
       ? [
@@ -35,7 +35,7 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
       : []),
     ...(isOld
       ? [
-          `It was not asked for just now: the document is ${duration(Math.max(0, now - (document?.timestamp ?? now)))} old, and anyone who had it could show it.`,
+          `The document was not requested just now: it is ${duration(Math.max(0, now - (document?.timestamp ?? now)))} old, and anyone who has a copy can show it.`,
         ]
       : []),
   ];
@@ -63,7 +63,7 @@ function reasonIn(message: string): string {
   return visibleText(message.replace(/:?\n.*$/s, ''), 500);
 }
 
-/** Returns whether the NSM made the document, which is so if all rules before the policy's passed. */
+/** Returns whether the NSM made the document: all rules passed that come before those of the policy. */
 export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): boolean {
   return explanation.rules.find(({ id }) => id === 'signature')?.state === 'passed';
 }
@@ -95,7 +95,7 @@ const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
   },
   CHAIN_ROOT: {
     title: 'Unknown root: AWS did not attest this',
-    text: 'The chain begins with a certificate that is not trusted here. An emulated enclave’s root is the file dev-root.pem: drop it, if that is what you look at.',
+    text: 'The chain begins with a certificate that is not trusted here. If you expect an emulated enclave, add its root above: the file dev-root.pem.',
   },
   CHAIN_SIGNATURE: {
     title: 'Forged: a certificate is not signed by the one above it',
@@ -119,7 +119,7 @@ export function refusal(code: AttestationCode): Words {
   }
   if (/^(POLICY|TIME)_/.test(code)) {
     return {
-      title: 'Not verified: what it was to be compared with is invalid',
+      title: 'Not verified: an expected value is invalid',
       text: 'Nothing was decided.',
     };
   }

@@ -1,6 +1,6 @@
 /**
- * Root and registers in the session storage of the tab, for a reload. A storage that is forbidden or full
- * keeps nothing, and what this version of the page has not written counts as nothing.
+ * Keeps root and registers in the session storage of the tab, for a reload. If the storage is forbidden or
+ * full, nothing is kept. Content that this version of the page did not write is ignored.
  */
 import { type Image, parsePcrs } from 'sui-enclave/attestation';
 import { fromHex, toHex } from '../lib/bytes.ts';
@@ -18,7 +18,7 @@ export interface Kept {
   readonly removed: readonly Given['kind'][];
 }
 
-/** Replaces what is kept, by nothing if there is nothing to keep. A refused file is not kept. */
+/** Replaces the kept files, or removes them if there are no new ones. A refused file is not kept. */
 export function keep({ address, files, removed }: Kept): void {
   const keptFiles = files.filter(
     (file): file is KeptFile => file.kind === 'registers' || file.kind === 'roots',
@@ -65,7 +65,7 @@ function read({ kind, name, texts }: { kind: unknown; name: unknown; texts: stri
   if (typeof name !== 'string') throw new TypeError('the name is not a text');
   if (kind === 'registers') return { kind, name, images: texts.map(parsePcrs) };
   if (kind === 'roots') return { kind, name, roots: texts.map(readHex) };
-  throw new TypeError('it is of no kind that is kept');
+  throw new TypeError('files of this kind are not kept');
 }
 
 /** Writes what `parsePcrs` reads: the library publishes no writer. */

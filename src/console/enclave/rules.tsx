@@ -9,7 +9,7 @@ interface Props {
   readonly isCompared: boolean;
 }
 
-/** Shows every rule with its finding. Rules that passed are collapsed, unless a rule among them failed. */
+/** Shows every rule with its finding, in a collapsed list. A failed rule is also shown above the list. */
 export function Rules({ rules, isCompared }: Props) {
   const failed = rules.find(({ state }) => state === 'failed');
   const passed = rules.filter(({ state }) => state === 'passed').length;

@@ -124,7 +124,7 @@ export function EnclaveView({ fields }: Props) {
           an emulated enclave. They stay in this page.
         </DropZone>
         <ConfigFields
-          // What a node answers is for the address that it was asked for.
+          // The config that a node returned is only for this address: another address gets new fields.
           key={'refused' in target ? '' : target.url.href}
           fields={fields}
           onGiven={(item) => give([item])}

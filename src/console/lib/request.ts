@@ -65,7 +65,7 @@ export async function requestJson(url: URL, options: RequestOptions): Promise<un
   try {
     return JSON.parse(text);
   } catch {
-    throw new RequestError('malformed', `What ${url.host} answered is not JSON.`);
+    throw new RequestError('malformed', `The answer of ${url.host} is not JSON.`);
   }
 }
 
@@ -89,7 +89,7 @@ async function readText(response: Response, maxSize: number): Promise<string> {
 function unreachable({ host, protocol }: URL): string {
   const mixed = location.protocol === 'https:' && protocol === 'http:';
   const page = mixed
-    ? 'This page came by https, so the browser lets it ask no address on http.'
+    ? 'This page was loaded over https, so the browser blocks its requests to http addresses.'
     : `It may be down, redirect, or not allow pages of ${location.origin} to read its answers (CORS).`;
   return `${host} gave no answer. ${page}`;
 }

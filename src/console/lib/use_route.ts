@@ -36,6 +36,7 @@ export function setField(name: Field, value: string): void {
   try {
     history.replaceState(null, '', linkTo(current.view, fields));
   } catch {
-    // Browsers limit how often a page may do so, as while a key is held down; the next change does it.
+    // Browsers limit how often a page may do this, for example while a key is held down. The next change then
+    // writes both values.
   }
 }

@@ -229,7 +229,7 @@ describe('the verdict is its own for', () => {
     await page.fill('input[placeholder="0x…::weather"]', `${appPackage}::weather`);
     await page.fill('input[placeholder^="https://fullnode"]', node);
     await page.click('button:has-text("Compare at")');
-    await page.waitForSelector('text=No contract would accept this answer');
+    await page.waitForSelector('text=The contract would not accept this answer');
     expect(await page.locator('.verdict h2').allTextContents()).toEqual([
       'The schema differs from the contract',
       'The schema differs from the contract',

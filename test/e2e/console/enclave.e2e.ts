@@ -205,7 +205,7 @@ describe('the verdict is its own for', () => {
       file('document.bin', await createDocument(nsm, '00')),
     ]);
     expect(await readVerdict(page)).toMatchObject({ title: 'Trusted, under a development root' });
-    expect(await page.textContent('.verdict')).toContain('not asked for just now');
+    expect(await page.textContent('.verdict')).toContain('not requested just now');
     expect(origins()).toEqual([new URL(dev.console).origin]);
   });
 
@@ -226,7 +226,7 @@ describe('the verdict is its own for', () => {
     status = 200;
     for (const [text, words] of [
       ['<html>', 'is not JSON'],
-      ['{}', 'holds no attestation document'],
+      ['{}', 'has no attestation document'],
       ['x'.repeat(1_048_577), 'more than 1048576 bytes'],
     ] as const) {
       answer = text;

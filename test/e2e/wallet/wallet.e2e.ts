@@ -221,7 +221,7 @@ test('a balance that the node does not return is not shown as 0, and nothing can
   onTestFinished(() => services.node.faults.clear());
   await page.reload();
   await ready(page);
-  await expect.poll(() => page.textContent('output')).toMatch(/^The node does not tell it/);
+  await expect.poll(() => page.textContent('output')).toMatch(/^The node did not answer/);
   await page.getByLabel('To', { exact: true }).fill(`0x${'5'.repeat(64)}`);
   await page.getByLabel('Amount in SUI').fill('1');
   expect(await button(page, 'Send').isEnabled()).toBe(false);

@@ -50,7 +50,7 @@ export function ReadingPanel({ reading, enclave, url }: Props) {
         </button>
       </form>
       {precision === 'degrees' && (
-        <p className="subtle">Whole degrees are never below 0 °C: for the winter, take tenths.</p>
+        <p className="subtle">Readings in whole degrees can’t be below 0 °C: in winter, choose tenths.</p>
       )}
       <div aria-live="polite">
         {reading.status === 'answered' && <Answer {...reading} />}
