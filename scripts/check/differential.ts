@@ -164,7 +164,7 @@ export const main = command({
   name: 'differential',
   program: 'npm run test:differential --',
   purpose:
-    'Sends random transactions to two Sui nodes, and compares outcomes, events and objects. What no option names is the\nmodel of `make dev-sui`. Against a network, set SUI_FRAMEWORK_DIR or FRAMEWORK as for publish.',
+    'Sends random transactions to two Sui nodes, and compares outcomes, events and objects. A node that no option\nnames is the model of `make dev-sui`. Against a network, set SUI_FRAMEWORK_DIR or FRAMEWORK as for publish.',
   arguments: {},
   options: {
     node: { value: '<url>', help: 'the first node', schema: URL_SCHEMA },

@@ -12,7 +12,7 @@ export const main = command({
   program: 'npm run test:move --',
   purpose: `Compiles the packages of move/, or those that are named, and runs their unit tests, on a stub of Sui's framework.
 Where the tests use signed_<name>, the application of the package's name signs the answers first.
-FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.`,
+FRAMEWORK=fetch uses Sui's own framework, from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.`,
   arguments: { package: { schema: text, optional: true, repeated: true } },
   options: {},
   notes: "exit codes: 0 passed; 1 failed; 2 the command line can't be used",

@@ -1,8 +1,8 @@
 /**
  * `make package`: the library, the server, the program `sui-enclave`, its toolchain and
- * `create-sui-enclave` as tarballs in `out`, for `npm install`. In the tree, `exports` of their folders name
- * sources, which Node doesn't run below node_modules; here each is compiled and has a manifest of its own.
- * CHANNEL is `stable`, or `experimental` by default.
+ * `create-sui-enclave` as tarballs in `out`, for `npm install`. The package.json files in `src` export
+ * TypeScript, which Node doesn't run below node_modules. Each tarball therefore has compiled modules, and a
+ * manifest of its own. CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -143,8 +143,9 @@ export const main = command({
   name: 'package',
   program: 'node scripts/check/pack.ts',
   purpose: `Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz, the program
-as out/sui-enclave-cli-<version>.tgz, its toolchain as out/sui-enclave-toolchain-<version>.tgz; and create-sui-enclave, which writes a repository with these. --channel stable needs an unchanged tree at the tag of the version;
---channel experimental, the default, adds the commit to the version.`,
+as out/sui-enclave-cli-<version>.tgz, and its toolchain as out/sui-enclave-toolchain-<version>.tgz. Also packs
+create-sui-enclave, which writes a repository that depends on these packages. --channel stable needs an unchanged tree
+at the tag of the version; --channel experimental, the default, adds the commit to the version.`,
   arguments: {},
   options: CHANNEL_OPTION,
   notes: 'exit codes: 0 packed; 1 refused or failed; 2 invalid command line',

@@ -1,10 +1,10 @@
 /**
  * `make test-package`: makes the packages. Installs the library into an empty project beside the oldest and
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium.
- * The page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
- * `package/examples.ts`. The server, the program and its toolchain: see `package/server.ts`, `package/cli.ts`
- * and `package/toolchain.ts`; a repository of an author: `package/author.ts`; and all of them from a fake
- * registry: `package/registry.ts`.
+ * The size of the page's bundle, which is the size of the client, must stay below `MAX_BUNDLE_SIZE`. Then the
+ * other modules test the rest: `package/examples.ts` the examples, `package/server.ts` the server,
+ * `package/cli.ts` the program, `package/toolchain.ts` its toolchain, `package/author.ts` a repository of an
+ * author, and `package/registry.ts` all of them from a fake registry.
  */
 
 import {
@@ -218,8 +218,8 @@ const steps: Steps = {
       lowest(peerDependencies['react'] ?? ''),
     );
   },
-  'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
-  'TypeScript accepts its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
+  'plain JavaScript verifies a real document with it, beside the lowest peers': useFromJavaScript,
+  'TypeScript accepts its types and the snippets of its READMEs, beside the lowest peers': useFromTypeScript,
   'it installs beside the @mysten/sui and React that are pinned here': () =>
     install(versionHere('@mysten/sui'), versionHere('react')),
   'plain JavaScript verifies a real document with it': useFromJavaScript,

@@ -29,8 +29,8 @@ export function readManifests(root: string): ReadonlyMap<string, Versioned> {
 }
 
 /**
- * Returns a line for each package that has another version, and for each of its dependencies on another of
- * these packages that is not exactly that version.
+ * Returns a line for each package with another version than `version`, and a line for each dependency between
+ * these packages that does not name exactly `version`.
  */
 export function listMismatches(version: string, manifests: readonly Versioned[]): string[] {
   const names = new Set(manifests.map(({ name }) => name));

@@ -56,7 +56,8 @@ export async function measureSealing(turns = TURNS): Promise<Record<Contender, n
 export const main = command({
   name: 'bench_sealing',
   program: 'npm run bench:sealing --',
-  purpose: 'Measures what sealing adds to a request on the server, in X25519 key agreements.',
+  purpose:
+    'Measures the time that sealing adds to a request on the server, as a multiple of an X25519 key agreement.',
   arguments: {},
   options: {},
   notes: `exit codes: 0 done; 1 it takes over ${LIMIT} key agreements; 2 invalid command line`,

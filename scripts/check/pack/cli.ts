@@ -32,7 +32,7 @@ export function layOutCli(): ReadonlyMap<string, string> {
   return new Map(modulesIn(FOLDER).map((module) => [module, `${name}/internal/${module}`]));
 }
 
-/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
+/** @param internal modules to export under `./internal`, for the toolchain of exactly the same version */
 export function packCli(publication: Publication, internal: readonly string[]): Tarball {
   const { version } = publication;
   const manifest = readManifest('cli');

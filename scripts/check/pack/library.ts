@@ -20,7 +20,7 @@ const FOLDER = join(ROOT, 'build/package');
 const ENTRIES: Readonly<Record<string, string>> = {
   attestation: 'verifies attestation documents',
   client: 'calls an enclave and trusts only what it proves',
-  react: 'hooks for pages with React, which it alone needs: an attested enclave, a login',
+  react: 'hooks for React, which no other entry needs: an attested enclave, a login',
   release: 'verifies who vouches for an image, and that it is not withdrawn',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
   wallet: "zkLogin in a dapp's connect button, as a wallet of the Wallet Standard",

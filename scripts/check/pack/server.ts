@@ -42,7 +42,7 @@ export function layOutServer(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
+/** @param internal modules to export under `./internal`, for the toolchain of exactly the same version */
 export function packServer(publication: Publication, internal: readonly string[]): Tarball {
   const manifest = readManifest('server');
   const entries = listEntries(manifest);

@@ -21,22 +21,23 @@ const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
 
 const matching = (pattern: RegExp, message: string) => v.pipe(v.string(), v.regex(pattern, message));
 
-/** A type of EC2 instance that may have enclaves. Before anything is created, AWS is asked too. */
+/** Type of an EC2 instance, judged by its name. The plan asks AWS about it before it creates anything. */
 const instanceType = v.pipe(
   matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as m5.xlarge'),
   v.check(
     (type) => describeRefusal(type) === undefined,
-    ({ input }) => `must have enclaves on x86-64: ${input} ${describeRefusal(input)}. Choose ${INSTEAD}`,
+    ({ input }) =>
+      `must be an x86-64 type with Nitro Enclaves: ${input} ${describeRefusal(input)}. Choose ${INSTEAD}`,
   ),
 );
 
-/** IPv4 addresses, as AWS writes them. */
+/** A range of IPv4 addresses, in CIDR notation. */
 const network = v.pipe(
   v.string(),
   v.check((value) => {
     const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(value) ?? [];
     return isIPv4(address) && Number(bits) <= 32;
-  }, 'must be IPv4 addresses such as 203.0.113.7/32'),
+  }, 'must be IPv4 addresses in CIDR notation, such as 203.0.113.7/32'),
 );
 
 export const main = command({

@@ -41,9 +41,9 @@ interface Options {
 
 export const main = command({
   name: 'expose_enclave',
-  purpose: `Connects a running enclave: has this instance's relay lead a port to its server, and its own connections to the hosts
-that its image lists. Then passes it the secrets, from a file, standard input or AWS Secrets Manager. May be run again at any
-time: whatever already runs as it should is left alone.`,
+  purpose: `Connects a running enclave: makes this instance's relay forward a port to the enclave's server, and the enclave's
+connections to the hosts that its image lists. Then passes the secrets to the enclave, from a file, standard input or AWS
+Secrets Manager. May be run again at any time: it changes nothing that already runs correctly.`,
   example: '--secrets secrets.json',
   arguments: {},
   options: {
@@ -89,7 +89,7 @@ time: whatever already runs as it should is left alone.`,
       schema: integer(1, 65_535),
     },
     'take-port': {
-      help: 'take the port from another enclave of this instance, to replace that one beside it',
+      help: 'take the port from another enclave of this instance, which this enclave replaces',
     },
   },
   notes: `The default of --address is 0.0.0.0, all addresses of the instance. For an image with TRUSTED_PROXIES it is 127.0.0.1:
@@ -182,7 +182,7 @@ function secretsLine(wasReady: boolean, hasSecrets: boolean, { secrets }: Manife
   if (!hasSecrets) {
     return `The enclave waits for its secrets: ${secrets.join(', ')}. Give --secrets or --secret-id, or run provision elsewhere.`;
   }
-  return 'The enclave has accepted its secrets. They were sealed for it: the relay read nothing; root on this instance can read where they came from.';
+  return 'The enclave has accepted its secrets. They were sealed for it: the relay read nothing. Root on this instance can read them at their source.';
 }
 
 /** The key and the provisioner with which secrets are sealed. */

@@ -135,7 +135,7 @@ function startEndUnits(host: Host, names: readonly string[]): void {
 
 /**
  * Restarts a relay that an older version started, since it would write to folders in which it may no longer
- * write. A relay of this version can be told by its list of what is in effect.
+ * write. A relay of this version has written the file `in_effect` to its own folder.
  */
 function restartOlderRelay(host: Host): boolean {
   if (readStatus(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;

@@ -20,8 +20,8 @@ import { chooseMemory } from './nitro_cli.ts';
 export const main = command({
   name: 'host_upgrade',
   purpose: `Places another image for the next start of an installed enclave, with the relay and the units of this version. The
-enclave that runs continues, and so does the relay, unless an older version has installed it: then its files are moved
-to a folder of its own, and it is restarted, which ends connections but no enclave.`,
+running enclave continues, and so does a relay of this version. If an older version installed the relay, the command
+moves the relay's files to a separate folder and restarts the relay, which ends connections but no enclave.`,
   example: 'weather --eif out/nitro.eif',
   arguments: { name: { schema: enclaveName } },
   options: {
@@ -38,7 +38,7 @@ to a folder of its own, and it is restarted, which ends connections but no encla
     io.log(`The next start of ${name} runs PCR0 ${pcr0}.`);
     if (isRunning) {
       io.log(
-        `The enclave that runs keeps its image and its key. Its next start makes a new key, to be registered: systemctl restart ${nameUnits(name)[0]}`,
+        `The enclave that runs keeps its image and its key. Its next start uses the new image, and makes a new key, which must be registered: systemctl restart ${nameUnits(name)[0]}`,
       );
     }
     if (isRelayRestarted) {
@@ -47,7 +47,7 @@ to a folder of its own, and it is restarted, which ends connections but no encla
       );
     } else if (isNewRelay) {
       io.log(
-        'The relay is a new one, from its next start, which ends connections but no enclave: systemctl restart sui-enclave-relay',
+        'The next start of the relay runs the new relay. It ends connections, but no enclave: systemctl restart sui-enclave-relay',
       );
     }
     return { json: { name, pcr0, isNewRelay, isRelayRestarted, isRunning } };

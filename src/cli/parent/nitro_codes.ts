@@ -54,7 +54,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E43: `Memory of an enclave could not be unmapped. To get it back, reboot the instance or ${RESTART_ALLOCATOR}.`,
   E44: "nitro-cli can't connect to the console: only an enclave in debug mode has one.",
   E45: 'The console ended because the enclave ended.',
-  E46: 'The console could not be written on: the terminal, pipe or disk that takes it is closed or full.',
+  E46: 'The output of the console could not be written: the terminal, pipe or disk for it is closed or full.',
   E47: "The CID of an enclave is not a number, or this name's enclave does not run: run doctor, which lists the enclaves that run.",
   E48: `The image could not be written. ${BUILDS}`,
   E49: `The container image could not be built. ${BUILDS}`,

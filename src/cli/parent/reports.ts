@@ -7,11 +7,15 @@ import * as v from 'valibot';
 import { ParentError } from './errors.ts';
 import { readRelayFile, sizeOfRelayFile } from './relay_files.ts';
 
-/** Number of bytes that are searched for an end. Reports are short, so only the newest count. */
+/**
+ * Number of bytes at the end of the file that are searched for the report of an enclave's end. Reports are
+ * short, so the latest ones are within this number.
+ */
 const MAX_READ_BYTES = 64 * 1024;
 
 /**
- * The reports that are shown. The relay keeps any line that an enclave sends, but other lines are ignored.
+ * The reports that commands read. The relay keeps every line that an enclave sends; lines of another form are
+ * ignored here.
  */
 const Report = v.variant('event', [
   v.object({ event: v.literal('boot') }),

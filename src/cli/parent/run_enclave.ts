@@ -46,9 +46,9 @@ export const main = command({
     name: { value: '<name>', help: 'the name of the enclave', schema: enclaveName, default: 'sui-enclave' },
     ...SIZE_OPTIONS,
   },
-  notes: `With --foreground, the process ends when the enclave does, with what it reported; SIGTERM terminates the enclave. If an
-enclave of this name and image runs already, the process watches it, and starts no other: only a start of the enclave
-makes a new key.`,
+  notes: `With --foreground, the process runs until the enclave ends, and then prints what the enclave reported. SIGTERM terminates
+the enclave. If an enclave of this name and image runs already, the process watches it and starts no other, since a new
+enclave would have a new key.`,
   async run({ options: { debug, foreground, eif, name, cpus, memory } }, context) {
     const { env, io, asJson } = context;
     const {

@@ -10,7 +10,7 @@ import { readUnits } from './unit_states.ts';
 export const main = command({
   name: 'stop_enclave',
   purpose:
-    "Stops the enclaves of this name, and closes what was open for them, and nothing else. After the last one, this instance's\nrelay is stopped too. The keys of the enclaves are lost.",
+    "Stops the enclaves of this name, and closes their ports and connections, but no others. With the last enclave, the\ncommand also stops this instance's relay. The keys of the enclaves are lost.",
   example: '--name sui-enclave',
   arguments: {},
   options: {

@@ -6,7 +6,7 @@ import { EXIT } from '../command.ts';
 export const PROVISION_CODES = {
   SECRETS_FILE: 'The secrets, or the file with them, can not be used.',
   PROVISIONER_KEY: "The provisioner's key, or the file with it, can not be used.",
-  SECRETS_REFUSED: 'The enclave has opened the secrets and does not accept them: its sealed answer.',
+  SECRETS_REFUSED: 'The enclave opened the secrets and refused them, in a sealed answer.',
   SECRETS_NOT_TAKEN: 'The secrets were refused in clear, by the enclave or by anyone on the way.',
   SECRETS_RECEIPT: 'The answer is not the receipt for these secrets: they may not have arrived.',
 } as const;

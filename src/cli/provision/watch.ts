@@ -26,8 +26,8 @@ const MAX_BACKOFF = 30;
 
 /**
  * Polls every `intervalMs`, up to a fifth more or less, so that watchers do not act at the same time. Each
- * failure of provisioning doubles the pause. Logs each state once. An enclave that can't be reached is polled
- * at the same pace, to notice its next start.
+ * failure of provisioning doubles the pause. A failure to reach the enclave does not, so that its next start
+ * is noticed soon. Logs each state once.
  *
  * @returns how often it has provisioned, once `stop` is aborted
  */
@@ -47,7 +47,7 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
         await watched.provision();
         provisioned += 1;
         watched.log('provisioned');
-        // The receipt has proved more than this claim.
+        // The claim is not worth a line now: the receipt has proved that the enclave has these secrets.
         lastLine = CLAIM;
       } else logOnce(CLAIM);
       watched.note?.(needs ? 'provisioned' : 'claim');

@@ -8,8 +8,8 @@ import type { Datatype, ModuleInterface, PublicFunction } from './module_bytecod
  * for datatypes and public functions. None of them may be removed. A datatype keeps its abilities, parameters
  * and layout. A function keeps its signature, but may require fewer abilities of its type parameters.
  *
- * The node's simulation checks the rest: the stricter policies, which also fix functions' code, and the
- * verifier's rules for any module.
+ * The node's simulation checks the rest: the stricter policies, which also forbid changes to the code of
+ * functions, and the verifier's rules for any module.
  */
 export function incompatibilities(
   before: readonly ModuleInterface[],

@@ -121,7 +121,7 @@ function isAllowed(old: Package, next: Package, policy: number): boolean {
   if (policy === POLICY.compatible) return incompatibilities(faces(old), faces(next)).length === 0;
   const [before, after] = [declarationsIn(old), declarationsIn(next)];
   const isSuperset = [...before].every(([name, text]) => after.get(name) === text);
-  // Stricter policies fix the code of functions, and the strictest policy allows no additions.
+  // The stricter policies forbid changes to the code of functions. The strictest also forbids additions.
   return isSuperset && (policy === POLICY.additive || before.size === after.size);
 }
 

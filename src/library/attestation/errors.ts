@@ -25,8 +25,8 @@ export const ATTESTATION_CODES = {
   REGISTER_SIZE: 'The value of a register is not 32, 48 or 64 bytes long.',
   // The certificates. All but CHAIN_ROOT are CertificateErrors.
   CHAIN_ROOT: 'The first certificate of the bundle is not a pinned root.',
-  CHAIN_ISSUER: 'A certificate names an issuer that is not the subject of the one before it.',
-  CHAIN_SIGNATURE: "The key of the certificate before it didn't sign a certificate.",
+  CHAIN_ISSUER: 'The issuer of a certificate is not the subject of the previous certificate.',
+  CHAIN_SIGNATURE: 'A certificate is not signed by the key of the previous certificate.',
   CERTIFICATE_MALFORMED: 'A certificate is not X.509 version 3 in DER.',
   CERTIFICATE_EXPIRED: 'A certificate has expired.',
   CERTIFICATE_NOT_YET_VALID: 'A certificate is not valid yet.',

@@ -220,7 +220,7 @@ export const RULES = [
   },
   {
     id: 'chain.issuer',
-    title: 'issuers are the subjects before them',
+    title: 'each issuer is the previous subject',
     text: 'The issuer of every certificate is the subject of the previous certificate.',
     codes: ['CHAIN_ISSUER'],
     sui: 'same',

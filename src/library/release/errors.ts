@@ -5,23 +5,24 @@ import { CodedError } from '../errors.ts';
 export const RELEASE_CODES = {
   RELEASE_OPTION: 'An option is invalid. Nothing was verified.',
   RELEASE_UNSUPPORTED:
-    'The keyless form needs Node with the packages @sigstore/bundle, @sigstore/protobuf-specs and @sigstore/verify; browsers verify the form with a key.',
-  RELEASE_TOO_LARGE: 'A file is larger than any of its kind.',
+    'A keyless release needs Node and the packages @sigstore/bundle, @sigstore/protobuf-specs and @sigstore/verify. In a browser, verify a release that is signed by a key.',
+  RELEASE_TOO_LARGE: 'A file or a statement is larger than its limit.',
   RELEASE_JSON: 'A file is not JSON, or has the same name twice in an object.',
   RELEASE_FORM: 'A file, a statement or an envelope is not of the known form.',
   RELEASE_SIGNATURE: 'A statement is not signed by the key, or by the key of the certificate.',
   RELEASE_CERTIFICATE:
-    'The certificate is not of the root, was not valid when it signed, or is not in Certificate Transparency.',
+    'The certificate is not issued under the trusted root, was not valid at the time of signing, or is not in Certificate Transparency.',
   RELEASE_INCLUSION: 'The transparency log does not have exactly this signature and statement.',
   RELEASE_IDENTITY: 'A statement is signed by another identity: see ReleaseIdentityError.',
-  RELEASE_COMMIT: 'The statements name another commit than the certificate, or than each other.',
-  RELEASE_SUBJECTS: 'The statements are not about the same files, or about other registers than they say.',
+  RELEASE_COMMIT: 'The statements and the certificate do not name the same commit and tag.',
+  RELEASE_SUBJECTS:
+    'The statements are about different files, lack one, or name other registers than nitro.pcrs.',
   RELEASE_LOG: 'The log is not one chain of entries, or its head does not name its last entry.',
   RELEASE_NOT_LOGGED: 'The log has no entry for exactly this release.',
   RELEASE_CONFLICT: 'The log has two releases of one version with different files.',
   RELEASE_WITHDRAWN: 'The log withdraws the release.',
   RELEASE_HEAD_EXPIRED: 'The head of the log has expired: get a fresh one.',
-  RELEASE_HEAD_ROLLED_BACK: 'The log lacks what was in it when it was seen before.',
+  RELEASE_HEAD_ROLLED_BACK: 'The log lacks the entry that was seen before.',
 } as const;
 
 /** Stable code of a ReleaseError: a key of RELEASE_CODES. */

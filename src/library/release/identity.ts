@@ -57,7 +57,10 @@ export interface OpenedBundle {
   readonly claims: SignerClaims;
 }
 
-/** Verifies a bundle of Sigstore: `imports` of package.json says, for `#keyless`, where that is possible. */
+/**
+ * Verifies a bundle of Sigstore. Only Node can do so. Elsewhere, `#keyless` under `imports` of package.json
+ * stands for a module that refuses.
+ */
 export type OpenBundle = (value: unknown, trust: BundleTrust) => Promise<OpenedBundle>;
 
 const FORMS: Readonly<Record<keyof ReleaseIdentity, RegExp>> = {

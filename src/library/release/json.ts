@@ -1,4 +1,4 @@
-/** JSON of somebody else: bounded, and refused where two readers could read two things. */
+/** Parses untrusted JSON. Refuses what is too large, and what two parsers could read differently. */
 import { invalidReleaseOption, ReleaseError } from './errors.ts';
 
 /**

@@ -41,7 +41,8 @@ export class Clock {
 
   /**
    * @param now a monotonic clock in milliseconds
-   * @param onChange called when a document agrees with the clock for the first time, or no longer does
+   * @param onChange called after the first document, and whenever a document confirms the clock and the one
+   *   before it did not, or the other way round
    */
   constructor(
     path: string | undefined,

@@ -1,7 +1,7 @@
 import { quantity } from 'sui-enclave/wording';
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
-/** Returns the entry of an error after which the server can't answer now, whatever the NSM's fault is. */
+/** Returns the entry of an error. Whatever has failed, the server can't answer now, so the status is 503. */
 const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;
 
 /**

@@ -41,7 +41,7 @@ export interface RoutesParts extends HandlerParts {
   readonly guard: Guard;
   /** Called for each request. @throws the error that refuses it */
   admit(): void;
-  /** Called for each answer that was made before, such as a signed one. @throws the error that refuses it */
+  /** Called for each answer that is JSON already, such as a signed one. @throws the error that refuses it */
   admitAnswer(answer: JsonText): void;
 }
 

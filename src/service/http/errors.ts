@@ -57,7 +57,7 @@ const CODE = Symbol('code');
 type Refusal = ServerResponse & { [CODE]?: string };
 
 /**
- * Returns the code of the error with which the response answers, for the log; undefined if it is no error.
+ * Returns the code of the error with which the response answers, for the log; undefined without an error.
  */
 export function refusalCode(response: ServerResponse): string | undefined {
   return (response as Refusal)[CODE];

@@ -34,8 +34,9 @@ interface Entry extends Listed<Entry> {
   readonly connection: Connection;
   readonly fail: (error: unknown) => void;
   /**
-   * Whether the handler is at work, which may take longer than the caller waits: `running` holds a slot.
-   * `waiting`, for the call of another request, does not.
+   * State of the handler, which may run longer than the caller waits. `running`: it holds a slot. `waiting`:
+   * it waits for the call of another request, and holds no slot. `none`: no handler runs, or the deadline has
+   * passed.
    */
   work: 'none' | 'running' | 'waiting';
   closed: boolean;
@@ -102,7 +103,7 @@ export class InFlight {
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
-  /** Number of requests that are not answered or aborted, or whose handler is still running. */
+  /** Number of requests whose response is still open, or whose handler still runs. */
   get size(): number {
     return this.#entries.size;
   }
@@ -176,8 +177,8 @@ export class InFlight {
     const isWithin = entry.work === 'running';
     if (!isWithin) this.#running += 1;
     entry.work = 'running';
-    // Connections that the handler opens keep `work` as long as they last, so `work` must not keep the
-    // request.
+    // Connections that the handler opens hold `work` in memory for as long as they last. This variable is
+    // cleared at the end, so that they don't hold the request too.
     let current: Entry | undefined = entry;
     const work: Work = {
       isSealed: isWrapped(response),

@@ -31,7 +31,7 @@ export const clientEntry = (isUsable: UsableValues) => ({
   jwks_url: v.optional(
     v.pipe(
       v.string(),
-      // The path must be one that an upstream can be asked for.
+      // A request to an upstream accepts no other form of path.
       v.check(
         (url) => URL.canParse(url) && /^https:\/\/[^/:@]+\/(?!\/)[^#\\]*$/.test(url),
         'must be an https URL whose path starts with one /',

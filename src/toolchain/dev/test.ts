@@ -146,7 +146,7 @@ async function testTheMove(
 export const main = command({
   name: 'test',
   purpose:
-    'Checks the types of an application, runs its tests, compares what schema and gen wrote of it, and runs the tests of its\nMove packages. What these need of signed_<name> is signed by the application itself first, in answer to the requests of\nstand_in.ts.',
+    'Checks the types of an application, runs its tests, compares the files that schema and gen wrote for it, and runs the tests\nof its Move packages. If these use a module signed_<name>, the application first signs answers to the requests of\nstand_in.ts.',
   example: 'types tests',
   arguments: {
     step: {

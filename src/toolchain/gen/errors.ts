@@ -6,11 +6,11 @@ export const GEN_CODES = {
   GEN_NOTHING: 'The application signs nothing.',
   GEN_TYPE: 'A field has a type that Move or the client does not have.',
   GEN_NAME: 'A name is a keyword of Move, is used by the generated code, or is not a valid name in Move.',
-  GEN_CONFLICT: 'Two names of what would be written are equal.',
+  GEN_CONFLICT: 'The generated code would have the same name twice.',
   GEN_PACKAGE: 'The folder of the Move package has no Move.toml that names it.',
-  GEN_FOREIGN_FILE: 'A file in the place of a generated one was written by somebody else.',
+  GEN_FOREIGN_FILE: 'A file at the path of a generated file was not written by sui-enclave gen.',
   GEN_EDITED: 'A generated file was edited since it was written.',
-  GEN_OUTDATED: 'A generated file is not what would be written.',
+  GEN_OUTDATED: 'A generated file is out of date.',
 } as const;
 
 export class GenError extends CodedError<keyof typeof GEN_CODES> {}

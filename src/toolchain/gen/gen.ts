@@ -42,7 +42,7 @@ their bytes (tests/signed_vectors.move), as a module for dapps (generated/client
       help: 'the Move package; default: move/<application>',
       schema: path,
     },
-    check: { help: 'write nothing, and fail if a file is not what would be written' },
+    check: { help: 'write nothing, and fail if a file is out of date' },
   },
   notes:
     'without a name: the application of this repository; a clone of sui-enclave has several\nexit codes: 0 written, or equal; 1 refused, or a file differs; 2 invalid command line',

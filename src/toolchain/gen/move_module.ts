@@ -78,7 +78,8 @@ function intentText(type: SchemaType): string {
 }
 
 /**
- * Returns a constructor that is not public. Code that gets such a value may then take it for a verified one.
+ * Returns a constructor that only the author's package can call. Other packages therefore get such values
+ * only from code of that package, and rely on its checks.
  */
 function constructorText({ name, fields }: SchemaStruct): string {
   const head = `public(package) fun ${newFunction(name)}`;

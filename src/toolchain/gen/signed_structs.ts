@@ -85,7 +85,7 @@ function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, 
 export function requireDistinct(label: string, names: readonly string[]): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
-    throw new GenError('GEN_CONFLICT', `two of the names would be the ${label} ${twice}`);
+    throw new GenError('GEN_CONFLICT', `the generated code would have the ${label} ${twice} twice`);
   const long = names.find((name) => name.length > MAX_NAME_LENGTH);
   if (long !== undefined) {
     throw new GenError('GEN_NAME', `the ${label} ${long} would have more than ${MAX_NAME_LENGTH} characters`);

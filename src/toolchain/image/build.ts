@@ -181,7 +181,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       io.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
     }
     if (node !== undefined)
-      io.log(`It has Node ${node.version}, not the pinned one: these registers are of no commit.`);
+      io.log(`It has Node ${node.version}, not the pinned one: these registers belong to no commit.`);
     return { json: { file, bytes: eif.length, measurements } };
   },
 });

@@ -1,6 +1,6 @@
 /**
- * Gives each module of an application its own place in `import.meta`, although one file of the image has all
- * of these modules.
+ * Sets the `import.meta` of each module of an application. The image has all of these modules in one file,
+ * whose own `import.meta` would not fit them.
  */
 import { extname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';

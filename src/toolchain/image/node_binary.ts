@@ -11,7 +11,7 @@ import { pinnedNodeVersion } from './source.ts';
 export const NODE_OPTION = {
   node: {
     value: '<file>',
-    help: 'another binary of Node than the pinned one: the registers, PCR1 among them, are then of no commit',
+    help: 'a Node binary in place of the pinned one; the registers, including PCR1, then belong to no commit',
     schema: path,
     variable: 'NODE_BINARY',
   },

@@ -54,7 +54,7 @@ export const main = command({
 types that it signs. An image contains the file, and answers GET /schema with it.`,
   example: '--check',
   arguments: { application: { schema: text, optional: true } },
-  options: { check: { help: 'write nothing, and fail if a file is not what would be written' } },
+  options: { check: { help: 'write nothing, and fail if a file is out of date' } },
   notes:
     'without a name: the application of this repository; in a clone of sui-enclave every one of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
   async run({ args: { application }, options: { check } }) {

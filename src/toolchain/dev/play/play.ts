@@ -375,7 +375,7 @@ export class Play {
       .set('r', {
         purpose: 'restart an enclave',
         run: async () => {
-          log('\nEnclave 1 restarts, and has another key, which no contract accepts. m mends it.');
+          log('\nEnclave 1 restarts, and has another key, which no contract accepts. Press m to mend it.');
           enclave?.restartWithNewKey();
           await enclave?.listening();
           log('Enclave 1 has restarted.');
@@ -386,7 +386,9 @@ export class Play {
         run: () => {
           this.#clockAheadMs += CLOCK_STEP_MS;
           const ahead = quantity(this.#clockAheadMs / HOUR_MS, 'hour');
-          log(`\nThe clock of the chain is ${ahead} ahead: contracts refuse answers as too old. m mends it.`);
+          log(
+            `\nThe clock of the chain is ${ahead} ahead: contracts refuse answers as too old. Press m to mend it.`,
+          );
         },
       })
       .set('u', {
@@ -394,7 +396,9 @@ export class Play {
         run: () =>
           this.#inTurn(async () => {
             await contract.allowOtherImage();
-            log('\nThe config allows another image: contracts refuse what both enclaves sign. m mends it.');
+            log(
+              '\nThe config allows another image: contracts refuse what both enclaves sign. Press m to mend it.',
+            );
           }),
       })
       .set('m', {

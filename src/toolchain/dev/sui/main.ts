@@ -24,7 +24,7 @@ environment:
   PORT         the node's port. Default: 9000, as that of sui start
   FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
   CONSOLE_PORT the port of the console, a page to look at the chain with. Default: chosen by the system
-  LAG_MS       how long reads do not show what was executed, at most 60000: dapps have to wait. Default: 300
+  LAG_MS       how long reads lag behind execution, as on full nodes, at most 60000. Default: 300
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,

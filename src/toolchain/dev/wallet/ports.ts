@@ -46,7 +46,7 @@ export function listPorts(ports: Ports): NamedPort[] {
  * @throws ConfigError that names the first busy port
  */
 export async function requireFree(ports: Ports): Promise<void> {
-  const remedy = `Set PORT to another, of which the next ${PARTS.length - 1} are free too`;
+  const remedy = `Set PORT to another port, after which the next ${PARTS.length - 1} are free too`;
   await requireFreePorts(listPorts(ports), remedy);
 }
 

@@ -30,6 +30,6 @@ test.each([
   const refused = requireFree(ports);
   await expect(refused).rejects.toThrow(ConfigError);
   await expect(refused).rejects.toThrow(
-    `can't listen on port ${ports[part]}, ${name}: EADDRINUSE. Set PORT to another, of which the next 4 are free too`,
+    `can't listen on port ${ports[part]}, ${name}: EADDRINUSE. Set PORT to another port, after which the next 4 are free too`,
   );
 });
