@@ -110,7 +110,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   migrate_config: {
     reader: 'admin',
-    summary: 'end older versions of the package for a config',
+    summary: 'let only the new version of the package use a config',
     load: () => import('./sui/migrate_config.ts'),
   },
   retire_config: {

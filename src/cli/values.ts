@@ -27,8 +27,8 @@ export const ipv4 = v.pipe(
 );
 
 /**
- * The id of an object or a package on Sui, or an address, in full length. A short one is more often a bad
- * copy than `0x2`.
+ * The id of an object or a package on Sui, or an address, in full length. A short one is more often a
+ * truncated copy than a system id such as `0x2`.
  */
 export const objectId = v.pipe(
   v.string(),

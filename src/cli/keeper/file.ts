@@ -93,7 +93,7 @@ export interface KeeperFile {
   readonly gasADay: bigint;
   /** The gas budget of a transaction, in MIST. */
   readonly gasBudget: bigint;
-  /** Maximum price of a unit of gas that the keeper signs, in MIST. */
+  /** Maximum gas price at which the keeper signs a transaction, in MIST. */
   readonly maxGasPrice: bigint;
   /** Port of the metrics on loopback. */
   readonly metricsPort: number | undefined;

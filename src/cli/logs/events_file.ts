@@ -75,7 +75,7 @@ function attempt({ events, cursor }: Paths, write: () => void): void {
 
 function append(path: string, text: string): void {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
-  // A link or a FIFO in its place is refused. Others may read it: it has no secret.
+  // A link or a FIFO at this path is refused. Other users may read the file, which has no secret.
   const file = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
   try {
     const status = fstatSync(file);

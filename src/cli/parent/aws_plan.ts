@@ -22,7 +22,7 @@ export interface Variable {
   readonly variable: string;
 }
 
-/** A string, a variable, or several of either joined. A `$NAME` in a string is literal. */
+/** A string, a variable, or a list of both, which is joined. A `$NAME` in a string is literal. */
 export type Argument = string | Variable | readonly (string | Variable)[];
 
 export interface Step {

@@ -1,7 +1,7 @@
 /**
  * Users and folders of the units, and who may write where. The relay is reachable from the network. It writes
- * reports, and the ports that it serves, to its own folders, in which the commands open no other files. It
- * can only read all other folders.
+ * reports, and the ports that it serves, to its own folders, in which the commands open no other files. All
+ * other folders are read-only for the relay.
  */
 import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -43,7 +43,7 @@ moves the relay's files to a separate folder and restarts the relay, which ends 
     }
     if (isRelayRestarted) {
       io.log(
-        'The relay was restarted, since it has folders of its own now: connections ended, no enclave did.',
+        'The relay was restarted, since it has folders of its own now. This ended connections, but no enclave.',
       );
     } else if (isNewRelay) {
       io.log(

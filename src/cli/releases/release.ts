@@ -45,7 +45,7 @@ const OPTIONS = {
   ...LOG_OPTIONS,
   key: {
     value: '<file>',
-    help: 'the private key: Ed25519 in PEM, as openssl genpkey -algorithm ed25519 writes it. Without it, the run of a workflow of GitHub signs, by --signer',
+    help: 'the private key: Ed25519 in PEM, as openssl genpkey -algorithm ed25519 writes it. Without it, the run of the GitHub workflow in --signer signs',
     schema: path,
   },
   days: {
@@ -285,7 +285,7 @@ function readFiles({ out = 'out', schema = 'schema.json', bytecode }: ReleaseOpt
 }
 
 /**
- * Signs the head of a log, which readers must accept before it replaces the one before.
+ * Signs the head of a log. Checks, as a reader does, that the result is accepted before it replaces the log.
  *
  * @throws ReleaseError; ReleaseCommandError: SIGSTORE
  */

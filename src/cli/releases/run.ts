@@ -44,7 +44,7 @@ export function readRun(env: Environment): WorkflowRun {
     const [issue] = parsed.issues;
     throw new ReleaseCommandError(
       'NOT_IN_WORKFLOW',
-      `without --key, only a run of a workflow of GitHub on a tag signs, with the permission "id-token: write": ${v.getDotPath(issue)} is missing, or of another form`,
+      `without --key, only a run of a GitHub workflow signs, on a tag and with the permission "id-token: write": ${v.getDotPath(issue)} is missing, or of another form`,
     );
   }
   const variables = parsed.output;

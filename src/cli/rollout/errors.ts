@@ -19,7 +19,7 @@ export const ROLLOUT_CODES = {
   ROLLOUT_COMMAND: [failed, 'A command of the plan failed, or had no effect in time.'],
   ROLLOUT_NOT_SERVING: [
     failed,
-    'The enclaves that callers would be left with do not answer, or contracts do not accept them.',
+    'After the next step, callers would reach only enclaves that do not answer, or that contracts do not accept.',
   ],
   ROLLOUT_AWAITS_ADMIN: [
     failed,

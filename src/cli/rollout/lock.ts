@@ -1,6 +1,6 @@
 /**
  * Allows one rollout of a config at a time on a machine. The lock is a file that names its process. It
- * outlasts a process that is killed, so the next rollout looks whether the process still runs.
+ * outlasts a process that is killed, so the next rollout checks whether the process still runs.
  */
 import { randomUUID } from 'node:crypto';
 import { linkSync, readlinkSync, rmSync } from 'node:fs';
@@ -59,8 +59,8 @@ export function takeLock(path: string): Lock {
 }
 
 /**
- * Removes the lock of a process that has ended. A second lock guards this: two processes that have seen the
- * same ended process must not remove one after the other, the second then the lock of the first.
+ * Removes the lock of a process that has ended. A second lock guards this: if two processes have seen the
+ * same ended process, the slower one must not remove the lock that the faster one has taken meanwhile.
  */
 function removeEnded(path: string, self: Holder): void {
   const guard = takeLock(`${path}.takeover`);

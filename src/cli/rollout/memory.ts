@@ -19,7 +19,8 @@ const Remembered = v.strictObject({
   /** The digest of the old and the new images and enclaves. */
   rollout: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   /**
-   * Times at which the commands `switch` began and had ended. Since the end, callers reach the new enclaves.
+   * Times at which the commands `switch` began and had ended. From their end on, callers reach the new
+   * enclaves.
    */
   switching: v.optional(time),
   switched: v.optional(time),

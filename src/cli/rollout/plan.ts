@@ -121,7 +121,7 @@ export interface Plan {
   readonly new: Side;
   /** The URL that callers use. By it, a rollout sees which enclaves callers reach. */
   readonly balancer: string | undefined;
-  /** The repository of both images, which the config is to name. */
+  /** The repository of both images, which the config will name. */
   readonly sourceUrl: string | undefined;
   /** The commands, each a program and its arguments. A list is empty if the plan has no such command. */
   readonly commands: Readonly<Record<CommandName, readonly (readonly string[])[]>>;

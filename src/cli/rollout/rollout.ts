@@ -33,7 +33,7 @@ import { createWorld, type Signing } from './world.ts';
 export const main = command({
   name: 'rollout',
   purpose: `Replaces the old enclaves of a plan by new ones of another image: starts, attests and provisions the new ones, awaits the
-transaction in which the admin allows the image, registers them with a RegistrarCap, has callers sent to them, and stops
+transaction in which the admin allows the image, registers them with a RegistrarCap, switches callers to them, and stops
 the old ones. It holds no EnclaveCap. You can stop it at any point; run it again and it resumes.`,
   example: 'rollout.yaml --dry-run',
   arguments: { plan: { schema: path } },

@@ -1,5 +1,5 @@
 /**
- * The steps of a rollout, and of the way back. Each step first looks whether it is done, so that a rollout
+ * The steps of a rollout, and of the way back. Each step first checks whether it is done, so that a rollout
  * that was stopped anywhere resumes from the state that it finds.
  */
 import { SuiError } from 'sui-enclave/sui/errors';
@@ -168,7 +168,7 @@ export function stepsBack(rollout: Rollout): Step[] {
         const config = await readConfig(rollout);
         if (isOverlapping(config, world.now())) {
           world.log(
-            `Contracts accept the old enclaves until ${formatEnd(config)}, unless the admin acts before.`,
+            `Contracts accept the old enclaves until ${formatEnd(config)}, unless the admin acts earlier.`,
           );
         }
         // Enclaves that contracts no longer accept are included: the transaction registers them again.
@@ -281,7 +281,7 @@ function imageOptions({ sourceUrl, ...sides }: Plan, side: SideName): string[] {
 function notServing(side: SideName, faults: readonly string[]): RolloutError {
   return new RolloutError(
     'ROLLOUT_NOT_SERVING',
-    `callers would be left with the ${side} enclaves, but: ${faults.join('; ')}. This step has done nothing`,
+    `after the next step, callers would reach only the ${side} enclaves, but: ${faults.join('; ')}. Nothing was changed by this step`,
   );
 }
 

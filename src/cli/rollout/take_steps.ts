@@ -2,7 +2,7 @@
 import { readConfig } from './current_config.ts';
 import type { Rollout, Step } from './steps.ts';
 
-/** A step that is done: by this process, or found as it should be. */
+/** A step that is done. `found`: it was done before. */
 export interface TakenStep {
   readonly step: string;
   readonly result: 'done' | 'found';
@@ -12,7 +12,8 @@ export interface TakenStep {
  * Takes the steps that are not done. Reads the config before each: a rollout on another machine may have
  * changed it.
  *
- * @throws RolloutError: ROLLOUT_CONFIG if the config allows an image that is not of the plan; as the steps
+ * @throws RolloutError: ROLLOUT_CONFIG if the config allows an image that is not of the plan; the errors of
+ *   the steps
  */
 export async function takeSteps(steps: readonly Step[], rollout: Rollout): Promise<TakenStep[]> {
   const { world } = rollout;

@@ -133,7 +133,11 @@ export async function createWorld({
   if (plan.root !== undefined) io.log(`Trusts the certificates of ${plan.root} in place of AWS's root.`);
   const childEnv = withoutKey(env);
 
-  /** Reads the state on which all nodes agree. @throws RolloutError: ROLLOUT_NODES_DISAGREE; as `read` */
+  /**
+   * Reads the state on which all nodes agree.
+   *
+   * @throws RolloutError: ROLLOUT_NODES_DISAGREE; the errors of `read`
+   */
   async function readAgreed<T>(read: (node: Chain) => Promise<T>): Promise<T> {
     const end = performance.now() + agreeMs;
     for (;;) {
@@ -196,7 +200,7 @@ export async function createWorld({
       return await needsSecrets(enclaveAt(url)).then(
         (needs) => !needs,
         (error) => {
-          // Nothing answers, or the answer is not from an enclave, with or without its secrets.
+          // Nothing answers, or something other than an enclave does.
           if (isEnclaveError(error)) return false;
           throw error;
         },
@@ -246,9 +250,7 @@ export async function createWorld({
   return world;
 }
 
-/**
- * Returns whether nothing answers that could be an enclave. A proxy without an enclave behind it is not one.
- */
+/** Returns whether an error means that no enclave answers. The answer of a proxy alone does not count. */
 function isNoAnswer(error: unknown): error is ClientError {
   return error instanceof ClientError && error.code !== 'CLIENT_ATTESTED_KEY';
 }
@@ -285,7 +287,7 @@ async function runProgram(
   throw new RolloutError('ROLLOUT_COMMAND', `a command of ${name} ${why}: ${program}`);
 }
 
-/** Returns a word as a POSIX shell reads it back. */
+/** Quotes a word for a POSIX shell, if that is necessary. */
 function shellWord(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -43,7 +43,7 @@ export interface Submission {
 
 /** Options of a command line, and limits for commands that sign without a person's consent. */
 export type ChainOptions = CommonOptions & {
-  /** Maximum price of a unit of gas that is signed, in MIST. Default: the chain's own limit. */
+  /** Maximum gas price at which a transaction is signed, in MIST. Default: the chain's own limit. */
   readonly maxGasPrice?: bigint;
 };
 
@@ -98,7 +98,7 @@ export class Chain {
   }
 
   /**
-   * Reason why the node's last answer did not come: a code such as ECONNREFUSED, or null.
+   * Reason why the node did not answer the last request: a code such as ECONNREFUSED, or null.
    *
    * @throws as `client`
    */

@@ -111,7 +111,7 @@ async function readForNetwork(
   if (compiled.network !== network) {
     throw new SuiCommandError(
       'BYTECODE_FILE',
-      `${options.bytecode} was compiled for ${compiled.network}, and the network is ${network}: compile it for that`,
+      `${options.bytecode} was compiled for ${compiled.network}, and the network is ${network}: compile it for ${network}`,
     );
   }
   chain.notes.push(

@@ -83,7 +83,7 @@ export interface ImageToAllow {
 }
 
 /**
- * Returns the image of the PCR file, for a config that is to allow it. On a real network, the image must
+ * Returns the image of the PCR file, for a config that will allow it. On a real network, the image must
  * belong to a tagged release, or `--experimental` must be given.
  *
  * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
@@ -275,7 +275,8 @@ const ASK_MS = 200;
 
 /**
  * Reads a config in at least the version that the deployment file names. Several nodes may share an address,
- * and one of them may lag. By an older version, a change that is still due could seem to be made already.
+ * and one of them may lag. By an older version, a change that is still necessary could seem to be made
+ * already.
  *
  * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
  */

@@ -12,7 +12,7 @@ import { checkContract } from './contract.ts';
 export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
-    "Destroys a registered enclave. Anyone can destroy one that is stale or whose config is retired; any other takes the\nholder of the EnclaveCap, also one of the version before in an overlap. The destroyed key can't be registered at that\nversion of the config again.",
+    "Destroys a registered enclave. Anyone can destroy one that is stale or whose config is retired. Only the holder of the\nEnclaveCap can destroy any other, such as one of the previous version in an overlap. The destroyed key can't be\nregistered at that version of the config again.",
   example: '0x<enclave> --network testnet',
   ids: ['enclavePackage'],
   arguments: { enclaveId: { label: 'enclave_object_id', schema: objectId } },

@@ -12,7 +12,7 @@ import { checkContract, checkNotRetired, readLatestConfig } from './contract.ts'
 export const main = suiCommand({
   name: 'end_overlap',
   purpose:
-    'Ends the overlap of a config, which rotate or update_pcrs began with --overlap: from then on, contracts accept enclaves\nof the latest version only. After the time that was set, it gives the storage of the overlap back.',
+    'Ends the overlap of a config, which rotate or update_pcrs began with --overlap: from then on, contracts accept enclaves\nof the latest version only. If its time is already over, the command only frees the storage of the overlap.',
   example: '--network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: {},

@@ -1,4 +1,4 @@
-/** `sui-enclave migrate_config`: ends older versions of the package for a config. */
+/** `sui-enclave migrate_config`: lets only the new version of the package use a config. */
 
 import { Transaction } from '@mysten/sui/transactions';
 import { readConfig } from 'sui-enclave/sui/objects';
@@ -10,7 +10,7 @@ import { checkContract } from './contract.ts';
 export const main = suiCommand({
   name: 'migrate_config',
   purpose:
-    'After an upgrade that raised PACKAGE_VERSION: lets only the new version of the package verify by a config and change\nit. Contracts that were compiled with an older version accept no answers from then on, until they are upgraded too.\nIt cannot be undone. Fails with ENotOlder where the package has no newer version than the config.',
+    'Migrates a config after an upgrade that raised PACKAGE_VERSION: from then on, only the new version of the package can\nverify answers with the config, or change it. Contracts that were compiled with an older version accept no answers\nuntil they are upgraded too. This cannot be undone. Fails with ENotOlder if the package has no newer version.',
   example: '--network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: {},

@@ -59,8 +59,8 @@ export function readPublished(path: string): string {
 }
 
 /**
- * Notes a publication in the file, if the network lasts. Never fails, since the package is on chain and the
- * command must say so. For other networks, only the deployment file has the ids.
+ * Notes a publication in the file, if the network is one that is never reset. Never fails, since the package
+ * is on chain and the command must say so. For other networks, only the deployment file has the ids.
  */
 export async function notePublication(
   chain: Chain,

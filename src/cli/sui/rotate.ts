@@ -43,9 +43,9 @@ export const main = suiCommand({
   name: 'rotate',
   purpose: `Allows the image of the PCR file instead of the previous one, and registers the enclaves at the URLs, which must run
 that image, in one transaction. All older enclaves become stale: contracts reject even answers that they signed just
-before. You can destroy them later. With --overlap, enclaves of the version before become stale only after that time, or
-at end_overlap: for an image that is still trusted. If the config already allows the image, rotate only registers the
-enclaves that are not registered yet; with --again, it also makes all older enclaves stale.`,
+before. You can destroy them later. With --overlap, enclaves of the previous version become stale only after that time,
+or at end_overlap: use it only if their image is still trusted. If the config already allows the image, rotate only
+registers the enclaves that are not registered yet; with --again, it also makes all older enclaves stale.`,
   example: 'https://weather.example --pcrs out/nitro.pcrs --network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: {

@@ -113,7 +113,7 @@ const OPTIONS = {
   ...ROOT_OPTION,
   object: {
     value: '<id>',
-    help: 'the next of the other objects that the function takes, in order (default: those of the deployment file, by their types)',
+    help: 'one of the other objects that the function takes; repeat it in their order (default: those of the deployment file, by their types)',
     schema: objectId,
     repeated: true,
   },

@@ -20,7 +20,7 @@ import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from '.
 export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
-    'Allows the image of the PCR file instead of the previous one. Every enclave registered so far becomes stale: contracts\nreject its answers. Register an enclave of the new image right afterwards, or use rotate. With --overlap, contracts\naccept enclaves of the version before for some minutes more: for an image that is still trusted.',
+    'Allows the image of the PCR file instead of the previous one. Every enclave registered so far becomes stale: contracts\nreject its answers. Register an enclave of the new image right afterwards, or use rotate. With --overlap, contracts\naccept enclaves of the previous version for some minutes more: use it only if their image is still trusted.',
   example: '--pcrs out/nitro.pcrs --network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: {},

@@ -101,7 +101,7 @@ export async function sourceAddress(
     throw new AuditError('NOT_FULLY_CHECKED', `${hostname} of the source has no address here`);
   }
   const inside = addresses.find((address) => !isPublic(address));
-  if (inside !== undefined) throw refused(text, `leads to ${inside}, an address of a private network`);
+  if (inside !== undefined) throw refused(text, `has the address ${inside}, which is in a private network`);
   const all = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
   return { url: url.href, resolved: `${hostname}:443:${all.join(',')}` };
 }

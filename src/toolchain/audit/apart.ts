@@ -122,7 +122,7 @@ export async function runApart(
       bounds !== undefined &&
       (outcomeMessage?.isLimit === true || (outcomeMessage === undefined && signal !== null))
     ) {
-      throw tooLarge(`more memory than ${bounds.megabytes} MB, or more steps in each other than fit into it`);
+      throw tooLarge(`more memory than ${bounds.megabytes} MB, or deeper recursion than that allows`);
     }
     if (outcomeMessage === undefined) throw new Error(`${subject} ended without a result: ${last.join(' ')}`);
     return outcomeMessage.outcome;
@@ -177,7 +177,10 @@ class WorkClock {
   readonly #end: () => void;
   #left: number;
   #startedAt = 0;
-  /** Number of reasons not to count: each answer that the process waits for, and at first its start. */
+  /**
+   * Number of reasons for which the clock stands still: each answer that the process waits for, and at first
+   * its start.
+   */
   #stops = 1;
   #timer: NodeJS.Timeout | undefined;
 

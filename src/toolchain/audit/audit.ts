@@ -147,14 +147,14 @@ async function audit(
   const roots = await readRoots(chain, commandLine.root);
   const voucher = await readVoucher(commandLine);
   const { config, from, urls } = await findStart(named, chain);
-  if (from !== null) progress(`${from} leads to the config ${config.id}`);
+  if (from !== null) progress(`the config ${config.id} was found by ${from}`);
   const options = { ...commandLine, url: [...urls, ...commandLine.url] };
   const older = options['older-source'].map((commit) => parseOlderSource(commit, config.source));
   const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
   const mainAudit: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
   const restOfAudit: Audit = { ...mainAudit, checks: new Checks() };
   try {
-    if (from !== null) mainAudit.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
+    if (from !== null) mainAudit.checks.same(from, 'the chain', `the config ${config.id} was found by it`);
     checkConfig(mainAudit);
     const source = await fetchSource(mainAudit);
     const version = parts.framework().version;
@@ -335,7 +335,7 @@ async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
   }
 }
 
-const OTHERS = 'other configs of the application';
+const OTHER_CONFIGS = 'other configs of the application';
 const LISTED = 'the registers of this one';
 
 /**
@@ -345,11 +345,11 @@ const LISTED = 'the registers of this one';
  * @returns undefined if the configs are not known
  */
 async function compareConfigs({ config, chain, checks }: Audit) {
-  const otherConfigsFound = await checks.compare(OTHERS, LISTED, () => otherConfigs(config, chain));
+  const otherConfigsFound = await checks.compare(OTHER_CONFIGS, LISTED, () => otherConfigs(config, chain));
   if (otherConfigsFound === undefined) return undefined;
   const { configs, capabilities } = otherConfigsFound;
   const now = Date.now();
-  if (configs.length === 0) checks.same(OTHERS, LISTED, 'no other config is listed');
+  if (configs.length === 0) checks.same(OTHER_CONFIGS, LISTED, 'no other config is listed');
   for (const otherConfig of configs) {
     const text = describeOther(otherConfig, now);
     if (addsNothing(otherConfig, config, now)) {

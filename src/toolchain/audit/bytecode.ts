@@ -86,7 +86,7 @@ export async function comparePackages(comparison: Comparison): Promise<ComparedP
   ];
 }
 
-const OWN = 'move/enclave of this program compiles to';
+const COMPILED_ENCLAVE = 'move/enclave of this program compiles to';
 const NOT_COMPARED: Result = {
   source: null,
   folders: [],
@@ -117,7 +117,7 @@ function compareWithReleases(on: PackageVersion, comparison: Comparison): Compar
   const [linked] = isApart(contracts) ? linkage.keys() : [];
   const message =
     release === undefined
-      ? `${describeDifference(enclaveModules, selectModules(on.modules, modules), OWN)}, and equals no release that this program knows`
+      ? `${describeDifference(enclaveModules, selectModules(on.modules, modules), COMPILED_ENCLAVE)}, and equals no release that this program knows`
       : beside[0] !== undefined
         ? `has a module ${beside[0]}, which ${formatName(release)} does not have`
         : linked && `links to the package ${linked}, which ${formatName(release)} does not do`;

@@ -81,14 +81,14 @@ export async function checkOnBranch(
     const why = printable(ended.stderr.trim().split('\n').at(-1) ?? '');
     throw new AuditError(
       'NOT_FULLY_CHECKED',
-      `whether a branch leads to the commit is not known, since the history could not be read${why && `: ${why}`}`,
+      `whether a branch contains the commit is not known, since the history could not be read${why && `: ${why}`}`,
     );
   }
   const containing = await runGit(repository, ['for-each-ref', '--count=1', '--contains', commit], limits);
   if (containing.status === 0 && containing.stdout !== '') return;
   throw new AuditError(
     'COMMIT_NOT_ON_BRANCH',
-    `no branch and no tag of ${printable(url)} leads to the commit ${commit}: it was replaced, or is of a fork`,
+    `no branch and no tag of ${printable(url)} contains the commit ${commit}: it was replaced, or is of a fork`,
   );
 }
 
@@ -168,7 +168,7 @@ export async function askNamedRepository(
   } catch (error) {
     if (!(error instanceof AuditError)) throw error;
     if (error.code === 'COMMIT_NOT_ON_BRANCH') {
-      return `${where} LACKS it: no branch and no tag leads to it, so others can't audit this config`;
+      return `${where} LACKS it: no branch and no tag contains it, so others can't audit this config`;
     }
     return `whether ${where} has it is not known: ${error.message}`;
   }

@@ -8,7 +8,7 @@ import type { Tree } from './tree.ts';
 interface Order {
   readonly tree: Tree;
   readonly folder: string;
-  readonly own: OwnFramework;
+  readonly framework: OwnFramework;
 }
 
 /** Runs `readSource` within limits. @throws AuditError, with SOURCE_TOO_LARGE at a limit */
@@ -19,12 +19,12 @@ export async function readSourceApart(
   bounds?: Bounds,
 ): Promise<AuditedSource> {
   const task = { module: import.meta.url, name: 'readOrder' };
-  const order: Order = { tree, folder, own: framework };
+  const order: Order = { tree, folder, framework };
   return await computeApart('reading the files of the commit', task, order, { bounds });
 }
 
 /** Reads a source; runs in the child process. */
 export async function readOrder(order: unknown): Promise<AuditedSource> {
-  const { tree, folder, own: framework } = order as Order;
+  const { tree, folder, framework } = order as Order;
   return readSource(tree, folder, framework);
 }

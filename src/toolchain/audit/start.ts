@@ -76,7 +76,7 @@ export async function findStart(text: string, chain: Chain): Promise<Start> {
 async function only(subject: string, ids: Iterable<string>, chain: Chain): Promise<EnclaveConfig> {
   const configs = await Promise.all([...new Set(ids)].map((id) => readConfig(chain.client, id)));
   const [config, ...moreConfigs] = configs;
-  if (config === undefined) throw unknown(`${printable(subject)} leads to no config`);
+  if (config === undefined) throw unknown(`no config was found for ${printable(subject)}`);
   if (moreConfigs.length === 0) return config;
   const lines = configs.map(({ id, name, application, isRetired }) => {
     const state = isRetired ? ', retired' : '';
@@ -84,9 +84,10 @@ async function only(subject: string, ids: Iterable<string>, chain: Chain): Promi
   });
   throw new AuditError(
     'SEVERAL_CONFIGS',
-    [`${printable(subject)} leads to several configs: audit each that you use, by its id`, ...lines].join(
-      '\n',
-    ),
+    [
+      `several configs were found for ${printable(subject)}: audit each that you use, by its id`,
+      ...lines,
+    ].join('\n'),
   );
 }
 
@@ -178,11 +179,12 @@ async function configsOfPackage(packageId: string, chain: Chain): Promise<Iterab
         const typeOriginal = originals.get(address) ?? (await chain.originalPackage(address));
         originals.set(address, typeOriginal);
         if (typeOriginal === original || enclavePackage === original) ids.add(data.configId);
-        if (ids.size > MAX_CONFIGS) throw unknown(`${packageId} leads to more than ${MAX_CONFIGS} configs`);
+        if (ids.size > MAX_CONFIGS)
+          throw unknown(`more than ${MAX_CONFIGS} configs were found for ${packageId}`);
       }
     } catch (error) {
       if (!(error instanceof NodeRefusedError)) throw error;
-      throw unknown(`the node lists no events, which lead from ${packageId} to a config`);
+      throw unknown(`the node lists no events, in which an audit finds the configs of ${packageId}`);
     }
   }
   return ids;

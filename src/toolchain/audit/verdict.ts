@@ -86,8 +86,8 @@ export interface Findings {
 /** Explains what agreement proves, and what it does not. */
 const proves = (isOnlyImage: boolean) => [
   `Agreement proves that these sources, with this framework, gave the image ${isOnlyImage ? 'that contracts accept' : 'of this config'}, and that the enclaves run it.`,
-  'It does not prove that the sources are harmless or right, that the upstreams tell the truth, or that nobody changes the above tomorrow: read them, and look who could.',
-  'It relies on the node of Sui that was asked, also for what it does not list, on the digests of Debian and npm, on AWS, and on this program.',
+  'It does not prove that the sources are harmless or right, that the upstreams tell the truth, or that nothing changes tomorrow: read the sources, and see above who could change what.',
+  'It relies on the Sui node, which could leave things out of its lists, on the digests of Debian and npm, on AWS, and on this program.',
 ];
 
 export function createResult(findings: Findings): Result {

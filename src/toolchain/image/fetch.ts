@@ -97,8 +97,8 @@ async function download(url: string, size: number): Promise<Buffer> {
 }
 
 /**
- * Sends a request and follows redirects, since mirrors send to others. The digest of the file is checked
- * later.
+ * Sends a request and follows redirects, since mirrors redirect to other hosts. The digest of the file is
+ * checked later.
  */
 async function request(url: string, signal: AbortSignal): Promise<Response> {
   let at = url;

@@ -43,7 +43,7 @@ export function readNodeBinary(file: string, framework: string): NodeBinary {
   const pinned = pinnedNodeVersion(framework);
   const [major] = pinned.split('.');
   if (!/^\d+\.\d+\.\d+$/.test(version) || version.split('.')[0] !== major) {
-    throw invalid(file, `is Node ${version}, and ${pinned} is pinned: use another release of Node ${major}`);
+    throw invalid(file, `is Node ${version}, and ${pinned} is pinned: use a release of Node ${major}`);
   }
   return { version, sha256: createHash('sha256').update(bytes).digest('hex'), bytes };
 }

@@ -24,7 +24,7 @@ const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';
 
 /** Properties of the user and the machine that a build might let into its result. */
-const OTHERS = {
+const CHANGED_ENVIRONMENT = {
   USER: 'somebody',
   LOGNAME: 'somebody',
   TZ: 'Pacific/Kiritimati',
@@ -67,7 +67,7 @@ export const main = command({
       ];
       const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
         cwd: copy,
-        env: { ...env, ...OTHERS, ...(nodeBinary && { NODE_BINARY: resolve(nodeBinary) }) },
+        env: { ...env, ...CHANGED_ENVIRONMENT, ...(nodeBinary && { NODE_BINARY: resolve(nodeBinary) }) },
         stdio: ['ignore', 2, 2],
       });
       if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');
@@ -118,7 +118,7 @@ function makeOverlay(dir: string): string {
     writeFileSync(join(files, name), `${line}\n`, { mode: 0o644 });
   write('etc/ld.so.preload', CLOCK_LIBRARY);
   write('etc/faketimerc', CLOCK_OFFSET);
-  write('etc/passwd', `${OTHERS.USER}:x:0:0::/home/${OTHERS.USER}:/bin/sh`);
+  write('etc/passwd', `${CHANGED_ENVIRONMENT.USER}:x:0:0::/home/${CHANGED_ENVIRONMENT.USER}:/bin/sh`);
   const overlay = join(dir, 'overlay.tar');
   execFileSync('tar', ['-cf', overlay, '-C', files, 'etc/ld.so.preload', 'etc/faketimerc', 'etc/passwd']);
   return overlay;

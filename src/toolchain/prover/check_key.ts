@@ -50,7 +50,7 @@ BLAKE2b-512 ${blake2b}`,
 function explain(bytes: number): string {
   const same = KNOWN_KEYS.find((key) => key.bytes === bytes);
   if (same !== undefined)
-    return `it has the size of that of ${same.network}, but another content. Download it again.`;
+    return `it has the size of the key of ${same.network}, but other content. Download it again.`;
   const largest = Math.max(...KNOWN_KEYS.map((key) => key.bytes));
   const sizes = KNOWN_KEYS.map((key) => `${quantity(key.bytes, 'byte')} (${key.network})`).join(' and ');
   return bytes < largest

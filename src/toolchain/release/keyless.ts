@@ -1,6 +1,6 @@
 /**
  * Signs a statement in a run of a workflow, without a key of the author's: Fulcio certifies a key of this
- * process for the run, and Rekor logs the signature. By Sigstore's own packages.
+ * process for the run, and Rekor logs the signature. Uses Sigstore's own packages.
  */
 import { bundleToJSON } from '@sigstore/bundle';
 import { CIContextProvider, DSSEBundleBuilder, FulcioSigner, RekorWitness } from '@sigstore/sign';

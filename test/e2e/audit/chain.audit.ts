@@ -66,7 +66,7 @@ const findCode = (promise: Promise<unknown>) =>
   );
 
 describe('another config of the application', () => {
-  test('with other registers is not agreed with, and its registers are named', async () => {
+  test('with other registers prevents agreement, and the report names its registers', async () => {
     const deployed = await deploy();
     const evil = await another(deployed, EVIL, 'weather\u001b[2J');
     const { capId } = deployed;
@@ -150,7 +150,7 @@ describe('another config of the application', () => {
         if (cap && otherObject) world.node.ledger.objects.set(otherId, { ...otherObject, type: cap.type });
       },
     ],
-  ])('may be there where the node %s', async (_name, lie) => {
+  ])('can not be ruled out if the node %s', async (_name, lie) => {
     const deployed = await deploy();
     const otherId = await another(deployed, deployed.image);
     lie(deployed, otherId);
@@ -298,7 +298,7 @@ describe('the capability of a package', () => {
     expect(hidden.holders).toEqual([expect.stringMatching(/^not known: /), nobody]);
   });
 
-  test('that was wrapped or ended by a function of another package in that transaction is not known', async () => {
+  test('has an unknown holder if a function of another package wrapped or ended it in the publishing transaction', async () => {
     const id = await keeper();
     for (const name of ['wrap', 'end']) {
       const { ids } = await publish(['small', SMALL, call(`${id}::keeper::${name}`)]);
@@ -307,7 +307,7 @@ describe('the capability of a package', () => {
     }
   });
 
-  test('that was ended later is ended where the node lists the transaction, and otherwise not known', async () => {
+  test('that was deleted later has no holder if the node lists the transaction, and otherwise an unknown one', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
     const digest = await pass(IMMUTABLE, caps[0] ?? '');
     expect((await holder(ids[0])).holder).toBe(
@@ -317,7 +317,7 @@ describe('the capability of a package', () => {
     expect((await holder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
   });
 
-  test('that is in another object, or hidden by the node, is not known', async () => {
+  test('has an unknown holder if another object holds it, or the node hides it', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
     await pass(`${await keeper()}::keeper::wrap`, caps[0] ?? '');
     expect((await holder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
@@ -329,7 +329,7 @@ describe('the capability of a package', () => {
     });
   });
 
-  test('is not known where the node gives another publication, or none', async () => {
+  test('has an unknown holder if the node returns another publication, or none', async () => {
     const immutable = await publish(['small', SMALL, call(IMMUTABLE)]);
     const { ids } = await publish(['small', SMALL, keep]);
     const { transactions, ledger } = world.node;

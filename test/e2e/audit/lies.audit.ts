@@ -109,7 +109,7 @@ describe('an honest config', () => {
   });
 });
 
-test('a config that changes while the image is built is not agreed with', async () => {
+test('an audit does not agree with a config that changes while the image is built', async () => {
   const deployed = await deploy();
   const url = await world.serve(deployed);
   const build: Rebuild = async ({ app }) => {

@@ -85,9 +85,9 @@ describe('an audit starts from', () => {
     const verdict = await world.audit(host, quick);
     const from = `the host at ${host}`;
     expect(verdict.config, verdict.out).toMatchObject({ id: deployed.configId });
-    const detail = `it leads to the config ${deployed.configId}`;
+    const detail = `the config ${deployed.configId} was found by it`;
     expect(verdict.checks[0]).toMatchObject({ result: 'same', what: from, detail });
-    expect(verdict.err).toContain(`${from} leads to the config ${deployed.configId}`);
+    expect(verdict.err).toContain(`the config ${deployed.configId} was found by ${from}`);
     expect(verdict.checks).toContainEqual(
       expect.objectContaining({ what: `the enclave at ${host}`, result: 'same' }),
     );

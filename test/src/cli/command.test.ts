@@ -196,7 +196,7 @@ example: npx --offline sui-enclave sample read --level 5
   });
 });
 
-describe('a text of others that a command prints', () => {
+describe('a foreign text that a command prints', () => {
   const hostile = 'one\u001b]0;x\u0007\u009b2J\u202e\u2028\rtwo\n\tthrée';
   const safe = 'one\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}\\u{2028}\\u{d}two\n\tthrée';
 

@@ -186,7 +186,7 @@ async function startSalt({
   const env = {
     APP: 'salt',
     PORT: String(port),
-    // Without origins, the service accepts no other setting. The value is replaced below.
+    // The service does not start without this setting. LOOPBACK_ORIGINS replaces it below.
     CORS_ORIGINS: 'none',
     SALT_CLIENTS: JSON.stringify(clients),
   };

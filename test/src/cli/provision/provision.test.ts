@@ -195,7 +195,7 @@ describe('a host that alters a part', () => {
     ],
   ];
 
-  test('of the message is reported by a code, and provisions nothing', async () => {
+  test('of the message prevents the delivery, and is reported by a code', async () => {
     const { server, host } = await start();
     for (const [caseName, code, lie] of cases) {
       lie(host);

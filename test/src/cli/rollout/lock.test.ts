@@ -62,7 +62,7 @@ test('refuses a second process and names the first, until that releases it', () 
   takeLock(path).release();
 });
 
-test('is refused while its process runs or is stopped, and free once that was killed', async () => {
+test('is refused while its process runs or is stopped, and is free once the process was killed', async () => {
   const child = await hold();
   expect(() => takeLock(path)).toThrow(refusal(`process ${child.pid} runs`));
   child.kill('SIGSTOP');
@@ -75,7 +75,7 @@ test('is refused while its process runs or is stopped, and free once that was ki
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('goes to exactly one of several processes that find a lock of an ended one', async () => {
+test('goes to exactly one of several processes that find the lock of an ended process', async () => {
   const ended = await hold();
   ended.kill('SIGKILL');
   await once(ended, 'exit');

@@ -35,7 +35,7 @@ async function back(world: SimulatedRollout): Promise<string[]> {
   return done;
 }
 
-/** Returns the names of the steps that were not found done. */
+/** Returns the names of the steps that were still necessary. */
 async function takeAll(steps: readonly Step[], rollout: Rollout): Promise<string[]> {
   const taken = await takeSteps(steps, rollout);
   return taken.flatMap(({ step, result }) => (result === 'done' ? [step] : []));

@@ -51,7 +51,7 @@ beforeEach(async () => {
 });
 afterEach(() => node.close());
 
-/** Writes a module as publishing does: with the package's id for 0x0. */
+/** Writes a module as publishing does: with the package's id in place of 0x0. */
 function published(module: Uint8Array, id: string): Uint8Array {
   const { module: zeroed } = withoutSelfAddress(module);
   const bytes = Buffer.from(zeroed);
@@ -107,7 +107,7 @@ async function compare(
 }
 
 describe('a package on chain', () => {
-  test('with the modules of both agrees, with any id', async () => {
+  test('that has the modules of framework and application agrees, with any id', async () => {
     put(P1, P1, [...enclaveModules(), ...(await weatherModules())]);
     const { faults, packages } = await compare(P1, P1);
     expect(faults).toEqual([null, null]);
@@ -121,7 +121,7 @@ describe('a package on chain', () => {
     ]);
   });
 
-  test('that links to the framework’s package agrees with sources that were compiled so', async () => {
+  test('that links to the framework’s package agrees with sources that were compiled in the same way', async () => {
     put(P1, P1, enclaveModules());
     put(P2, P2, await weatherModules(P1), [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, null]);
@@ -141,7 +141,7 @@ describe('a package on chain', () => {
     expect((await compare(P1, P2)).faults).toEqual([null, null, 'BYTECODE_DIFFERS']);
   });
 
-  test('with one more module differs, and so does one with another module', async () => {
+  test('that has an additional module, or another one, differs', async () => {
     const enclave = enclaveModules();
     put(P1, P1, enclave);
     put(P2, P2, [...(await weatherModules(P1)), ...enclave], [P1]);
@@ -164,7 +164,7 @@ describe('a package on chain', () => {
     ]);
   });
 
-  test('of an older release agrees if the list has the release, and can be called if its package version is the config’s', async () => {
+  test('of an older release agrees if that release is known, and can still be called if it has the config’s package version', async () => {
     const sources = sourcesIn(join(ROOT, 'move/enclave'));
     const path = 'sources/enclave.move';
     const text = String(sources[path]).replace('MAX_AHEAD_MS: u64 = 60_000', 'MAX_AHEAD_MS: u64 = 30_000');
@@ -186,7 +186,7 @@ describe('a package on chain', () => {
     expect(await callable({ ...release, packageVersion: 0n })).toEqual([]);
   });
 
-  test('that differs from what a stub gives is not known to differ, unless the chain runs the stub', async () => {
+  test('that differs from sources compiled against a stub is not fully checked, unless the chain runs the stub', async () => {
     put(P1, P1, await weatherModules());
     expect((await compare(P1, P1)).faults).toEqual(['BYTECODE_DIFFERS', null]);
     node.chainId = '4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S';

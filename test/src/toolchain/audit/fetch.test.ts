@@ -107,7 +107,7 @@ describe('the address of a source', () => {
     });
   });
 
-  test('leads to no machine of a private network, whichever of its addresses that is', async () => {
+  test('is refused if any address of its host is in a private network', async () => {
     for (const inside of ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::1', 'fd00::1', '::ffff:10.0.0.1']) {
       const resolve = resolver(['93.184.216.34', inside]);
       await expect(sourceAddress('https://code.example/a', false, resolve), inside).rejects.toMatchObject({
@@ -337,10 +337,10 @@ describe('for a commit from elsewhere, the repository that the config names', ()
     const url = server.formatUrl(named);
     expect(await ask(url, commit)).toMatch(/, has it on a branch or a tag$/);
     const elsewhere = repository().writeCommit({ 'app.ts': 'elsewhere' });
-    expect(await ask(url, elsewhere)).toMatch(/, LACKS it: no branch and no tag leads to it/);
+    expect(await ask(url, elsewhere)).toMatch(/, LACKS it: no branch and no tag contains it/);
   });
 
-  test('is not asked if an audit would not ask it, and may not answer: the report says so', async () => {
+  test('is not asked if an audit would refuse its address; the report says so, also if it does not answer', async () => {
     const named = repository();
     const commit = named.writeCommit({ 'app.ts': 'here' });
     const before = server.requests.length;

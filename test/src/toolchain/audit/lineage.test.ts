@@ -1,6 +1,5 @@
 /**
- * Lineages as an honest node lists them, and as a node lists them that contradicts itself. The latter is
- * never believed.
+ * Lineages as an honest node lists them. A node that contradicts itself is never believed.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -135,7 +134,7 @@ describe('the dependencies', () => {
     expect(dependencies.map(({ lineage: [{ original }] }) => original)).toEqual([H1]);
   });
 
-  test('that the linkage table names wrongly are not known', async () => {
+  test('are not known if the linkage table names a wrong version', async () => {
     const describe = (description: GrpcTypes.Package) => ({
       ...description,
       linkage: description.linkage.map((entry) => ({ ...entry, upgradedId: H1 })),
@@ -145,7 +144,7 @@ describe('the dependencies', () => {
     expect(application).toHaveLength(3);
   });
 
-  test('that bytecode calls are in the linkage table', async () => {
+  test('must be in the linkage table if bytecode calls them', async () => {
     const weather = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
     const files = {
       'Move.toml': readFileSync(join(ROOT, 'move/weather/Move.toml'), 'utf8'),

@@ -249,7 +249,7 @@ test('an application has the folders that its app.yaml names in the commit', () 
   expect(catchCode(() => read(files, { omitted }))).toBe('SOURCE_UNSAFE');
 });
 
-describe('a process of its own reads a commit', () => {
+describe('the process that reads a commit', () => {
   const readApart = async (files: Files, bounds?: Bounds) => {
     const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     return await readSourceApart(tree, '', FRAMEWORK, bounds);
@@ -260,14 +260,14 @@ describe('a process of its own reads a commit', () => {
       ({ code, message }: { code?: string; message: string }) => code ?? message,
     );
 
-  test('and finds the same as this process would', async () => {
+  test('returns the same as a read in this process', async () => {
     const files = created();
     const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     expect(await readSourceApart(tree, '', FRAMEWORK)).toEqual(readSource(tree, '', FRAMEWORK));
     expect(await codeOfReading({ ...files, 'app.yaml': 'name: price' })).toBe('SOURCE_INVALID');
   });
 
-  test('which ends when YAML takes too long', async () => {
+  test('ends when YAML takes too long', async () => {
     const names = Array.from({ length: 20_000 }, (_, at) => at.toString(36)).join(',');
     const files = { ...created(), 'app.yaml': `{${names.slice(0, 65_000)}}` };
     expect(await codeOfReading(files, { ...BOUNDS, ms: 500 })).toBe('SOURCE_TOO_LARGE');
@@ -278,7 +278,7 @@ describe('a process of its own reads a commit', () => {
     ['app.yaml', `secrets: ${'{a: '.repeat(10_000)}`, 'SOURCE_INVALID'],
     ['package-lock.json', '['.repeat(3_000_000), 'LOCK_UNTRUSTED'],
     ['package-lock.json', nested(1_000_000), 'SOURCE_TOO_LARGE'],
-  ])('and survives what is deep: %s', async (path, text, code) => {
+  ])('refuses deep nesting with a code: %s', async (path, text, code) => {
     expect(await codeOfReading({ ...created(), [path]: text })).toBe(code);
   });
 });
@@ -318,14 +318,14 @@ describe('an application in a clone of the framework', () => {
       (text: string) =>
         text.replace(/("node_modules\/express": \{[^}]*?sha512-)./, '$1_').replace('sha512-_', 'sha512-Z'),
     ],
-  ])('of another state of the framework is for another state of this program: %s', (path, change) => {
+  ])('is refused if the state of its framework is not that of this program: %s', (path, change) => {
     const before = String(framework()[path]);
     expect(change(before)).not.toBe(before);
     const files = { ...framework(), [path]: change(before) };
     expect(catchCode(() => read(files, at))).toBe('FRAMEWORK_VERSION');
   });
 
-  test('of a framework with another file or one less is refused too', () => {
+  test('is refused if its framework has one file more or less', () => {
     expect(catchCode(() => read({ ...framework(), 'src/service/more.ts': '' }, at))).toBe(
       'FRAMEWORK_VERSION',
     );
@@ -356,7 +356,7 @@ describe('an application in a clone of the framework', () => {
     'src/server/node_modules/express',
     'src/library/node_modules/@noble/curves',
     'node_modules/express/node_modules/qs',
-  ])('gives the framework no other package, by a place that comes first: %s', (path) => {
+  ])('can not put a package where the framework would import it first: %s', (path) => {
     const lock = JSON.parse(String(framework()['package-lock.json']));
     lock.packages[path] = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
     const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };

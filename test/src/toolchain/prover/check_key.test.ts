@@ -36,7 +36,7 @@ test('a key of the right size with other content is not a published key', () => 
   expect(judgeKey('a.zkey', { bytes, blake2b: '0'.repeat(128) })).toMatchObject({
     exit: 1,
     json: { published: false },
-    text: expect.stringContaining('has the size of that of mainnet and testnet, but another content'),
+    text: expect.stringContaining('has the size of the key of mainnet and testnet, but other content'),
   });
 });
 
