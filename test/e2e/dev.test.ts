@@ -220,7 +220,7 @@ describe('a save', () => {
   const fetchKey = async (url: string) =>
     ((await (await fetch(new URL('/health_check', url))).json()) as { pk: string }).pk;
 
-  test('restarts the make dev that has loaded the file, each time, and no other; the emulated enclave keeps its key', async () => {
+  test('always restarts only the make dev that has loaded the file; the emulated enclave keeps its key', async () => {
     const [weather, salt] = [
       dev({ ATTEST: 'emulated' }, copy),
       dev({ APP: 'salt', ATTEST: 'emulated' }, copy),

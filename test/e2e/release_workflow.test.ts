@@ -180,7 +180,7 @@ describe('nothing is published', () => {
     expect(existsSync(at('gh/calls'))).toBe(false);
   });
 
-  test('if the log can not be read, which does not begin a new one', async () => {
+  test('if the log can not be read: no new log is begun', async () => {
     await release('v1.2.0');
     git('remote', 'set-url', 'origin', at('missing.git'));
     expect(await release('v1.3.0')).toMatchObject({

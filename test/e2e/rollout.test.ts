@@ -255,7 +255,7 @@ describe('with a release', () => {
     ]);
   });
 
-  test('does nothing for another image, for another signer than that of the config, and back', async () => {
+  test('refuses another image, another signer than that of the config, and --back', async () => {
     const image = await call('dev.pcrs', []);
     expect([image.status, image.stderr]).toEqual([2, expect.stringMatching(/^ROLLOUT_PLAN: .* v1\.2\.0/)]);
     fixture.noteSigner({ publicKey: 'ab'.repeat(32) });

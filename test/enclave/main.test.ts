@@ -87,7 +87,7 @@ describe.runIf(canRun)("the image's init", () => {
       expect(run(INIT, args)).toMatchObject({ status: 0, stderr: '' });
       expect(run(init, args)).toMatchObject(refusal);
     }
-    // This includes roles that wait for something: a call without their arguments is enough to find out.
+    // Some roles would wait for something. A call without arguments shows that init refuses these too.
     const usage = run(INIT, []).stderr.replace(/^usage: init /, '');
     const roles = usage.split(' | ').map((role) => role.replace(/ .*\n?/, ''));
     expect(roles).toContain('supervise');

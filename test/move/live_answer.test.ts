@@ -19,7 +19,7 @@ interface Answer {
   readonly signature: string;
 }
 
-/** Values that `update_weather` depends on, as Move expressions except for the time. */
+/** Values that `update_weather` depends on. Signature and key are in hexadecimal. */
 interface Submission {
   readonly location: string;
   readonly temperature: bigint;

@@ -244,7 +244,7 @@ describe('what fails', () => {
     expect((await fixture.once([firstServer.url, two.url])).done).toHaveLength(2);
   });
 
-  test('only in its answer is not sent again: the keeper asks the chain first', async () => {
+  test('because its answer was lost is not sent again: the keeper asks the chain first', async () => {
     const { url } = await start();
     fixture.chain.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
     expect(await fixture.once([url])).toMatchObject({ exit: 0, done: [{ result: 'done' }] });
@@ -254,7 +254,7 @@ describe('what fails', () => {
     expect(fixture.sent).toBe(sent);
   });
 
-  test('for one enclave does not keep it from another', async () => {
+  test('for one enclave is still done for another', async () => {
     const { url } = await start();
     // No server listens at the first URL.
     const { exit, done, alerts } = await fixture.once(['http://127.0.0.1:1', url]);

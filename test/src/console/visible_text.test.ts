@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { visibleText } from '../../../src/console/lib/visible_text.ts';
 
-describe('a text of others', () => {
+describe('a foreign text', () => {
   test.each([
     ['line\nfeed', 'line\\u{a}feed'],
     ['\u001b[31mred', '\\u{1b}[31mred'],
@@ -15,7 +15,7 @@ describe('a text of others', () => {
     ['variation\ufe0f', 'variation\\u{fe0f}'],
     ['Grüße, 東京 🚀', 'Grüße, 東京 🚀'],
     ['<img src=x onerror=alert(1)>', '<img src=x onerror=alert(1)>'],
-  ])('%j is shown as it is', (text, visible) => {
+  ])('%j is shown as %j', (text, visible) => {
     expect(visibleText(text)).toBe(visible);
   });
 

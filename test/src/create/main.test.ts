@@ -189,7 +189,7 @@ describe('the workflow of releases', () => {
     };
   };
 
-  test('builds on two images of runners, of which the second needs the result of the first', () => {
+  test('builds on two different runner images, and releases only after the other build', () => {
     const { rebuild, release } = jobs().jobs;
     expect(rebuild?.['runs-on']).not.toBe(release?.['runs-on']);
     expect(release?.needs).toBe('rebuild');
@@ -325,7 +325,7 @@ describe('--from', () => {
 
   test.each([
     ['is missing', undefined, /there is no sui-enclave-cli-9\.9\.9\.tgz/],
-    ['is another', 'forged', /is not the one that was packed with this program/],
+    ['has other bytes', 'forged', /is not the one that was packed with this program/],
   ])('refuses a file that %s, and writes nothing', (_what, content, message) => {
     if (content !== undefined) writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), content);
     expect(create(join(folder, 'gas-fees'), '--from', folder)).toBe(1);
@@ -350,7 +350,7 @@ test.each([
   expect(printed).toMatch(message);
 });
 
-describe('where npm has installed the program', () => {
+describe('the program, installed by npm', () => {
   /** Runs the program beside npm's record of an installation. */
   const run = (packages: object, ...argv: string[]) => {
     const record = join(folder, '.package-lock.json');
@@ -359,7 +359,7 @@ describe('where npm has installed the program', () => {
   };
   const installedFrom = (resolved: string) => ({ 'node_modules/create-sui-enclave': { resolved } });
 
-  test('from a file, it refuses without tarballs, says what to run, and writes nothing', () => {
+  test('from a file, refuses to run without tarballs, says what to run, and writes nothing', () => {
     const packages = installedFrom('file:../out/create-sui-enclave-9.9.9.tgz');
     expect(run(packages)).toBe(1);
     expect(printed).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: .*--from.* "make package"\n$/);
@@ -368,13 +368,13 @@ describe('where npm has installed the program', () => {
     expect(run(packages, '--from', folder)).toBe(0);
   });
 
-  test('from a registry, it writes a lockfile without files', () => {
+  test('from a registry, writes a lockfile that names no files', () => {
     const url = 'https://registry.example/create-sui-enclave/-/create-sui-enclave-9.9.9.tgz';
     expect(run(installedFrom(url))).toBe(0);
     expect(readFileSync(join(folder, 'gas-fees/package-lock.json'), 'utf8')).not.toContain('resolved');
   });
 
-  test('without an address, as with omit-lockfile-registry-resolved, it is from a registry', () => {
+  test('without a recorded address, as with omit-lockfile-registry-resolved, counts as from a registry', () => {
     expect(run({ 'node_modules/create-sui-enclave': {} })).toBe(0);
   });
 });

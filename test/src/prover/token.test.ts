@@ -6,7 +6,7 @@ import { CLAIMS, EPHEMERAL_KEY, GIVEN, OUR_KEY, requestFor, signToken } from './
 const KEYS = { keys: [OUR_KEY] };
 const PUBLIC = { kty: 'RSA', n: OUR_KEY.n, e: 'AQAB' };
 const NOW = new Date(CLAIMS.iat * 1000);
-const seconds = (by: number) => new Date(NOW.getTime() + by * 1000);
+const addSeconds = (by: number) => new Date(NOW.getTime() + by * 1000);
 const HEADER = { alg: 'RS256', kid: 'ours', typ: 'JWT' };
 const token = (claims = {}, header = {}) =>
   signToken(JSON.stringify({ ...CLAIMS, ...claims }), { ...HEADER, ...header });
@@ -23,8 +23,8 @@ describe('a token is verified', () => {
   });
 
   test('within a minute of its times, and with no typ', async () => {
-    expect(await verifyToken(token(), KEYS, seconds(-60))).toEqual(PUBLIC);
-    expect(await verifyToken(token({ exp: CLAIMS.iat }, { typ: undefined }), KEYS, seconds(59))).toEqual(
+    expect(await verifyToken(token(), KEYS, addSeconds(-60))).toEqual(PUBLIC);
+    expect(await verifyToken(token({ exp: CLAIMS.iat }, { typ: undefined }), KEYS, addSeconds(59))).toEqual(
       PUBLIC,
     );
   });
@@ -33,7 +33,7 @@ describe('a token is verified', () => {
 describe('a token is refused', () => {
   test.each<[string, string, unknown, Date?]>([
     ['after exp', token(), KEYS, new Date((CLAIMS.exp + 60) * 1000)],
-    ['before iat', token(), KEYS, seconds(-61)],
+    ['before iat', token(), KEYS, addSeconds(-61)],
     ['before nbf', token({ nbf: CLAIMS.iat + 100 }), KEYS],
     ['without exp', token({ exp: undefined }), KEYS],
     ['without iat', token({ iat: undefined }), KEYS],

@@ -48,7 +48,7 @@ describe('a rate limit', () => {
     );
   });
 
-  test('allows a request after the wait that it returned, at any rate', () => {
+  test('allows a request after the wait that it returned, for any limit', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100_000 }), pauses, (perMinute, waits) => {
         let now = 0.1;
@@ -64,7 +64,7 @@ describe('a rate limit', () => {
     );
   });
 
-  test('allows one request after each share of a minute, with any rounding of sums', () => {
+  test('allows a further request each time a minute divided by the limit has passed, despite rounding', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1000 }),

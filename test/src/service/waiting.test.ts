@@ -1,4 +1,4 @@
-/** A request that waits for the call of another holds no slot, so that it can't keep others out. */
+/** A request that waits for a call that another request began holds no slot, so it can't block others. */
 import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,7 +25,7 @@ import { type Flood, flood, getRequest, postRequest } from './flood.ts';
 const OVERLOADED = { code: 'OVERLOADED', status: 503, retryAfterSeconds: 1 };
 
 describe('the room', () => {
-  test('has places for all calls together, and half of them for one call; further callers are refused at once', async () => {
+  test('gives at most half of its places to one call, and immediately refuses callers for whom no place is left', async () => {
     const room = new WaitingRoom(8);
     const first = Promise.withResolvers<string>();
     const second = Promise.withResolvers<string>();
@@ -169,7 +169,7 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
     expect(printed().split('request failed')).toHaveLength(1 + 4);
   });
 
-  test('leave their places at /health_check too, also when their deadline has passed', async () => {
+  test('lose their places at /health_check when their deadline has passed', async () => {
     changeDeadline(5000, 120_000);
     const upstream = await hanging();
     const server = await startServer({
@@ -230,7 +230,7 @@ describe('a call that others wait for', () => {
 });
 
 const MICROSOFT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
-const OWN = 'https://id.example';
+const CUSTOM_ISSUER = 'https://id.example';
 
 /** Makes a token that anyone can write: it is not signed. */
 function forgedToken(iss = MICROSOFT): string {
@@ -257,11 +257,11 @@ async function hanging(): Promise<{ origin: string; asked(): number; release(): 
   return { origin: `http://127.0.0.1:${port}`, asked: () => requestCount, release: gate.resolve };
 }
 
-describe('callers of one slow upstream keep no other caller out:', { timeout: 120_000 }, () => {
+describe('many callers of one slow upstream do not block other callers', { timeout: 120_000 }, () => {
   // With the usual deadline of the upstream, a busy machine might not finish in time.
   beforeEach(() => changeDeadline(5000, 120_000));
 
-  test('a new place of the weather', async () => {
+  test('if all ask for a location that is not cached', async () => {
     const { server, ask, weather } = await startWeather({ env: SMALL_ENV });
     expect((await ask('Paris')).status).toBe(200);
     const slow = postRequest('/process_data', { payload: { location: '!timeout' } });
@@ -271,7 +271,7 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
     expect(weather.asked.filter((place) => place === '!timeout')).toHaveLength(1);
   });
 
-  test('/health_check, when an endpoint hangs', async () => {
+  test('if all ask for /health_check, and an endpoint hangs', async () => {
     const upstream = await hanging();
     const server = await startServer({ origins: { 'api.weatherapi.com': upstream.origin } });
     const attack = await flood(server.url, Array(FULL.callers).fill(getRequest('/health_check')));
@@ -282,7 +282,7 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
     await expect.poll(() => attack.answered(200)).toBe(FULL.waiting + 1);
   });
 
-  test("forged tokens for the salt service, while their issuer's keys hang", async () => {
+  test("if all send forged tokens to the salt service, and the issuer's keys hang", async () => {
     const issuer = await Issuer.start();
     const clients = [GOOGLE, MICROSOFT].map((issuer) => ({ issuer, client_id: CLIENT_ID, seed: 1 }));
     const server = await startSalt(issuer, { clients, ...SMALL_ENV });
@@ -296,11 +296,11 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
     expect(attack.answered(504)).toBe(0);
   });
 
-  test("forged tokens for the proving service, while their issuer's keys hang", async () => {
+  test("if all send forged tokens to the proving service, and the issuer's keys hang", async () => {
     const issuer = await Issuer.start();
     const clients = [
       { issuer: GOOGLE, client_id: CLIENT_ID },
-      { issuer: OWN, client_id: CLIENT_ID, jwks_url: `${OWN}/keys` },
+      { issuer: CUSTOM_ISSUER, client_id: CLIENT_ID, jwks_url: `${CUSTOM_ISSUER}/keys` },
     ];
     const { url, ask } = await startTestFrontend({
       issuer,
@@ -319,7 +319,7 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
     issuer.answer = () => {};
     // Each token has a salt of its own: with the same salt, callers would also wait for each other's proof.
     const forged = Array.from({ length: SMALL.callers }, (_, salt) =>
-      postRequest('/v1', requestFor(forgedToken(OWN), { salt: String(salt) })),
+      postRequest('/v1', requestFor(forgedToken(CUSTOM_ISSUER), { salt: String(salt) })),
     );
     const attack = await flood(url, forged);
     await expectAnswered(attack, async () => (await ask()).status);
@@ -328,7 +328,7 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
   });
 });
 
-test('callers of a known place whose reading has just expired are all answered, by one call', async () => {
+test('one call answers all callers who ask for a location whose cached reading has just expired', async () => {
   const { server, ask, weather } = await startWeather({ env: { WEATHER_CACHE_SECONDS: '0' }, delayMs: 300 });
   expect((await ask('Paris')).status).toBe(200);
   const cachedRequest = postRequest('/process_data', { payload: { location: 'Paris' } });

@@ -43,7 +43,7 @@ interface Answer {
   response: { intent: unknown; timestamp_ms: number; data: Record<string, unknown> };
 }
 
-const ASKED = { location: 'San Francisco' };
+const QUESTION = { location: 'San Francisco' };
 
 /** Lets `change` edit the JSON of an endpoint's answer. */
 function lieAbout(path: string, change: (answer: Answer) => void): void {
@@ -64,7 +64,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
   });
 
   test('returns the answer of an attested enclave, typed and with its signature', async () => {
-    const answer = await createClient().processData(ASKED, WeatherResponse);
+    const answer = await createClient().processData(QUESTION, WeatherResponse);
     expect(answer).toMatchObject({
       data: { location: 'San Francisco', temperature: 13n },
       intent: 0,
@@ -77,9 +77,9 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
   });
 
   test('returns properties beside the signed answer in "unsigned", which is missing if there are none', async () => {
-    expect(await createClient().processData(ASKED, WeatherResponse)).not.toHaveProperty('unsigned');
+    expect(await createClient().processData(QUESTION, WeatherResponse)).not.toHaveProperty('unsigned');
     lieAbout('/process_data', (answer) => Object.assign(answer, { unsigned: { note: 'by the host' } }));
-    const { data, unsigned } = await createClient().processData(ASKED, WeatherResponse);
+    const { data, unsigned } = await createClient().processData(QUESTION, WeatherResponse);
     expect([data.temperature, unsigned]).toEqual([13n, { note: 'by the host' }]);
   });
 
@@ -104,7 +104,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.temperature = 14;
     });
-    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(createClient().processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
       code: 'CLIENT_SIGNATURE',
     });
   });
@@ -169,7 +169,7 @@ describe('an endpoint of the application', () => {
       answer.response.data = data;
     });
     const refused = await createClient()
-      .processData(ASKED, WeatherResponse)
+      .processData(QUESTION, WeatherResponse)
       .catch((error) => error);
     expect(refused.code).toBe('CLIENT_MALFORMED_ANSWER');
     expect(refused.message).toContain(
@@ -183,7 +183,7 @@ describe('an endpoint of the application', () => {
       answer.response.data = Object.fromEntries(entries);
     });
     const { message } = await createClient()
-      .processData(ASKED, WeatherResponse)
+      .processData(QUESTION, WeatherResponse)
       .catch((error) => error);
     expect(message.length).toBeLessThan(1000);
     expect(message).not.toMatch(/secret|\n/);
@@ -193,10 +193,18 @@ describe('an endpoint of the application', () => {
     lieAbout('/draw', (answer) => {
       answer.response.data['temperature'] = 14;
     });
-    const call = createClient().call('/draw?a=b', { payload: ASKED }, WeatherResponse);
+    const call = createClient().call('/draw?a=b', { payload: QUESTION }, WeatherResponse);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
     expect(enclave.requests.at(-1)).toMatch(/get_attestation/);
     expect(enclave.requests).toContain('/draw?a=b');
+  });
+
+  test('does not return data that its signature does not cover', async () => {
+    lieAbout('/process_data', (answer) => {
+      answer.response.data.advice = 'buy';
+    });
+    const { data } = await createClient().processData(QUESTION, WeatherResponse);
+    expect(data).toEqual({ location: 'San Francisco', temperature: 13n });
   });
 
   test.each([
@@ -209,7 +217,7 @@ describe('an endpoint of the application', () => {
     '/https://a',
     '/draw#x',
     1,
-  ])('may not be anywhere else: %j', async (path) => {
+  ])('may be at no other place than below the URL of the enclave: %j', async (path) => {
     const client = new EnclaveClient('https://host/enclave', { policy: { images: [enclave.image] } });
     const call = client.call(path as string, {}, WeatherResponse);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
@@ -223,7 +231,7 @@ describe('the age of an answer', () => {
 
   async function ask(age: number, options: Partial<EnclaveClientOptions> = {}) {
     enclave.timestampMs = BigInt(NOW - age);
-    return await createClient({ now: () => NOW, ...options }).processData(ASKED, WeatherResponse);
+    return await createClient({ now: () => NOW, ...options }).processData(QUESTION, WeatherResponse);
   }
 
   test.each<[number, Partial<EnclaveClientOptions>]>([
@@ -251,12 +259,12 @@ describe('the age of an answer', () => {
     lieAbout('/process_data', (answer) => {
       answer.response.timestamp_ms = NOW;
     });
-    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(createClient().processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
       code: 'CLIENT_SIGNATURE',
     });
     enclave.lie = (_, reply) => reply;
     enclave.timestampMs = 2n ** 64n - 1n;
-    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(createClient().processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
       code: 'CLIENT_FUTURE',
     });
   });
@@ -269,11 +277,13 @@ describe('the age of an answer', () => {
     };
     let now = NOW;
     const client = createClient({ now: () => now, pinMaxAgeMs: 24 * HOUR });
-    await client.processData(ASKED, WeatherResponse);
+    await client.processData(QUESTION, WeatherResponse);
     now += HOUR - MINUTE;
-    await client.processData(ASKED, WeatherResponse);
+    await client.processData(QUESTION, WeatherResponse);
     now += 2 * MINUTE;
-    await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'CLIENT_STALE' });
+    await expect(client.processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
+      code: 'CLIENT_STALE',
+    });
   });
 
   test('is unknown, and the answer refused, when the clock returns NaN', async () => {
@@ -282,7 +292,9 @@ describe('the age of an answer', () => {
     const now = () => (++calls > 3 ? Number.NaN : Date.now());
     const client = createClient({ now });
     await client.attest();
-    await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'CLIENT_STALE' });
+    await expect(client.processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
+      code: 'CLIENT_STALE',
+    });
   });
 });
 
@@ -292,7 +304,7 @@ describe('the option "expect"', () => {
   test.each([{}, { location: 'San Francisco' }, all, { temperature: 13 }, { temperature: '13' }])(
     'accepts an answer that repeats %o',
     async (expected) => {
-      const { data } = await createClient().processData(ASKED, WeatherResponse, { expect: expected });
+      const { data } = await createClient().processData(QUESTION, WeatherResponse, { expect: expected });
       expect(data).toEqual(all);
     },
   );
@@ -304,7 +316,7 @@ describe('the option "expect"', () => {
     [{ location: '' }, 'location'],
     [{ location: 'San Francisco', temperature: 14n }, 'temperature'],
   ])('refuses an answer that does not repeat %o', async (expected, member) => {
-    const call = createClient().processData(ASKED, WeatherResponse, { expect: expected });
+    const call = createClient().processData(QUESTION, WeatherResponse, { expect: expected });
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member });
   });
 
@@ -317,7 +329,7 @@ describe('the option "expect"', () => {
     };
     await client.processData({ location: 'Oslo' }, WeatherResponse, { expect: { location: 'Oslo' } });
     enclave.lie = (_, reply) => osloAnswer ?? reply;
-    const call = client.processData(ASKED, WeatherResponse, { expect: ASKED });
+    const call = client.processData(QUESTION, WeatherResponse, { expect: QUESTION });
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
   });
 
@@ -325,13 +337,13 @@ describe('the option "expect"', () => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.location = 'Oslo';
     });
-    const forged = createClient().processData(ASKED, WeatherResponse, { expect: { location: 'Oslo' } });
+    const forged = createClient().processData(QUESTION, WeatherResponse, { expect: { location: 'Oslo' } });
     await expect(forged).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
     lieAbout('/process_data', (answer) => {
       answer.response.data['place'] = 'Oslo';
     });
     const unsigned = { expect: { place: 'Oslo' } } as never;
-    await expect(createClient().processData(ASKED, WeatherResponse, unsigned)).rejects.toMatchObject({
+    await expect(createClient().processData(QUESTION, WeatherResponse, unsigned)).rejects.toMatchObject({
       code: 'CLIENT_OPTION',
       message: expect.stringContaining('WeatherResponse has no "place"'),
     });
@@ -349,7 +361,7 @@ describe('the option "expect"', () => {
     });
     enclave.lie = (path, reply) => (path === '/nested' ? { ...reply, body: json.toString() } : reply);
     const ask = (expected: object) =>
-      createClient().call('/nested', { payload: ASKED }, Nested, { expect: expected });
+      createClient().call('/nested', { payload: QUESTION }, Nested, { expect: expected });
     await ask({ at: { x: 1, y: null }, raw: [1, 2] });
     await expect(ask({ at: { x: 1, y: 0 } })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'at' });
     await expect(ask({ raw: [1] })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'raw' });
@@ -386,7 +398,7 @@ describe('the option "expect"', () => {
     ['an array as expect', { expect: ['San Francisco'] }],
     ['null as expect', { expect: null }],
   ])('is refused before any request: %s', async (_, options) => {
-    const call = createClient().processData(ASKED, WeatherResponse, options as never);
+    const call = createClient().processData(QUESTION, WeatherResponse, options as never);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     expect(enclave.requests).toEqual([]);
   });
@@ -394,7 +406,7 @@ describe('the option "expect"', () => {
   test.each([{ location: undefined }, { location: 5 }, { temperature: 1.5 }, { temperature: -1 }])(
     'is refused when no answer can have %o',
     async (expected) => {
-      const call = createClient().processData(ASKED, WeatherResponse, { expect: expected as never });
+      const call = createClient().processData(QUESTION, WeatherResponse, { expect: expected as never });
       await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     },
   );
@@ -412,7 +424,7 @@ describe('the attestation', () => {
 
   test('is requested once for concurrent calls', async () => {
     const client = createClient();
-    await Promise.all([1, 2, 3].map(() => client.processData(ASKED, WeatherResponse)));
+    await Promise.all([1, 2, 3].map(() => client.processData(QUESTION, WeatherResponse)));
     expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(1);
   });
 
@@ -420,23 +432,23 @@ describe('the attestation', () => {
     let now = Date.now();
     const client = createClient({ now: () => now, pinMaxAgeMs: 60_000 });
     const attestations = () => enclave.requests.filter((url) => url.startsWith('/get_attestation')).length;
-    await client.processData(ASKED, WeatherResponse);
+    await client.processData(QUESTION, WeatherResponse);
     now += 60_000;
-    await client.processData(ASKED, WeatherResponse);
+    await client.processData(QUESTION, WeatherResponse);
     expect(attestations()).toBe(1);
     now += 1;
-    await client.processData(ASKED, WeatherResponse);
+    await client.processData(QUESTION, WeatherResponse);
     expect(attestations()).toBe(2);
     now -= 1;
-    await client.processData(ASKED, WeatherResponse);
+    await client.processData(QUESTION, WeatherResponse);
     expect(attestations()).toBe(3);
   });
 
   test('is requested again when the enclave has another key', async () => {
     const client = createClient();
-    const before = await client.processData(ASKED, WeatherResponse);
+    const before = await client.processData(QUESTION, WeatherResponse);
     enclave.restart();
-    const after = await client.processData(ASKED, WeatherResponse);
+    const after = await client.processData(QUESTION, WeatherResponse);
     expect(after.publicKey).not.toEqual(before.publicKey);
     expect(after.publicKey).toEqual(enclave.key.publicKey);
   });
@@ -451,9 +463,9 @@ describe('the attestation', () => {
       if (path === '/process_data' && ++calls === 1) await released;
       return reply;
     };
-    const late = client.processData(ASKED, WeatherResponse);
+    const late = client.processData(QUESTION, WeatherResponse);
     await expect.poll(() => calls).toBe(1);
-    const { publicKey } = await client.processData(ASKED, WeatherResponse);
+    const { publicKey } = await client.processData(QUESTION, WeatherResponse);
     release();
     expect((await late).publicKey).toEqual(publicKey);
     expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(2);
@@ -462,13 +474,13 @@ describe('the attestation', () => {
   test('of another key is refused when the policy names one', async () => {
     const policy = { images: [enclave.image], publicKey: enclave.key.publicKey };
     const client = createClient({ policy });
-    await client.processData(ASKED, WeatherResponse);
+    await client.processData(QUESTION, WeatherResponse);
     enclave.restart();
-    await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(client.processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
       code: 'POLICY_PUBLIC_KEY',
     });
     // The earlier pin is dropped too.
-    await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(client.processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
       code: 'POLICY_PUBLIC_KEY',
     });
   });
@@ -483,7 +495,9 @@ describe('the attestation', () => {
 
   test('of another image is refused, and no request is sent to such an enclave', async () => {
     const client = createClient({ policy: { images: [{ ...enclave.image, pcr1: 'ab'.repeat(48) }] } });
-    await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
+    await expect(client.processData(QUESTION, WeatherResponse)).rejects.toMatchObject({
+      code: 'POLICY_PCRS',
+    });
     expect(enclave.requests.some((url) => url.startsWith('/process_data'))).toBe(false);
   });
 
@@ -544,22 +558,14 @@ describe('an answer is refused', () => {
     ['that is null', 'CLIENT_MALFORMED_ANSWER', (answer) => Object.assign(answer, { response: null })],
   ])('%s: %s', async (_, code, change) => {
     lieAbout('/process_data', change);
-    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code });
+    await expect(createClient().processData(QUESTION, WeatherResponse)).rejects.toMatchObject({ code });
   });
 
   test('when the schema differs from the application’s', async () => {
     const otherType = signedType(0, bcs.struct('Other', { temperature: u64, location: text }));
-    await expect(createClient().processData(ASKED, otherType)).rejects.toMatchObject({
+    await expect(createClient().processData(QUESTION, otherType)).rejects.toMatchObject({
       code: 'CLIENT_SIGNATURE',
     });
-  });
-
-  test('and unsigned properties are dropped', async () => {
-    lieAbout('/process_data', (answer) => {
-      answer.response.data.advice = 'buy';
-    });
-    const { data } = await createClient().processData(ASKED, WeatherResponse);
-    expect(data).toEqual({ location: 'San Francisco', temperature: 13n });
   });
 
   test('with the status and code that the enclave gave', async () => {

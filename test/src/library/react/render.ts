@@ -25,8 +25,8 @@ function stubPage(): void {
 }
 
 /**
- * Does work within which React completes its own. Outside, a hook renders at a time of its choice, as on a
- * page.
+ * Does work, and waits until React has rendered its effects. Without this function, React renders when it
+ * chooses, as on a page.
  */
 export async function complete(work: () => unknown): Promise<void> {
   vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);

@@ -20,7 +20,7 @@ import { complete, renderHook } from './render.ts';
 
 // This is the type that test/fixtures/apps/dice signs.
 const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
-const ASKED = { location: 'San Francisco' };
+const QUESTION = { location: 'San Francisco' };
 const nsm = new EmulatedNsm();
 let enclave: FakeEnclave;
 beforeEach(async () => {
@@ -61,7 +61,7 @@ test('the hook attests, and gives the client, the key and the registers that wer
   expect(publicKey).toEqual(enclave.key.publicKey);
   expect(attestation?.image).toEqual(enclave.image);
   expect([error, changed]).toEqual([undefined, undefined]);
-  const { data } = await clientOf(hook.latest()).processData(ASKED, WeatherResponse, { expect: ASKED });
+  const { data } = await clientOf(hook.latest()).processData(QUESTION, WeatherResponse, { expect: QUESTION });
   expect(data.temperature).toBe(13n);
   expect(attestations()).toBe(1);
 });
@@ -117,12 +117,12 @@ test('the key of an answer, which the client attested by itself, is reported too
   const before = enclave.key.publicKey;
   enclave.restart();
   await complete(async () => {
-    await clientOf(hook.latest()).processData(ASKED, WeatherResponse);
+    await clientOf(hook.latest()).processData(QUESTION, WeatherResponse);
   });
   expect(hook.latest().changed).toEqual({ before, now: enclave.key.publicKey });
 });
 
-test('a failure in between hides no change, and a further key not the one before it', async () => {
+test('neither a failure in between nor a further change hides a change of the key', async () => {
   const hook = await attested();
   const keys = [enclave.key.publicKey];
   enclave.lie = () => ({ status: 503, body: '{}' });

@@ -30,7 +30,7 @@ type LogEntry = Readonly<
 >;
 
 const MINUTE_MS = 60_000;
-/** Longer than a test waits for its turn. */
+/** Delay in milliseconds, longer than a test waits for its turn. */
 export const LATER_MS = 60 * MINUTE_MS;
 
 /** Extensions of the certificate, as Fulcio writes them for a workflow of GitHub. */
@@ -82,7 +82,7 @@ export class Sigstore {
     this.#rekorKey = rekorKey;
   }
 
-  /** @param clock the time of its signatures: after that of its root, which the mock makes at the present */
+  /** @param clock time of its signatures, which must be later than now, when the mock makes its root */
   static async start(clock = new Date(Date.now() + LATER_MS)): Promise<Sigstore> {
     const ctLog = await initializeCTLog(keyPair(), clock);
     return new Sigstore(await initializeCA(keyPair(), ctLog, clock), ctLog, clock, keyPair());

@@ -1,6 +1,6 @@
 /**
- * The services that a workflow of GitHub signs with, on loopback: the one of its tokens, Fulcio and Rekor.
- * Certificates and entries are those of `sigstore.ts`.
+ * The services with which a workflow of GitHub signs, on loopback: the issuer of its tokens, Fulcio and
+ * Rekor. Certificates and entries are those of `sigstore.ts`.
  */
 import { createPublicKey, verify } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { RUN, type Run, type Sigstore } from './sigstore.ts';
 
-/** Of the run, by which it gets its tokens. */
+/** Secret of the run, with which it gets its tokens. */
 export const REQUEST_TOKEN = 'request-token-of-the-run';
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -315,7 +315,7 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
   });
 });
 
-describe('by key', () => {
+describe('the verification of a release by key', () => {
   test('whatever is cut out or changed, the answer is a ReleaseError, or the same release', async () => {
     const sign = signs.key;
     const statements = [provenance(), releaseStatement()].map((statement) =>
@@ -407,7 +407,7 @@ describe('a mistake is', () => {
   });
 });
 
-describe('by keyless', () => {
+describe('the verification of a keyless release', () => {
   test.each<[lie: string, property: string, run: Partial<Run>]>([
     ['of another issuer', 'issuer', { issuer: 'https://issuer.example' }],
     ['of a repository that was created again under its name', 'repository id', { repositoryId: '999' }],

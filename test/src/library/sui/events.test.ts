@@ -25,7 +25,7 @@ let configId: string;
 let enclaveId: string;
 /** Names of all events, in the order of their transactions. */
 const NAMES = ['EnclaveConfigCreated', 'EnclaveRegistered', 'PcrsUpdated', 'EnclaveDestroyed'];
-const OTHERS = Array.from({ length: 6 }, () => 'PcrsUpdated');
+const UPDATES = Array.from({ length: 6 }, () => 'PcrsUpdated');
 
 beforeAll(async () => {
   fixture = await ChainFixture.start();
@@ -50,9 +50,9 @@ test('iterateEvents yields the life of a config', async () => {
   enclaveId = await fixture.register(configId, capId, server.url);
   await fixture.rotate(configId, capId);
   await fixture.destroy(enclaveId, configId, capId);
-  for (const _ of OTHERS) await fixture.rotate(configId, capId);
+  for (const _ of UPDATES) await fixture.rotate(configId, capId);
   const events = await all(sui.iterateEvents(client, contract));
-  expect(events.map(({ name }) => name)).toEqual([...NAMES, ...OTHERS]);
+  expect(events.map(({ name }) => name)).toEqual([...NAMES, ...UPDATES]);
 });
 
 /** These tests read the events of the config above. */
@@ -97,7 +97,7 @@ describe('readEvents', () => {
       cursor = page.cursor;
       more = page.hasNextPage;
     }
-    expect(names).toEqual([...NAMES, ...OTHERS]);
+    expect(names).toEqual([...NAMES, ...UPDATES]);
     expect(pages).toBe(5);
     // There is no new event. The cursor stays at a place that any later event comes after.
     expect(await sui.readEvents(client, { ...contract, cursor })).toEqual({
@@ -106,7 +106,7 @@ describe('readEvents', () => {
       hasNextPage: false,
     });
     await fixture.rotate(configId, capId);
-    OTHERS.push('PcrsUpdated');
+    UPDATES.push('PcrsUpdated');
     expect((await sui.readEvents(client, { ...contract, cursor })).events).toMatchObject([
       { name: 'PcrsUpdated', data: { configId, configVersion: 8n } },
     ]);
@@ -115,7 +115,10 @@ describe('readEvents', () => {
   test('starts from the newest event on request', async () => {
     const query = { ...contract, order: 'descending', limit: 1 } as const;
     const [newest] = (await sui.readEvents(client, query)).events;
-    expect(newest).toMatchObject({ name: 'PcrsUpdated', data: { configVersion: BigInt(OTHERS.length + 1) } });
+    expect(newest).toMatchObject({
+      name: 'PcrsUpdated',
+      data: { configVersion: BigInt(UPDATES.length + 1) },
+    });
     const ascending = await all(sui.iterateEvents(client, contract));
     expect(await all(sui.iterateEvents(client, { ...contract, order: 'descending' }))).toEqual(
       ascending.reverse(),

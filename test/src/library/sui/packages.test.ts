@@ -6,9 +6,9 @@ import { readPackage, readTypeOrigin } from '../../../../src/library/sui/package
 import { ChainFixture } from '../../cli/sui/chain_fixture.ts';
 import { compileModule, type Lineage, publishLineage, upgradeLineage } from '../../devnet/package_lineage.ts';
 
-const ONE = 'module own::app;\npublic struct APP has drop {}\n';
-const TWO = `${ONE}public struct Later has drop {}\n`;
-const THREE = `${TWO}public enum Third has drop { A, B }\n`;
+const FIRST_SOURCE = 'module own::app;\npublic struct APP has drop {}\n';
+const SECOND_SOURCE = `${FIRST_SOURCE}public struct Later has drop {}\n`;
+const THREE = `${SECOND_SOURCE}public enum Third has drop { A, B }\n`;
 const FRAMEWORK = `0x${'2'.padStart(64, '0')}`;
 
 let fixture: ChainFixture;
@@ -17,8 +17,8 @@ let versions: readonly [Lineage, Lineage, Lineage];
 beforeAll(async () => {
   fixture = await ChainFixture.start();
   client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
-  const firstLineage = await publishLineage(fixture, await compileModule(ONE));
-  const two = await upgradeLineage(fixture, firstLineage, await compileModule(TWO));
+  const firstLineage = await publishLineage(fixture, await compileModule(FIRST_SOURCE));
+  const two = await upgradeLineage(fixture, firstLineage, await compileModule(SECOND_SOURCE));
   versions = [firstLineage, two, await upgradeLineage(fixture, two, await compileModule(THREE))];
 });
 afterAll(() => fixture.close());

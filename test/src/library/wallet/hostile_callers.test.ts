@@ -19,7 +19,7 @@ function inTurns<Value>(...values: Value[]): () => Value {
   return () => (values.length > 1 ? values.shift() : values[0]) as Value;
 }
 
-/** Contains the hostile message. Its first copy is itself; later copies are of the honest message. */
+/** Contains the hostile message, which its first copy shows. Later copies show the honest message. */
 class TwoFaced extends Uint8Array {
   readonly #copy: () => Uint8Array = inTurns<Uint8Array>(this as never, Uint8Array.from(HONEST));
   override slice(): never {

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/library/zklogin/index.ts';
 import { begin, CLIENT_ID, createPublicKey, kept, REDIRECT_URI } from './support.ts';
 
-const OWN = { client_id: CLIENT_ID, redirect_uri: REDIRECT_URI };
+const CLIENT = { client_id: CLIENT_ID, redirect_uri: REDIRECT_URI };
 const EXPECTED: Record<keyof typeof PROVIDERS, [string, Record<string, string>]> = {
   google: ['https://accounts.google.com/o/oauth2/v2/auth', { response_type: 'id_token', scope: 'openid' }],
   facebook: ['https://www.facebook.com/v17.0/dialog/oauth', { response_type: 'id_token', scope: 'openid' }],
@@ -32,7 +32,7 @@ describe('the login URL', () => {
   test.each(Object.entries(EXPECTED))('of %s', (name, [place, parameters]) => {
     const { url, nonce, state } = begin({ provider: PROVIDERS[name as keyof typeof PROVIDERS] });
     expect(url.origin + url.pathname).toBe(place);
-    expect(Object.fromEntries(url.searchParams)).toEqual({ ...OWN, ...parameters, nonce, state });
+    expect(Object.fromEntries(url.searchParams)).toEqual({ ...CLIENT, ...parameters, nonce, state });
     expect(url.href).not.toContain('+');
   });
 

@@ -90,7 +90,7 @@ test('a place is given while nobody waits, no matter how long a proof takes', ()
 test.each([
   ['one backend, one after the other', 1],
   ['one backend, under load', 5],
-])('%s, of 1 s a proof: ten proofs later there are twice as many', (_, load) => {
+])('%s: after ten proofs of 1 s, where 2 s were expected, there are twice as many places', (_, load) => {
   const { places, take, fill, pass } = placesFor(12, 2);
   const waiting = Array.from({ length: load }, take);
   for (let proof = 0; proof < 10; proof++) {

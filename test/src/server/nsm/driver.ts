@@ -166,7 +166,7 @@ export class Child {
     return this.process.connected && this.process.exitCode === null;
   }
 
-  /** Replaces the device that later functions get by a device that was never opened. */
+  /** Gives later functions a new device, which was never opened. */
   renewDevice(): void {
     this.process.send({ renewDevice: true });
   }

@@ -46,7 +46,7 @@ describe('a round of probes', () => {
   }
   const REACHABLE = { 'x.example': true };
   const UNREACHABLE = { 'x.example': false };
-  const GONE = upstreamError('unreachable', {} as never);
+  const FAILURE = upstreamError('unreachable', {} as never);
 
   test('is begun by a call, never by a timer, and serves all simultaneous callers', async () => {
     const { health, probes } = start();
@@ -69,7 +69,7 @@ describe('a round of probes', () => {
     clock.now += 1;
     expect(await health.status()).toEqual(REACHABLE);
     expect(probes).toHaveLength(2);
-    probes[1]?.reject(GONE);
+    probes[1]?.reject(FAILURE);
     await vi.waitFor(async () => expect(await health.status()).toEqual(UNREACHABLE));
     expect(probes).toHaveLength(2);
   });
@@ -83,7 +83,7 @@ describe('a round of probes', () => {
     expect(await health.status()).toEqual(REACHABLE);
     clock.now += 1;
     const late = health.status();
-    probes[1]?.reject(GONE);
+    probes[1]?.reject(FAILURE);
     expect(await late).toEqual(UNREACHABLE);
     expect(probes).toHaveLength(2);
   });
