@@ -5,7 +5,7 @@ import type { Memory } from './memory.ts';
 import type { World } from './world.ts';
 
 /** The node that shows the config, and the versions of it that the rollout has seen. */
-interface Seen {
+export interface Seen {
   readonly world: World;
   readonly memory: Memory;
 }

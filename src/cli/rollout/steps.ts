@@ -9,6 +9,7 @@ import { LOOK_MS, readConfig, SHOWN_MS } from './current_config.ts';
 import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
 import type { CommandName, Plan, SideName } from './plan.ts';
+import { astray, checkReached, checkServing, notServing } from './serving.ts';
 import type { World } from './world.ts';
 
 export interface Step {
@@ -231,82 +232,10 @@ function registration(rollout: Rollout, side: SideName): Step {
   };
 }
 
-/**
- * Checks that a side can serve callers: all new enclaves, or any of the old ones, answer, are ready, and have
- * a key that contracts accept.
- *
- * @throws RolloutError: ROLLOUT_NOT_SERVING
- */
-async function checkServing(rollout: Rollout, side: SideName): Promise<void> {
-  const { plan, world } = rollout;
-  const config = await readConfig(rollout);
-  const all = await Promise.all(plan[side].urls.map((url) => servingAt(world, url, side, config)));
-  const faults = all.flatMap(({ url, fault }) => (fault === undefined ? [] : [`${url} ${fault}`]));
-  if (faults.length === all.length || (side === 'new' && faults.length > 0)) {
-    throw notServing(side, faults);
-  }
-  for (const fault of faults) world.log(`An old enclave does not serve: ${fault}.`);
-}
-
-/**
- * Checks that a side can serve callers, and that callers reach it. @throws RolloutError: ROLLOUT_NOT_SERVING
- */
-async function checkReached(rollout: Rollout, side: SideName): Promise<void> {
-  await checkServing(rollout, side);
-  const reason = await astray(rollout, side);
-  if (reason !== undefined) throw notServing(side, [reason]);
-}
-
-/**
- * Returns the reason why callers reach more than one side. Returns undefined if they don't, or if the plan
- * names no balancer.
- */
-async function astray({ plan, world }: Rollout, side: SideName): Promise<string | undefined> {
-  const { balancer } = plan;
-  if (balancer === undefined) return undefined;
-  // A balancer that takes turns chooses each enclave at least twice.
-  const requests = 2 * (plan.old.urls.length + plan.new.urls.length);
-  for (let request = 0; request < requests; request += 1) {
-    if (!(await world.isRunning(balancer, side)))
-      return `${balancer} does not forward to ${side} enclaves alone`;
-  }
-  return undefined;
-}
-
 /** Returns the options of a command that allows a side's image. */
 function imageOptions({ sourceUrl, ...sides }: Plan, side: SideName): string[] {
   return ['--pcrs', sides[side].pcrs, ...(sourceUrl === undefined ? [] : ['--source-url', sourceUrl])];
 }
-
-function notServing(side: SideName, faults: readonly string[]): RolloutError {
-  return new RolloutError(
-    'ROLLOUT_NOT_SERVING',
-    `after the next step, callers would reach only the ${side} enclaves, but: ${faults.join('; ')}. Nothing was changed by this step`,
-  );
-}
-
-/**
- * State of the enclave at a URL. Callers can use it unless there is a `fault`, a phrase that follows the URL
- * in messages.
- */
-interface Serving {
-  readonly url: string;
-  readonly fault: string | undefined;
-}
-
-async function servingAt(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {
-  const look = await world.look(url, side);
-  if (!look.answers) return { url, fault: `does not answer (${look.reason})` };
-  const state = await world.readState(look.candidate, config);
-  if (state !== 'accepted') return { url, fault: FAULTS[state] };
-  return { url, fault: (await world.isReady(url)) ? undefined : 'is not ready' };
-}
-
-const FAULTS = {
-  free: 'runs a key that no contract accepts',
-  destroyed: 'runs a key that was destroyed: restart it',
-  'too old': 'runs a key that is too old: restart it',
-} as const;
 
 /** Runs the commands that stop a side, and waits until none of its enclaves answers. */
 async function stop(rollout: Rollout, name: CommandName, side: SideName): Promise<void> {
