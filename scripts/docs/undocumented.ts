@@ -53,7 +53,7 @@ export function load({ converter, logger }: TypeDoc): void {
   });
 }
 
-/** @returns the problem of a reflection's docs, as a phrase that follows its name; null if there is none */
+/** @returns the problem of a reflection's docs, as a phrase that follows its name; null without a problem */
 function findProblem(reflection: Reflection): string | null {
   if (reflection.inheritedFrom !== undefined || isOfLiteral(reflection)) return null;
   const { comment = reflection.signatures?.[0]?.comment ?? reflection.getSignature?.comment } = reflection;

@@ -59,7 +59,10 @@ enclaves, and the starts, stops and failures of the units. Each has fixed fields
       const events = await copyEvents(journal.stdout, paths, io);
       const failure = await ended;
       if (failure !== undefined) throw failure;
-      return { json: { status: 'done', events }, text: `Wrote ${events} events to ${paths.events}.` };
+      return {
+        json: { status: 'done', events },
+        text: `Wrote ${quantity(events, 'event')} to ${paths.events}.`,
+      };
     } finally {
       stop();
     }

@@ -68,7 +68,7 @@ export interface RelayConf {
   readonly listens: readonly ListenLine[];
 }
 
-/** Returns the relay that lies beside an image. @throws ParentError: PROGRAM_FAILED, if there is none */
+/** Returns the relay beside an image. @throws ParentError: PROGRAM_FAILED, if it is missing */
 export function findRelay(eif: string): string {
   // The relay lies beside the image itself, not beside a link to it.
   const path = resolve(dirname(realpathSync(eif)), NAME);

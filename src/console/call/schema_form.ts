@@ -11,7 +11,7 @@ export interface FormField {
   /** Values of a choice, as JSON. */
   readonly choices: readonly string[];
   readonly isRequired: boolean;
-  /** The host's description of the field; empty if there is none. */
+  /** The host's description of the field; empty if the host gives none. */
   readonly description: string;
 }
 

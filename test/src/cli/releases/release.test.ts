@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RELEASE_COMMAND_CODES } from '../../../../src/cli/releases/errors.ts';
 import { main } from '../../../../src/cli/releases/release.ts';
-import { RUN, Sigstore } from '../../library/release/sigstore.ts';
+import { Sigstore } from '../../library/release/sigstore.ts';
 import { call } from '../run.ts';
 import {
   COMMIT,
@@ -19,6 +19,7 @@ import {
   signRelease,
   writeBuild,
   writeSigner,
+  writeWorkflowSigner,
 } from './release_fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -114,15 +115,9 @@ test('a release without a key is verified by its identity, with the root beside 
   const statements = await Promise.all(release.statements.map(resign));
   writeFileSync(at('out/release.json'), JSON.stringify({ ...release, statements }));
   writeFileSync(at('log.json'), JSON.stringify({ ...log, head: await resign(log.head) }));
-  writeFileSync(at('root.json'), JSON.stringify(sigstore.root()));
-  const { issuer, repositoryId, ownerId, workflow } = RUN;
-  const identity = { issuer, repositoryId, ownerId, workflow };
-  writeFileSync(at('signer.json'), JSON.stringify({ identity, trustedRoot: 'root.json' }));
+  writeWorkflowSigner(at('signer.json'), sigstore.root());
   expect(await verify()).toMatchObject({ status: 0, stderr: '' });
-  writeFileSync(
-    at('signer.json'),
-    JSON.stringify({ identity: { ...identity, repositoryId: '1' }, trustedRoot: 'root.json' }),
-  );
+  writeWorkflowSigner(at('signer.json'), sigstore.root(), { repositoryId: '1' });
   expect(await verify()).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(/^RELEASE_IDENTITY: .*repository id/),

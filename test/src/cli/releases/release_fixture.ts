@@ -1,11 +1,12 @@
 /** The files of a build, and a release of it that is signed by a key. */
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { main } from '../../../../src/cli/releases/release.ts';
 import { formatPcrs } from '../../../../src/library/attestation/image.ts';
 import type { Image } from '../../../../src/library/attestation/index.ts';
+import { RUN } from '../../library/release/sigstore.ts';
 import { call } from '../run.ts';
 
 export const REGISTERS: Image = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), pcr2: 'c2'.repeat(48) };
@@ -49,6 +50,21 @@ export function writeSigner(folder: string): void {
   });
   const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex');
   writeFileSync(join(folder, 'signer.json'), JSON.stringify({ publicKey: raw }));
+}
+
+/**
+ * Writes the file of a signer that names the workflow of RUN, and `root.json` beside it.
+ *
+ * @param identity properties that differ
+ */
+export function writeWorkflowSigner(file: string, root: object, identity: object = {}): void {
+  const { issuer, repositoryId, ownerId, workflow } = RUN;
+  const signer = {
+    identity: { issuer, repositoryId, ownerId, workflow, ...identity },
+    trustedRoot: 'root.json',
+  };
+  writeFileSync(join(dirname(file), 'root.json'), JSON.stringify(root));
+  writeFileSync(file, JSON.stringify(signer));
 }
 
 /** Options of the commands that sign. */

@@ -17,7 +17,7 @@ import { main } from '../../../../src/cli/releases/release.ts';
 import { RUN, type Run, Sigstore } from '../../library/release/sigstore.ts';
 import { REQUEST_TOKEN, type SigstoreServer, serveSigstore } from '../../library/release/sigstore_server.ts';
 import { call } from '../run.ts';
-import { LISTS, REPOSITORY, reading, writeBuild } from './release_fixture.ts';
+import { LISTS, REPOSITORY, reading, writeBuild, writeWorkflowSigner } from './release_fixture.ts';
 
 let sigstore: Sigstore;
 let service: SigstoreServer;
@@ -34,10 +34,7 @@ beforeEach(() => {
   service.refusals = { fulcio: 0, rekor: 0 };
   folder = mkdtempSync(join(tmpdir(), 'release-'));
   writeBuild(folder);
-  writeFileSync(at('root.json'), JSON.stringify(sigstore.root()));
-  const { issuer, repositoryId, ownerId, workflow } = RUN;
-  const identity = { issuer, repositoryId, ownerId, workflow };
-  writeFileSync(at('signer.json'), JSON.stringify({ identity, trustedRoot: 'root.json' }));
+  writeWorkflowSigner(at('signer.json'), sigstore.root());
 });
 afterEach(() => {
   vi.unstubAllEnvs();
