@@ -1,9 +1,10 @@
 /**
  * Measures the cost of the relay in front of an enclave's port. Calls a bare server directly and through the
  * relay, on kept connections and on new ones. TCP on loopback stands in for vsock. So the result is the cost
- * of the relay and of a second TCP connection, not of a vsock.
+ * of the relay and of a second TCP connection, not of a vsock. Where HAProxy is installed, one of its threads
+ * does the same work in TCP mode.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,8 +12,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quantity } from '../../../src/library/wording.ts';
 import { type Amount, type Load, PONG } from './load.ts';
+import { median } from './measure.ts';
 import { freePort, waitForPort } from './ports.ts';
-import { compareRates, measureCost, type Server, startServer, stop, takeTurns } from './servers.ts';
+import {
+  compareRates,
+  measureCost,
+  type Server,
+  startServer,
+  stop,
+  type Turn,
+  takeTurns,
+} from './servers.ts';
 import type { Comparison } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -26,31 +36,46 @@ const ENCLAVE = 4;
 const KEPT = { connections: 32, seconds: 2 };
 const NEW = { connections: 16, seconds: 2 };
 const TURNS = 5;
+/** Minimum share of HAProxy's rate, and maximum ratio of CPU time to HAProxy's. */
+const MIN_RATE = 0.9;
+const MAX_CPU = 1.1;
 
 export async function benchRelay(load: Load): Promise<Comparison[]> {
   execFileSync('make', ['--quiet', RELAY], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   const direct = await startServer('./echo.ts', { HOST: `${NETWORK}.${ENCLAVE}` });
   const relay = await startRelay(direct);
-  const turnsBy = (by: Load, amount: Amount) => {
-    const cost = ({ origin }: Server) => measureCost(by, { ...direct, origin }, PONG, amount);
-    return takeTurns(
-      TURNS,
-      () => cost(direct),
-      () => cost(relay),
-    );
+  const proxy = await startHaproxy(direct);
+  const turnsBy = (by: Load, amount: Amount, floor: Server) => {
+    const cost = (server: Server) => () => measureCost(by, server, PONG, amount);
+    return takeTurns(TURNS, cost(floor), cost(relay));
   };
+  const name = 'GET / through the relay';
+  const kept = `${name}, ${quantity(KEPT.connections, 'connection')}`;
+  const fresh = `${name}, a new connection each`;
   try {
-    const kept = await turnsBy(load, KEPT);
-    const fresh = await turnsBy(loadByNewConnections, NEW);
-    const name = 'GET / through the relay';
-    const connections = quantity(KEPT.connections, 'connection');
+    const rows = [
+      compareRates({ name: kept, floorName: 'directly' }, await turnsBy(load, KEPT, direct)),
+      compareRates({ name: fresh, floorName: 'directly' }, await turnsBy(loadByNewConnections, NEW, direct)),
+    ];
+    if (!proxy) return rows;
     return [
-      compareRates({ name: `${name}, ${connections}`, floorName: 'directly' }, kept, 0.85),
-      compareRates({ name: `${name}, a new connection each`, floorName: 'directly' }, fresh, 0.7),
+      ...rows,
+      ...compareWithHaproxy(kept, await turnsBy(load, KEPT, proxy)),
+      ...compareWithHaproxy(fresh, await turnsBy(loadByNewConnections, NEW, proxy)),
     ];
   } finally {
     stop([direct, relay]);
   }
+}
+
+/** Compares rates, and the CPU time of the two processes, which a busy load generator does not hide. */
+function compareWithHaproxy(name: string, turns: readonly Turn[]): Comparison[] {
+  const floorName = 'HAProxy';
+  const rates = compareRates({ name: `${name}, beside HAProxy`, floorName }, turns, MIN_RATE);
+  const ratio = median(turns.map(({ ours, floor }) => ours.cpu / floor.cpu));
+  const { cpu = { ours: Number.NaN, floor: Number.NaN } } = rates;
+  const target = { of: 'ratio', bound: 'at most', value: MAX_CPU } as const;
+  return [rates, { name: `CPU of ${rates.name}`, floorName, unit: 'µs', ...cpu, ratio, target }];
 }
 
 async function startRelay({ child, origin }: Server): Promise<Server> {
@@ -63,9 +88,40 @@ async function startRelay({ child, origin }: Server): Promise<Server> {
   const relay = spawn(join(ROOT, RELAY), ['serve', join(state, 'relay'), state], { env, stdio: 'ignore' });
   relay.once('exit', () => rmSync(state, { recursive: true }));
   child.once('exit', () => relay.kill());
-  const started = await waitForPort(relay, [port]);
-  if (typeof started === 'string') throw new Error(`the relay: ${started}`);
-  return { origin: `http://127.0.0.1:${port}`, child: relay };
+  return await waitUntilOpen('the relay', relay, port);
+}
+
+/** @returns undefined if HAProxy is not installed */
+async function startHaproxy({ child, origin }: Server): Promise<Server | undefined> {
+  if (spawnSync('haproxy', ['-v'], { stdio: 'ignore' }).error) return undefined;
+  const folder = mkdtempSync(join(tmpdir(), 'bench-haproxy-'));
+  const config = join(folder, 'haproxy.cfg');
+  const port = await freePort();
+  writeFileSync(config, formatHaproxyConfig(port, new URL(origin).host));
+  const proxy = spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' });
+  proxy.once('exit', () => rmSync(folder, { recursive: true }));
+  child.once('exit', () => proxy.kill());
+  return await waitUntilOpen('HAProxy', proxy, port);
+}
+
+function formatHaproxyConfig(port: number, server: string): string {
+  return `global
+  nbthread 1
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+listen enclave
+  bind 127.0.0.1:${port}
+  server enclave ${server}
+`;
+}
+
+async function waitUntilOpen(name: string, child: ChildProcess, port: number): Promise<Server> {
+  const started = await waitForPort(child, [port]);
+  if (typeof started === 'string') throw new Error(`${name}: ${started}`);
+  return { origin: `http://127.0.0.1:${port}`, child };
 }
 
 /**
