@@ -6,6 +6,7 @@ import { Refusal } from './failures.ts';
 import { computeDigest, type Ledger, type LedgerObject } from './ledger.ts';
 import { ChainCode } from './move/code.ts';
 import { frameworkPackage } from './move/framework.ts';
+import { type GrpcJson, toGrpcJson } from './move/json.ts';
 import { ABILITY, type MoveType, parseLayout, parseType, splitList } from './move/types.ts';
 import {
   findLinkage,
@@ -46,6 +47,21 @@ export function toGrpcObject(object: LedgerObject): GrpcTypes.Object {
     owner: toGrpcOwner(owner),
     contents: { name: type, value: content },
   });
+}
+
+/**
+ * Returns an object's fields in JSON. Undefined if they are not of the object's type, or if the model's
+ * framework lacks the type.
+ */
+export function objectJson({ packages }: Ledger, { type, content }: LedgerObject): GrpcJson | undefined {
+  const code = new ChainCode(packages, frameworkPackage());
+  try {
+    const moveType = code.parse(type);
+    return toGrpcJson(code.codec.decode(content, moveType), moveType, code.datatypes);
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /** Describes a package as an object. This model gives packages no digest. */

@@ -8,13 +8,14 @@ import type { AddressInfo } from 'node:net';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
+import { normalizeStructTag, normalizeSuiAddress, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import { answersPreflight } from 'sui-enclave-testing/loopback';
 import type { TransactionData } from './commands.ts';
 import {
   findDatatype,
   findFunction,
+  objectJson,
   packageDescription,
   packageObject,
   toGrpcObject,
@@ -50,6 +51,9 @@ export function chooseVerifier(scope: Scope | undefined) {
 
 /** Answers a request. An array of messages is a stream. */
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
+
+/** Fields that a request names. The model sends all others too, except for JSON, which takes time. */
+type ReadMask = GrpcTypes.BatchGetObjectsRequest['readMask'];
 
 const PAGE = 2;
 /** Maximum number of calls that the node remembers. */
@@ -188,14 +192,15 @@ export class LoopbackNode {
 
   readonly #methods: Readonly<Record<string, Method>> = {
     'sui.rpc.v2.LedgerService/BatchGetObjects': (bytes) => {
-      const { requests } = GrpcTypes.BatchGetObjectsRequest.fromBinary(bytes);
+      const { requests, readMask } = GrpcTypes.BatchGetObjectsRequest.fromBinary(bytes);
       const objects = requests.map(({ objectId = '' }): GrpcTypes.GetObjectResult => {
         const visible = this.#visible;
-        const object = this.executor.over(visible).find(objectId);
-        if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
-        if (visible.packages.has(objectId)) {
-          const object = packageObject(visible, objectId);
-          const publication = previous(this.transactions.publisherOf(objectId));
+        const id = normalizeSuiAddress(objectId);
+        const object = this.executor.over(visible).find(id);
+        if (object) return { result: { oneofKind: 'object', object: this.#object(object, readMask) } };
+        if (visible.packages.has(id)) {
+          const object = packageObject(visible, id);
+          const publication = previous(this.transactions.publisherOf(id));
           return { result: { oneofKind: 'object', object: { ...object, ...publication } } };
         }
         const error = {
@@ -229,14 +234,14 @@ export class LoopbackNode {
     'sui.rpc.v2.LedgerService/ListTransactions': (bytes) => this.transactions.list(bytes),
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
-      const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
+      const { owner = '', objectType, readMask } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
       const ledger = this.#listed;
       const objects = ledger
         .owned(owner)
         .filter(({ type }) => objectType === undefined || isOfType(type, objectType))
         .map((object) => {
           const balance = ledger.isCoin(object) ? { balance: ledger.balanceOf(object) } : {};
-          return { ...this.#object(object), ...balance };
+          return { ...this.#object(object, readMask), ...balance };
         });
       return GrpcTypes.ListOwnedObjectsResponse.toBinary({ objects });
     },
@@ -396,8 +401,14 @@ export class LoopbackNode {
     return this.#visible.executed.includes(digest);
   }
 
-  #object(object: LedgerObject): GrpcTypes.Object {
-    return { ...toGrpcObject(this.lie(object)), ...previous(this.transactions.writerOf(object)) };
+  #object(object: LedgerObject, readMask: ReadMask): GrpcTypes.Object {
+    const shown = this.lie(object);
+    const json = readMask?.paths.includes('json') ? objectJson(this.ledger, shown) : undefined;
+    return {
+      ...toGrpcObject(shown),
+      ...(json && { json }),
+      ...previous(this.transactions.writerOf(object)),
+    };
   }
 }
 

@@ -50,7 +50,10 @@ export async function lookUp(node: URL, id: string, signal: AbortSignal): Promis
 async function lookUpObject(node: URL, objectId: string, signal: AbortSignal): Promise<ObjectEntry> {
   const include = { json: true, previousTransaction: true } as const;
   const { object } = await nodeAt(node).core.getObject({ objectId, include, signal });
-  const fields = Object.entries(object.json ?? {}).slice(0, MAX_LISTED);
+  // The id is shown already.
+  const fields = Object.entries(object.json ?? {})
+    .filter(([name]) => name !== 'id')
+    .slice(0, MAX_LISTED);
   return {
     kind: 'object',
     id: object.objectId,

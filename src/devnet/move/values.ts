@@ -209,11 +209,11 @@ export class Codec {
   }
 }
 
-function isByte(type: MoveType): boolean {
+export function isByte(type: MoveType): boolean {
   return type.kind === 'primitive' && type.name === 'u8';
 }
 
-function fieldsOf(layout: Layout, tag: number) {
+export function fieldsOf(layout: Layout, tag: number) {
   if (layout.kind === 'struct') return layout.fields;
   const variant = layout.variants[tag];
   if (variant === undefined) throw new RangeError(`no variant ${tag}`);

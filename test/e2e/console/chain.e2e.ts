@@ -139,6 +139,8 @@ describe('the chain of make dev-sui', () => {
     await page.click('ul.events a:has-text("EnclaveConfig<WEATHER>")');
     await page.waitForSelector('h3:text-is("EnclaveConfig<WEATHER>")');
     expect(await page.textContent('.facts')).toContain(config);
+    const fact = (name: string) => page.textContent(`.facts dt:text-is("${name}") + dd`);
+    expect([await fact('name'), await fact('config_version')]).toEqual(['weather', '0']);
     expect(page.url()).toContain(`id=${config}`);
     await inspect(page, 'object');
     // After a reload, the page asks no host before a click, and then shows the same object.

@@ -171,6 +171,39 @@ test.each([
   }
 });
 
+test('an object has its fields in JSON for a caller that asks for them', async () => {
+  const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
+  const { pcr0 } = creation().image;
+  const read = async (objectId: string, json: boolean) =>
+    (await client.core.getObject({ objectId, include: { json } })).object.json;
+  expect(await read(configId, true)).toEqual({
+    id: configId,
+    name: 'weather',
+    pcrs: expect.objectContaining({ pos0: Buffer.from(pcr0, 'hex').toString('base64') }),
+    source: null,
+    capability_id: capId,
+    config_version: '0',
+    overlap: null,
+    max_key_age_ms: null,
+    registrars: { contents: [] },
+    is_retired: false,
+    package_version: expect.any(String),
+  });
+  expect(await read(configId, false)).toBeUndefined();
+  expect(await read('0x6', true)).toMatchObject({ timestamp_ms: expect.stringMatching(/^\d{13}$/) });
+  const { objects } = await client.core.listOwnedObjects({ owner: fixture.address, include: { json: true } });
+  expect(objects.map(({ json }) => json)).toContainEqual({
+    id: expect.any(String),
+    balance: expect.stringMatching(/^\d+$/),
+  });
+});
+
+test('an object whose content is not of its type has no JSON', async () => {
+  fixture.node.lie = (object) => ({ ...object, content: object.content.subarray(1) });
+  const { object } = await client.core.getObject({ objectId: capId, include: { json: true } });
+  expect(object.json).toBeNull();
+});
+
 test('destroying an enclave returns the measured rebate', async () => {
   const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
   const call = { ...CALL, configId, capId };
