@@ -1,7 +1,7 @@
 /** The pages share one brand. The example dapp has copies of it, since it is a project of its own. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
@@ -24,5 +24,40 @@ test('the wallet takes colours and mark from the console, and the documentation 
   expect(JSON.parse(read('scripts/docs/typedoc.json'))).toMatchObject({
     customCss: 'site.css',
     favicon: '../../src/console/icon.svg',
+  });
+});
+
+describe.each([
+  ['light', 1],
+  ['dark', 2],
+] as const)('in the %s', (_, group) => {
+  const colour = (name: string) =>
+    new RegExp(`--${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(read(BRAND))?.[group] ?? '';
+  /** Computes the relative luminance of WCAG 2.1. */
+  function luminance(hex: string): number {
+    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+      const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+      return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  }
+  function contrast(first: string, second: string): number {
+    const [dark = 0, light = 0] = [first, second]
+      .map((name) => luminance(colour(name)))
+      .sort((a, b) => a - b);
+    return (light + 0.05) / (dark + 0.05);
+  }
+
+  test('a primary button stands out from the page, and from a disabled button', () => {
+    expect(contrast('brand', 'on-brand')).toBeGreaterThan(4.5);
+    for (const background of ['paper', 'ground', 'tint']) {
+      expect(contrast('brand', background), background).toBeGreaterThan(4.5);
+    }
+  });
+
+  test.each(['good', 'doubt', 'bad'])('the colour of a verdict, %s, is legible', (name) => {
+    for (const background of ['paper', `${name}-tint`]) {
+      expect(contrast(name, background), background).toBeGreaterThan(4.5);
+    }
   });
 });

@@ -261,4 +261,43 @@ describe('a save', () => {
     const again = dev({ ATTEST: 'emulated' }, copy);
     expect(await fetchKey((await tryIt(again)).url)).not.toBe(key);
   });
+
+  /** Appends lines to the application weather, until the test ends. */
+  function appendToWeather(lines: string): void {
+    const path = 'src/apps/weather/app.ts';
+    const before = readFileSync(join(copy, path), 'utf8');
+    saveByRename(path, (text) => `${text}${lines}`);
+    onTestFinished(() => saveByRename(path, () => before));
+  }
+
+  test('that breaks the syntax shows file, line, column and code', async () => {
+    const run = dev({}, copy);
+    await tryIt(run);
+    appendToWeather('const x = ;\n');
+    const frame = /\/weather\/app\.ts:\d+:11: SyntaxError: .+\n(.*\n)?> \d+ \| const x = ;\n +\| {11}\^/;
+    await expect.poll(() => run.output, { timeout: 20_000 }).toMatch(frame);
+  });
+
+  test('with which the application sends a request of its own to another machine: the error names upstream()', async () => {
+    appendToWeather(
+      "setInterval(() => fetch('https://feed.invalid/').catch(({ cause }) => console.log(String(cause))), 200);\n",
+    );
+    const run = dev({}, copy);
+    const refusal = /a connection to feed\.invalid leaves this machine.*ask it by upstream\(\) of create/;
+    await expect.poll(() => run.output, { timeout: 20_000 }).toMatch(refusal);
+    expect((await tryIt(run)).answer.status).toBe(200);
+  });
+
+  test.each(['gen/gen.ts', 'schema/schema.ts'])(
+    'with which the application throws at import shows its line in %s',
+    (command) => {
+      appendToWeather("throw new Error('there is no feed');\n");
+      const argv = [`src/toolchain/${command}`, 'weather'];
+      const { status, stderr } = spawnSync(process.execPath, argv, { cwd: copy, encoding: 'utf8' });
+      const frame =
+        /\/weather\/app\.ts:\d+:7: Error: there is no feed\n(.*\n)?> \d+ \| throw new Error\('there is no feed'\);\n +\| {7}\^/;
+      expect(stderr).toMatch(frame);
+      expect(status).toBe(1);
+    },
+  );
 });

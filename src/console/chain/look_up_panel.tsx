@@ -10,6 +10,9 @@ import { shortenCall, shortenId, shortenType } from './short_names.ts';
 /** Makes a link that shows an object or a transaction. */
 export type RenderLink = (id: string, children: ReactNode) => ReactNode;
 
+/** Matches an id or an address. */
+const IS_ID = /^0x[0-9a-f]{64}$/;
+
 interface Props<E> {
   readonly entry: E;
   readonly renderLink: RenderLink;
@@ -38,7 +41,11 @@ function ObjectPanel({ entry, renderLink }: Props<ObjectEntry>) {
             : ([['Written by', renderLink(transaction, shortenId(transaction))]] as const)),
           ...fields.map(([name, value]): [string, ReactNode] => [
             visibleText(name, 80),
-            visibleText(value, 300),
+            IS_ID.test(value) ? (
+              <Bytes key={name} hex={value} name={visibleText(name, 80)} />
+            ) : (
+              visibleText(value, 300)
+            ),
           ]),
           ['Type', <code key="type">{visibleText(type, 600)}</code>],
         ]}

@@ -38,6 +38,15 @@ test('guides come before symbols, in the navigation and in the search', () => {
   expect(Math.min(...Object.values(options.searchGroupBoosts))).toBeGreaterThan(10);
 });
 
+test('the site begins with a page of its own, which leads to the guides', () => {
+  expect(options.readme).toBe('HOME.md');
+  const links = [...readFileSync(join(FOLDER, options.readme), 'utf8').matchAll(/\]\(([^)#]+)/g)];
+  const guides = new Set(links.map(([, path = '']) => relative(ROOT, join(FOLDER, path))));
+  for (const guide of ['scripts/docs/START.md', 'src/apps/README.md', 'src/library/client/README.md']) {
+    expect(guides).toContain(guide);
+  }
+});
+
 test.each([
   ['README.md', '# sui-enclave\n\n## Status\n', { title: 'sui-enclave', group: 'The project' }],
   ['src/library/sui/README.md', '# `sui-enclave/sui`\n', { title: 'sui-enclave/sui', group: 'The library' }],

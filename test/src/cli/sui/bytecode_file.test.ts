@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digestBytecodeFile } from '../../../../src/cli/sui/bytecode_file.ts';
+import { compileModule } from '../../devnet/package_lineage.ts';
 import { callScript } from '../run.ts';
 import { ChainFixture } from './chain_fixture.ts';
 
@@ -67,6 +68,26 @@ test('the file is published without a compiler, and its digest is printed', asyn
   expect(json()).toMatchObject({ status: 'done', modules: (content['modules'] as string[]).length });
   expect(json()['notes']).toContainEqual(expect.stringContaining(digest));
   expect(exit).toBe(0);
+});
+
+test('the shared objects that the package makes at its publication are recorded in the deployment', async () => {
+  const board = await compileModule(`module own::board;
+public struct Board has key { id: UID }
+public struct Ticket has key { id: UID }
+fun init(ctx: &mut TxContext) {
+    transfer::share_object(Board { id: object::new(ctx) });
+    transfer::transfer(Ticket { id: object::new(ctx) }, ctx.sender());
+}
+`);
+  const modules = board.map((module) => Buffer.from(module).toString('base64'));
+  const { exit, json, out } = await publishChanged({ modules });
+  expect(exit, out).toBe(0);
+  const deployments = JSON.parse(readFileSync(fixture.file('deployments/localnet.json'), 'utf8'));
+  const { package: packageId, objects } = deployments.applications.weather;
+  expect(packageId).toBe(json()['package']);
+  expect(objects).toEqual([
+    { id: expect.stringMatching(/^0x[0-9a-f]{64}$/), type: `${packageId}::board::Board` },
+  ]);
 });
 
 test.each([
