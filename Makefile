@@ -262,9 +262,18 @@ test-prover: install $(PROVER_ENGINE)
 # --- The proving service on many machines ---
 .PHONY: test-deploy check-deploy
 
+# What gets certificates in the tests, where Pebble, which issues them, is installed.
+CERTBOT := $(if $(shell command -v pebble),build/certbot/bin/certbot)
+
+build/certbot/bin/certbot: deploy/https/requirements.txt
+	@rm -rf build/certbot
+	@python3 -m venv build/certbot
+	@build/certbot/bin/pip --quiet --disable-pip-version-check install --no-deps --require-hashes --only-binary :all: -r $<
+	@touch $@
+
 # Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before emulated enclaves, also
-# during a rollout; needs Debian's haproxy.
-test-deploy: install
+# during a rollout; needs Debian's haproxy, and for certificates its pebble, and Python with venv.
+test-deploy: install $(CERTBOT)
 	CACHE=$(CACHE) vitest run --project deploy
 
 # Has promtool check deploy/observe/: the configuration, every alert and every expression of the board, with what the programs
