@@ -10,8 +10,10 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import type { Browser, Locator, Page } from 'playwright';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { frame, trailer } from '../../../src/devnet/grpc_web.ts';
 import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { launch } from '../console/console.ts';
 
@@ -144,6 +146,35 @@ test('a user of the dapp logs in, and mints what an enclave has signed, by a pro
   expect(await page.getByText(/^Minted for/).count()).toBe(0);
   // Without make prover-dev SIZE=small the proof is a fake, and the node does not check it.
   expect(output.includes('DEVELOPMENT KEY')).toBe(builtProver('small') !== undefined);
+});
+
+test('a user who closes the window of a login has cancelled it, and the page says so', async () => {
+  const page = await open(url('Dapp'));
+  await page.getByRole('button', { name: 'Connect' }).click();
+  const opened = page.waitForEvent('popup');
+  await page.getByText('Local login (this app only)').click();
+  await (await opened).close();
+  // A window counts as closed only while the user is on the page.
+  await page.bringToFront();
+  await page.getByText('You canceled the request').waitFor();
+});
+
+test('a session that expires is reported without a click', async () => {
+  const page = await open(url('Dapp'));
+  await connectDapp(page);
+  const systemState = GrpcTypes.SystemState.create({ epoch: 1_000_000n, epochStartTimestampMs: 1n });
+  const epoch = GrpcTypes.Epoch.create({ epoch: 1_000_000n, systemState });
+  const message = frame(0, GrpcTypes.GetEpochResponse.toBinary({ epoch }));
+  await page.route('**/sui.rpc.v2.LedgerService/GetEpoch', (route) =>
+    route.fulfill({
+      body: Buffer.concat([message, trailer(GrpcStatusCode.OK)]),
+      headers: { 'content-type': 'application/grpc-web+proto', 'access-control-allow-origin': '*' },
+    }),
+  );
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+  await page.getByText('Your session has expired').waitFor();
+  await page.screenshot({ path: join(ROOT, 'build/console/dapp-expired.png') });
+  await page.getByRole('button', { name: 'Connect' }).waitFor();
 });
 
 async function isInView(page: Page, element: Locator): Promise<boolean> {
