@@ -59,6 +59,18 @@ interface Running {
   readonly quiet?: boolean;
 }
 
+const TARGETS = [...readFileSync(join(ROOT, 'Makefile'), 'utf8').matchAll(/^([a-z][\w-]*):/gm)];
+/** Matches a command of this repository's Makefile, which no other repository has. */
+const MAKE_COMMAND = new RegExp(
+  `\\bmake (${TARGETS.map(([, target]) => target).join('|')})\\b|\\b(by|run|with) make\\b`,
+);
+
+/** @throws Error if a message tells the author to run a command that the author's repository lacks */
+function expectNoMake(printed: string): void {
+  const [command] = MAKE_COMMAND.exec(printed) ?? [];
+  if (command !== undefined) throw new Error(`an author is told to run "${command}":\n${printed}`);
+}
+
 /** @param tarball returns the path of a package's tarball, once it is packed */
 export function authorSteps(work: string, tarball: (name: string) => string): Steps {
   const project = join(work, 'author/my-oracle');
@@ -102,6 +114,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     } = await timed(() => run(program, [...argv], options).catch((error) => error));
     if (code !== exit)
       throw new Error(`sui-enclave ${argv.join(' ')}: exit code ${code}\n${stdout}${stderr}`);
+    expectNoMake(stdout + stderr);
     return quiet ? stdout : stdout + stderr;
   }
 
@@ -166,7 +179,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     }
   }
 
-  async function stop({ child }: Program): Promise<void> {
+  async function stop({ child, printed }: Program): Promise<void> {
+    expectNoMake(printed());
     if (child.exitCode === null) child.kill('SIGTERM');
     if (child.exitCode === null) await once(child, 'close');
     expectEqual(child.exitCode, 0);

@@ -114,7 +114,7 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
   try {
     bytes = readRegularFile(eif);
   } catch {
-    return { findings: [{ ok: false, text: `${eif} can't be read: build it with make` }] };
+    return { findings: [{ ok: false, text: `${eif} can't be read: build it by sui-enclave build` }] };
   }
   const memoryMib = memoryFor(bytes.length);
   try {

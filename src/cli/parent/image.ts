@@ -26,7 +26,7 @@ export function loadImage(path: string): EnclaveImage {
     bytes = readRegularFile(path);
   } catch (error) {
     throw new UsageError(
-      `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it with make, or copy it here`,
+      `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it by sui-enclave build, or copy it here`,
     );
   }
   const eif = readEif(bytes);

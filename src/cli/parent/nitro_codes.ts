@@ -5,7 +5,7 @@ const RESTART_ALLOCATOR = `restart nitro-enclaves-allocator, ${KEYS_LOST}`;
 const TRY_AGAIN = `try again, and reboot the instance if that fails, ${KEYS_LOST}`;
 const START_AGAIN = `Stop the enclave, and start it again: ${KEY_LOST}.`;
 const BUILDS =
-  'Only nitro-cli build-enclave reports it, and this project builds images without nitro-cli: run make.';
+  'Only nitro-cli build-enclave reports it, and this project builds images without nitro-cli: run sui-enclave build.';
 
 export const NITRO_CODES: Readonly<Record<string, string>> = {
   E00: 'nitro-cli failed without a code of its own: see /var/log/nitro_enclaves/nitro_enclaves.log.',

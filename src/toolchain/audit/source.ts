@@ -85,7 +85,7 @@ export function checkVersion({ frameworkVersion: expectedVersion }: Source, fram
   const how =
     version === undefined
       ? ''
-      : `. With the packages of that version in a folder (of its release, or by make package in a clone at its commit): ${programLine(version)}`;
+      : `. With the packages of that version in a folder (of its release, or packed in a clone at its commit): ${programLine(version)}`;
   throw new AuditError(
     'FRAMEWORK_VERSION',
     `the image was built with version ${printable(expectedVersion, 50)} of the framework, and this is ${framework.version}${how}`,

@@ -79,7 +79,7 @@ function describe({ node, faucetUrl, account, checksProofs, note }: DevSui, fold
       ? 'the key in SUI_PRIVATE_KEY'
       : `export SUI_PRIVATE_KEY=$(cat ${folder}/dev-sui.key)`;
   const proofs = checksProofs
-    ? 'with their Groth16 proofs, against the development key of make prover'
+    ? 'with their Groth16 proofs, against the development key that was built'
     : `except for their Groth16 proofs${IS_CLONE ? ': to have these checked too, run make prover once before' : ''}`;
   const page = 'src/library/sui/README.md, "On one machine", has the commands from publish to rotate.\n';
   return `

@@ -88,7 +88,7 @@ describe('run_enclave', () => {
     });
     expect(status).toBe(2);
     expect(stderr).toBe(
-      "USAGE: out/nitro.eif can't be read (ENOENT): build it with make, or copy it here. See sui-enclave run_enclave --help\n",
+      "USAGE: out/nitro.eif can't be read (ENOENT): build it by sui-enclave build, or copy it here. See sui-enclave run_enclave --help\n",
     );
   });
 
