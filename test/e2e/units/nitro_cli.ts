@@ -24,6 +24,9 @@ const FOLDER = '/run/nitro_enclaves';
 /** Name of an image whose enclave ends during its boot. */
 const BROKEN = 'broken';
 const REPORTS = 7778;
+const EVENTS = 7779;
+/** More events at once than the relay keeps of an enclave. */
+const FLOOD = 1200;
 
 interface Enclave {
   readonly EnclaveName: string;
@@ -61,17 +64,17 @@ function fail(code: string): never {
   process.exit(1);
 }
 
-/** Reports as init does: sends a line in a connection of its own, from the enclave's CID. */
-function report(text: string): Promise<void> {
+/** Reports as init does: sends lines in a connection of their own, from the enclave's CID. */
+function report(text: string, port = REPORTS): Promise<void> {
   return new Promise((resolve) => {
-    const socket = connect({ host: `${network}.3`, port: REPORTS, localAddress: `${network}.${cid}` });
+    const socket = connect({ host: `${network}.3`, port, localAddress: `${network}.${cid}` });
     socket.once('error', () => resolve()).once('close', () => resolve());
     socket.end(`${text}\n`);
     socket.resume();
   });
 }
 
-type Fault = 'secrets' | 'clock' | 'figures' | 'part' | 'closed';
+type Fault = 'secrets' | 'clock' | 'figures' | 'part' | 'closed' | 'uncaught' | 'flood';
 
 /** The server of an enclave: its key, its state and its figures. */
 class EnclaveServer {
@@ -117,6 +120,12 @@ class EnclaveServer {
   async #fail(fault: Fault): Promise<string> {
     this.#faults.add(fault);
     if (fault === 'secrets') await this.#awaitSecrets();
+    const event = { event: fault, time_ms: Date.now(), class: 'TypeError', place: 'main.js:1:2' };
+    if (fault === 'uncaught') await report(JSON.stringify(event), EVENTS);
+    if (fault === 'flood') {
+      const refusal = { event: 'request', time_ms: Date.now(), status: 503, code: 'OVERLOADED', ms: 1 };
+      await report(Array<string>(FLOOD).fill(JSON.stringify(refusal)).join('\n'), EVENTS);
+    }
     // The enclave runs on, although nothing of it listens any more.
     setInterval(() => {}, 60_000);
     if (fault === 'closed') for (const server of [this.#server, this.#figures]) server.close();
@@ -145,6 +154,8 @@ class EnclaveServer {
       `sui_enclave_secrets_missing ${figure('secrets')}`,
       `sui_enclave_clock_confirmed ${1 - figure('clock')}`,
       `sui_enclave_part_ended ${figure('part')}`,
+      `sui_enclave_uncaught_errors_total ${figure('uncaught')}`,
+      'sui_enclave_events_dropped_total 0',
       `sui_enclave_snapshot_seconds ${now - 600 * figure('figures')}`,
       `process_start_time_seconds ${this.#startedAt}`,
       '# EOF\n',

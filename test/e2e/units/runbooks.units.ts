@@ -4,91 +4,19 @@
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { basename } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { RULES, readRunbook } from '../../runbooks.ts';
 import { until, whyNot } from './machine.ts';
 import { ParentMachine, PROGRAM, VSOCK_NET } from './parent_machine.ts';
+import { installUnit, Walk } from './walk.ts';
 
 const UNIT = 'sui-enclave@blue.service';
 const END = 'sui-enclave-end@blue.service';
 
 let machine: ParentMachine;
 let image: string;
-/** Port of the figures of the enclave that is looked at. */
-let figuresPort = 9101;
-/** Figures of the last look, by name and labels. */
-let earlier = new Map<string, number>();
+let walk: Walk;
 
-/** Returns the figures at a port; undefined if they can't be read, for which Prometheus notes `up` as 0. */
-function scrape(port: number): Map<string, number> | undefined {
-  const text = machine.get(port, 'metrics');
-  if (text === '') return undefined;
-  const lines = [...text.matchAll(/^(\w+(?:\{[^}]*\})?) (\S+)$/gm)];
-  return new Map(lines.map(([, series = '', value]) => [series, Number(value)]));
-}
-
-/** Ports of the figures, by the words that expressions have for them. */
-const portOf = (words: string) =>
-  words.includes('keeper')
-    ? 9112
-    : words.includes('provision')
-      ? 9111
-      : words.includes('relay')
-        ? 9110
-        : figuresPort;
-
-/** Returns whether one side of an alert's expression holds. */
-function isFiring(alert: string): boolean {
-  const expressions = RULES.find((rule) => rule.alert === alert)?.expr.split(' or ') ?? [];
-  expect(expressions.length).toBeGreaterThan(0);
-  return expressions.some(holds);
-}
-
-/** Returns whether an expression holds. It knows the forms of the alerts that are walked through. */
-function holds(expression: string): boolean {
-  const [, isAge, name = '', label = '', operator, bound] =
-    /^(time\(\) - )?(?:(?:changes|increase)\()?(\w+)(?:\{(job="\w+")\})?(?:\[\w+\]\))? (==|>) (\d+)$/.exec(
-      expression,
-    ) ?? [];
-  expect(operator, expression).toBeDefined();
-  const figures = scrape(portOf(`${label} ${name}`));
-  const isBeyond = (value: number) => (operator === '>' ? value > Number(bound) : value === Number(bound));
-  if (name === 'up') return isBeyond(figures === undefined ? 0 : 1);
-  const values = [...(figures ?? [])].filter(([series]) => series.replace(/\{.*/, '') === name);
-  expect(figures === undefined || values.length > 0, name).toBe(true);
-  const isDifference = /^(changes|increase)/.test(expression);
-  const results = values.map(([series, value]) =>
-    isBeyond(
-      isAge ? Date.now() / 1000 - value : isDifference ? value - (earlier.get(series) ?? value) : value,
-    ),
-  );
-  earlier = new Map([...earlier, ...values]);
-  return results.some(Boolean);
-}
-
-/** Runs a block of a runbook's page. @returns its output */
-function runBlock(heading: string, index: number, names: Readonly<Record<string, string>> = {}): string {
-  const { blocks } = readRunbook(heading);
-  const lines = blocks[index] ?? [];
-  expect(lines, `${heading}, block ${index}`).not.toEqual([]);
-  const words: Readonly<Record<string, string>> = { NAME: 'blue', ...names };
-  return lines
-    .map((line) => {
-      const named = line.replace(/\b(?:NAME|NEW|IMAGE|PORT|ID)\b/g, (word) => words[word] ?? word);
-      const { stdout, stderr } = machine.run(
-        'sh',
-        '-c',
-        named.replace('npx --offline sui-enclave', PROGRAM.join(' ')),
-      );
-      return stdout + stderr;
-    })
-    .join('');
-}
-
-const clears = (alert: string) => until(`${alert} clears`, () => !isFiring(alert));
-const fires = (alert: string) => until(`${alert} fires`, () => isFiring(alert));
 const isExposed = (name = 'blue') => machine.isActive(`sui-enclave-expose@${name}.service`) === 'active';
 
 /** Installs the keeper as its page says. Its node does not answer. */
@@ -104,7 +32,7 @@ function installKeeper(): void {
   );
   machine.write('etc/sui-enclave/keeper.env', `KEEPER_ADDRESS=${address}\n`);
   machine.write('etc/sui-enclave/sui.keystore', keystore, 0o600);
-  installUnit('src/cli/keeper/sui-enclave-keep.service');
+  installUnit(machine, 'src/cli/keeper/sui-enclave-keep.service');
 }
 
 /** Installs the watcher as its page says, with figures. */
@@ -114,18 +42,13 @@ function installWatcher(): void {
   machine.write('etc/sui-enclave/secrets.json', '{"API_KEY":"hunter2"}', 0o600);
   machine.write('etc/sui-enclave/provisioner.pem', String(pem), 0o600);
   machine.mustRun('cp', image.replace(/eif$/, 'pcrs'), '/etc/sui-enclave/nitro.pcrs');
-  installUnit('src/cli/provision/sui-enclave-provision.service', ' --watch --metrics-port 9111');
-}
-
-function installUnit(path: string, watch = ' --watch'): void {
-  const text = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
-  machine.write(`etc/systemd/system/${basename(path)}`, text.replace(/ --watch$/m, watch));
-  machine.mustRun('systemctl', 'daemon-reload');
+  installUnit(machine, 'src/cli/provision/sui-enclave-provision.service', ' --watch --metrics-port 9111');
 }
 
 describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
   beforeAll(async () => {
     machine = new ParentMachine();
+    walk = new Walk(machine, { keeper: 9112, provision: 9111, relay: 9110, enclave: 9101 }, { NAME: 'blue' });
     await machine.boot();
     machine.prepare();
     machine.write('etc/sui-enclave/relay.env', 'RELAY_OPTIONS=--metrics 127.0.0.1:9110\n');
@@ -163,10 +86,10 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     machine.write(`etc/systemd/system/${UNIT}.d/once.conf`, '[Service]\nRestart=no\n');
     machine.mustRun('systemctl', 'daemon-reload');
     await loseWatcher();
-    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_UNWATCHED: /m);
-    runBlock('EnclaveSilent', 1);
+    expect(walk.runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_UNWATCHED: /m);
+    walk.runBlock('EnclaveSilent', 1);
     await until('its ports are open', isExposed);
-    expect([isFiring('EnclaveSilent'), machine.get(3000)]).toEqual([false, key]);
+    expect([walk.isFiring('EnclaveSilent'), machine.get(3000)]).toEqual([false, key]);
   });
 
   test('EnclaveSilent: start the unit of an enclave that was stopped, even after its process', async () => {
@@ -175,10 +98,10 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     machine.mustRun('systemctl', 'daemon-reload');
     machine.mustRun('systemctl', 'stop', UNIT);
     await until('the enclave has ended', () => machine.isActive(END) === 'inactive');
-    expect(isFiring('EnclaveSilent')).toBe(true);
-    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_(STOPPED|FAILED): /m);
-    runBlock('EnclaveSilent', 1);
-    await clears('EnclaveSilent');
+    expect(walk.isFiring('EnclaveSilent')).toBe(true);
+    expect(walk.runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_(STOPPED|FAILED): /m);
+    walk.runBlock('EnclaveSilent', 1);
+    await walk.clears('EnclaveSilent');
     await until('its ports are open', isExposed);
   });
 
@@ -187,20 +110,20 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     const conf = machine.path('var/lib/sui-enclave/relay/blue.conf');
     writeFileSync(conf, readFileSync(conf, 'utf8').replace(/^listen .*9101.*\n/m, ''));
     machine.mustRun('systemctl', 'reload', 'sui-enclave-relay.service');
-    await fires('EnclaveSilent');
-    expect(runBlock('EnclaveSilent', 0)).toMatch(/^ {2}PORT_CLOSED: /m);
-    runBlock('EnclaveSilent', 2);
-    await clears('EnclaveSilent');
+    await walk.fires('EnclaveSilent');
+    expect(walk.runBlock('EnclaveSilent', 0)).toMatch(/^ {2}PORT_CLOSED: /m);
+    walk.runBlock('EnclaveSilent', 2);
+    await walk.clears('EnclaveSilent');
     expect(machine.get(3000)).toBe(key);
   });
 
   test('RelayDown: start the relay, and keep the key', async () => {
     const key = machine.get(3000);
     machine.mustRun('systemctl', 'stop', 'sui-enclave-relay.service');
-    expect([isFiring('RelayDown'), machine.get(3000)]).toEqual([true, '']);
-    expect(runBlock('EnclaveSilent', 0)).toMatch(/^BAD host\n {2}RELAY_DOWN: /);
-    runBlock('RelayDown', 0);
-    await clears('RelayDown');
+    expect([walk.isFiring('RelayDown'), machine.get(3000)]).toEqual([true, '']);
+    expect(walk.runBlock('EnclaveSilent', 0)).toMatch(/^BAD host\n {2}RELAY_DOWN: /);
+    walk.runBlock('RelayDown', 0);
+    await walk.clears('RelayDown');
     expect(await machine.answering(3000)).toBe(key);
   });
 
@@ -210,42 +133,60 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     writeFileSync(settings, text.replace(/^EXPOSE_OPTIONS=/m, '$&--root /run/nitro_enclaves/.root.pem '));
     const key = machine.get(3000);
     expect(machine.get(3000, 'fault?secrets')).toBe('secrets');
-    expect(isFiring('EnclaveSecretsMissing')).toBe(true);
-    expect(runBlock('EnclaveSecretsMissing', 0)).toMatch(/^ {2}SECRETS_MISSING: .*: API_KEY$/m);
-    expect(runBlock('EnclaveSecretsMissing', 1)).toBe('');
-    await clears('EnclaveSecretsMissing');
+    expect(walk.isFiring('EnclaveSecretsMissing')).toBe(true);
+    expect(walk.runBlock('EnclaveSecretsMissing', 0)).toMatch(/^ {2}SECRETS_MISSING: .*: API_KEY$/m);
+    expect(walk.runBlock('EnclaveSecretsMissing', 1)).toBe('');
+    await walk.clears('EnclaveSecretsMissing');
     expect(machine.get(3000)).toBe(key);
     writeFileSync(settings, text);
   });
 
   test('EnclaveEnded: say why it ended; another one runs', async () => {
-    isFiring('EnclaveEnded');
+    walk.isFiring('EnclaveEnded');
     const key = machine.get(3000);
     const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name blue').split('\n');
     machine.mustRun('kill', '-9', pid);
     await machine.answering(3000, (newKey) => newKey !== key);
     await until('its ports are open', isExposed);
-    await fires('EnclaveEnded');
-    expect(runBlock('EnclaveEnded', 0)).toMatch(/has ended: it reported no reason[\s\S]*^ok {2}blue/m);
-    expect(isFiring('EnclaveEnded')).toBe(false);
+    await walk.fires('EnclaveEnded');
+    expect(walk.runBlock('EnclaveEnded', 0)).toMatch(/has ended: it reported no reason[\s\S]*^ok {2}blue/m);
+    expect(walk.isFiring('EnclaveEnded')).toBe(false);
     // The way back to the former image changes nothing that runs.
     const before = machine.get(3000);
-    expect(runBlock('EnclaveEnded', 1, { IMAGE: image })).toMatch(/keeps its image and its key/);
+    expect(walk.runBlock('EnclaveEnded', 1, { IMAGE: image })).toMatch(/keeps its image and its key/);
     expect(machine.get(3000)).toBe(before);
   });
 
+  test('EnclaveUncaughtErrors, EnclaveEventsDropped: find the event in the journal of the relay', async () => {
+    const key = machine.get(3000);
+    const alerts = ['EnclaveUncaughtErrors', 'EnclaveEventsDropped'];
+    for (const alert of alerts) expect(walk.isFiring(alert)).toBe(false);
+    machine.get(3000, 'fault?uncaught');
+    expect(alerts.map((alert) => walk.isFiring(alert))).toEqual([true, false]);
+    expect(walk.runBlock('EnclaveUncaughtErrors', 0)).toMatch(
+      /blue \{"event":"uncaught",.*"class":"TypeError","place":"main.js:1:2"\}$/m,
+    );
+    machine.get(3000, 'fault?flood');
+    await walk.fires('EnclaveEventsDropped');
+    const log = walk.runBlock('EnclaveEventsDropped', 0);
+    expect(log).toMatch(/^ok {2}blue/m);
+    expect(log.match(/"code":"OVERLOADED"/g)?.length).toBeGreaterThan(90);
+    for (const alert of alerts) await walk.clears(alert);
+    expect(machine.get(3000)).toBe(key);
+  });
+
   test('RelayUnknownEnclave: name an enclave that nobody installed, and end it', async () => {
-    isFiring('RelayUnknownEnclave');
+    walk.isFiring('RelayUnknownEnclave');
     const options = ['--enclave-name', 'stray', '--enclave-cid', '99', '--eif-path', image];
     const started = machine.mustRun('env', `VSOCK_NET=${VSOCK_NET}`, 'nitro-cli', 'run-enclave', ...options);
-    expect(isFiring('RelayUnknownEnclave')).toBe(true);
+    expect(walk.isFiring('RelayUnknownEnclave')).toBe(true);
     const id = JSON.parse(started).EnclaveID;
-    expect(runBlock('RelayUnknownEnclave', 0)).toMatch(
+    expect(walk.runBlock('RelayUnknownEnclave', 0)).toMatch(
       new RegExp(`not installed here: enclave stray \\(${id}\\)`),
     );
-    runBlock('RelayUnknownEnclave', 1, { ID: id });
-    expect(isFiring('RelayUnknownEnclave')).toBe(false);
-    expect(runBlock('RelayUnknownEnclave', 0)).not.toMatch(/stray/);
+    walk.runBlock('RelayUnknownEnclave', 1, { ID: id });
+    expect(walk.isFiring('RelayUnknownEnclave')).toBe(false);
+    expect(walk.runBlock('RelayUnknownEnclave', 0)).not.toMatch(/stray/);
   });
 
   test('KeeperSilent, ProvisionerSilent: start keeper and watcher again', async () => {
@@ -256,11 +197,11 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
       ['ProvisionerSilent', 'sui-enclave-provision'],
     ] as const) {
       machine.mustRun('systemctl', 'start', unit);
-      await clears(alert);
+      await walk.clears(alert);
       machine.mustRun('systemctl', 'stop', unit);
-      expect(isFiring(alert)).toBe(true);
-      runBlock(alert, 0);
-      await clears(alert);
+      expect(walk.isFiring(alert)).toBe(true);
+      walk.runBlock(alert, 0);
+      await walk.clears(alert);
     }
   });
 
@@ -269,19 +210,19 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     machine.get(3000, 'fault?closed');
     // The relay notices it when a caller comes.
     expect([machine.get(3000), machine.get(9101)]).toEqual(['', '']);
-    await fires('EnclaveClosed');
-    expect(runBlock('EnclaveClosed', 0)).toMatch(/^ {2}SERVER_SILENT: /m);
-    runBlock('Replace an enclave', 2);
+    await walk.fires('EnclaveClosed');
+    expect(walk.runBlock('EnclaveClosed', 0)).toMatch(/^ {2}SERVER_SILENT: /m);
+    walk.runBlock('Replace an enclave', 2);
     await machine.answering(3000, (newKey) => newKey !== key);
     await until('its ports are open', isExposed);
-    await clears('EnclaveClosed');
+    await walk.clears('EnclaveClosed');
   });
 
   test('EnclaveClockUnconfirmed, EnclaveFiguresOld, EnclavePartEnded: replace the enclave without a gap', async () => {
     const alerts = ['EnclaveClockUnconfirmed', 'EnclaveFiguresOld', 'EnclavePartEnded'];
     for (const fault of ['clock', 'figures', 'part']) machine.get(3000, `fault?${fault}`);
-    expect(alerts.filter(isFiring)).toEqual(alerts);
-    expect(runBlock('EnclaveClockUnconfirmed', 0)).toMatch(
+    expect(alerts.filter((alert) => walk.isFiring(alert))).toEqual(alerts);
+    expect(walk.runBlock('EnclaveClockUnconfirmed', 0)).toMatch(
       /^ {2}CLOCK_DOUBTFUL: [\s\S]*^ {2}parts +the inbound bridge was ended by signal 9$/m,
     );
     // The other enclave opens its port beside the first one.
@@ -291,14 +232,14 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
       PORT: '3001',
     };
     const key = machine.get(3000);
-    const installed = runBlock('Replace an enclave', 0, names);
+    const installed = walk.runBlock('Replace an enclave', 0, names);
     expect(installed).toMatch(/^red is installed: PCR0 /m);
     await machine.answering(3001);
     await until('its ports are open', () => isExposed('red'));
     expect(machine.get(3000)).toBe(key);
-    runBlock('Replace an enclave', 1);
-    figuresPort = 9102;
-    expect(alerts.filter(isFiring)).toEqual([]);
+    walk.runBlock('Replace an enclave', 1);
+    walk.ports['enclave'] = 9102;
+    expect(alerts.filter((alert) => walk.isFiring(alert))).toEqual([]);
     expect(machine.run(...PROGRAM, 'host_status').stdout).toMatch(
       /^ok {2}red\n[\s\S]*^relay: active[^\n]*$/m,
     );

@@ -11,6 +11,7 @@ import {
 } from '../../../../src/library/sui/objects.ts';
 import { callScript, type Result } from '../run.ts';
 import { ChainFixture, ofConfig, PACKAGE } from '../sui/chain_fixture.ts';
+import { script } from '../sui/run_script.ts';
 
 /** The output of `keep --once --json`. */
 export interface Printed {
@@ -41,8 +42,9 @@ export class KeeperFixture {
     this.operator = operator;
   }
 
-  static async start(): Promise<KeeperFixture> {
-    const chain = await ChainFixture.start();
+  /** @param validFrom begin of the time in which enclaves may attest */
+  static async start(validFrom = new Date()): Promise<KeeperFixture> {
+    const chain = await ChainFixture.start(script, validFrom);
     const capId = chain.publish();
     const configId = await chain.config(capId);
     return new KeeperFixture(chain, capId, configId, await addOperator(chain, configId));

@@ -68,9 +68,9 @@ export class ChainFixture {
     writeFileSync(this.file('root.pem'), nsm.rootPem());
   }
 
-  /** @param runner runs the commands */
-  static async start(runner = script): Promise<ChainFixture> {
-    const root = createRoot(new Date());
+  /** @param runner runs the commands @param validFrom begin of the time in which enclaves may attest */
+  static async start(runner = script, validFrom = new Date()): Promise<ChainFixture> {
+    const root = createRoot(validFrom);
     const node = await LoopbackNode.start(root.certificate);
     const fixture = new ChainFixture(node, root, runner, await weatherModules());
     fixture.node.ledger.give(fixture.address, 10_000_000_000n);
@@ -82,9 +82,9 @@ export class ChainFixture {
     rmSync(this.#dir, { recursive: true });
   }
 
-  /** Creates the emulated NSM of an enclave of this application, with one of its images. */
-  createNsm(application: string, image = 1): EmulatedNsm {
-    return new EmulatedNsm(Date.now, this.#root, developmentRegisters(application, image));
+  /** Creates the emulated NSM of an enclave of this application, with one of its images, and its clock. */
+  createNsm(application: string, image = 1, now = Date.now): EmulatedNsm {
+    return new EmulatedNsm(now, this.#root, developmentRegisters(application, image));
   }
 
   get address(): string {

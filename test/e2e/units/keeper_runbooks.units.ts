@@ -1,0 +1,177 @@
+/**
+ * Walks through the runbooks of the keeper and the provisioner, against a model of a Sui node and enclaves
+ * that start, age and end there.
+ */
+import { generateKeyPairSync } from 'node:crypto';
+import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Facts } from './chain_world.ts';
+import { until, whyNot } from './machine.ts';
+import { ParentMachine, PROGRAM } from './parent_machine.ts';
+import { installUnit, Walk } from './walk.ts';
+
+const KEEPER = 'sui-enclave-keep.service';
+const [ONE, TWO, VAULT] = [3101, 3102, 3103] as const;
+const url = (port: number) => `http://127.0.0.1:${port}`;
+/** Gas budget of each transaction by default, in MIST: `gas_budget` in keeper.yaml. */
+const GAS_BUDGET = 50_000_000;
+
+let machine: ParentMachine;
+let walk: Walk;
+let facts: Facts;
+
+/** Has the world do something. @returns its answer */
+const tell = (command: string) => machine.get(4000, command);
+
+const ROOT = '/etc/sui-enclave/root.pem';
+
+/** Writes the keeper's file. The keeper reads it at its start. */
+function writeKeeperFile(ports: readonly number[], changes: object = {}): void {
+  const content = { ...facts.keeper, interval: 1, max_pause: 1, metrics_port: 9112, root: ROOT };
+  machine.write(
+    'etc/sui-enclave/keeper.yaml',
+    JSON.stringify({ ...content, enclaves: ports.map(url), ...changes }),
+  );
+}
+
+const restartKeeper = () => machine.mustRun('systemctl', 'restart', KEEPER);
+/** Returns the number of registrations by this keeper, and not by an admin. */
+const registered = () => machine.readOutput(KEEPER).match(/^registered \S+$/gm)?.length ?? 0;
+
+function installKeeper(): void {
+  const { secretKey } = decodeSuiPrivateKey(facts.operatorKey);
+  const address = Ed25519Keypair.fromSecretKey(secretKey).toSuiAddress();
+  const key = Buffer.from([0, ...secretKey]).toString('base64');
+  machine.write('etc/sui-enclave/root.pem', facts.rootPem);
+  machine.write('etc/sui-enclave/nitro.pcrs', facts.pcrs);
+  machine.write('etc/sui-enclave/keeper.env', `KEEPER_ADDRESS=${address}\n`);
+  machine.write('etc/sui-enclave/sui.keystore', JSON.stringify([key]), 0o600);
+  installUnit(machine, 'src/cli/keeper/sui-enclave-keep.service');
+}
+
+describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner', () => {
+  beforeAll(async () => {
+    machine = new ParentMachine();
+    await machine.boot();
+    const unit = ['--quiet', '--unit=world', '--setenv=HOME=/root', '--working-directory=/opt/sui-enclave'];
+    machine.mustRun('systemd-run', ...unit, PROGRAM[0], 'test/e2e/units/chain_world.ts');
+    await until('the world runs', () => tell('facts') !== '');
+    facts = JSON.parse(tell('facts'));
+    const { package: enclavePackage, config, node } = facts.keeper;
+    const ids = `--enclave-package ${enclavePackage} --app-package ${enclavePackage} --module weather --witness WEATHER --config ${config}`;
+    walk = new Walk(
+      machine,
+      { keeper: 9112, provision: 9111 },
+      { NETWORK: `localnet --rpc-url ${node} --root ${ROOT} ${ids}`, URL: url(TWO) },
+      { SUI_PRIVATE_KEY: facts.adminKey, DEPLOYMENTS: '/var/tmp/deployments' },
+    );
+    // The start of an enclave's unit starts the enclave at the port that is its name here.
+    const start = `${PROGRAM[0]} -e "fetch('http://127.0.0.1:4000/start?port=%i')"`;
+    machine.write(
+      'etc/systemd/system/sui-enclave@.service',
+      `[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=${start}\n`,
+    );
+    installKeeper();
+    tell(`start?port=${ONE}`);
+  });
+  afterAll(() => machine.close());
+
+  test('EnclaveNotSeen: add the URL of an enclave that runs', async () => {
+    writeKeeperFile([ONE]);
+    restartKeeper();
+    await until('the key is registered', () => registered() === 1);
+    tell(`start?port=${TWO}`);
+    writeKeeperFile([TWO]);
+    restartKeeper();
+    await walk.fires('EnclaveNotSeen');
+    writeKeeperFile([ONE, TWO]);
+    walk.runBlock('EnclaveNotSeen', 0);
+    await walk.clears('EnclaveNotSeen');
+    expect(registered()).toBe(2);
+  });
+
+  test('EnclaveUnregistered, KeeperGasLow: register the key as an admin, and raise gas_a_day', async () => {
+    // The two registrations have used all of this.
+    writeKeeperFile([ONE, TWO], { gas_a_day: 2 * GAS_BUDGET });
+    restartKeeper();
+    await walk.fires('KeeperGasLow');
+    expect(walk.isFiring('EnclaveUnregistered')).toBe(false);
+    tell(`start?port=${TWO}&age_minutes=135`);
+    await walk.fires('EnclaveUnregistered');
+    const log = walk.runBlock('EnclaveUnregistered', 0);
+    expect(log).toContain(`warning UNREGISTERED ${url(TWO)}: `);
+    expect(log).toMatch(/alert GAS_A_DAY /);
+    expect(walk.runBlock('EnclaveUnregistered', 1)).toMatch(/^Done: register the enclave at /m);
+    await walk.clears('EnclaveUnregistered');
+    expect(walk.isFiring('KeeperGasLow')).toBe(true);
+    expect(walk.runBlock('KeeperGasLow', 0)).toMatch(/alert GAS_A_DAY /);
+    writeKeeperFile([ONE, TWO]);
+    walk.runBlock('KeeperGasLow', 1);
+    await walk.clears('KeeperGasLow');
+    expect(registered()).toBe(2);
+  });
+
+  test('EnclaveUnregistered: replace an enclave whose key was destroyed', async () => {
+    tell('destroy');
+    await walk.fires('EnclaveUnregistered');
+    expect(walk.runBlock('EnclaveUnregistered', 0)).toContain(`alert KEY_DESTROYED ${url(TWO)}: `);
+    for (const port of [ONE, TWO]) walk.runBlock('Replace an enclave', 2, { NAME: String(port) });
+    await walk.clears('EnclaveUnregistered');
+    await until('the new keys are registered', () => registered() === 4);
+  });
+
+  test('EnclaveStale: replace an enclave before its key is too old', async () => {
+    tell(`start?port=${ONE}&age_minutes=50`);
+    await until('the key is registered', () => registered() === 5);
+    tell('max_key_age?hours=1');
+    await walk.fires('EnclaveStale');
+    expect(walk.runBlock('EnclaveStale', 0)).toContain(`warning KEY_AGING ${url(ONE)}: `);
+    walk.runBlock('Replace an enclave', 2, { NAME: String(ONE) });
+    await walk.clears('EnclaveStale');
+    await until('the new key is registered', () => registered() === 6);
+  });
+
+  test('KeeperAlert: correct the registers in keeper.yaml', async () => {
+    const pcr0 = '7'.repeat(96);
+    writeKeeperFile([ONE, TWO], { registers: { ...(facts.keeper['registers'] as object), pcr0 } });
+    restartKeeper();
+    await walk.fires('KeeperAlert');
+    expect(walk.runBlock('KeeperAlert', 0)).toMatch(/alert REGISTERS_DIFFER /);
+    writeKeeperFile([ONE, TWO]);
+    walk.runBlock('KeeperAlert', 1);
+    await walk.clears('KeeperAlert');
+  });
+
+  test('ProvisionerRefused: send nothing to another image, and correct secrets that were refused', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+    const hex = Buffer.from(publicKey.export({ format: 'jwk' }).x as string, 'base64url').toString('hex');
+    tell(`start?port=${VAULT}&provisioner=${hex}`);
+    machine.write(
+      'etc/sui-enclave/provisioner.pem',
+      String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+      0o600,
+    );
+    machine.write('etc/sui-enclave/provision.env', `ENCLAVE_URL=${url(VAULT)}\n`);
+    machine.write('etc/sui-enclave/secrets.json', '{"KEY_OF_API":"hunter2"}', 0o600);
+    machine.write('etc/sui-enclave/nitro.pcrs', facts.pcrs.replace(/^./gm, '7'));
+    installUnit(
+      machine,
+      'src/cli/provision/sui-enclave-provision.service',
+      ` --root ${ROOT} --watch --interval 1 --metrics-port 9111`,
+    );
+    machine.mustRun('systemctl', 'start', 'sui-enclave-provision');
+    await walk.fires('ProvisionerRefused');
+    expect(walk.runBlock('ProvisionerRefused', 0)).toMatch(/POLICY_PCRS: /);
+    machine.write('etc/sui-enclave/nitro.pcrs', facts.pcrs);
+    walk.runBlock('ProvisionerRefused', 1);
+    await until('the secrets are refused', () =>
+      /SECRETS_REFUSED: /.test(walk.runBlock('ProvisionerRefused', 0)),
+    );
+    expect(walk.isFiring('ProvisionerRefused')).toBe(true);
+    machine.write('etc/sui-enclave/secrets.json', '{"API_KEY":"hunter2"}', 0o600);
+    walk.runBlock('ProvisionerRefused', 1);
+    await walk.clears('ProvisionerRefused');
+    expect(walk.runBlock('ProvisionerRefused', 0)).not.toMatch(/hunter2/);
+  });
+});

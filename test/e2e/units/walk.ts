@@ -1,0 +1,134 @@
+/**
+ * Walks through a runbook of deploy/observe/RUNBOOKS.md in a machine: evaluates the alert's expression on
+ * what the programs answer there, and runs the commands of the page.
+ */
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { expect } from 'vitest';
+import { RULES, readRunbook } from '../../runbooks.ts';
+import { until } from './machine.ts';
+import { type ParentMachine, PROGRAM } from './parent_machine.ts';
+
+type Figures = ReadonlyMap<string, number>;
+
+/** A selector of an expression: job or name, and a matcher of the label `code` or `kind`. */
+const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind)(=|=~|!~)"([^"]+)"\})?`;
+const COMPARISON = /^(?:sum by \(\w+\) \((.+)\)|(.+)) (==|>|<) (\d+|0\.1 \* \((\w+) \+ (\w+)\))$/;
+const OPERAND = new RegExp(String.raw`^(time\(\) - )?(?:(?:changes|increase)\()?${SELECTOR}(?:\[\w+\]\))?$`);
+
+export class Walk {
+  readonly #machine: ParentMachine;
+  /** Ports of the figures, by the first word of a job or of a figure's name. */
+  readonly ports: Record<string, number>;
+  /** Words of the page that stand for names, and their names in the machine. */
+  readonly #names: Readonly<Record<string, string>>;
+  /** Variables of the commands, such as the key of an admin. */
+  readonly #env: Readonly<Record<string, string>>;
+  /** Figures of the last look, by name and labels. */
+  #earlier = new Map<string, number>();
+
+  constructor(
+    machine: ParentMachine,
+    ports: Record<string, number>,
+    names: Readonly<Record<string, string>>,
+    env: Readonly<Record<string, string>> = {},
+  ) {
+    this.#env = env;
+    this.#machine = machine;
+    this.ports = ports;
+    this.#names = names;
+  }
+
+  /** Returns whether one side of an alert's expression holds. */
+  isFiring(alert: string): boolean {
+    const expressions = RULES.find((rule) => rule.alert === alert)?.expr.split(' or ') ?? [];
+    expect(expressions.length).toBeGreaterThan(0);
+    return expressions.some((expression) => this.#holds(expression));
+  }
+
+  clears = (alert: string) => until(`${alert} clears`, () => !this.isFiring(alert));
+  fires = (alert: string) => until(`${alert} fires`, () => this.isFiring(alert));
+
+  /** Returns whether an expression holds. It knows the forms of the alerts that are walked through. */
+  #holds(expression: string): boolean {
+    const [, summed, single, operator, bound = '', ...sum] = COMPARISON.exec(expression) ?? [];
+    const [, isAge, name = '', label, matcher, pattern = ''] = OPERAND.exec(summed ?? single ?? '') ?? [];
+    expect(name, expression).not.toBe('');
+    const figures = this.#scrape(this.#portOf(label === 'job' ? pattern : name));
+    const limit = bound.startsWith('0.1') ? 0.1 * addFigures(figures, sum) : Number(bound);
+    const isBeyond = (value: number) =>
+      operator === '>' ? value > limit : operator === '<' ? value < limit : value === limit;
+    if (name === 'up') return isBeyond(figures === undefined ? 0 : 1);
+    const values = [...(figures ?? [])].filter(([series]) => series.replace(/\{.*/, '') === name);
+    expect(figures === undefined || values.length > 0, name).toBe(true);
+    const matching =
+      label === undefined || label === 'job'
+        ? values
+        : values.filter(([series]) => matches(series, label, matcher, pattern));
+    const isDifference = /(changes|increase)\(/.test(expression);
+    const results = matching.map(([series, value]) =>
+      isBeyond(
+        isAge
+          ? Date.now() / 1000 - value
+          : isDifference
+            ? value - (this.#earlier.get(series) ?? value)
+            : value,
+      ),
+    );
+    this.#earlier = new Map([...this.#earlier, ...values]);
+    return results.some(Boolean);
+  }
+
+  #portOf(name: string): number {
+    const word = Object.keys(this.ports).find((part) => name.includes(part)) ?? 'enclave';
+    return this.ports[word] ?? 0;
+  }
+
+  /** Returns the figures at a port; undefined if they can't be read, for which Prometheus notes `up` as 0. */
+  #scrape(port: number): Figures | undefined {
+    const text = this.#machine.get(port, 'metrics');
+    if (text === '') return undefined;
+    const lines = [...text.matchAll(/^(\w+(?:\{[^}]*\})?) (\S+)$/gm)];
+    return new Map(lines.map(([, series = '', value]) => [series, Number(value)]));
+  }
+
+  /** Runs a block of a runbook's page. @returns its output */
+  runBlock(heading: string, index: number, names: Readonly<Record<string, string>> = {}): string {
+    const { blocks } = readRunbook(heading);
+    const lines = blocks[index] ?? [];
+    expect(lines, `${heading}, block ${index}`).not.toEqual([]);
+    const words: Readonly<Record<string, string>> = { ...this.#names, ...names };
+    return lines
+      .map((line) => {
+        const named = line.replace(
+          /\b(?:NAME|NEW|IMAGE|PORT|ID|URL|NETWORK)\b/g,
+          (word) => words[word] ?? word,
+        );
+        const program = named.replace('npx --offline sui-enclave', PROGRAM.join(' '));
+        const variables = Object.entries(this.#env).map(([name, value]) => `${name}=${value}`);
+        const { stdout, stderr } = this.#machine.run('env', ...variables, 'sh', '-c', program);
+        return stdout + stderr;
+      })
+      .join('');
+  }
+}
+
+/** Returns the sum of figures; 0 while none can be read. */
+function addFigures(figures: Figures | undefined, names: readonly (string | undefined)[]): number {
+  if (figures === undefined) return 0;
+  const values = names.map((name = '') => figures.get(name));
+  expect(values, names.join(', ')).not.toContain(undefined);
+  return values.reduce<number>((total, value = 0) => total + value, 0);
+}
+
+function matches(series: string, label: string, matcher: string | undefined, pattern: string): boolean {
+  const [, value = ''] = new RegExp(`\\b${label}="([^"]*)"`).exec(series) ?? [];
+  return new RegExp(`^(?:${pattern})$`).test(value) !== (matcher === '!~');
+}
+
+/** Installs a unit of this repository, whose command ends with other options than `--watch`. */
+export function installUnit(machine: ParentMachine, path: string, watch = ' --watch'): void {
+  const text = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+  machine.write(`etc/systemd/system/${basename(path)}`, text.replace(/ --watch$/m, watch));
+  machine.mustRun('systemctl', 'daemon-reload');
+}
