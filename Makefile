@@ -282,14 +282,22 @@ test-deploy: install $(CERTBOT)
 test-observe: install
 	vitest run --project observe
 
-# Checks the Kubernetes manifests against the published schemas; needs Python with pip and venv.
-check-deploy: build/check-deploy/bin/kubernetes-validate
-	@$< --strict --quiet deploy/kubernetes/*.yaml
+# Checks the Kubernetes manifests against the published schemas, and the template of deploy/aws by cfn-lint and against a model
+# of AWS on loopback; needs Python with pip and venv.
+check-deploy: install build/check-deploy/bin/kubernetes-validate build/check-aws/bin/moto_server
+	@$(word 2,$^) --strict --quiet deploy/kubernetes/*.yaml
+	@vitest run --project aws
 
 build/check-deploy/bin/kubernetes-validate: deploy/requirements.txt
 	@rm -rf build/check-deploy
 	@python3 -m venv build/check-deploy
 	@build/check-deploy/bin/pip --quiet --disable-pip-version-check install --no-deps --require-hashes --only-binary :all: -r $<
+	@touch $@
+
+build/check-aws/bin/moto_server: deploy/aws/requirements.txt
+	@rm -rf build/check-aws
+	@python3 -m venv build/check-aws
+	@build/check-aws/bin/pip --quiet --disable-pip-version-check install --no-compile --no-deps --require-hashes --only-binary :all: -r $<
 	@touch $@
 
 # Removes everything that is built or installed.

@@ -105,6 +105,8 @@ const PROJECTS: ProjectOptions[] = [
   },
   // HAProxy and processes on loopback.
   { name: 'deploy', include: ['test/e2e/deploy/*.deploy.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
+  // A model of AWS on loopback.
+  { name: 'aws', include: ['test/e2e/aws/*.aws.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
   // promtool, and the programs whose figures it reads.
   { name: 'observe', include: ['test/e2e/observe/*.observe.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
   // The verifier of Sui's validators, which Cargo builds.

@@ -213,6 +213,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'install an enclave as systemd units of a parent instance',
     load: () => import('./parent/host_install.ts'),
   },
+  host_boot: {
+    reader: 'operator',
+    summary: 'set a host of deploy/aws up at its first boot',
+    load: () => import('./parent/host_boot.ts'),
+  },
   host_upgrade: {
     reader: 'operator',
     summary: 'place another image for the next start of an installed enclave',

@@ -23,7 +23,7 @@ import { type Environment, UsageError } from '../command.ts';
 import { IS_CLONE } from '../places.ts';
 import { readRegularFile } from '../read_file.ts';
 import { ParentError } from './errors.ts';
-import { type EnclaveImage, loadImage } from './image.ts';
+import { type EnclaveImage, loadImage, requireRegisters } from './image.ts';
 import { find, run } from './programs.ts';
 
 /**
@@ -110,10 +110,7 @@ export interface Files {
 /** @throws UsageError, for a file that is missing or belongs to another image */
 export function readFiles(eif: string): Files {
   const image = loadImage(eif);
-  const pcrs = eif.replace(/\.eif$/, '.pcrs');
-  if (existsSync(pcrs) && readRegularFile(pcrs).toString().trim() !== formatPcrs(image.registers).trim()) {
-    throw new UsageError(`${pcrs} has the registers of another image than ${eif}: build both again`);
-  }
+  requireRegisters(eif, image.registers);
   const relay = join(dirname(eif), 'relay');
   if (!existsSync(relay)) throw new UsageError(`${relay} is missing: the build writes it beside the image`);
   // A relay that has the option names it in its usage. With a relay that lacks the option, the unit would
@@ -223,7 +220,7 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
  * Returns the beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no
  * variables.
  */
-function formatProgram([node, main]: Host['program']): string {
+export function formatProgram([node, main]: Host['program']): string {
   const quote = (path: string) => (/^[\w/.@+-]+$/.test(path) ? path : `"${path.replaceAll('%', '%%')}"`);
   return `${quote(node)} ${quote(main).replaceAll('$', '$$$$')}`;
 }

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Image } from 'sui-enclave/attestation';
+import { formatPcrs } from 'sui-enclave/attestation/image';
 import { type Config, readServerConfig } from 'sui-enclave-server/config';
 import { type Manifest, parseManifest, parseManifestJson } from 'sui-enclave-server/manifest';
 import { UsageError } from '../command.ts';
@@ -32,6 +34,18 @@ export function loadImage(path: string): EnclaveImage {
   const eif = readEif(bytes);
   const { pcr0, pcr1, pcr2 } = measureImage(eif);
   return { bytes: bytes.length, eif, registers: { pcr0, pcr1, pcr2 } };
+}
+
+/**
+ * Compares the image's registers with those of the file beside it, if there is one.
+ *
+ * @throws UsageError, if they differ
+ */
+export function requireRegisters(eif: string, registers: Image): void {
+  const pcrs = eif.replace(/\.eif$/, '.pcrs');
+  if (existsSync(pcrs) && readRegularFile(pcrs).toString().trim() !== formatPcrs(registers).trim()) {
+    throw new UsageError(`${pcrs} has the registers of another image than ${eif}: build both again`);
+  }
 }
 
 /**

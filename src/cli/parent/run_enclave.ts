@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import type { Image } from 'sui-enclave/attestation';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import {
   type Context,
@@ -15,7 +16,7 @@ import { enclaveName, path } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { notifyReady, recordImage, runningEnclave, runningImagePath, watchEnclave } from './foreground.ts';
 import { KEY_LOST } from './host_faults.ts';
-import { loadImage, readManifest } from './image.ts';
+import { loadImage, readManifest, requireRegisters } from './image.ts';
 import {
   chooseMemory,
   enclavesNamed,
@@ -51,13 +52,10 @@ the enclave. If an enclave of this name and image runs already, the process watc
 enclave would have a new key.`,
   async run({ options: { debug, foreground, eif, name, cpus, memory } }, context) {
     const { env, io, asJson } = context;
-    const {
-      bytes,
-      eif: content,
-      registers: { pcr0 },
-    } = loadImage(eif);
+    const { bytes, eif: content, registers } = loadImage(eif);
+    const { pcr0 } = registers;
     const memoryMib = chooseMemory(memory, bytes);
-    const start = { name, eif, manifest: readManifest(content), cpus, memoryMib, debug };
+    const start = { name, eif, registers, manifest: readManifest(content), cpus, memoryMib, debug };
     if (foreground) {
       if (debug) throw new UsageError('give either --foreground or --debug');
       return await runInForeground(start, pcr0, context);
@@ -68,6 +66,7 @@ enclave would have a new key.`,
         `an enclave named ${name} runs already: give another --name, or run stop_enclave first (${KEY_LOST})`,
       );
     }
+    requireRegisters(eif, registers);
     const enclave = await startEnclave(env, start);
     if (!debug) await requirePcr0(env, name, enclave, pcr0);
     io.log(`${enclave.EnclaveID} runs as CID ${enclave.EnclaveCID} with ${memoryMib} MiB.`);
@@ -116,6 +115,8 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
   const reports = reportsFolder(env, name);
   const running = await runningEnclave(env, name, pcr0, dir);
   const from = running === undefined ? reportsSize(reports) : 0;
+  // The file may have changed since it was installed.
+  if (running === undefined) requireRegisters(options.eif, options.registers);
   // The image is recorded before the start, so that the next process knows it whatever ends this one.
   const enclave = running ?? (await startEnclave(env, { ...options, eif: recordImage(dir, options.eif) }));
   const { EnclaveID: id, EnclaveCID: cid } = enclave;
@@ -154,6 +155,7 @@ async function connect(
 interface Start {
   readonly name: string;
   readonly eif: string;
+  readonly registers: Image;
   readonly manifest: Manifest;
   readonly cpus: number;
   readonly memoryMib: number;

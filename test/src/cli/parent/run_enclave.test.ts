@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../src/cli/image/eif/read.ts';
 import { chooseMemory } from '../../../../src/cli/parent/nitro_cli.ts';
 import { NITRO_CODES } from '../../../../src/cli/parent/nitro_codes.ts';
+import { formatPcrs } from '../../../../src/library/attestation/image.ts';
 import { spawnScript } from '../run.ts';
 import { Parent } from './fakes.ts';
 
@@ -100,6 +101,18 @@ describe('run_enclave', () => {
     expect(status).toBe(1);
     expect(stderr).toMatch(/^WRONG_STATE: the enclave was terminated: its PCR0 is ab/);
     expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc1');
+  });
+
+  test('starts no image with other registers than those beside it', async () => {
+    const parent = new Parent();
+    const eif = parent.makeImage();
+    writeFileSync(eif.replace('.eif', '.pcrs'), formatPcrs({ pcr0: '1', pcr1: '2', pcr2: '3' }));
+    for (const mode of [[], ['--foreground']]) {
+      const { status, stderr } = await parent.run('run_enclave.ts', ['--eif', eif, ...mode]);
+      expect(status).toBe(2);
+      expect(stderr).toMatch(/x\.pcrs has the registers of another image/);
+    }
+    expect(parent.calls('nitro-cli').filter((call) => call.includes('run-enclave'))).toEqual([]);
   });
 
   test('has the relay accept reports before the enclave starts, and connect the enclave to its hosts', async () => {
