@@ -7,7 +7,7 @@ import {
   packageNames,
   testPackage,
 } from '../../src/toolchain/move/packages.ts';
-import { enclaveVectors, realDocumentTests, weatherVectors } from './vectors.ts';
+import { enclaveVectors, feedVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 import { withoutOwnTests } from './without_own_tests.ts';
 
 const framework = chooseFramework(process.env);
@@ -31,6 +31,7 @@ describe('the Move modules that are generated from test/vectors', () => {
   test.each([
     ['enclave/tests/vectors.move', enclaveVectors],
     ['enclave/tests/real_document_cli_tests.move', realDocumentTests],
+    ['feed/tests/vectors.move', feedVectors],
     ['weather/tests/vectors.move', weatherVectors],
   ])('move/%s is up to date', async (path, generate) => {
     await expect(generate()).toMatchFileSnapshot(fileURLToPath(new URL(path, MOVE)));
@@ -96,6 +97,7 @@ describe.each([
   'enclave/sources/attested.move',
   'enclave/sources/once.move',
   'enclave/sources/source.move',
+  'feed/sources/feed.move',
   'weather/sources/weather.move',
 ])('move/%s', (path) => {
   const source = read(path);
@@ -111,16 +113,19 @@ describe.each([
   });
 });
 
-test.each(['enclave', 'pcrs', 'once', 'source'])(
-  'every error of the module %s is provoked by a test',
-  (module) => {
-    const source = read(`enclave/sources/${module}.move`);
-    const errors = new Set(names(source, /^const (E[A-Z]\w+): vector<u8>/gm));
-    expect(errors.size).toBeGreaterThan(2);
-    const provoked = names(TESTS, new RegExp(`expected_failure\\(abort_code = ${module}::(\\w+)\\)`, 'g'));
-    expect(new Set(provoked)).toEqual(errors);
-  },
-);
+test.each([
+  ['enclave', 'enclave'],
+  ['enclave', 'pcrs'],
+  ['enclave', 'once'],
+  ['enclave', 'source'],
+  ['feed', 'feed'],
+])('every error of the module %s::%s is provoked by a test', (folder, module) => {
+  const source = read(`${folder}/sources/${module}.move`);
+  const errors = new Set(names(source, /^const (E[A-Z]\w+): vector<u8>/gm));
+  expect(errors.size).toBeGreaterThan(2);
+  const provoked = names(TESTS, new RegExp(`expected_failure\\(abort_code = ${module}::(\\w+)\\)`, 'g'));
+  expect(new Set(provoked)).toEqual(errors);
+});
 
 describe('the runner', () => {
   // The smaller package is enough: its own tests run beside the failing one.

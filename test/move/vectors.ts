@@ -1,5 +1,7 @@
 /** Vectors that TypeScript and Move share, and the Move modules that are generated from them. */
 import { readFileSync } from 'node:fs';
+import { bcs } from '@mysten/sui/bcs';
+import { ed25519 } from '@noble/curves/ed25519.js';
 
 export interface Values {
   readonly intent: number;
@@ -202,6 +204,90 @@ use std::string::String;
 use std::unit_test::assert_eq;
 
 ${signedValues()}${onceValues()}${temperatureValues()}${[...tests, ...temperatures].join('')}`;
+}
+
+/** The message that an enclave signs for a `Feed`: the payload is `feed::feed::Quote`. */
+export const FeedMessage = bcs.struct('IntentMessage', {
+  intent: bcs.u8(),
+  timestamp_ms: bcs.u64(),
+  symbol: bcs.string(),
+  decimals: bcs.u8(),
+  value: bcs.u64(),
+});
+
+/** Time of the first signed quote, in milliseconds since the Unix epoch. */
+const FEED_MS = 1_700_000_000_000;
+
+/** Signed quotes: the signer's index, milliseconds after `FEED_MS`, and the value. */
+const QUOTES: readonly (readonly [signer: number, offsetMs: number, value: bigint])[] = [
+  [0, 0, 1_000_000n],
+  [0, 1_000, 1_500_000n],
+  [0, 4_999, 2_000_000n],
+  [0, 5_000, 1_004_999n],
+  [0, 5_000, 1_005_000n],
+  [0, 5_000, 995_001n],
+  [0, 5_000, 995_000n],
+  [0, 29_999, 1_000_000n],
+  [0, 30_000, 1_000_000n],
+  [0, 0, 999n],
+  [0, 0, 1_000n],
+  [0, 0, 10_000_000n],
+  [0, 0, 10_000_001n],
+  [0, 0, 2n ** 64n - 1n],
+  [0, 5_000, 1n],
+  [1, 0, 2n ** 64n - 2n],
+  [1, 0, 1_100_000n],
+  [1, 0, 1_000_001n],
+  [1, 5_000, 1_200_000n],
+  [2, 1_000, 1_300_000n],
+  [2, 5_000, 1_300_000n],
+];
+
+function encodeQuote(_signer: number, offsetMs: number, value: bigint): Uint8Array {
+  const timestamp_ms = FEED_MS + offsetMs;
+  const message = { intent: 3, timestamp_ms, symbol: 'SUI/USD', decimals: 6, value };
+  return FeedMessage.serialize(message).toBytes();
+}
+
+/** Returns the content of `move/feed/tests/vectors.move`. */
+export function feedVectors(): string {
+  const keys = [7, 8, 9].map((byte) => new Uint8Array(32).fill(byte));
+  const publicKeys = keys.map((key, signer) => {
+    const hex = Buffer.from(ed25519.getPublicKey(key)).toString('hex');
+    return `    if (signer == ${signer}) return x"${hex}";`;
+  });
+  const signatures = QUOTES.map(([signer, offsetMs, value]) => {
+    const key = keys[signer] ?? new Uint8Array(32);
+    const signature = ed25519.sign(encodeQuote(signer, offsetMs, value), key);
+    const isQuote = `signer == ${signer} && offset_ms == ${offsetMs} && value == ${value}`;
+    return `    if (${isQuote}) return\n        x"${Buffer.from(signature).toString('hex')}";`;
+  });
+  return `${HEADER}
+#[test_only]
+/// Quotes of SUI/USD with 6 decimals, signed with the intent 3 by the keys of the ed25519 seeds of 32 bytes 07, 08 and 09.
+module feed::vectors;
+
+/// The time of the first quote.
+public fun start_ms(): u64 {
+    ${FEED_MS}
+}
+
+/// The bytes of the first quote that are signed.
+public fun message(): vector<u8> {
+    x"${Buffer.from(encodeQuote(...(QUOTES[0] ?? [0, 0, 0n]))).toString('hex')}"
+}
+
+public fun public_key(signer: u64): vector<u8> {
+${publicKeys.join('\n')}
+    abort
+}
+
+/// The signature of a value, that many milliseconds after the first quote.
+public fun signature(signer: u64, offset_ms: u64, value: u64): vector<u8> {
+${signatures.join('\n')}
+    abort
+}
+`;
 }
 
 /** Returns the content of `move/enclave/tests/real_document_cli_tests.move`. */

@@ -1,0 +1,519 @@
+/// A value on chain, such as a price, that registered enclaves sign and anyone may write.
+///
+/// The holder of an `EnclaveCap` creates a `Feed` with `Rules`, which nobody can change, and which every update is checked
+/// against. Nobody can delete a feed. Its value is the median of the values that enclaves of at least `threshold` configs
+/// signed. A config is one image under one admin: two enclaves of one config prove no second operator, so a config has one
+/// value in an update. Configs prove as many operators as hold their capabilities, which nothing on chain can tell.
+///
+/// A reader must pin the id of its feed: the holder of a capability of `T` can create another feed of `T` with lax rules,
+/// and anyone can create one of a type of their own. See `read` and `read_checked`.
+module feed::feed;
+
+use enclave::enclave::{Enclave, EnclaveCap, EnclaveConfig};
+use std::string::String;
+use sui::clock::Clock;
+use sui::event;
+
+// Clients tell errors apart by these codes, which never change, or by the names.
+
+#[error(code = 1)]
+const EInvalidSymbol: vector<u8> = b"A symbol is 1 to 32 printable ASCII characters";
+#[error(code = 2)]
+const EInvalidDecimals: vector<u8> = b"A value has at most 18 decimals";
+#[error(code = 3)]
+const EInvalidBounds: vector<u8> = b"The bounds must be more than 0, the lower one first";
+#[error(code = 4)]
+const EInvalidTimes: vector<u8> =
+    b"The interval must be at most the heartbeat, and the heartbeat less than the maximum age";
+#[error(code = 5)]
+const EInvalidMove: vector<u8> = b"The least move is at most 10000 basis points";
+#[error(code = 6)]
+const EInvalidConfigs: vector<u8> = b"A feed accepts 1 to 16 different configs";
+#[error(code = 7)]
+const EInvalidThreshold: vector<u8> = b"The threshold is from 1 to the number of configs";
+#[error(code = 8)]
+const EWrongFeed: vector<u8> = b"The round or check was begun with another feed";
+#[error(code = 9)]
+const EConfigNotListed: vector<u8> = b"The feed does not accept this config";
+#[error(code = 10)]
+const EConfigRepeated: vector<u8> = b"The round has a value of this config already";
+#[error(code = 11)]
+const EOutOfBounds: vector<u8> = b"The value is outside of the feed's bounds";
+#[error(code = 12)]
+const EAheadOfClock: vector<u8> = b"The time of the value is more than 10 seconds ahead of the clock";
+#[error(code = 13)]
+const ETooFewValues: vector<u8> = b"The feed needs values of more configs";
+#[error(code = 14)]
+const ENotNewer: vector<u8> = b"The value is not newer than the feed's";
+#[error(code = 15)]
+const ETooSoon: vector<u8> = b"The feed has a value of less than the minimum interval before";
+#[error(code = 16)]
+const ENotDue: vector<u8> = b"The value has hardly moved, and the heartbeat is not due";
+#[error(code = 17)]
+const ENoValue: vector<u8> = b"The feed has no value yet";
+#[error(code = 18)]
+const ETooOld: vector<u8> = b"The feed's value is older than its maximum age";
+#[error(code = 19)]
+const EConfigRetired: vector<u8> = b"The config of a value in the last update is retired";
+#[error(code = 20)]
+const EVersionNotAccepted: vector<u8> = b"The config no longer accepts the version that signed a value of the last update";
+#[error(code = 21)]
+const EConfigNotChecked: vector<u8> = b"The config of a value in the last update was not checked";
+#[error(code = 22)]
+const EUpdatedSince: vector<u8> = b"The feed was updated after the check began";
+
+const MAX_SYMBOL_BYTES: u64 = 32;
+/// With 18, a `u64` holds values up to 18.
+const MAX_DECIMALS: u8 = 18;
+const MAX_CONFIGS: u64 = 16;
+const BASIS_POINTS: u64 = 10_000;
+/// Maximum lead of a value over the chain's clock. `enclave::assert_signed` allows a minute; here, a lead makes a value
+/// seem younger than it is, and delays the next one.
+const MAX_AHEAD_MS: u64 = 10_000;
+
+/// A value of the application `T`, with the rules of its updates. Shared, and never deleted.
+public struct Feed<phantom T> has key {
+    id: UID,
+    rules: Rules,
+    last: Option<Update>,
+}
+
+/// What a feed accepts. Times are in milliseconds.
+public struct Rules has copy, drop, store {
+    intent: u8,
+    symbol: String,
+    decimals: u8,
+    min_value: u64,
+    max_value: u64,
+    max_age_ms: u64,
+    min_interval_ms: u64,
+    min_move_bps: u64,
+    heartbeat_ms: u64,
+    threshold: u64,
+    config_ids: vector<ID>,
+}
+
+/// The median, the time of the oldest value, and every value.
+public struct Update has copy, drop, store {
+    value: u64,
+    timestamp_ms: u64,
+    signed: vector<SignedValue>,
+}
+
+/// A value that an enclave signed, and the version of the config that the enclave was registered at.
+public struct SignedValue has copy, drop, store {
+    config_id: ID,
+    config_version: u64,
+    enclave_id: ID,
+    value: u64,
+    timestamp_ms: u64,
+}
+
+/// The payload that an enclave signs. BCS has no names: the order and the types are the format.
+public struct Quote has copy, drop {
+    symbol: String,
+    decimals: u8,
+    value: u64,
+}
+
+/// An unfinished update. Only `finish` of the same transaction can consume it.
+public struct Round<phantom T> {
+    feed_id: ID,
+    signed: vector<SignedValue>,
+}
+
+/// The configs of the last update that were checked in this transaction: see `begin_check`.
+public struct Check<phantom T> has drop {
+    feed_id: ID,
+    timestamp_ms: u64,
+    config_ids: vector<ID>,
+}
+
+/// A feed was created.
+public struct FeedCreated<phantom T> has copy, drop {
+    feed_id: ID,
+    capability_id: ID,
+    rules: Rules,
+}
+
+/// A feed has a new value.
+public struct FeedUpdated<phantom T> has copy, drop {
+    feed_id: ID,
+    value: u64,
+    timestamp_ms: u64,
+    signed: vector<SignedValue>,
+}
+
+// === Creation ===
+
+/// Rules for `create`.
+///
+/// Enclaves sign a `Quote` with this intent, symbol and number of decimals. A value is a multiple of 10 to the power of
+/// minus `decimals`, from `min_value` to `max_value`: never 0, so that readers can divide by it.
+///
+/// A value older than `max_age_ms` can be neither written nor read. An update is `min_interval_ms` newer than the one
+/// before, or more; until it is `heartbeat_ms` newer, it must also have moved by `min_move_bps` hundredths of a percent of
+/// the value before. All three times compare the signed timestamps, except that an age is measured by the `Clock`.
+///
+/// An update has values of at least `threshold` configs among `config_ids`. To withstand `f` configs that lie, the
+/// threshold must be 2 `f` + 1: the median is then within the honest values. With a threshold of 2, which averages, a
+/// single config that lies can move the value anywhere within half of the bounds.
+public fun new_rules(
+    intent: u8,
+    symbol: String,
+    decimals: u8,
+    min_value: u64,
+    max_value: u64,
+    max_age_ms: u64,
+    min_interval_ms: u64,
+    min_move_bps: u64,
+    heartbeat_ms: u64,
+    threshold: u64,
+    config_ids: vector<ID>,
+): Rules {
+    assert!(is_symbol(&symbol), EInvalidSymbol);
+    assert!(decimals <= MAX_DECIMALS, EInvalidDecimals);
+    assert!(min_value > 0 && min_value <= max_value, EInvalidBounds);
+    assert!(min_interval_ms <= heartbeat_ms && heartbeat_ms < max_age_ms, EInvalidTimes);
+    assert!(min_move_bps <= BASIS_POINTS, EInvalidMove);
+    assert!(is_config_list(&config_ids), EInvalidConfigs);
+    assert!(threshold > 0 && threshold <= config_ids.length(), EInvalidThreshold);
+    Rules {
+        intent,
+        symbol,
+        decimals,
+        min_value,
+        max_value,
+        max_age_ms,
+        min_interval_ms,
+        min_move_bps,
+        heartbeat_ms,
+        threshold,
+        config_ids,
+    }
+}
+
+/// Creates and shares a feed without a value. Any capability of `T` may create one, so readers pin its id.
+///
+/// The rules name configs by their ids alone: an id of something else is never accepted in an update.
+public fun create<T>(cap: &EnclaveCap<T>, rules: Rules, ctx: &mut TxContext) {
+    let id = object::new(ctx);
+    event::emit(FeedCreated<T> { feed_id: id.to_inner(), capability_id: object::id(cap), rules });
+    transfer::share_object(Feed<T> { id, rules, last: option::none() });
+}
+
+// === Updates ===
+
+/// Writes the value of one enclave, where the threshold is 1. See `add` and `finish` for what aborts.
+public fun update<T>(
+    feed: &mut Feed<T>,
+    enclave: &Enclave<T>,
+    config: &EnclaveConfig<T>,
+    clock: &Clock,
+    timestamp_ms: u64,
+    value: u64,
+    signature: &vector<u8>,
+) {
+    let mut round = feed.begin();
+    round.add(feed, enclave, config, clock, timestamp_ms, value, signature);
+    round.finish(feed);
+}
+
+/// Begins an update, which `add` gives values and `finish` writes. Anyone may call them: only the signatures matter.
+public fun begin<T>(feed: &Feed<T>): Round<T> {
+    Round { feed_id: object::id(feed), signed: vector[] }
+}
+
+/// Adds the value that an enclave signed for this feed's symbol at `timestamp_ms`, in milliseconds since the Unix epoch: the
+/// time of the oldest source that it used.
+///
+/// Aborts as `enclave::assert_signed` does, with the feed's intent and maximum age; if the feed doesn't accept the config;
+/// if the round has a value of the config; if the value is out of bounds; or if its time is more than 10 seconds ahead of
+/// the Clock.
+public fun add<T>(
+    round: &mut Round<T>,
+    feed: &Feed<T>,
+    enclave: &Enclave<T>,
+    config: &EnclaveConfig<T>,
+    clock: &Clock,
+    timestamp_ms: u64,
+    value: u64,
+    signature: &vector<u8>,
+) {
+    assert!(round.feed_id == object::id(feed), EWrongFeed);
+    let config_id = object::id(config);
+    let rules = &feed.rules;
+    assert!(rules.config_ids.contains(&config_id), EConfigNotListed);
+    assert!(!has_value_of(&round.signed, config_id), EConfigRepeated);
+    assert!(value >= rules.min_value && value <= rules.max_value, EOutOfBounds);
+    let now = clock.timestamp_ms();
+    assert!(timestamp_ms <= now || timestamp_ms - now <= MAX_AHEAD_MS, EAheadOfClock);
+    let quote = Quote { symbol: rules.symbol, decimals: rules.decimals, value };
+    enclave.assert_signed(config, clock, rules.max_age_ms, rules.intent, timestamp_ms, quote, signature);
+    round.signed.push_back(SignedValue {
+        config_id,
+        config_version: enclave.config_version(),
+        enclave_id: object::id(enclave),
+        value,
+        timestamp_ms,
+    });
+}
+
+/// Writes the median of the values, with the time of the oldest. The median of an even number of values is the mean of the
+/// middle two, rounded down.
+///
+/// Aborts if there are fewer values than the threshold; if the time is not newer than the feed's; if it is within the
+/// minimum interval; or if the median has moved by less than the least move and the heartbeat is not due.
+public fun finish<T>(round: Round<T>, feed: &mut Feed<T>) {
+    let Round { feed_id, signed } = round;
+    assert!(feed_id == object::id(feed), EWrongFeed);
+    assert!(signed.length() >= feed.rules.threshold, ETooFewValues);
+    let value = median(&signed);
+    let timestamp_ms = oldest(&signed);
+    feed.last.do_ref!(|last| assert_due(&feed.rules, last, value, timestamp_ms));
+    event::emit(FeedUpdated<T> { feed_id, value, timestamp_ms, signed });
+    feed.last = option::some(Update { value, timestamp_ms, signed });
+}
+
+// === Reading ===
+
+/// Returns the value, and its time in milliseconds since the Unix epoch. Aborts if there is none, or if it is older than the
+/// maximum age; a time ahead of the Clock counts as age 0.
+///
+/// It sees no config: until it is too old, a value stays whose image is no longer trusted. `read_trusted` and
+/// `read_checked` refuse it.
+///
+/// Pin the feed: store its id, and compare it with `object::id(feed)` before you call this.
+public fun read<T>(feed: &Feed<T>, clock: &Clock): (u64, u64) {
+    assert!(feed.last.is_some(), ENoValue);
+    let Update { value, timestamp_ms, .. } = feed.last.borrow();
+    let now = clock.timestamp_ms();
+    assert!(*timestamp_ms >= now || now - *timestamp_ms <= feed.rules.max_age_ms, ETooOld);
+    (*value, *timestamp_ms)
+}
+
+/// `read_checked` of a feed whose last update has the value of one config.
+public fun read_trusted<T>(feed: &Feed<T>, config: &EnclaveConfig<T>, clock: &Clock): (u64, u64) {
+    let mut check = feed.begin_check();
+    check.check_config(feed, config, clock);
+    check.read_checked(feed, clock)
+}
+
+/// Begins a check of the configs of the last update. Call `check_config` for each of them, then `read_checked`.
+///
+/// Aborts if the feed has no value.
+public fun begin_check<T>(feed: &Feed<T>): Check<T> {
+    assert!(feed.last.is_some(), ENoValue);
+    let timestamp_ms = feed.last.borrow().timestamp_ms;
+    Check { feed_id: object::id(feed), timestamp_ms, config_ids: vector[] }
+}
+
+/// Aborts if the last update has a value of this config, and the config is retired or no longer accepts the version that
+/// signed the value. A config without a value in the last update changes nothing, so a reader can always pass every config
+/// that the feed lists.
+///
+/// A destroyed enclave does not end its value: to end the value, retire the config or update its registers.
+public fun check_config<T>(check: &mut Check<T>, feed: &Feed<T>, config: &EnclaveConfig<T>, clock: &Clock) {
+    check.assert_current(feed);
+    let config_id = object::id(config);
+    feed.last.borrow().signed.do_ref!(|signed| if (signed.config_id == config_id) {
+        assert!(!config.is_retired(), EConfigRetired);
+        assert!(is_accepted(signed.config_version, config, clock), EVersionNotAccepted);
+    });
+    check.config_ids.push_back(config_id);
+}
+
+/// `read`, after the config of every value in the last update was checked in this transaction.
+public fun read_checked<T>(check: Check<T>, feed: &Feed<T>, clock: &Clock): (u64, u64) {
+    check.assert_current(feed);
+    feed.last.borrow().signed.do_ref!(|signed| {
+        assert!(check.config_ids.contains(&signed.config_id), EConfigNotChecked);
+    });
+    feed.read(clock)
+}
+
+/// What the feed accepts.
+public fun rules<T>(feed: &Feed<T>): &Rules {
+    &feed.rules
+}
+
+/// Returns whether the feed has a value, of whatever age.
+public fun has_value<T>(feed: &Feed<T>): bool {
+    feed.last.is_some()
+}
+
+/// The values of the last update; empty before the first one.
+public fun signed_values<T>(feed: &Feed<T>): vector<SignedValue> {
+    if (feed.last.is_some()) feed.last.borrow().signed else vector[]
+}
+
+/// The intent code that enclaves sign with.
+public fun intent(rules: &Rules): u8 {
+    rules.intent
+}
+
+/// The symbol that enclaves sign.
+public fun symbol(rules: &Rules): &String {
+    &rules.symbol
+}
+
+/// The number of decimals of a value.
+public fun decimals(rules: &Rules): u8 {
+    rules.decimals
+}
+
+/// The lowest value.
+public fun min_value(rules: &Rules): u64 {
+    rules.min_value
+}
+
+/// The highest value.
+public fun max_value(rules: &Rules): u64 {
+    rules.max_value
+}
+
+/// The maximum age of a value that is written or read, in milliseconds.
+public fun max_age_ms(rules: &Rules): u64 {
+    rules.max_age_ms
+}
+
+/// The minimum time between two updates, in milliseconds.
+public fun min_interval_ms(rules: &Rules): u64 {
+    rules.min_interval_ms
+}
+
+/// The least move of an update before the heartbeat, in hundredths of a percent.
+public fun min_move_bps(rules: &Rules): u64 {
+    rules.min_move_bps
+}
+
+/// The time after which an update needs no move, in milliseconds.
+public fun heartbeat_ms(rules: &Rules): u64 {
+    rules.heartbeat_ms
+}
+
+/// The number of configs that an update needs values of.
+public fun threshold(rules: &Rules): u64 {
+    rules.threshold
+}
+
+/// The ids of the configs whose enclaves may sign.
+public fun config_ids(rules: &Rules): &vector<ID> {
+    &rules.config_ids
+}
+
+/// The id of the config of the enclave that signed.
+public fun config_id(signed: &SignedValue): ID {
+    signed.config_id
+}
+
+/// The version of the config that the enclave was registered at.
+public fun config_version(signed: &SignedValue): u64 {
+    signed.config_version
+}
+
+/// The id of the enclave that signed.
+public fun enclave_id(signed: &SignedValue): ID {
+    signed.enclave_id
+}
+
+/// The value that the enclave signed.
+public fun value(signed: &SignedValue): u64 {
+    signed.value
+}
+
+/// The time of the oldest source of the value, in milliseconds since the Unix epoch.
+public fun timestamp_ms(signed: &SignedValue): u64 {
+    signed.timestamp_ms
+}
+
+// === Checks ===
+
+fun is_symbol(symbol: &String): bool {
+    let mut is_printable = symbol.length() > 0 && symbol.length() <= MAX_SYMBOL_BYTES;
+    symbol.as_bytes().do_ref!(|byte| if (*byte < 0x20 || *byte > 0x7e) is_printable = false);
+    is_printable
+}
+
+/// Whether there are 1 to 16 ids, and none twice.
+fun is_config_list(config_ids: &vector<ID>): bool {
+    let length = config_ids.length();
+    if (length == 0 || length > MAX_CONFIGS) return false;
+    let mut i = 0;
+    while (i < length) {
+        let (_, first) = config_ids.index_of(&config_ids[i]);
+        if (first != i) return false;
+        i = i + 1;
+    };
+    true
+}
+
+fun has_value_of(signed: &vector<SignedValue>, config_id: ID): bool {
+    let mut has_value = false;
+    signed.do_ref!(|value| if (value.config_id == config_id) has_value = true);
+    has_value
+}
+
+/// The update may follow the last one.
+fun assert_due(rules: &Rules, last: &Update, value: u64, timestamp_ms: u64) {
+    assert!(timestamp_ms > last.timestamp_ms, ENotNewer);
+    let elapsed_ms = timestamp_ms - last.timestamp_ms;
+    assert!(elapsed_ms >= rules.min_interval_ms, ETooSoon);
+    assert!(elapsed_ms >= rules.heartbeat_ms || has_moved(last.value, value, rules.min_move_bps), ENotDue);
+}
+
+/// Neither product can overflow: both are of a `u64` and at most 10000.
+fun has_moved(before: u64, after: u64, min_move_bps: u64): bool {
+    let difference = if (after > before) after - before else before - after;
+    (difference as u128) * (BASIS_POINTS as u128) >= (before as u128) * (min_move_bps as u128)
+}
+
+/// As `enclave::is_stale` says of an enclave that exists.
+fun is_accepted<T>(config_version: u64, config: &EnclaveConfig<T>, clock: &Clock): bool {
+    let versions_behind = config.current_config_version() - config_version;
+    versions_behind == 0 || (versions_behind == 1 && config.is_overlapping(clock))
+}
+
+fun assert_current<T>(check: &Check<T>, feed: &Feed<T>) {
+    assert!(check.feed_id == object::id(feed), EWrongFeed);
+    // A time is of one update only.
+    assert!(check.timestamp_ms == feed.last.borrow().timestamp_ms, EUpdatedSince);
+}
+
+fun oldest(signed: &vector<SignedValue>): u64 {
+    let mut oldest = signed[0].timestamp_ms;
+    signed.do_ref!(|value| if (value.timestamp_ms < oldest) oldest = value.timestamp_ms);
+    oldest
+}
+
+fun median(signed: &vector<SignedValue>): u64 {
+    let values = sorted_values(signed);
+    let middle = values.length() / 2;
+    let upper = values[middle];
+    if (values.length() % 2 == 1) return upper;
+    let lower = values[middle - 1];
+    // The sum of both could overflow.
+    lower + (upper - lower) / 2
+}
+
+/// The values, the lowest first.
+fun sorted_values(signed: &vector<SignedValue>): vector<u64> {
+    let mut values = vector[];
+    signed.do_ref!(|value| {
+        values.push_back(value.value);
+        let mut i = values.length() - 1;
+        while (i > 0 && values[i - 1] > values[i]) {
+            values.swap(i - 1, i);
+            i = i - 1;
+        }
+    });
+    values
+}
+
+// === For the tests of packages that use this one ===
+
+#[test_only]
+/// The payload that an enclave signs for a feed with these rules.
+public fun new_quote_for_testing(rules: &Rules, value: u64): Quote {
+    Quote { symbol: rules.symbol, decimals: rules.decimals, value }
+}
