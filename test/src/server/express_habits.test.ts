@@ -92,7 +92,7 @@ describe.each([
   });
 });
 
-test('the table has these rows, and no others', () => {
+test('the table of the page has exactly these rows', () => {
   const page = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
   const [, after = ''] = page.split('\n| habit | here |\n| --- | --- |\n');
   const [table = ''] = after.split('\n\n');

@@ -97,7 +97,7 @@ describe('POST /process_data', () => {
   });
 });
 
-describe('without its secrets', () => {
+describe('the server without its secrets', () => {
   /** Makes a pipe that nobody writes to. */
   const unready = () => {
     const fifo = join(mkdtempSync(join(tmpdir(), 'sui-enclave-')), 'secrets');
@@ -106,7 +106,7 @@ describe('without its secrets', () => {
     return startServer({ env: { API_KEY: '', SECRETS_FD: String(fd) }, nsm: new EmulatedNsm() });
   };
 
-  test('key, attestation and health work; other endpoints answer 503 and name the secrets', async () => {
+  test('serves key, attestation and health; its other endpoints answer 503 and name the secrets', async () => {
     const { get, post, publicKey } = await unready();
     expect((await get('/')).status).toBe(200);
     expect((await get('/livez')).status).toBe(200);
@@ -126,27 +126,27 @@ describe('without its secrets', () => {
     }
   });
 
-  test('the start fails if SECRETS_FD is not an inherited pipe', async () => {
+  test('does not start if SECRETS_FD is not an inherited pipe', async () => {
     const file = String(openSync('/dev/null', 'r'));
     for (const fd of ['999', file]) {
       await expect(startServer({ env: { SECRETS_FD: fd } })).rejects.toThrow(/^SECRETS_FD must be a pipe/);
     }
   });
 
-  test('the start fails if the secrets must come from the environment', async () => {
+  test('does not start if the secrets must come from the environment', async () => {
     await expect(startServer({ env: { API_KEY: '' } })).rejects.toThrow(/^API_KEY must be set/);
   });
 });
 
 describe('GET', () => {
-  test('/ is Pong!', async () => {
+  test('/ answers Pong!', async () => {
     const { get } = await startWeather().then(({ server }) => server);
     const answer = await get('/');
     expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect(await answer.text()).toBe('Pong!');
   });
 
-  test('/livez and /readyz', async () => {
+  test('/livez and /readyz report that the server is live and ready, with its warnings', async () => {
     const { get } = await startWeather().then(({ server }) => server);
     expect(await (await get('/livez')).json()).toEqual({ live: true });
     expect(await (await get('/readyz')).json()).toEqual({
@@ -155,7 +155,7 @@ describe('GET', () => {
     });
   });
 
-  test('also answers HEAD, without a body', async () => {
+  test('/livez also answers HEAD, without a body', async () => {
     const { get } = await startWeather().then(({ server }) => server);
     const answer = await get('/livez', { method: 'HEAD' });
     expect(answer.status).toBe(200);
@@ -358,10 +358,10 @@ describe('GET /health_check', () => {
   });
 });
 
-describe('errors are JSON with a stable code', () => {
+describe('an error is JSON with a stable code:', () => {
   const dice = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
 
-  test('404', async () => {
+  test('an unknown path is 404', async () => {
     const { get, post } = await dice();
     for (const answer of [
       await get('/nothing'),
@@ -380,7 +380,7 @@ describe('errors are JSON with a stable code', () => {
     ['POST', '/health_check', 'GET, HEAD'],
     ['PUT', '/', 'GET, HEAD'],
     ['POST', '/rules', 'GET, HEAD'],
-  ])('405: %s %s, with the supported methods', async (method, path, allow) => {
+  ])('the request %s %s is 405, and names the supported methods', async (method, path, allow) => {
     const { get } = await dice();
     const answer = await get(path, { method });
     expect(answer.status).toBe(405);
@@ -400,21 +400,21 @@ describe('errors are JSON with a stable code', () => {
     ['{"payload":{"sides":6}}{}', 'MALFORMED_JSON'],
     ['['.repeat(50_000), 'MALFORMED_JSON'],
     [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'MALFORMED_JSON'],
-  ])('400: the body %o', async (body, code) => {
+  ])('the body %o is 400', async (body, code) => {
     const { post } = await dice();
     const answer = await post('/process_data', body);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ code });
   });
 
-  test('400: no body', async () => {
+  test('a missing body is 400', async () => {
     const { get } = await dice();
     const headers = { 'content-type': 'application/json' };
     const answer = await get('/process_data', { method: 'POST', headers });
     expect(answer.status).toBe(400);
   });
 
-  test('400: a path that is not percent-encoded UTF-8', async () => {
+  test('a path that is not percent-encoded UTF-8 is 404', async () => {
     const { get } = await dice();
     expect((await get('/%ff')).status).toBe(404);
   });
@@ -425,7 +425,7 @@ describe('errors are JSON with a stable code', () => {
     [{ 'content-type': 'application/json; charset=utf-16' }],
     [{ 'content-type': 'application/json; charset=latin1' }],
     [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }],
-  ])('415: %o', async (headers) => {
+  ])('%o is 415', async (headers) => {
     const { post } = await dice();
     const answer = await post('/process_data', '{"payload":{"sides":6}}', { headers });
     expect(answer.status).toBe(415);
@@ -436,12 +436,12 @@ describe('errors are JSON with a stable code', () => {
     [{ 'content-type': 'application/json;' }],
     [{ 'content-type': 'application/json; charset=UTF-8' }],
     [{ 'content-type': 'application/json', 'content-encoding': 'identity' }],
-  ])('takes %o', async (headers) => {
+  ])('%o is accepted', async (headers) => {
     const { post } = await dice();
     expect((await post('/process_data', '{"payload":{"sides":6}}', { headers })).status).toBe(200);
   });
 
-  test('413: one byte over the limit, but not at the limit', async () => {
+  test('a body is 413 one byte over the limit, but not at the limit', async () => {
     const { post } = await startServer({
       apps: FIXTURE_APPS,
       env: { APP: 'dice', BODY_LIMIT_BYTES: '1024' },
@@ -456,7 +456,7 @@ describe('errors are JSON with a stable code', () => {
     });
   });
 
-  test('413: the same for a body without Content-Length', async () => {
+  test('a body without Content-Length is 413 at the same limit', async () => {
     const { post } = await startServer({
       apps: FIXTURE_APPS,
       env: { APP: 'dice', BODY_LIMIT_BYTES: '1024' },
@@ -472,7 +472,7 @@ describe('errors are JSON with a stable code', () => {
     expect(await answer.json()).toMatchObject({ code: 'BODY_TOO_LARGE' });
   });
 
-  test('500: the message of an unexpected error reaches neither the caller nor the log', async () => {
+  test('an unexpected error is 500, and its message reaches neither the caller nor the log', async () => {
     const { get, printed } = await dice();
     const answer = await get('/crash');
     expect(answer.status).toBe(500);
@@ -485,7 +485,7 @@ describe('errors are JSON with a stable code', () => {
   });
 });
 
-test('500: a mistake in signed data reaches the log, but not the caller', async () => {
+test('a mistake in signed data is 500, and reaches the log but not the caller', async () => {
   const Count = signedType(7, struct('Count', { value: u64 }));
   const { get, printed } = await startServer({
     manifest: { endpoints: [], secrets: [] },
@@ -513,8 +513,8 @@ test('500: a mistake in signed data reaches the log, but not the caller', async 
   );
 });
 
-describe('requests', () => {
-  test('have a generated id, which the log contains; of the request it contains only the route', async () => {
+describe('a request', () => {
+  test('has a generated id, which the log contains; of the request it contains only the route', async () => {
     const { server, ask } = await startWeather();
     const answer = await ask('Secretville');
     const id = answer.headers.get('x-request-id');
@@ -530,7 +530,7 @@ describe('requests', () => {
     expect(server.printed()).not.toMatch(/Secretville|abcdef0123|hunter2/);
   });
 
-  test('are allowed from pages of any origin, without credentials', async () => {
+  test('is allowed from pages of any origin, without credentials', async () => {
     const { server } = await startWeather();
     const preflight = await server.get('/process_data', {
       method: 'OPTIONS',
@@ -548,7 +548,7 @@ describe('requests', () => {
     expect(failed.headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  test('are allowed only from the origins of CORS_ORIGINS if set', async () => {
+  test('is allowed only from the origins of CORS_ORIGINS if set', async () => {
     const { server } = await startWeather({ env: { CORS_ORIGINS: 'https://a.example,https://b.example' } });
     const allowed = async (origin: string) =>
       (await server.get('/', { headers: { origin } })).headers.get('access-control-allow-origin');
@@ -570,19 +570,19 @@ describe('requests', () => {
     }
   });
 
-  test('by OPTIONS are not allowed unless they are preflights', async () => {
+  test('by OPTIONS is not allowed unless it is a preflight', async () => {
     const { server } = await startWeather();
     expect((await server.get('/process_data', { method: 'OPTIONS' })).status).toBe(405);
   });
 
-  test('are not allowed from any page with CORS_ORIGINS=none', async () => {
+  test('is not allowed from any page with CORS_ORIGINS=none', async () => {
     const { server } = await startWeather({ env: { CORS_ORIGINS: 'none' } });
     const { headers } = await server.get('/', { headers: { origin: 'https://a.example' } });
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 });
 
-test('with an unknown Expect header are answered as without it', async () => {
+test('a request with an unknown Expect header is answered as without it', async () => {
   const { url } = await startServer();
   const asking = request(`${url}/livez`, { headers: { expect: 'more' } }).end();
   const [answer] = await once(asking, 'response');

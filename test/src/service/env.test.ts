@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { boolean, CORS_SETTINGS, integer, readLogLevel, string } from '../../../src/service/env.ts';
 import { readSettings } from '../../../src/service/settings.ts';
 
-test('CORS_ORIGINS may be a list of origins, or none', () => {
+test('the setting CORS_ORIGINS may be a list of origins, or none', () => {
   const read = (CORS_ORIGINS: string) => readSettings(CORS_SETTINGS, { CORS_ORIGINS }).CORS_ORIGINS;
   expect(read('https://app.example.com, http://localhost:5173')).toEqual([
     'https://app.example.com',
@@ -41,7 +41,7 @@ describe('an application reads a variable', () => {
     ['integer', undefined, 'A must be an integer from 1 to 7'],
     ['integer', '8', 'A must be an integer from 1 to 7'],
     ['boolean', '1', 'A must be true or false'],
-  ] as const)('and gets the reason why it is not of the type %s: %o', (type, text, message) => {
+  ] as const)('that has no valid %s gets the reason: %o', (type, text, message) => {
     expect(read(text)[type]).toThrow(expect.objectContaining({ code: 'CONFIG', message }));
   });
 });

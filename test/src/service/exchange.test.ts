@@ -87,7 +87,7 @@ describe('a request', () => {
 
 describe('an exchange fails', () => {
   test.each(['100 Continue', '103 Early Hints'])(
-    'at the seventeenth interim answer, since hosts could send them without end: %s',
+    'at the seventeenth interim answer, which bounds an endless series of them: %s',
     async (status) => {
       const interim = `HTTP/1.1 ${status}\r\n\r\n`;
       const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}';
@@ -321,7 +321,7 @@ describe('over TLS', () => {
     ['TLS 1.3', {}],
     ['TLS 1.2 with ECDHE and AES-128', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }],
     ['TLS 1.2 with ECDHE and ChaCha20', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-CHACHA20-POLY1305' }],
-  ] as const)('a host with %s is asked', async (_what, options) => {
+  ] as const)('asks a host with %s', async (_what, options) => {
     const port = await secureHost(rsa, options);
     const client = createUpstream(`https://localhost:${port}`, rsa.ca)(BOUNDS);
     expect((await client.get('/', RAW)).data.toString()).toBe('yes');
@@ -368,7 +368,7 @@ describe('over TLS', () => {
   test.each([
     ['NODE_USE_ENV_PROXY', { NODE_USE_ENV_PROXY: '1' }, []],
     ['--use-env-proxy', {}, ['--use-env-proxy']],
-  ])('and without it, %s sends no request to a proxy', async (_what, extra, flags) => {
+  ])('sends no request to a proxy, with and without %s', async (_what, extra, flags) => {
     let proxied = 0;
     const proxy = createServer((_request, response) => {
       proxied++;

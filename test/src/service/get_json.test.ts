@@ -25,12 +25,12 @@ const requestConfig = { errors, params: { key: KEY }, headers: { authorization: 
 type Client = Parameters<typeof getJson>[0];
 const ask = (client: Client) => getJson(client, `/v1/${KEY}`, Cents, requestConfig);
 
-test('returns the output of the schema for an answer', async () => {
+test('getJson returns the output of the schema for an answer', async () => {
   const { client } = await host((_request, response) => response.end('{"cents": 5, "more": true}'));
   expect(await ask(client)).toBe(5n);
 });
 
-test('the request has the path, the parameters and the headers', async () => {
+test('getJson sends the path, the parameters and the headers', async () => {
   const { client } = await echo();
   const Echo = v.object({ method: v.string(), url: v.string(), headers: v.record(v.string(), v.string()) });
   const { method, url, headers } = await getJson(client, '/v1/SUI', Echo, {
@@ -42,7 +42,7 @@ test('the request has the path, the parameters and the headers', async () => {
   expect(headers).toMatchObject({ accept: 'application/json', 'x-key': KEY });
 });
 
-describe("without a valid answer, the application's own error is thrown", () => {
+describe("getJson throws the application's own error without a valid answer:", () => {
   const answering = async (status: number, body: string) =>
     (await host((_request, response) => response.writeHead(status).end(body))).client;
   const bounds = { timeoutMs: 300, maxSize: 2000 };
@@ -85,7 +85,7 @@ describe("without a valid answer, the application's own error is thrown", () => 
         (await rawHost((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), bounds))
           .client,
     ],
-  ])('%s: %s', async (_what, code, message, make) => {
+  ])('%s, with the code %s', async (_what, code, message, make) => {
     const error = await ask(await make()).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(PriceError);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
@@ -101,8 +101,8 @@ describe("without a valid answer, the application's own error is thrown", () => 
   });
 });
 
-describe('a failure that the host has not caused is thrown unchanged', () => {
-  test('a budget that is used up', async () => {
+describe('getJson throws unchanged a failure that the host has not caused:', () => {
+  test('a used-up budget', async () => {
     const budget = createBudget({ UPSTREAM_CALLS_PER_MINUTE: '1' });
     const { client, connections } = await host((_request, response) => response.end('{"cents": 5}'), {
       budget,

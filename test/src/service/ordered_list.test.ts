@@ -13,7 +13,7 @@ class Element implements Listed<Element> {
   }
 }
 
-test('a list keeps the order of a Set in which each element is deleted before it is added again', () => {
+test('an ordered list keeps the order of a Set in which each element is deleted before it is added again', () => {
   const steps = fc.array(fc.tuple(fc.constantFrom('add', 'delete', 'move'), fc.integer({ min: 0, max: 7 })), {
     maxLength: 60,
   });
@@ -46,7 +46,7 @@ test('a list keeps the order of a Set in which each element is deleted before it
   );
 });
 
-test('a list keeps no reference to removed elements, and these refer neither to other elements nor to the list', () => {
+test('an ordered list keeps no reference to removed elements, and these refer neither to other elements nor to the list', () => {
   const list = new OrderedList<Element>();
   const elements = Array.from({ length: 5 }, (_, name) => new Element(name));
   for (const element of elements) list.add(element);
@@ -57,7 +57,7 @@ test('a list keeps no reference to removed elements, and these refer neither to 
   expect([...list].map(({ name }) => name)).toEqual([1, 3]);
 });
 
-test('a list may change while its elements are visited: those that were there at the beginning are visited', () => {
+test('an ordered list may change during a visit, which reaches the elements that were there at the beginning', () => {
   const list = new OrderedList<Element>();
   const elements = Array.from({ length: 4 }, (_, name) => new Element(name));
   for (const element of elements) list.add(element);

@@ -28,7 +28,7 @@ describe('a rate limit', () => {
 
   const pauses = fc.array(fc.nat(30_000), { maxLength: 200 });
 
-  test('never gives more within an interval than its size and the refill', () => {
+  test('never allows more requests within an interval than its size and the refill', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), pauses, (perMinute, waits) => {
         let now = 0;

@@ -126,7 +126,7 @@ function toBytes(data: unknown): Buffer {
 const isRefused = ({ method, data }: Call) =>
   /^(get|head)$/i.test(method) && data !== undefined && data !== null;
 
-test('a strict host parses the requests that were sent, with any methods, bodies and headers, in turn and at once', async () => {
+test('a strict host parses all requests as they were sent, one by one or at once, with any methods, bodies and headers', async () => {
   const { client, requests, faults, connections } = await strictHost();
   let calls = 0;
 

@@ -503,7 +503,7 @@ describe('is refused, and not sent:', () => {
   });
 });
 
-test('the table of the page has these rows, and no others', () => {
+test('the table of the page has exactly these rows', () => {
   expect([...ROWS.keys()]).toEqual([...WORK, ...REFUSED].map(([habit]) => habit));
 });
 
@@ -548,7 +548,7 @@ describe('a failure', () => {
   });
 });
 
-test('the compiler knows the refused options', async () => {
+test('the compiler refuses the options that an upstream refuses', async () => {
   const { client } = await echo();
   // @ts-expect-error refused
   await expect(client.get('/', { proxy: { host: 'a', port: 1 } })).rejects.toBeInstanceOf(ConfigError);

@@ -149,8 +149,8 @@ const failures: [string, Start, string | undefined][] = [
   ['the host redirects', answering(302, KEY), 'status'],
 ];
 
-describe('a thrown error contains nothing of the request:', () => {
-  test.each(failures)('%s', async (_what, start, reason) => {
+describe('a thrown error contains nothing of the request', () => {
+  test.each(failures)('if %s', async (_what, start, reason) => {
     const client = await start();
     client.defaults.headers.common['x-default'] = KEY;
     client.interceptors.request.use((config) => {
@@ -177,7 +177,7 @@ describe('a thrown error contains nothing of the request:', () => {
     expectNoKey(client);
   });
 
-  test('the data of a refused answer is available to callers that ask for it', async () => {
+  test('but gives the data of a refused answer to callers that ask for it', async () => {
     const client = await answering(401, JSON.stringify({ error: KEY }))();
     const error = (await thrownBy(client(PARTS))) as UpstreamError;
     expect([error.status, error.response?.data]).toEqual([401, { error: KEY }]);
@@ -200,7 +200,7 @@ describe('a thrown error contains nothing of the request:', () => {
     ['an invalid serializer', { paramsSerializer: { encode: KEY } }],
   ];
 
-  test.each(mistakes)('a mistake: %s', async (_what, options) => {
+  test.each(mistakes)('if the request has a mistake: %s', async (_what, options) => {
     const client = await answering(200, '{}')();
     expectNoKey(await thrownBy(client({ ...PARTS, ...options } as AxiosRequestConfig)));
     client.interceptors.request.use((config) => Object.assign(config, options) as never);
@@ -209,7 +209,7 @@ describe('a thrown error contains nothing of the request:', () => {
     expectNoKey(await thrownBy(client(PARTS)));
   });
 
-  test('options that axios itself rejects', async () => {
+  test('if axios itself rejects an option', async () => {
     const client = await answering(200, '{}')();
     const exchange = client({ ...PARTS, transitional: { [KEY]: KEY } } as AxiosRequestConfig);
     expectNoKey(await thrownBy(exchange));
@@ -218,7 +218,7 @@ describe('a thrown error contains nothing of the request:', () => {
     expect(() => client.getUri({ url: `https:${KEY}` })).not.toThrow(new RegExp(KEY));
   });
 
-  test('cycles, which axios itself rejects', async () => {
+  test('if the parameters or the data have a cycle, which axios itself rejects', async () => {
     const client = await answering(200, '{}')();
     const params: Record<string, unknown> = { key: KEY };
     params[KEY] = params;
@@ -226,7 +226,7 @@ describe('a thrown error contains nothing of the request:', () => {
     expectNoKey(await thrownBy(client.post(`/${KEY}`, params)));
   });
 
-  test('a signal, a budget that is used up', async () => {
+  test('if a signal aborts the call, or if the budget is used up', async () => {
     const { origin } = await host(() => {});
     const client = createUpstream(origin)({ budget: createBudget({ UPSTREAM_CALLS_PER_MINUTE: '1' }) });
     const controller = new AbortController();
@@ -239,7 +239,7 @@ describe('a thrown error contains nothing of the request:', () => {
     expectNoKey(refused);
   });
 
-  test('any text in any part', async () => {
+  test('if any part of the request has any text', async () => {
     const client = await answering(500, KEY)();
     const text = fc.string({ unit: 'binary' }).map((noise) => noise.slice(0, 5) + KEY + noise.slice(5));
     const part = fc.constantFrom('url', 'params', 'headers', 'data', 'method', 'key', 'timeout');
@@ -251,7 +251,7 @@ describe('a thrown error contains nothing of the request:', () => {
   });
 });
 
-test('an uncaught error is printed without the key', async () => {
+test('an uncaught error of a request is printed without the key', async () => {
   const { origin } = await host((_, response) => response.writeHead(401, TELLTALE).end(KEY));
   const module = new URL('../../../src/service/upstream.ts', import.meta.url);
   const options = JSON.stringify({ ...PARTS, auth: AUTH });
@@ -270,8 +270,8 @@ test('an uncaught error is printed without the key', async () => {
   expect(printed).not.toContain(KEY);
 });
 
-describe('a returned answer', () => {
-  test('prints, serialises and copies its status, nothing else', async () => {
+describe("an upstream's answer", () => {
+  test('prints, serialises and copies nothing but its status', async () => {
     const client = await answering(200, '{"cents":123}')();
     const answer = await client({ ...PARTS, auth: AUTH });
     expectNoKey(answer);
@@ -292,7 +292,7 @@ describe('a returned answer', () => {
 describe('a server', () => {
   const Payload = v.strictObject({ status: v.string() });
 
-  test('whose handler leaves failures to it answers INTERNAL, and neither sends nor logs the key', async () => {
+  test('answers INTERNAL for failures that its handler leaves to it, and neither sends nor logs the key', async () => {
     const upstream = await host((request, response) => {
       const status = Number(request.url?.match(/status=(\d+)/)?.[1] ?? 204);
       response.writeHead(status, TELLTALE).end(KEY);

@@ -66,7 +66,7 @@ async function expectRefused(
   expect([connections(), evil()]).toEqual([0, 0]);
 }
 
-describe('an option that redirects a request, or lifts a bound, is refused:', () => {
+describe('an option that redirects a request or lifts a bound', () => {
   const elsewhere: [string, (evil: string, port: number) => Config][] = [
     ['the adapter fetch', () => ({ adapter: 'fetch' })],
     ['a list of adapters', () => ({ adapter: ['xhr', 'http', 'fetch'] })],
@@ -91,16 +91,18 @@ describe('an option that redirects a request, or lifts a bound, is refused:', ()
     ['onDownloadProgress', () => ({ onDownloadProgress: () => {} })],
   ];
 
-  test.each(elsewhere)('%s', async (_name, options) => expectRefused(options, { as: ConfigError }));
+  test.each(elsewhere)('is refused: %s', async (_name, options) =>
+    expectRefused(options, { as: ConfigError }),
+  );
 
-  test('by a message that names the option and the reason, without its value', async () => {
+  test('is refused by a message that names the option and the reason, without its value', async () => {
     const { client } = await echo();
     await expect(client.get('/', { proxy: { host: 'hunter2' } } as object)).rejects.toThrow(
       'an upstream request can not have the option proxy: it has connections of its own, without a proxy',
     );
   });
 
-  test('unless it asks for what applies anyway', async () => {
+  test('is accepted if it requests what applies anyway', async () => {
     const { client } = await echo();
     const options = {
       proxy: false,
@@ -113,7 +115,7 @@ describe('an option that redirects a request, or lifts a bound, is refused:', ()
   });
 });
 
-describe('an option with a senseless value is refused:', () => {
+describe('an option with an invalid value is refused:', () => {
   const values: [string, () => Config][] = [
     ['responseType blob', () => ({ responseType: 'blob' })],
     ['something that is not an AbortSignal', () => ({ signal: { aborted: false } })],
@@ -124,7 +126,7 @@ describe('an option with a senseless value is refused:', () => {
   test.each(values)('%s', async (_name, options) => expectRefused(options));
 });
 
-describe('a url that is not a path of the host is refused:', () => {
+describe('a URL', () => {
   const urls = [
     ...['//127.0.0.1:1/x', '///x', '/\\evil', '\\evil', '\\\\evil', 'http://127.0.0.1:1@evil.example/'],
     ...[
@@ -139,7 +141,7 @@ describe('a url that is not a path of the host is refused:', () => {
     ...[5, {}, new URL('http://evil.example/')],
   ];
 
-  test.each(urls)('%j', async (url) => {
+  test.each(urls)('that is not a path of the host is refused: %j', async (url) => {
     const { client, connections } = await echo();
     const exchanges = [
       client.get(url as string),
@@ -155,7 +157,7 @@ describe('a url that is not a path of the host is refused:', () => {
     expect(connections()).toBe(0);
   });
 
-  test('every other url arrives unchanged, at this host', async () => {
+  test('that is any path of the host arrives there unchanged', async () => {
     const { client, origin } = await echo();
     const urls = [
       '/',

@@ -16,12 +16,12 @@ function form(fields: Record<string, string | Blob>): FormData {
   return data;
 }
 
-describe('JSON is strict:', () => {
+describe('JSON that is not valid', () => {
   test.each([
     ['text', {}, 'text'],
     ['other than UTF-8', {}, Buffer.from('"ä"', 'latin1')],
     ['encoded', { 'content-encoding': 'gzip' }, '{}'],
-  ])('an answer that is %s reaches no code of the application', async (_what, headers, body) => {
+  ])("does not reach the application's code: an answer that is %s", async (_what, headers, body) => {
     const { client } = await host((_request, response) => response.writeHead(200, headers).end(body));
     client.defaults.transformResponse = () => expect.fail('was called');
     await expect(client.get('/')).rejects.toMatchObject({
@@ -32,7 +32,7 @@ describe('JSON is strict:', () => {
   });
 });
 
-describe('a body that is read before it is sent is bounded', () => {
+describe('a body that is read before it is sent is refused', () => {
   async function* endless() {
     for (;;) yield Buffer.alloc(65_536);
   }
@@ -41,20 +41,20 @@ describe('a body that is read before it is sent is bounded', () => {
     ['without an end', () => Readable.from(endless()), ApplicationMistake],
     ['of a form', () => form({ f: new Blob([Buffer.alloc(2 ** 21)]) }), ApplicationMistake],
     ['of other things', () => Readable.from([{ a: 1 }]), ApplicationMistake],
-  ])('%s', async (_what, data, error) => {
+  ])('if it is %s', async (_what, data, error) => {
     const { client, connections } = await echo();
     await expect(client.post('/', data())).rejects.toBeInstanceOf(error);
     expect(connections()).toBe(0);
   });
 
-  test('in time', async () => {
+  test('if it does not end in time', async () => {
     const { client, connections } = await echo({ timeoutMs: 100 });
     await expect(client.post('/', new Readable({ read() {} }))).rejects.toMatchObject({ reason: 'timeout' });
     expect(connections()).toBe(0);
   });
 });
 
-describe('nothing displaces the adapter:', () => {
+describe('the adapter stays in place', () => {
   const evil = async () => expect.fail('was called');
   const ATTACKS: readonly (readonly [string, (client: AxiosInstance) => unknown])[] = [
     [
@@ -84,14 +84,14 @@ describe('nothing displaces the adapter:', () => {
     ['defaults that name fetch', (client) => Object.assign(client.defaults, { adapter: 'fetch' })],
   ];
 
-  test.each(ATTACKS)('%s', async (_what, attack) => {
+  test.each(ATTACKS)('for %s', async (_what, attack) => {
     const { client, connections } = await echo();
     attack(client);
     await expect(client.get('/')).rejects.toBeInstanceOf(ConfigError);
     expect(connections()).toBe(0);
   });
 
-  test('a synchronous interceptor throws, and catches its own error', async () => {
+  test('if a synchronous interceptor throws, and catches its own error', async () => {
     const { client, connections } = await echo();
     const replace = (config: object) => {
       Object.assign(config, { adapter: 'fetch' });
@@ -102,7 +102,7 @@ describe('nothing displaces the adapter:', () => {
     expect(connections()).toBe(0);
   });
 
-  test('code that gets the options at any time changes nothing by them', async () => {
+  test("if the application's code changes the options at any time", async () => {
     const { client } = await echo();
     function spoil<Data>(this: object, data: Data): Data {
       Object.assign(this, { adapter: 'fetch', proxy: { host: 'evil' } });
@@ -119,7 +119,7 @@ describe('nothing displaces the adapter:', () => {
     await expect(client.get('/x', { transformRequest: redirect })).rejects.toBeInstanceOf(ApplicationMistake);
   });
 
-  test('options of one host are not sent to another', async () => {
+  test('and refuses the options of one host for another', async () => {
     const { origin } = await echo();
     const upstream = createUpstreams(
       { endpoints: ['a.example', 'b.example'] },
@@ -132,7 +132,7 @@ describe('nothing displaces the adapter:', () => {
   });
 });
 
-describe('an interceptor is refused that changes', () => {
+describe('an interceptor', () => {
   const CHANGES: readonly (readonly [string, (config: InternalAxiosRequestConfig) => unknown])[] = [
     ['the URL', (config) => Object.assign(config, { url: 'https://evil.example/' })],
     [
@@ -160,7 +160,7 @@ describe('an interceptor is refused that changes', () => {
     ],
   ];
 
-  test.each(CHANGES)('%s', async (_what, change) => {
+  test.each(CHANGES)('is refused if it changes %s', async (_what, change) => {
     const { client, connections } = await echo();
     client.interceptors.request.use((config) => {
       change(config);
@@ -170,7 +170,7 @@ describe('an interceptor is refused that changes', () => {
     expect(connections()).toBe(0);
   });
 
-  test('no header by CR and LF in a value that axios has cleaned', async () => {
+  test('adds no header by CR and LF in a value that axios has cleaned', async () => {
     const { client } = await echo();
     client.interceptors.request.use((config) => {
       config.headers.set('x-a', 'b\r\nX-Evil: c');

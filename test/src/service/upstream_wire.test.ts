@@ -153,7 +153,7 @@ const CALLS: readonly (readonly [call: Call, sent: string])[] = [
   ],
 ];
 
-describe('a call sends', () => {
+describe('a call sends exactly its recorded bytes:', () => {
   test.each(CALLS)('%s', async (call, sent) => {
     expect(await record(call)).toBe(sent);
   });

@@ -261,7 +261,7 @@ describe('many callers of one slow upstream do not block other callers', { timeo
   // With the usual deadline of the upstream, a busy machine might not finish in time.
   beforeEach(() => changeDeadline(5000, 120_000));
 
-  test('if all ask for a location that is not cached', async () => {
+  test('if all request a location that is not cached', async () => {
     const { server, ask, weather } = await startWeather({ env: SMALL_ENV });
     expect((await ask('Paris')).status).toBe(200);
     const slow = postRequest('/process_data', { payload: { location: '!timeout' } });
@@ -271,7 +271,7 @@ describe('many callers of one slow upstream do not block other callers', { timeo
     expect(weather.asked.filter((place) => place === '!timeout')).toHaveLength(1);
   });
 
-  test('if all ask for /health_check, and an endpoint hangs', async () => {
+  test('if all request /health_check, and an endpoint hangs', async () => {
     const upstream = await hanging();
     const server = await startServer({ origins: { 'api.weatherapi.com': upstream.origin } });
     const attack = await flood(server.url, Array(FULL.callers).fill(getRequest('/health_check')));

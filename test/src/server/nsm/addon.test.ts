@@ -255,13 +255,13 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     ['answered', { bytes: filled(1) }],
     ['failed', { errno: EIO }],
     ['answered with a wrong length', { bytes: filled(1), reportedLength: 0x3001 }],
-  ])('a call that is %s only when', (_, reply) => {
+  ])('a call that is %s only', (_, reply) => {
     const late = async () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
       return reply;
     };
 
-    test('its worker thread has ended does not crash the process', async () => {
+    test('when its worker thread has ended does not crash the process', async () => {
       const { driver, child } = start(late);
       await child.run(async ({ addonPath }) => {
         const { Worker } = process.getBuiltinModule('node:worker_threads');
@@ -280,7 +280,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
       expect(await child.end()).toBe(0);
     });
 
-    test('process.exit() was called does not change the exit code', async () => {
+    test('when process.exit() was called does not change the exit code', async () => {
       const { driver, child } = start(late);
       const ended = new Promise((resolve) => child.process.once('close', resolve));
       const exiting = child.run(({ addon }) => {

@@ -82,19 +82,22 @@ describe('the NSM confirms the clock', () => {
     // The NSM made the document at some time between the question and the answer.
     [at + 2000, at, at + 4000],
     [at + 9000, at, at + 4000],
-  ])('with the time %i, requested at %i and answered at %i', (document, requestedAt, answered) => {
-    const { clock } = clocks();
-    clock.compare(document, requestedAt, answered);
-    expect(clock.warnings()).toEqual([]);
-    expect(() => clock.requireConfirmed()).not.toThrow();
-  });
+  ])(
+    'whose document has the time %i, requested at %i and answered at %i',
+    (document, requestedAt, answered) => {
+      const { clock } = clocks();
+      clock.compare(document, requestedAt, answered);
+      expect(clock.warnings()).toEqual([]);
+      expect(() => clock.requireConfirmed()).not.toThrow();
+    },
+  );
 
   test.each([
     [at - 5001, at, at, 5001],
     [at + 5001, at, at, -5001],
     [at + 9001, at, at + 4000, -5001],
   ])(
-    'and doubts it with the time %i, requested at %i and answered at %i',
+    'but not if the document has the time %i, requested at %i and answered at %i',
     (document, requestedAt, answered, by) => {
       const { clock } = clocks();
       clock.compare(at, at, at);
@@ -106,7 +109,7 @@ describe('the NSM confirms the clock', () => {
     },
   );
 
-  test('for 10 minutes', () => {
+  test('for 10 minutes after each document', () => {
     const { clock, pass } = clocks();
     clock.compare(at, at, at);
     pass(599_999);
@@ -116,7 +119,7 @@ describe('the NSM confirms the clock', () => {
     expect(() => clock.requireConfirmed()).toThrow(expect.objectContaining({ code: 'CLOCK_UNCONFIRMED' }));
   });
 
-  test('from the start, and every minute', async () => {
+  test('when the server starts, and then every minute', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     onTestFinished(() => void vi.useRealTimers());
     let offset = 0;

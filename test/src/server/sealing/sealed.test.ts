@@ -37,7 +37,7 @@ const refusal = async (response: Response) => ({
   code: ((await response.json()) as { code: string }).code,
 });
 
-describe('a sealed request is answered like a plain one', () => {
+describe('a sealed request is answered like a plain one:', () => {
   test.each<SealedCall>([
     { method: 'POST', path: '/draw', body: { picked: '7' } },
     { method: 'POST', path: '/draw', body: { picked: 7 } },
@@ -72,7 +72,7 @@ describe('a sealed request is answered like a plain one', () => {
     if (plain.status === 200 || code === 'INVALID_INPUT') expect(sealedRest).toEqual(answerBody);
   });
 
-  test('with any body', async () => {
+  test('for any body', async () => {
     const server = await startDice();
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.jsonValue(), fc.record({ picked: fc.string() })), async (body) => {
@@ -104,8 +104,8 @@ describe('a sealed request is answered like a plain one', () => {
   });
 });
 
-describe('the visible part', () => {
-  test('is one path, one media type and status 200, for any answer', async () => {
+describe('the visible part of a sealed request', () => {
+  test('has the same path, media type and status 200 for any answer', async () => {
     const server = await startDice({ MAX_CONCURRENT_REQUESTS: '1' });
     const calls: SealedCall[] = [
       { method: 'GET', path: '/rules' },
@@ -122,7 +122,7 @@ describe('the visible part', () => {
     expect([...seen][0]).not.toMatch(/allow,|retry-after|www-authenticate/);
   });
 
-  test('is one route in the log', async () => {
+  test('has the same route in the log', async () => {
     const server = await startDice();
     await ask(server, { method: 'GET', path: '/rules' });
     await ask(server, { method: 'GET', path: '/nowhere' });
@@ -141,7 +141,7 @@ describe('the visible part', () => {
     expect(server.printed()).not.toContain('NOT_FOUND');
   });
 
-  test('is a multiple of SEALED_PADDING_BYTES plus its frame', async () => {
+  test('has a size that is a multiple of SEALED_PADDING_BYTES plus its frame', async () => {
     const server = await startDice({ SEALED_PADDING_BYTES: '512' });
     const sizes = new Set<number>();
     for (const path of ['/rules', '/nowhere', '/search?note=aaaaaaaaaaaaaaaaaaaaaaaaaaaa']) {

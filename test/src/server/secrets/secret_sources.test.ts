@@ -14,13 +14,13 @@ const CONFIG = (message: string) =>
   expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining(message) });
 const sealed = { secrets: 'sealed', secretsFd: undefined } as const;
 
-describe('secrets come', () => {
+describe('an application gets its secrets', () => {
   test('from the environment, by default; a missing one stops the start', () => {
     expect(start({ env: { API_KEY: 'hunter2' } }).get('API_KEY')).toBe('hunter2');
     expect(() => start()).toThrow(CONFIG('API_KEY must be set'));
   });
 
-  test('from the hand-off, later; the environment does not count', () => {
+  test('from the hand-off, after the start; the environment does not count', () => {
     const secrets = start({ config: { secrets: 'any', secretsFd: 3 }, env: { API_KEY: 'hunter2' } });
     expect(secrets.missing()).toEqual(['API_KEY']);
   });
@@ -31,7 +31,7 @@ describe('secrets come', () => {
     expect(later.missing()).toEqual(['API_KEY']);
   });
 
-  test('sealed, later, from a provisioner or by the hand-off', () => {
+  test('from a sealed message after the start, by a provisioner or the hand-off', () => {
     const manifest = { secrets: ['API_KEY'], provisioners: ['00'.repeat(32)] };
     expect(start({ config: sealed, manifest }).missing()).toEqual(['API_KEY']);
     expect(start({ config: { ...sealed, secretsFd: 3 } }).missing()).toEqual(['API_KEY']);

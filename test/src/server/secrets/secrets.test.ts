@@ -53,13 +53,13 @@ describe('Secrets', () => {
     expect(() => new Secrets(['A']).get('B')).toThrow(ApplicationMistake);
   });
 
-  test('from the environment: names each missing one', () => {
+  test('from the environment must all be set: an error names each that is missing', () => {
     expect(() => secretsFromEnv(['A', 'B', 'C'], { B: 'x', C: '' })).toThrow(/^A, C must be set/);
     expect(secretsFromEnv(['B'], { B: 'x', A: 'y' }).get('B')).toBe('x');
     expect(secretsFromEnv([], {}).missing()).toEqual([]);
   });
 
-  test('from the environment: asks for a file if the variable is not allowed', () => {
+  test('from the environment must be in a file if their variable is not allowed: an error asks for the file', () => {
     expect(() => secretsFromEnv(['A'], {}, ['A'])).toThrow(
       "A_FILE must name a file with A: the application can't answer without it",
     );

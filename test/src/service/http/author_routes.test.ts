@@ -226,7 +226,7 @@ describe("an application's routes", () => {
     ['/x*', 'must be a fixed path'],
     ['/livez', "the prefix /livez of the application's routes contains the endpoint /livez"],
     ['/api', "the prefix /api of the application's routes contains the endpoint /api/quote"],
-  ])('below the prefix %j stop the start', async (prefix, message) => {
+  ])('stop the start if their prefix is %j', async (prefix, message) => {
     const quote = endpoint({ method: 'GET', path: '/api/quote', handle: async () => ({}) });
     const routes = { prefix, router: Router() };
     const module = { signs: [], create: () => ({ endpoints: [quote], routes }) };

@@ -190,7 +190,7 @@ test('1,000 connections with half a body do not block an honest caller', async (
   expect(statuses).toEqual(statuses.map(() => 200));
 });
 
-test('a connection that sent nothing does not delay the end; a request that has begun is answered', async () => {
+test('the shutdown does not wait for a connection that sent nothing, but for the answer to a request that has begun', async () => {
   const { url, close } = await dice();
   const unused = await open(url);
   const begun = await open(url, HALF_BODY);

@@ -32,8 +32,8 @@ function raw(url: string, bytes: string, ms = 8000): Promise<string> {
 
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-describe('concurrency', () => {
-  test('beyond the limit is 503 with Retry-After; liveness does not count; slots are released', async () => {
+describe('the limit of concurrent requests', () => {
+  test('refuses further requests by 503 with Retry-After, except for liveness, until an answer releases its slot', async () => {
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
     const busy = [get('/slow'), get('/slow')];
     await sleep(200);
@@ -99,7 +99,7 @@ describe('concurrency', () => {
     }
   });
 
-  test('releases slots after handlers that fail', async () => {
+  test('regains the slots of handlers that fail', async () => {
     const { get, post } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
     for (let times = 0; times < 3; times += 1) {
       expect((await post('/process_data', '{')).status).toBe(400);
@@ -109,8 +109,8 @@ describe('concurrency', () => {
   });
 });
 
-describe('time', () => {
-  test('a request that is not answered is 504, and its slot is released', async () => {
+describe('after a time limit', () => {
+  test('a request that is not answered is 504, and releases its slot', async () => {
     const passDeadlines = stopDeadlines();
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
     const hanging = get('/hang');
@@ -248,8 +248,8 @@ describe('the log', () => {
   });
 });
 
-describe('malformed HTTP is answered with JSON too', () => {
-  test('but not in place of the answer to an earlier request', async () => {
+describe('malformed HTTP', () => {
+  test('is not answered in place of an earlier request', async () => {
     const { url } = await dice();
     const started = performance.now();
     const received = await raw(url, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nhello\r\n\r\n');
@@ -273,7 +273,7 @@ describe('malformed HTTP is answered with JSON too', () => {
     ],
     ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
     ['GET / HTTP/1.1\r\nHost: x\r\nhOST: x\r\nConnection: close\r\n\r\n', 400, 'INVALID_INPUT'],
-  ])('%j', async (bytes, status, code) => {
+  ])('is answered with JSON too: %j', async (bytes, status, code) => {
     const { url } = await dice();
     const received = await raw(url, bytes);
     expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -282,7 +282,7 @@ describe('malformed HTTP is answered with JSON too', () => {
     expect(head).toMatch(new RegExp(`Content-Length: ${body.length}\\b`, 'i'));
   });
 
-  test('a body shorter than its Content-Length is not a request', async () => {
+  test('causes no warning in the log if a body is shorter than its Content-Length', async () => {
     const { url, printed } = await dice();
     const head =
       'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
@@ -292,15 +292,15 @@ describe('malformed HTTP is answered with JSON too', () => {
   });
 });
 
-describe('after an error', () => {
-  test('a connection serves the next request', async () => {
+describe('a connection after an error', () => {
+  test('serves the next request', async () => {
     const { url } = await dice();
     const bad = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nPUT / HTTP/1.1\r\nHost: x\r\n\r\n';
     const received = await raw(url, `${bad}GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405', 'HTTP/1.1 200']);
   });
 
-  test('an unread body is not parsed as the next request', async () => {
+  test('does not parse an unread body as the next request', async () => {
     const { url } = await dice();
     const smuggled = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
     const length = smuggled.length + 100;
@@ -313,7 +313,7 @@ describe('after an error', () => {
   });
 });
 
-describe('shutting down', () => {
+describe('a server that shuts down', () => {
   test('finishes the requests in flight and refuses new ones', async () => {
     const { get, close, url } = await dice();
     const inFlight = get('/slow');

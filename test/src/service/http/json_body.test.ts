@@ -35,7 +35,7 @@ function fakeClock(): (ms: number) => Promise<void> {
 }
 
 describe('a JSON body', () => {
-  test('is the same in one piece and in many', async () => {
+  test('is read as the same value in one piece and in many', async () => {
     const text = JSON.stringify({ text: 'é🌦'.repeat(500), list: [1, 2, 3] });
     const bytes = Buffer.from(text);
     for (const size of [16, 31, bytes.length]) {
@@ -67,16 +67,19 @@ describe('a JSON body', () => {
   test.each([
     ['{}', 2, {}],
     ['{} ', 2, 'BODY_TOO_LARGE'],
-  ])('%j with a limit of %i bytes', async (text, limit, result) => {
-    const request = open();
-    const read = outcome(bodies(limit).read(request));
-    for (const piece of text) request.write(piece);
-    request.end();
-    expect(await read).toEqual(result);
-  });
+  ])(
+    'may be as long as the limit, and no longer: %j with a limit of %i bytes',
+    async (text, limit, result) => {
+      const request = open();
+      const read = outcome(bodies(limit).read(request));
+      for (const piece of text) request.write(piece);
+      request.end();
+      expect(await read).toEqual(result);
+    },
+  );
 });
 
-describe('time for a body to arrive', () => {
+describe('the time for a body to arrive', () => {
   test('is 5 seconds', async () => {
     const pass = fakeClock();
     const reader = bodies();
@@ -122,7 +125,7 @@ describe('time for a body to arrive', () => {
   });
 });
 
-test('incomplete bodies use at most 16 MiB together: the oldest fails, and a new one is read', async () => {
+test('incomplete bodies use at most 16 MiB together: beyond that, the oldest fails and a new body is read', async () => {
   const limit = 4 * KIB * KIB;
   const reader = bodies(limit);
   const outcomes: Promise<unknown>[] = [];

@@ -164,7 +164,7 @@ test('bodies that nobody will read are not kept, not even behind a slow request'
   expect(requests.map(({ readableLength }) => readableLength)).toEqual([0, 0, 0, 0]);
 });
 
-test('2,400 requests in one write become nine objects', async () => {
+test('2,400 requests in one write create nine objects', async () => {
   const isFull = vi.spyOn(Connections.prototype, 'isFull');
   onTestFinished(() => isFull.mockRestore());
   const { port } = await start();

@@ -43,7 +43,7 @@ async function start(thrown: unknown) {
 const like = (message: string, properties: object) => Object.assign(new Error(message), properties);
 const refusal = { status: 404, statusCode: 404, expose: true };
 
-describe("is the caller's fault: an error", () => {
+describe("an error that is the caller's fault", () => {
   test.each<[number, string, string, unknown]>([
     [400, 'INVALID_INPUT', 'no name', createError(400, 'no name')],
     [401, 'REQUEST_REFUSED', 'who are you?', createError(401, 'who are you?')],
@@ -63,7 +63,7 @@ describe("is the caller's fault: an error", () => {
       'the key is [Redacted], or [Redacted]',
       createError(400, `the key is ${KEY}, or ${encodeURIComponent(KEY)}`),
     ],
-  ])('of status %i, as %s: %s', async (status, code, message, thrown) => {
+  ])('has the status %i, the code %s and its message: %s', async (status, code, message, thrown) => {
     const { answers, printed } = await start(thrown);
     const expected = [status, { error: message, code }];
     expect(await answers()).toEqual([expected, expected, expected]);
@@ -71,7 +71,7 @@ describe("is the caller's fault: an error", () => {
     expect(printed()).toMatch(new RegExp(`"level":"info".*"status":${status},"code":"${code}"`));
   });
 
-  test('of a body parser, whose message the caller gets', async () => {
+  test('of a body parser shows the caller its message', async () => {
     const { post, printed } = await start(undefined);
     const malformed = await post('/x/json', '{"a":x}');
     expect([malformed.status, await malformed.json()]).toMatchObject([400, { code: 'INVALID_INPUT' }]);
@@ -83,13 +83,13 @@ describe("is the caller's fault: an error", () => {
     expect(printed()).not.toContain('request failed');
   });
 
-  test('with a long message, of which the caller gets the beginning', () => {
+  test('with a long message shows the caller only the beginning', () => {
     const { message } = asRefusal(createError(400, 'x'.repeat(1_000_000)), (text) => text) as Error;
     expect(message.length).toBeLessThan(10_000);
   });
 });
 
-describe('is INTERNAL, and its message is hidden: an error', () => {
+describe('an error is INTERNAL and its message hidden if it is an error', () => {
   const upstream = () =>
     like('hunter2', { isAxiosError: true, config: {}, status: 404, response: {}, request: {} });
   const createUpstreamError = () => upstreamError('status', { headers: new AxiosHeaders() }, { status: 404 });
@@ -122,7 +122,7 @@ describe('is INTERNAL, and its message is hidden: an error', () => {
   });
 });
 
-test("keeps the application's own errors, and a challenge that the router has set", async () => {
+test("an error handler keeps the application's own errors, and a challenge that the router has set", async () => {
   const serverError = new ServerError('OVERLOADED', 'try again', { retryAfterSeconds: 7 });
   const { get } = await start(serverError);
   expect((await get('/x/throws')).headers.get('retry-after')).toBe('7');

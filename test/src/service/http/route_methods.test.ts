@@ -39,7 +39,7 @@ test.each([
   ['/static/a.txt', 'GET, HEAD, POST'],
   ['/none', 'GET, HEAD, POST'],
   ['/', 'GET, HEAD, POST'],
-])('the methods at %s are %s', (path, methods) => {
+])('the router at %s has the methods %s', (path, methods) => {
   expect(methodsAt(createRouter(), path).join(', ')).toBe(methods);
 });
 

@@ -31,7 +31,7 @@ describe('a request target (RFC 9112, section 3.2)', () => {
     expect(originForm('GET', target)).toBeNull();
   });
 
-  test('* is a target of OPTIONS alone', () => {
+  test('may be * for OPTIONS alone', () => {
     expect(originForm('OPTIONS', '*')).toBe('*');
     expect(originForm('POST', '*')).toBeNull();
     expect(originForm(undefined, '*')).toBeNull();

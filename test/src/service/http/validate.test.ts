@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ServerError } from '../../../../src/service/errors.ts';
 import { validate } from '../../../../src/service/http/validate.ts';
 
-describe('messages describe what a property must be, without repeating its value', () => {
+describe('a message describes what a property must be, without repeating its value:', () => {
   test.each([
     [v.string(), 'must be a string'],
     [v.number(), 'must be a number'],
@@ -25,7 +25,7 @@ describe('messages describe what a property must be, without repeating its value
       'must be a currency',
     ],
     [v.picklist(['a', 'b']), 'must be ("a" | "b")'],
-  ])('%#: %s', (schema, message) => {
+  ])('case %#: %s', (schema, message) => {
     const check = () => validate(v.strictObject({ m: schema as v.GenericSchema }), { m: 123456789n });
     expect(check).toThrow(new ServerError('INVALID_INPUT', `m ${message}`));
     expect(check).not.toThrow(/123456789/);
@@ -42,7 +42,7 @@ describe('a bound is described in words', () => {
     [v.pipe(v.number(), v.minValue(1)), 0, 'must be at least 1'],
     [v.pipe(v.number(), v.maxValue(9)), 10, 'must be at most 9'],
     [v.pipe(v.array(v.string()), v.minLength(1, 'name an item')), [], 'name an item'],
-  ])('%#: %s %j', (schema, input, message) => {
+  ])('case %#: %s %j', (schema, input, message) => {
     const check = () => validate(v.strictObject({ m: schema as v.GenericSchema }), { m: input });
     expect(check).toThrow(new ServerError('INVALID_INPUT', `m ${message}`));
   });

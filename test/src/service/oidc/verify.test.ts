@@ -45,7 +45,7 @@ test('a client without an id stands for every client of its issuer, no matter wh
   });
 });
 
-describe('a refusal has the code of its cause', () => {
+describe('a refused token', () => {
   const now = Math.floor(Date.now() / 1000);
   test.each<[string, object, Record<string, unknown>, object]>([
     ['algorithm', {}, { alg: 'PS256' }, { code: 'TOKEN_ALGORITHM' }],
@@ -58,7 +58,7 @@ describe('a refusal has the code of its cause', () => {
     ['aud', { aud: [CLIENT_ID] }, {}, { code: 'TOKEN_CLAIM', claim: 'aud' }],
     ['client', { aud: 'another' }, {}, { code: 'CLIENT_NOT_ALLOWED' }],
     ['presenter', { azp: 'another' }, {}, { code: 'PRESENTER_NOT_ALLOWED' }],
-  ])('%s', async (_, claims, header, expected) => {
+  ])('causes an error with the code of its fault: %s', async (_, claims, header, expected) => {
     const { issuer, verifier } = await setUp();
     const [, payload, signature] = (await issuer.token({ ...claims })).split('.');
     const changed = Buffer.from(JSON.stringify({ alg: 'RS256', kid: issuer.kid, typ: 'JWT', ...header }));
@@ -69,7 +69,7 @@ describe('a refusal has the code of its cause', () => {
     await expect(verifier.verify(jwt)).rejects.toMatchObject(expected);
   });
 
-  test('and repeats nothing of the token', async () => {
+  test('causes an error that repeats nothing of the token', async () => {
     const { issuer, verifier } = await setUp();
     for (const claims of [{ exp: 'hunter2' }, { aud: 'hunter2' }, { iss: 'hunter2' }, { azp: 'hunter2' }]) {
       const error = await verifier.verify(await issuer.token(claims)).catch((error: Error) => error);
