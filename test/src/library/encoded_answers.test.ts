@@ -93,7 +93,7 @@ describe('a Content-Encoding', () => {
   );
 });
 
-describe('in Node, an encoded answer is refused before its body', () => {
+describe('in Node, an encoded answer is refused before its body:', () => {
   const REFUSED = { reason: 'encoding' };
   /** Heads of a decompression bomb, with a status of success or failure. */
   const heads = [200, 500].map(

@@ -16,7 +16,7 @@ describe('an error of another copy of the module, as each published package has 
   const another = async (): Promise<typeof import('../../../src/library/errors.ts')> =>
     await import(`${join(ROOT, 'src/library/errors.ts')}?another`);
 
-  test('is known, though its class is another one', async () => {
+  test('is recognised, though its class is another one', async () => {
     const { ConfigError: OtherConfigError, ApplicationMistake } = await another();
     const error = new OtherConfigError('a mistake');
     expect([error instanceof EnclaveError, error instanceof ConfigError]).toEqual([false, false]);

@@ -62,7 +62,7 @@ test('an answer that is too large is refused', async () => {
   await expect(fetchText(url, {}, bounds)).rejects.toMatchObject({ reason: 'too large' });
 });
 
-describe('a signal', () => {
+describe('an abort signal', () => {
   /** Fakes a fetch that ends with the signal, as the platform's does. */
   const hanging = (_url: unknown, { signal }: RequestInit = {}) =>
     new Promise<Response>((_, reject) => {
@@ -104,7 +104,7 @@ test.each<[string | undefined, string | undefined]>([
   },
 );
 
-describe('finds whether a request failed before it was sent', () => {
+describe('failedToConnect finds whether a request failed before it was sent', () => {
   const failed = (inner: unknown) => failedToConnect(new TypeError('fetch failed', { cause: inner }));
   const nodeError = (properties: object) => Object.assign(new Error('no'), properties);
   const refused = nodeError({ code: 'ECONNREFUSED', syscall: 'connect' });
@@ -120,7 +120,7 @@ describe('finds whether a request failed before it was sent', () => {
     ['lost with the connection', nodeError({ code: 'UND_ERR_SOCKET' }), false],
     ['not explained, as in a browser', undefined, false],
     ['an empty list', new AggregateError([]), false],
-  ])('%s: %s', (_, inner, expected) => {
+  ])('for %s: %s', (_, inner, expected) => {
     expect(failed(inner)).toBe(expected);
   });
 });

@@ -44,7 +44,7 @@ test('a switch over the code is checked by the compiler', () => {
   new client.ClientError('SUI_VALUE', 'for the types');
 });
 
-describe.each(AREAS)('$name', ({ name, base, codes }) => {
+describe.each(AREAS)('the entry $name', ({ name, base, codes }) => {
   // The errors of wallets belong to zkLogin.
   const folders = name === 'zklogin' ? '{zklogin,wallet}' : name;
   const source = globSync(`src/library/${folders}/*.ts`, { cwd: ROOT })

@@ -88,9 +88,9 @@ const UNFOLDED_BY_FETCH = process.versions.node.startsWith('22.') ? ['a folded h
 
 describe.each([
   ["Node's fetch", globalThis.fetch],
-  ["the library's", platformFetch],
+  ["the library's fetch", platformFetch],
 ])('%s', (_name, fetch) => {
-  test.each(ANSWERS)('%s', async (caseName, bytes, outcome) => {
+  test.each(ANSWERS)('reads an answer: %s', async (caseName, bytes, outcome) => {
     const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
     const isUnfolded = fetch === globalThis.fetch && UNFOLDED_BY_FETCH.includes(caseName);
     expect(await findOutcome(fetch, url)).toEqual(isUnfolded ? YES : outcome);
@@ -236,11 +236,11 @@ describe.each([
     ['http://127.0.0.1:25/', FAILED],
     ['http://user:word@127.0.0.1/', { reason: 'unreachable', why: 'unknown' }],
     ['http://name.invalid/', { reason: 'unreachable', why: 'dns' }],
-  ])('%s', async (url, outcome) => {
+  ])('has the same outcome for %s', async (url, outcome) => {
     expect(await findOutcome(fetch, url)).toEqual(outcome);
   });
 
-  test('a GET with a body and an unknown kind of method are mistakes of the caller', async () => {
+  test('reports a GET with a body and an unknown kind of method as mistakes of the caller', async () => {
     for (const init of [{ body: 'x' }, { method: 'TRACE' }, { method: 'a b' }]) {
       await expect(fetch('http://127.0.0.1:9999/', { ...init, redirect: 'error' })).rejects.toThrow(
         TypeError,
@@ -248,7 +248,7 @@ describe.each([
     }
   });
 
-  test('a refused connection has sent nothing', async () => {
+  test('has sent nothing if the connection was refused', async () => {
     const url = `http://127.0.0.1:${await closedPort()}/`;
     const error = await fetch(url, { redirect: 'error' }).catch((thrown) => thrown);
     expect(failedToConnect(error)).toBe(true);
@@ -258,7 +258,7 @@ describe.each([
     Object.values(networkInterfaces())
       .flat()
       .some((address) => address?.address === '::1'),
-  )('an IPv6 address', async () => {
+  )('connects to an IPv6 address', async () => {
     const port = await listen(
       createHttpServer((_, response) => response.end('yes')),
       '::1',
@@ -266,7 +266,7 @@ describe.each([
     expect(await findOutcome(fetch, `http://[::1]:${port}`)).toEqual(YES);
   });
 
-  test('TLS: a server without it, an unknown authority, and another name', async () => {
+  test('refuses a server without TLS, of an unknown authority, or of another name', async () => {
     const tls = makeTls(['localhost']);
     const port = await listen(createTlsServer(tls, (_, response) => response.end('yes')));
     const plain = await serve((_, response) => response.end('yes'));
@@ -288,13 +288,13 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-describe('in the library only:', () => {
-  test('an unsolicited interim answer is skipped (RFC 9110, section 15.2)', async () => {
+describe("the library's fetch alone", () => {
+  test('skips an unsolicited interim answer (RFC 9110, section 15.2)', async () => {
     const { url } = await serveRaw((socket) => socket.end(`HTTP/1.1 100 Continue\r\n\r\n${answer(LENGTH)}`));
     expect(await findOutcome(platformFetch, url)).toEqual(YES);
   });
 
-  test('sixteen interim answers are skipped, and another one ends the request', async () => {
+  test('skips sixteen interim answers, and ends the request at the next one', async () => {
     const answerAfter = async (count: number) => {
       const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count);
       const { url } = await serveRaw((socket) => socket.write(interim + answer(LENGTH)));
@@ -304,7 +304,7 @@ describe('in the library only:', () => {
     expect(await answerAfter(17)).toEqual(FAILED);
   });
 
-  test('other schemes than http and https are refused, and redirects are followed only if the caller says so', async () => {
+  test('refuses other schemes than http and https, and follows redirects only if the caller says so', async () => {
     expect(await findOutcome(platformFetch, 'data:text/plain,yes')).toEqual(FAILED);
     await expect(platformFetch('http://127.0.0.1:9999/')).rejects.toThrow(
       "redirect must be 'error' or 'manual'",
@@ -334,7 +334,7 @@ describe('in the library only:', () => {
     expect(await findOutcome(platformFetch, url, { ...POST, headers: { trailer: 'a' } })).toEqual(FAILED);
   });
 
-  test('a server whose TLS handshake never completes is given up after 10 seconds, with nothing sent', async () => {
+  test('gives up a server whose TLS handshake never completes after 10 seconds, with nothing sent', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const accepted = Promise.withResolvers<void>();
@@ -350,7 +350,7 @@ describe('in the library only:', () => {
     expect(unreachableReason(new NoAnswerError('unreachable', { cause }))).toBe('timeout');
   });
 
-  test('an error contains no text of the server, which may repeat the request', async () => {
+  test('throws no text of the server, which may repeat the request', async () => {
     for (const bytes of ['SECRET', answer('transfer-encoding: chunked\r\n\r\nSECRET')]) {
       const { url } = await serveRaw((socket) => socket.end(bytes));
       const error = await fetchBytes(new URL(url), POST, { ...BOUNDS, fetch: platformFetch }).catch(
@@ -364,7 +364,7 @@ describe('in the library only:', () => {
   });
 });
 
-describe('proxies of the environment', () => {
+describe('the proxies of the environment', () => {
   const script = `
     import { platformFetch } from ${JSON.stringify(fileURLToPath(new URL('../../../src/library/platform_fetch_node.ts', import.meta.url)))};
     for (const fetch of [globalThis.fetch, platformFetch]) {
@@ -389,7 +389,7 @@ describe('proxies of the environment', () => {
   });
 });
 
-describe('by the conditions of a runtime or a bundler, the library has', () => {
+describe('the library imports, by the conditions of a runtime or a bundler,', () => {
   const entry = fileURLToPath(new URL('../../../src/library/client/http.ts', import.meta.url));
 
   test.each([

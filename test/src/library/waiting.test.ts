@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { abortable, pause } from '../../../src/library/waiting.ts';
 
-test('a signal ends a pause, and any other wait', async () => {
+test('an abort signal ends a pause, and any other wait', async () => {
   const reason = new Error('the user left');
   await expect(pause(60_000, AbortSignal.timeout(1))).rejects.toMatchObject({ name: 'TimeoutError' });
   await expect(abortable(new Promise(() => {}), AbortSignal.abort(reason))).rejects.toBe(reason);

@@ -6,7 +6,7 @@ import { CborFloat, CborMap, CborTag, readCbor } from '../../../../src/library/a
 import { AttestationError } from '../../../../src/library/attestation/index.ts';
 import { fromHex } from './cases/case.ts';
 
-describe('both forms read', () => {
+describe('the strict and the lenient form read', () => {
   test.each<[string, unknown]>([
     ['00', 0],
     ['17', 23],
@@ -104,7 +104,7 @@ describe('neither form reads', () => {
     }
   });
 
-  test('257 nested arrays', () => {
+  test('an array that is nested 257 times', () => {
     const nested = (depth: number) => Uint8Array.from([...Array(depth).fill(0x81), 0]);
     expect(() => readCbor(nested(256), 'strict')).not.toThrow();
     expect(() => readCbor(nested(257), 'lenient')).toThrow(/nest deeper than 256/);

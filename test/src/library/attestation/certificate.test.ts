@@ -53,7 +53,7 @@ describe('the AWS root', () => {
   });
 });
 
-describe('the validity', () => {
+describe('the validity of a certificate', () => {
   const START = '170d3139313032383133323830355a';
   const utc = (text: string) => `170d${Buffer.from(text).toString('hex')}`;
   const general = (text: string) => `180f${Buffer.from(text).toString('hex')}`;
@@ -63,7 +63,7 @@ describe('the validity', () => {
     ['a year before 50 is of this one', utc('491231235959Z'), '2049-12-31T23:59:59Z'],
     ['a time of four digits a year', general('20500101000000Z'), '2050-01-01T00:00:00Z'],
     ['a leap day', utc('200229000000Z'), '2020-02-29T00:00:00Z'],
-  ])('%s', (_, element, expected) => {
+  ])('is read: %s', (_, element, expected) => {
     expect(parseCertificate(rewritten(START, element), 0).notBefore).toEqual(new Date(expected));
   });
 
@@ -77,12 +77,12 @@ describe('the validity', () => {
     ['letters', utc('xx1028132805Z')],
     ['a short time under the tag of the long one', `180d${Buffer.from('191028132805Z').toString('hex')}`],
     ['a long time under the tag of the short one', `170f${Buffer.from('20191028132805Z').toString('hex')}`],
-  ])('%s is refused', (_, element) => {
+  ])('is refused if it has %s', (_, element) => {
     expect(() => parseCertificate(rewritten(START, element), 0)).toThrow(MALFORMED);
   });
 });
 
-describe('is refused', () => {
+describe('a certificate is refused:', () => {
   const SERIAL = '021100f93175681b90afe11d46ccb4e4e7f856';
   const VERSION = `a003020102${SERIAL}`;
   /**
@@ -137,7 +137,7 @@ describe('is refused', () => {
     expect(() => parseCertificate(bytes, 3)).toThrow(refused);
   });
 
-  test('any other input, always with the typed error', () => {
+  test('any other input is refused too, always with the typed error', () => {
     const flips = fc.array(fc.record({ at: fc.nat(ROOT.length - 1), to: fc.nat(255) }), {
       minLength: 1,
       maxLength: 6,

@@ -71,8 +71,8 @@ async function findFailedRule(documentCase: Case): Promise<number | null> {
   return failed;
 }
 
-describe('explainAttestation agrees with verifyAttestation', () => {
-  test.each(Object.entries(cases))('on the cases of %s', async (_, group) => {
+describe('explainAttestation and verifyAttestation', () => {
+  test.each(Object.entries(cases))('agree on the cases of %s', async (_, group) => {
     for (const documentCase of group) {
       const failed = await findFailedRule(documentCase);
       if (documentCase.code === null) expect([documentCase.name, failed]).toEqual([documentCase.name, null]);
@@ -80,7 +80,7 @@ describe('explainAttestation agrees with verifyAttestation', () => {
     }
   });
 
-  test('on real documents that the fuzzer changed', async () => {
+  test('agree on real documents that the fuzzer changed', async () => {
     const codes = new Set<number | null>();
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
@@ -91,7 +91,7 @@ describe('explainAttestation agrees with verifyAttestation', () => {
     expect(codes.size).toBeGreaterThan(5);
   });
 
-  test('on each rule: some case fails at each, and no rule is left out', async () => {
+  test('agree on each rule: some case fails at each, and no rule is left out', async () => {
     const failed = new Set<number | null>();
     for (const documentCase of Object.values(cases).flat()) failed.add(await findFailedRule(documentCase));
     expect([...CODES.keys()].filter((rule) => !failed.has(rule))).toEqual([OPTIONS_RULE]);
@@ -137,10 +137,10 @@ test.each([
   ['the options', undefined, 'POLICY_INVALID'],
   ['the policy', { now: 0, policy: { images: [] } }, 'POLICY_INVALID'],
   ['the time', { ...OPTIONS, now: Number.NaN }, 'TIME_INVALID'],
-])('an invalid value of %s throws', async (_, options, code) => {
+])('explainAttestation throws for an invalid value of %s', async (_, options, code) => {
   await expect(explainAttestation(DOCUMENT, options as never)).rejects.toMatchObject({ code });
 });
 
-test('anything but bytes fails at the first rule', async () => {
+test('explainAttestation fails at the first rule for anything but bytes', async () => {
   expect(await explained(weather.document as never, OPTIONS)).toBe(1);
 });

@@ -86,7 +86,7 @@ describe('verifyAttestation', () => {
   });
 });
 
-describe('invalid options are refused before anything is read', () => {
+describe('an invalid option is refused before anything is read:', () => {
   const { policy } = OPTIONS;
   const image = WEATHER_IMAGE;
   test.each<[string, unknown]>([
@@ -129,7 +129,7 @@ describe('invalid options are refused before anything is read', () => {
   });
 });
 
-describe('a policy applies, no matter where its properties are defined', () => {
+describe('a policy', () => {
   const nonce = Uint8Array.of(9);
   class Policy {
     readonly images = OPTIONS.policy.images;
@@ -142,13 +142,13 @@ describe('a policy applies, no matter where its properties are defined', () => {
     ['inherited', Object.create({ ...OPTIONS.policy, nonce })],
     ['computed by a class', new Policy()],
     ['not enumerable', Object.defineProperty({ ...OPTIONS.policy }, 'nonce', { value: nonce })],
-  ])('%s', async (_where, policy) => {
+  ])('applies, no matter where its properties are defined: %s', async (_where, policy) => {
     await expect(verifyAttestation(DOCUMENT, { ...OPTIONS, policy })).rejects.toMatchObject({
       code: 'POLICY_NONCE',
     });
   });
 
-  test('and is read once: later changes have no effect', async () => {
+  test('is read once: later changes have no effect', async () => {
     let reads = 0;
     const policy = Object.defineProperty({ ...OPTIONS.policy }, 'nonce', {
       get: () => (reads++ === 0 ? nonce : undefined),
@@ -169,7 +169,7 @@ describe('decodeAttestation', () => {
   });
 });
 
-describe('the given bytes', () => {
+describe('the bytes of a document', () => {
   test('may change during and after the verification without effect', async () => {
     const bytes = DOCUMENT.slice();
     const verdict = verifyAttestation(bytes, OPTIONS);

@@ -20,7 +20,7 @@ describe('the rules', () => {
     expect(new Set(RULES.flatMap((rule) => rule.codes as readonly string[]))).toEqual(new Set(codes));
   });
 
-  test('each refuse some case, except the one about the options, which no document can break', () => {
+  test('each refuse some case, except the rule about the options, which no document can break', () => {
     const refusing = new Set<string | null>(all.map(({ code }) => code));
     const without = RULES.filter(({ codes }) => !codes.every((name) => refusing.has(name)));
     expect(without.map(({ id }) => id)).toEqual(['options']);

@@ -16,7 +16,7 @@ import { realCases } from './cases/real.ts';
 /** Crypto of a page on plain http, which has random numbers but no crypto.subtle. */
 const PAGE_ON_HTTP = { getRandomValues: () => {} };
 
-describe('with Web Crypto', () => {
+describe('verifyAttestation with Web Crypto', () => {
   const { crypto, signatures } = notingCrypto();
   const judged = new Set<Case>();
   const judge = async (documentCase: Case) => {
@@ -27,11 +27,11 @@ describe('with Web Crypto', () => {
   afterAll(() => void vi.unstubAllGlobals());
 
   describe.each(Object.entries(cases))('%s', (_, group) => {
-    test.each(group)('$name: $code, Sui $abort', judge);
+    test.each(group)('gives each case its verdict: $name: $code, Sui $abort', judge);
   });
 
   // The paths differ only in `verifyEcdsa`, and most cases have signatures of the same chain.
-  test('each signature of any case has the same verdict as with @noble/curves', async () => {
+  test('gives each signature of any case the same verdict as @noble/curves', async () => {
     for (const documentCase of Object.values(cases).flat())
       if (!judged.has(documentCase)) await judge(documentCase);
     vi.stubGlobal('crypto', PAGE_ON_HTTP);
@@ -45,14 +45,14 @@ describe('with Web Crypto', () => {
   });
 });
 
-describe('with @noble/curves', () => {
+describe('verifyAttestation with @noble/curves', () => {
   beforeAll(() => {
     vi.stubGlobal('crypto', PAGE_ON_HTTP);
     expect(globalThis.crypto.subtle).toBeUndefined();
   });
   afterAll(() => void vi.unstubAllGlobals());
 
-  test.each(realCases)('$name: $code, Sui $abort', expectVerdicts);
+  test.each(realCases)('gives each case its verdict: $name: $code, Sui $abort', expectVerdicts);
 });
 
 async function expectVerdicts(documentCase: Case): Promise<void> {

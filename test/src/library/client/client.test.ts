@@ -55,7 +55,7 @@ function lieAbout(path: string, change: (answer: Answer) => void): void {
   };
 }
 
-describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
+describe.each(['Web Crypto', '@noble/curves'])('the client with %s', (path) => {
   beforeEach(() => {
     const { crypto } = globalThis;
     if (path === '@noble/curves') {
@@ -83,7 +83,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     expect([data.temperature, unsigned]).toEqual([13n, { note: 'by the host' }]);
   });
 
-  test('the answer of a real enclave verifies', async () => {
+  test('verifies the answer of a real enclave', async () => {
     const { verifyEd25519 } = await import('../../../../src/library/client/ed25519.ts');
     const message = { location: 'San Francisco', temperature: 13n };
     const bytes = WeatherResponse.message
@@ -627,7 +627,7 @@ describe('an answer is refused', () => {
   });
 });
 
-describe('the network', () => {
+describe('the client reports', () => {
   const unreachable = (reason: string, message: RegExp) => ({
     code: 'CLIENT_UNREACHABLE',
     reason,
@@ -708,14 +708,14 @@ describe('the network', () => {
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls'],
-  ])('Node’s %s is a failure of %s', async (code, reason) => {
+  ])('Node’s %s as a failure of %s', async (code, reason) => {
     const cause = Object.assign(new Error(), { code });
     const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
     await expect(createClient({ fetch }).attest()).rejects.toMatchObject(unreachable(reason, /./));
   });
 
   test.each([new TypeError('Failed to fetch'), new TypeError('x', { cause: 'y' }), null, undefined])(
-    'gives the reason "unknown" and mentions CORS when the platform gives none: %o',
+    'the reason "unknown" and mentions CORS when the platform gives none: %o',
     async (thrown) => {
       const fetch = () => Promise.reject(thrown);
       await expect(createClient({ fetch }).attest()).rejects.toMatchObject(
@@ -724,7 +724,7 @@ describe('the network', () => {
     },
   );
 
-  test('a redirect is not followed', async () => {
+  test('a redirect, which it does not follow', async () => {
     const fetch = vi.fn(() => Promise.reject(new TypeError('redirect')));
     await expect(createClient({ fetch }).attest()).rejects.toMatchObject({ code: 'CLIENT_UNREACHABLE' });
     expect(fetch).toHaveBeenCalledExactlyOnceWith(
@@ -733,7 +733,7 @@ describe('the network', () => {
     );
   });
 
-  test('the path of the URL is kept, the query is dropped', async () => {
+  test('a failure at the path of its URL, without the query', async () => {
     const requestedPaths: string[] = [];
     const fetch: typeof globalThis.fetch = (input) => {
       requestedPaths.push(String(input));
@@ -748,7 +748,7 @@ describe('the network', () => {
   });
 });
 
-describe('invalid options', () => {
+describe('the client refuses', () => {
   const image = { pcr0: 'a1'.repeat(48), pcr1: 'a1'.repeat(48), pcr2: 'a1'.repeat(48) };
   test.each<[string, unknown, unknown, string]>([
     ['no policy', 'http://a', {}, 'POLICY_INVALID'],

@@ -43,7 +43,7 @@ function structRows(path: string, fields: readonly SchemaField[], value: unknown
   return fields.flatMap((field) => listRows(`${path}.${field.name}`, field, values.get(field.name)));
 }
 
-test('an answer of weather, byte by byte', () => {
+test('describeSigned explains an answer of weather, byte by byte', () => {
   expect(describeSigned(WEATHER, MESSAGE)).toEqual([
     { path: 'intent', type: 'u8', from: 0, to: 1, value: '0' },
     { path: 'timestamp_ms', type: 'u64', from: 1, to: 9, value: '1744683300000' },
@@ -114,7 +114,7 @@ test.each([
   ['a length without an end', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]],
   ['text that is not UTF-8', [1, 0xff]],
   ['nothing', []],
-])('%s is refused', (_, tail) => {
+])('describeSigned refuses %s', (_, tail) => {
   const bytes = Uint8Array.of(
     ...MESSAGE.subarray(0, 9),
     ...tail,
@@ -125,7 +125,7 @@ test.each([
   );
 });
 
-test('anything but bytes is refused', () => {
+test('describeSigned refuses anything but bytes', () => {
   const read = () => describeSigned(WEATHER, [...MESSAGE] as never);
   expect(read).toThrow(expect.objectContaining({ code: 'CLIENT_SIGNED_BYTES' }));
 });

@@ -97,7 +97,7 @@ describe('enclaves behind one URL', () => {
   });
 });
 
-test('while connections break and an enclave is drained: no idempotent call fails, no other call runs twice', async () => {
+test('fail no idempotent call, and execute no other call twice, while connections break and an enclave is drained', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'tally-')), 'executed');
   const fd = openSync(file, 'a');
   onTestFinished(() => {
@@ -136,7 +136,7 @@ test('while connections break and an enclave is drained: no idempotent call fail
   expect(outcomes.some(({ id, error }) => error !== null && times(id) === 1)).toBe(true);
 });
 
-describe('the hint', () => {
+describe('the hint of the key', () => {
   test('names the key that signed, only on signed answers, and pages may read it', async () => {
     const server = await start();
     const answer = await server.post('/draw', { picked: '1' });

@@ -78,13 +78,13 @@ describe('getSalt with a policy', () => {
     expect(new Set(host.paths)).toEqual(new Set(['/get_attestation', '/sealed']));
   });
 
-  test('without a policy, the host sees both', async () => {
+  test('shows both to the host if it has no policy', async () => {
     const { host, token } = await startAll();
     expect(await getSalt(host.url, token)).toBe(SALT);
     expect([host.saw(token), host.saw(SALT)]).toEqual([true, true]);
   });
 
-  test("passes the service's refusal on, which the host doesn't see", async () => {
+  test("passes on the service's refusal, which the host doesn't see", async () => {
     const { host, issuer } = await startAll();
     const expired = await issuer.token({ exp: 1 });
     const saltRequest = getSalt(host.url, expired, TRUST);

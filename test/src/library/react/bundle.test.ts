@@ -24,7 +24,7 @@ async function bundle(code: string) {
 }
 
 test.each(['attestation', 'client', 'sui', 'zklogin'])(
-  '%s loads neither React nor its hooks',
+  'the entry %s loads neither React nor its hooks',
   async (entry) => {
     const chunks = await bundle(`export * from '${LIBRARY}${entry}/index.ts';`);
     const modules = chunks.flatMap(({ moduleIds }) => moduleIds);

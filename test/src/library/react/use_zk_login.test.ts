@@ -271,8 +271,8 @@ async function proving() {
 }
 const settled = () => new Promise((resolve) => setTimeout(resolve, 50));
 
-describe.each(['cancel', 'logOut'] as const)('%s while the proof is made', (end) => {
-  test('ends the request, and a proof that comes nevertheless opens nothing', async () => {
+describe.each(['cancel', 'logOut'] as const)('the hook, %s while the proof is made,', (end) => {
+  test('ends the request, and opens nothing if a proof comes nevertheless', async () => {
     const { storage, login, signal, prove } = await proving();
     login.latest()[end]();
     await until(login, 'none');

@@ -34,7 +34,7 @@ async function bundle(entries: readonly string[]) {
   };
 }
 
-test('a page loads at most 10 KB for it beside the client, and nothing of Sigstore', async () => {
+test('a page that reads releases loads at most 10 KB for them beside the client, and nothing of Sigstore', async () => {
   const [client, both] = [await bundle(['client']), await bundle(['client', 'release'])];
   expect(both.modules.filter((id) => /@sigstore|keyless_node/.test(id))).toEqual([]);
   expect(both.modules).toContain(`${LIBRARY}release/keyless.ts`);

@@ -70,25 +70,25 @@ describe('a timestamp is refused', () => {
   const refused = async (bundle: object, code: string) =>
     await expect(open(bundle)).rejects.toMatchObject({ code });
 
-  test('of an authority that the root lacks', async () => {
+  test('if its authority is not in the root', async () => {
     const bundle = await sigstore.sign('{}');
     const foreign = await timestamp(await startAuthority(), bundle);
     await refused(withTimestamps(bundle, foreign), 'RELEASE_INCLUSION');
   });
 
-  test('of another signature', async () => {
+  test('if it is for another signature', async () => {
     const bundle = await sigstore.sign('{}');
     const replayed = await timestamp(authority, await sigstore.sign('{}'));
     await refused(withTimestamps(bundle, replayed), 'RELEASE_INCLUSION');
   });
 
-  test('twice', async () => {
+  test('if it is counted twice', async () => {
     const bundle = await sigstore.sign('{}');
     const single = await timestamp(authority, bundle);
     await refused(withTimestamps(bundle, single, single), 'RELEASE_INCLUSION');
   });
 
-  test('after the end of the certificate, or before its begin', async () => {
+  test('if its time is after the end of its certificate, or before the begin', async () => {
     const bundle = await sigstore.sign('{}');
     for (const time of [clock.getTime() + HOUR_MS, clock.getTime() - HOUR_MS / 2]) {
       const tsa = await startAuthority(new Date(time));
@@ -97,7 +97,7 @@ describe('a timestamp is refused', () => {
     }
   });
 
-  test('that is cut, or not one', async () => {
+  test('if it is cut, or is not a timestamp', async () => {
     const bundle = await sigstore.sign('{}');
     const { signedTimestamp } = await timestamp(authority, bundle);
     for (const text of [signedTimestamp.slice(0, 400), 'AAAA', '']) {

@@ -176,8 +176,8 @@ async function verify(form: Form, trial: Trial = {}) {
   });
 }
 
-describe.each(['key', 'keyless'] as const)('by %s', (form) => {
-  test('a true release has its registers, its source and its files, and the head of the log', async () => {
+describe.each(['key', 'keyless'] as const)('the verification of a release by %s', (form) => {
+  test('returns the registers, the source, the files and the head of the log of a true release', async () => {
     const { image, source, version, subjects, head } = await verify(form);
     expect({ image, version, files: subjects.size }).toEqual({
       image: REGISTERS,
@@ -316,7 +316,7 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
 });
 
 describe('the verification of a release by key', () => {
-  test('whatever is cut out or changed, the answer is a ReleaseError, or the same release', async () => {
+  test('returns a ReleaseError or the same release, whatever is cut out or changed', async () => {
     const sign = signs.key;
     const statements = [provenance(), releaseStatement()].map((statement) =>
       sign(formatStatement(statement)),
@@ -364,14 +364,14 @@ describe('the verification of a release by key', () => {
       { identity: { ...identity, ownerId: 'example' }, trustedRoot: {} },
     ],
     ['an unknown property', { identity: { ...identity, branch: 'main' }, trustedRoot: {} }],
-  ])('a signer that is %s is a mistake', async (_, signer) => {
+  ])('treats a signer that is %s as a mistake', async (_, signer) => {
     await expect(verify('key', { signer: () => signer as ReleaseSigner })).rejects.toMatchObject({
       code: 'RELEASE_OPTION',
     });
   });
 });
 
-describe('a mistake is', () => {
+describe('verifyRelease', () => {
   const attempt = async (changes: object, content?: unknown) => {
     const sign = signs.key;
     const statements = [provenance(), releaseStatement()].map((statement) =>
@@ -394,15 +394,15 @@ describe('a mistake is', () => {
     ['a head that is null', { seen: null }],
     ['a log in words', { log: '{}' }],
     ['no log', { log: undefined }],
-  ])('%s', async (_, changes) => {
+  ])('treats %s as a mistake', async (_, changes) => {
     await expect(attempt(changes)).rejects.toMatchObject({ name: 'ReleaseError', code: 'RELEASE_OPTION' });
   });
 
-  test('a release in words', async () => {
+  test('treats a release in words as a mistake', async () => {
     await expect(attempt({}, '{}')).rejects.toMatchObject({ code: 'RELEASE_OPTION' });
   });
 
-  test('neither a Date nor a head that was seen', async () => {
+  test('accepts a Date, and a head that was seen before', async () => {
     await expect(attempt({ now: new Date(NOW), seen: head })).resolves.toMatchObject({ version: 'v1.2.0' });
   });
 });
@@ -421,7 +421,7 @@ describe('the verification of a keyless release', () => {
     await expect(verify('keyless', { run })).rejects.toMatchObject({ code: 'RELEASE_IDENTITY', property });
   });
 
-  test('a head may be renewed by hand, and by nothing else', async () => {
+  test('accepts the renewal of a head by hand, and nothing else by hand', async () => {
     const entries = chain(entry());
     await verify('keyless', { log: { entries, run: { event: 'workflow_dispatch' } } });
     await expect(verify('keyless', { log: { entries, run: { event: 'schedule' } } })).rejects.toMatchObject({
@@ -501,7 +501,7 @@ describe('the verification of a keyless release', () => {
     },
   );
 
-  test("a signature by key is not taken for one of Sigstore's", async () => {
+  test('a signature by key is not taken for a signature of Sigstore', async () => {
     const statements = [provenance(), releaseStatement()].map(formatStatement);
     const release = file(await Promise.all(statements.map((text) => signs.key(text))));
     const log = await signLog(signs.keyless, { entries: chain(entry()) });

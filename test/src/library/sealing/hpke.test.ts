@@ -82,7 +82,7 @@ describe('the sender', () => {
         },
       },
     ],
-  ])('says what is missing %s', async (_, crypto) => {
+  ])('names the missing algorithm %s', async (_, crypto) => {
     vi.stubGlobal('crypto', crypto);
     try {
       const message = { ...bound, plaintext: hex(hpke.pt) };

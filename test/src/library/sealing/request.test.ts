@@ -141,7 +141,7 @@ describe('a sealed request', () => {
   });
 });
 
-describe('its answer', () => {
+describe('the answer to a sealed request', () => {
   test('is refused with any bit changed', async () => {
     const { message, openAnswer } = await sealRequest(KEY.publicKey, CALL);
     const answer = await answerTo(message, '{"salt":"1"}');

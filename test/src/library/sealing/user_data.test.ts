@@ -106,7 +106,7 @@ describe('readUserData', () => {
   test.each([
     ['USER_DATA_MISSING', null],
     ['USER_DATA_FORMAT', Uint8Array.of(1, 2, 3)],
-  ])('throws %s', (code, userData) => {
+  ])('throws for %s', (code, userData) => {
     expect(() => readUserData({ userData })).toThrow(expect.objectContaining({ code }));
   });
 });

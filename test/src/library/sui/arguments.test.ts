@@ -161,8 +161,8 @@ async function built(tx: Transaction) {
   return { inputs, calls: commands.flatMap(({ MoveCall: call }) => call ?? []) };
 }
 
-describe.each(FORMS)('given %s, offline', (_, form) => {
-  test.each(BUILDERS)('%s takes its %s', async (name, objects, build) => {
+describe.each(FORMS)('a builder that gets %s, offline,', (_, form) => {
+  test.each(BUILDERS)('passes the objects: %s takes its %s', async (name, objects, build) => {
     const tx = new Transaction();
     const objectIds: ObjectInputs = Object.fromEntries(
       objects.map((object) => [object, form(tx, createId(object))]),
@@ -178,7 +178,7 @@ describe.each(FORMS)('given %s, offline', (_, form) => {
   });
 });
 
-test("a capability that a DAO's object holds is borrowed, used and given back in one transaction", async () => {
+test("borrows a capability that a DAO's object holds, and gives it back in one transaction", async () => {
   const tx = new Transaction();
   const vault = tx.object(reference(createId('vault')));
   const [cap, promise] = tx.moveCall({ target: `${DAO}::vault::borrow`, arguments: [vault] }) as unknown as [
@@ -206,7 +206,7 @@ test('an owned capability is given with its version and digest', async () => {
   expect(inputs[1]?.Object?.ImmOrOwnedObject).toEqual({ objectId: createId('cap'), version: '3', digest });
 });
 
-describe('is not an object, and is refused before anything is added:', () => {
+describe('a value that is not an object is refused before anything is added:', () => {
   test.each<[string, (tx: Transaction) => unknown]>([
     ['a short id', () => '0x6'],
     ['an id without 0x', () => 'a'.repeat(64)],

@@ -48,7 +48,7 @@ function errors(...messages: string[]) {
   };
 }
 
-describe('an answer that is not from a Sui node', () => {
+describe('the reader of an object reports', () => {
   test.each<[string, string, (response: ServerResponse) => void]>([
     [
       'a proxy whose node is down',
@@ -62,12 +62,12 @@ describe('an answer that is not from a Sui node', () => {
       (response) => response.writeHead(200, { 'content-type': 'application/grpc-web' }).end(),
     ],
     ['an HTTP error', 'SUI_NODE_REFUSED', (response) => response.writeHead(404).end()],
-  ])('%s', async (_, code, answer) => {
+  ])('%s in place of a Sui node', async (_, code, answer) => {
     await expect(readConfig(await createClient(answer), ID)).rejects.toMatchObject({ code });
     await expect(readConfig(await createGraphql(answer), ID)).rejects.toMatchObject({ code });
   });
 
-  test('no server at all', async () => {
+  test('a missing server', async () => {
     const url = 'http://127.0.0.1:1';
     const code = 'SUI_NODE_UNREACHABLE';
     const grpc = new SuiGrpcClient({ network: 'custom', baseUrl: url });
@@ -76,7 +76,7 @@ describe('an answer that is not from a Sui node', () => {
     await expect(readConfig(graphql, ID)).rejects.toMatchObject({ code });
   });
 
-  test('no answer in time', async () => {
+  test('a server that does not answer in time', async () => {
     const url = await startServer(() => undefined);
     const slow: typeof fetch = (input, init) => fetch(input, { ...init, signal: AbortSignal.timeout(50) });
     const code = 'SUI_NODE_UNREACHABLE';

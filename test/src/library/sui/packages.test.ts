@@ -91,7 +91,7 @@ test('a node that answers with another object is not believed', async () => {
   }
 });
 
-test('an aborted signal ends the reading', async () => {
+test('an aborted signal ends the reading of a package', async () => {
   const reason = new Error('enough');
   const signal = AbortSignal.abort(reason);
   await expect(sui.readApplicationType(client, id(1), 'app', 'APP', { signal })).rejects.toBe(reason);

@@ -113,17 +113,20 @@ describe.each([
   ['item', 'an index that is not there'],
   ['divide', 'a division by zero'],
   ['narrow', 'a cast that does not fit'],
-])('%s: %s', (name) => {
-  test.each([...WAYS, ['told by GraphQL', toldByGraphql] as const])('%s', async (_, way) => {
-    const error = await way(name);
-    expect(error).toBeInstanceOf(MoveRuntimeError);
-    expect(error).toMatchObject({
-      code: 'SUI_MOVE_RUNTIME',
-      // If the effects are in BCS, the client passes on the name of the failure, but not its place.
-      location: way === toldByWallet ? 'an unknown place' : `${packageId}::probe::${name}`,
-      message: expect.stringContaining('overflow'),
-    });
-  });
+])('the Move function %s, with %s,', (name) => {
+  test.each([...WAYS, ['told by GraphQL', toldByGraphql] as const])(
+    'fails with a MoveRuntimeError: %s',
+    async (_, way) => {
+      const error = await way(name);
+      expect(error).toBeInstanceOf(MoveRuntimeError);
+      expect(error).toMatchObject({
+        code: 'SUI_MOVE_RUNTIME',
+        // If the effects are in BCS, the client passes on the name of the failure, but not its place.
+        location: way === toldByWallet ? 'an unknown place' : `${packageId}::probe::${name}`,
+        message: expect.stringContaining('overflow'),
+      });
+    },
+  );
 });
 
 test.each(WAYS)('an abort with 0 stays an abort: %s', async (_, way) => {

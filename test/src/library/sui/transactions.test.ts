@@ -70,8 +70,8 @@ function registers({ pcr0, pcr1, pcr2 }: sui.Image): Uint8Array[] {
   return [pcr0, pcr1, pcr2].map((pcr) => byteVector.serialize(Buffer.from(pcr, 'hex')).toBytes());
 }
 
-describe('the builders for move/enclave', () => {
-  test('createEnclaveConfig', async () => {
+describe('a transaction of move/enclave', () => {
+  test('is built by createEnclaveConfig', async () => {
     const calls = await buildCalls((tx) =>
       sui.createEnclaveConfig(tx, { ...common, capId, name: 'Wetter 🌤', image }),
     );
@@ -83,7 +83,7 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
-  test('updatePcrs', async () => {
+  test('is built by updatePcrs', async () => {
     const otherImage = { ...image, pcr0: '7'.repeat(96) };
     const calls = await buildCalls((tx) =>
       sui.updatePcrs(tx, { ...common, configId, capId, image: otherImage }),
@@ -96,7 +96,7 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
-  test('registerEnclave, destroyEnclave: the document goes through the framework first', async () => {
+  test('is built by registerEnclave and destroyEnclave: the document goes through the framework first', async () => {
     const { server } = await startWeather({ nsm: fixture.nsm });
     const { attestation: hex } = (await (await server.get('/get_attestation')).json()) as {
       attestation: string;
@@ -174,7 +174,7 @@ describe('the builders for move/enclave', () => {
     return new Uint8Array(Buffer.from((answer as { attestation: string }).attestation, 'hex'));
   };
 
-  test('newEnclaveConfig, newEnclave: one transaction creates, registers and shares', async () => {
+  test('is built by newEnclaveConfig and newEnclave: it creates, registers and shares', async () => {
     const attestation = await fetchAttestation();
     const build = (tx: Transaction) => {
       const config = sui.newEnclaveConfig(tx, { ...common, capId, name: 'at once', image });
@@ -195,7 +195,7 @@ describe('the builders for move/enclave', () => {
     expect(enclave).toMatchObject({ configId: created('EnclaveConfig'), configVersion: 0n });
   });
 
-  test('newEnclave twice: a transaction that creates loads every document first', async () => {
+  test('loads every document before newEnclave creates a second enclave', async () => {
     const attestations = [await fetchAttestation(), await fetchAttestation()];
     const calls = await buildCalls((tx) => {
       const documents = attestations.map((attestation) => sui.loadAttestation(tx, attestation));
@@ -216,7 +216,7 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
-  test('a document that is neither bytes nor the result of loadAttestation is refused', () => {
+  test('refuses a document that is neither bytes nor the result of loadAttestation', () => {
     const attestation = 'a0' as unknown as Uint8Array;
     for (const register of [sui.registerEnclave, sui.newEnclave]) {
       expect(() => register(new Transaction(), { ...common, configId, capId, attestation })).toThrow(
@@ -225,7 +225,7 @@ describe('the builders for move/enclave', () => {
     }
   });
 
-  test('newRegistrarCap, registerEnclaveAsRegistrar, revokeRegistrarCap: a registrar registers until it is revoked', async () => {
+  test('lets a registrar register until it is revoked, by newRegistrarCap, registerEnclaveAsRegistrar and revokeRegistrarCap', async () => {
     const created = await run((tx) => {
       tx.transferObjects([sui.newRegistrarCap(tx, { ...common, configId, capId })], fixture.address);
     });
@@ -255,7 +255,7 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
-  test('beginRotation, finishRotation: each needs the other', async () => {
+  test('needs both beginRotation and finishRotation', async () => {
     const attestation = await fetchAttestation();
     const admin = { ...common, configId, capId };
     const calls = await buildCalls((tx) => {
@@ -278,7 +278,7 @@ describe('the builders for move/enclave', () => {
     await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
   });
 
-  test('beginOverlap, endOverlap: two versions are accepted until the given time, or end at once', async () => {
+  test('accepts two versions until a set time by beginOverlap, or ends that at once by endOverlap', async () => {
     const admin = { ...common, configId: await fixture.config(capId), capId };
     const read = () => sui.readConfig(client, admin.configId);
     const { image: before } = await read();
@@ -333,7 +333,7 @@ describe('the builders for move/enclave', () => {
     expect(await read()).toMatchObject({ image: before, configVersion: 3n, overlap: null });
   });
 
-  test('a source is set with the registers, and removed with the next registers that have none', async () => {
+  test('sets a source with the registers, and removes it with the next registers that have none', async () => {
     const text = (value: string) => bcs.string().serialize(value).toBytes();
     const digest = (hex: string) => byteVector.serialize(Buffer.from(hex, 'hex')).toBytes();
     const fields = [
@@ -387,7 +387,7 @@ describe('the builders for move/enclave', () => {
     expect(events[0]?.data).toMatchObject({ configId: admin.configId, source });
   });
 
-  test('updateName, updateMaxKeyAge and retireConfig change what readConfig reads', async () => {
+  test('changes what readConfig reads by updateName, updateMaxKeyAge and retireConfig', async () => {
     const admin = { ...common, configId: await fixture.config(capId), capId };
     const read = () => sui.readConfig(client, admin.configId);
     await run((tx) => sui.updateName(tx, { ...admin, name: 'other' }));
@@ -409,7 +409,7 @@ describe('the builders for move/enclave', () => {
     });
   });
 
-  test('publishPackage without an owner makes the package immutable', async () => {
+  test('makes a package immutable by publishPackage without an owner', async () => {
     const call = {
       modules: fixture.weather.modules.map((module) => toBase64(module)),
       dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
@@ -421,7 +421,7 @@ describe('the builders for move/enclave', () => {
     ]);
   });
 
-  test('publishPackage transfers the upgrade capability to the owner', async () => {
+  test('transfers the upgrade capability to the owner by publishPackage', async () => {
     const call = {
       modules: fixture.weather.modules.map((module) => toBase64(module)),
       dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
@@ -430,7 +430,7 @@ describe('the builders for move/enclave', () => {
     expect(await buildCalls((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
   });
 
-  test('newCapFromPublisher, upgradePackage and destroyOldEnclave, without the simulated chain', () => {
+  test('is built by newCapFromPublisher, upgradePackage and destroyOldEnclave, without the simulated chain', () => {
     const tx = new Transaction();
     sui.newCapFromPublisher(tx, { ...common, publisherId: configId });
     sui.upgradePackage(tx, {
@@ -468,7 +468,7 @@ describe('a source is refused before anything is sent', () => {
     ['no version', { frameworkVersion: '' }],
     ['a version of 51 characters', { frameworkVersion: '1'.repeat(51) }],
     ['a digest of 62 digits', { measurementsSha256: '5e'.repeat(31) }],
-  ])('with %s', (_, fault) => {
+  ])('if it has %s', (_, fault) => {
     const call = { ...common, capId: PACKAGE, name: 'x', image, source: { ...SOURCE, ...fault } };
     const refused = expect.objectContaining({ code: 'SUI_VALUE' });
     expect(() => sui.createEnclaveConfig(new Transaction(), call)).toThrow(refused);
@@ -600,7 +600,7 @@ describe('the builders refuse before anything is sent', () => {
     ['0x2', 'weather', 'WEATHER', '0x and 64'],
     [PACKAGE, 'wea-ther', 'WEATHER', 'the module must be a name'],
     [PACKAGE, 'weather', '', 'the one-time witness must be a name'],
-  ])('applicationType of %s, %s and %s', (appPackage, moduleName, witness, message) => {
+  ])('an application type of %s, %s and %s', (appPackage, moduleName, witness, message) => {
     expect(() => sui.applicationType(appPackage, moduleName, witness)).toThrow(message);
   });
 });

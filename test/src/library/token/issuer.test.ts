@@ -12,7 +12,7 @@ test('only Google’s two spellings are normalised to one issuer', () => {
   }
 });
 
-describe('a token is issued by', () => {
+describe('isIssuedBy answers whether a token is issued by', () => {
   test.each([
     [GOOGLE, { iss: GOOGLE }, true],
     [GOOGLE, { iss: 'accounts.google.com' }, true],

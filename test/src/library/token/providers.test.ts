@@ -24,7 +24,7 @@ describe('the providers that Sui knows', () => {
       true,
       ['devnet'],
     ],
-  ])('%s', (name, issuer, jwksUrl, authFlowOnly, networks) => {
+  ])('include %s', (name, issuer, jwksUrl, authFlowOnly, networks) => {
     expect(PROVIDERS[name as keyof typeof PROVIDERS]).toMatchObject({
       issuer,
       jwksUrl,
@@ -33,7 +33,7 @@ describe('the providers that Sui knows', () => {
     });
   });
 
-  test('are seven, two of which return a code that must be exchanged', () => {
+  test('are seven providers, two of which return a code that must be exchanged', () => {
     expect(Object.keys(PROVIDERS)).toHaveLength(7);
     const exchanging = Object.entries(PROVIDERS).flatMap(([name, { token }]) =>
       token ? [[name, token]] : [],

@@ -43,8 +43,11 @@ test('the wallet adds 20 KB to zkLogin, and needs neither a module of Node nor t
   expect(wallet.modules.filter((id) => /^(@wallet-standard\/errors|chalk|commander)\//.test(id))).toEqual([]);
 });
 
-test.each(['attestation', 'client', 'sui', 'zklogin'])('%s loads nothing of the wallet', async (entry) => {
-  const { modules } = await createBundle(`${entry}/index.ts`);
-  expect(modules).toContain(`${entry}/errors.ts`);
-  expect(modules.filter((id) => /^wallet\/|wallet-standard/.test(id))).toEqual([]);
-});
+test.each(['attestation', 'client', 'sui', 'zklogin'])(
+  'the entry %s loads nothing of the wallet',
+  async (entry) => {
+    const { modules } = await createBundle(`${entry}/index.ts`);
+    expect(modules).toContain(`${entry}/errors.ts`);
+    expect(modules.filter((id) => /^wallet\/|wallet-standard/.test(id))).toEqual([]);
+  },
+);

@@ -396,7 +396,7 @@ describe('a login whose window the browser blocks', () => {
   });
 });
 
-describe('salt and proof', () => {
+describe('the salt and the proof', () => {
   test('are requested with a signal that a later connect ends', async () => {
     let signal: AbortSignal | undefined;
     let answers = false;
@@ -509,8 +509,8 @@ describe('salt and proof', () => {
   });
 });
 
-describe('when the page is loaded again', () => {
-  test('an open session gives its account without a window', async () => {
+describe('a page that is loaded again', () => {
+  test('gives the account of an open session without a window', async () => {
     const { unregister } = await loggedIn();
     unregister();
     const { wallet, changes } = register();
@@ -520,7 +520,7 @@ describe('when the page is loaded again', () => {
     expect(page.current.opened).toHaveLength(1);
   });
 
-  test('an expired session gives no account, and connect logs in', async () => {
+  test('gives no account of an expired session, and connect logs in', async () => {
     const node = new FakeNode();
     const { unregister } = await loggedIn({ client: node.client });
     unregister();
@@ -533,7 +533,7 @@ describe('when the page is loaded again', () => {
     expect((await connected).accounts).toHaveLength(1);
   });
 
-  test('a node that does not answer takes no account away', async () => {
+  test('keeps the account when a node does not answer', async () => {
     const { unregister } = await loggedIn();
     unregister();
     const node = new FakeNode();
@@ -541,7 +541,7 @@ describe('when the page is loaded again', () => {
     expect(await connectSilently(register({ client: node.client }).wallet)).toEqual([ADDRESS]);
   });
 
-  test('a stored text that is not a session gives no account, and connect reports that once', async () => {
+  test('gives no account from a stored text that is not a session, and connect reports that once', async () => {
     const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
     page.current.stored.set(`${id}/sui-enclave/zklogin/session`, '{');
     const { wallet } = register();

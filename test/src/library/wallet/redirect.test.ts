@@ -34,7 +34,7 @@ const pointTo = (changed: object = {}) =>
     JSON.stringify({ wallet: 'w', state: STATE, returnTo: `${ORIGIN}/app?tab=1`, ...changed }),
   );
 
-describe('in a window of its own', () => {
+describe('the redirect page in a window of its own', () => {
   test('hands the answer over, and closes the window', async () => {
     const { arrived, end } = waiting();
     const answer = arrive();
@@ -101,7 +101,7 @@ describe('in a window of its own', () => {
 });
 
 test.each(['/back', '/back#id_token=x', `/back?state=1#state=${STATE}`, `/back#state=1&state=2`])(
-  'without exactly one state, as in %s, it does nothing',
+  'the redirect page without exactly one state, as in %s, does nothing',
   async (back) => {
     pointTo();
     arrive(back);
@@ -112,7 +112,7 @@ test.each(['/back', '/back#id_token=x', `/back?state=1#state=${STATE}`, `/back#s
   },
 );
 
-describe('in the tab of the page that began the login', () => {
+describe('the redirect page in the tab of the page that began the login', () => {
   test('keeps the answer for its wallet, and goes back', async () => {
     pointTo();
     const answer = arrive();

@@ -40,7 +40,7 @@ describe('the Wallet Standard', () => {
     expect([before.size, after.size, listIn(page.current.window).size]).toEqual([0, 0, 0]);
   });
 
-  test('registering again replaces the wallet of the same provider and client id, and no other', () => {
+  test('replaces only the wallet of the same provider and client id at another registration', () => {
     const list = listIn(page.current.window);
     const twitch = { provider: PROVIDERS.twitch, clientId: 'x' };
     const first = register({ providers: [GOOGLE, twitch] });

@@ -81,7 +81,7 @@ describe.each([
   ],
   ['vector<u64>', vector(u64), ['12', { length: 1 }, new Uint8Array(1), new Set([1n]), null, undefined]],
   ['Option<u8>', option(u8), [256, 'a', {}]],
-] as const)('%s', (_name, type, refused) => {
+] as const)('the type %s', (_name, type, refused) => {
   test.each(refused.map((value) => [value]))('refuses %o', (value) => {
     expect(() => type.serialize(value as never)).toThrow(TypeError);
   });

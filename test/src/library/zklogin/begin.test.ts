@@ -29,7 +29,7 @@ const EXPECTED: Record<keyof typeof PROVIDERS, [string, Record<string, string>]>
 };
 
 describe('the login URL', () => {
-  test.each(Object.entries(EXPECTED))('of %s', (name, [place, parameters]) => {
+  test.each(Object.entries(EXPECTED))('is that of %s', (name, [place, parameters]) => {
     const { url, nonce, state } = begin({ provider: PROVIDERS[name as keyof typeof PROVIDERS] });
     expect(url.origin + url.pathname).toBe(place);
     expect(Object.fromEntries(url.searchParams)).toEqual({ ...CLIENT, ...parameters, nonce, state });
@@ -59,7 +59,7 @@ describe('the login URL', () => {
   });
 });
 
-describe('the last epoch', () => {
+describe('the last epoch of a session', () => {
   test.each([
     [{ currentEpoch: 100 }, 102],
     [{ currentEpoch: '100' }, 102],
@@ -69,7 +69,7 @@ describe('the last epoch', () => {
     [{ currentEpoch: 100n, maxEpoch: 102n }, 102],
     [{ currentEpoch: '100', maxEpoch: '102' }, 102],
     [{ currentEpoch: 100n, validEpochs: 3n }, 103],
-  ])('of %o', (options, expected) => {
+  ])('is derived from the options %o', (options, expected) => {
     expect(kept(begin(options).storage).maxEpoch).toBe(expected);
   });
 
@@ -92,7 +92,7 @@ describe('the last epoch', () => {
   });
 });
 
-describe('only the session storage holds the key', () => {
+describe('the storage of the key', () => {
   class LocalStorage {
     readonly values = new Map<string, string>();
     getItem = (key: string) => this.values.get(key) ?? null;
@@ -106,7 +106,7 @@ describe('only the session storage holds the key', () => {
     currentEpoch: 1,
   };
 
-  test('refuses local storage, and any other persistent storage, before a key is generated', () => {
+  test('may not be local storage or any other persistent storage, which is refused before a key is generated', () => {
     const storage = new LocalStorage();
     for (const refused of [storage, { ...createMemoryStore(), persistent: true }, {}]) {
       expect(() => beginLogin({ ...options, storage: refused as never })).toThrow(
@@ -120,7 +120,7 @@ describe('only the session storage holds the key', () => {
     expect(() => beginLogin(options)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
   });
 
-  test('reports that a browser blocks the storage, or does not have it', () => {
+  test('is reported if a browser blocks it, or does not have it', () => {
     const get = vi.fn<() => unknown>(() => {
       throw new DOMException('The operation is insecure.', 'SecurityError');
     });
@@ -136,7 +136,7 @@ describe('only the session storage holds the key', () => {
   });
 });
 
-describe('the network', () => {
+describe('the name of the network', () => {
   const options = { clientId: CLIENT_ID, redirectUri: REDIRECT_URI, currentEpoch: 1 };
   const start = (provider: Provider, network?: 'mainnet' | 'testnet' | 'devnet') => () =>
     beginLogin({ ...options, provider, storage: createMemoryStore(), ...(network && { network }) });
@@ -195,6 +195,6 @@ test.each([
     { provider: { ...PROVIDERS.google, extraParameters: { nonce: 'x' } } as Provider },
     /nonce is reserved for the login/,
   ],
-])('refused: %o', (options, message) => {
+])('begin refuses %o', (options, message) => {
   expect(() => begin(options)).toThrow(message);
 });

@@ -31,7 +31,7 @@ function loadedWith(chunk: OutputChunk | undefined, seen = new Set<OutputChunk>(
   return [...chunk.moduleIds, ...chunk.imports.flatMap((name) => loadedWith(named(name), seen))];
 }
 
-test('it bundles for a browser', () => {
+test('sui-enclave/zklogin bundles for a browser', () => {
   const outside = chunks.flatMap(({ imports }) => imports).filter((name) => named(name) === undefined);
   expect(outside).toEqual([]);
   expect(warnings).toEqual([]);
@@ -44,7 +44,7 @@ test('it bundles for a browser', () => {
   }
 });
 
-test('the client is in a chunk of its own, which a page loads only for a sealed request', () => {
+test('the client is a separate chunk, which a page loads only for a sealed request', () => {
   const isOfClient = (id: string) => /\/library\/(attestation|client|sealing)\//.test(id);
   const entry = chunks.find(({ isEntry }) => isEntry);
   expect(loadedWith(entry).some((id) => id.endsWith('/src/library/zklogin/services.ts'))).toBe(true);

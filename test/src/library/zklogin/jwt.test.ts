@@ -23,7 +23,7 @@ describe('the payload of a JWT', () => {
     ['exp', '1'],
     ['nbf', null],
     ['iat', true],
-  ])('is refused with %s as %j', (claim, value) => {
+  ])('is refused if %s is %j', (claim, value) => {
     expect(() => decodeJwtPayload(createJwt({ [claim]: value }))).toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim }),
     );
@@ -41,12 +41,12 @@ describe('the payload of a JWT', () => {
     ` ${createJwt({})}`,
     `${createJwt({})}.`,
     createJwt({}).replaceAll('.', '..'),
-  ])('is not in %j', (jwt) => {
+  ])('is not read from %j', (jwt) => {
     expect(() => decodeJwtPayload(jwt)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_TOKEN' }));
   });
 });
 
-describe('a claim must occur in the payload once', () => {
+describe('the payload of a token', () => {
   const issuer = 'https://id.example';
   const expected = { issuer, clientId: 'c', nonce: 'n' };
   const good = { iss: issuer, aud: 'c', nonce: 'n', sub: 's', exp: NOW / 1000 + 60 };
@@ -54,12 +54,12 @@ describe('a claim must occur in the payload once', () => {
   const check = (payload: string) => () => checkToken(createJwt(payload), expected, NOW);
   const refusal = (claim: string) => expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim });
 
-  test('and is accepted even if the values of other claims equal its name', () => {
+  test('is accepted if a claim occurs once, even if the values of other claims equal its name', () => {
     expect(check(text)).not.toThrow();
     expect(check(text.replace('{', '{"x":["sub","iss"],"y":"sub","z":"\\"sub\\"",'))).not.toThrow();
   });
 
-  test.each(['iss', 'aud', 'nonce', 'sub'])('%s is refused twice, in any order', (name) => {
+  test.each(['iss', 'aud', 'nonce', 'sub'])('is refused if %s occurs twice, in any order', (name) => {
     for (const forgery of [
       `"${name}":"other"`,
       `"${name}" \t: "other"`,

@@ -74,7 +74,7 @@ test.each([
   },
 );
 
-describe('an invalid number is refused:', () => {
+describe('a number is refused if it is', () => {
   test.each([
     ['too large', 1n << 128n],
     ['too large in decimal', String(1n << 128n)],

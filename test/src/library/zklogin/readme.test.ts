@@ -34,7 +34,7 @@ test('the README names every function and class that a page needs', () => {
     expect(readme).toContain(name);
 });
 
-describe("the README's page", () => {
+describe('the page in the README', () => {
   const [mine = '', page = ''] = snippets;
   /** Normalises line breaks, which the formatter changes. */
   const words = (code: string) =>

@@ -299,7 +299,7 @@ describe('a session', () => {
   });
 });
 
-describe('as a Signer', () => {
+describe('a zkLogin session as a Signer', () => {
   test('has the scheme, the public key and the address of zkLogin', () => {
     const { session } = open();
     expect(session).toBeInstanceOf(Signer);
@@ -478,7 +478,7 @@ describe('a transaction', () => {
     }
   });
 
-  describe('that the node shows later than it executes it', () => {
+  describe('if the node shows it later than it executes it', () => {
     test('is shown before execute returns: the next one can be built', async () => {
       const { node, client, session } = await setUp(8n);
       node.lagMs = 100;
@@ -543,7 +543,7 @@ describe('a transaction', () => {
     });
   });
 
-  describe('whose answer is lost', () => {
+  describe('if its answer is lost', () => {
     /** Returns the executed transactions, without the first, which sent SUI to the address. */
     const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
     const soon = { lookUpMs: 50 };

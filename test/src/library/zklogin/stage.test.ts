@@ -16,19 +16,19 @@ const stageAt = (redirect: Parameters<typeof loginStage>[0], storage = createMem
 const answer = (begun: Begun) => begun.back({ id_token: createJwt(begun.claims) });
 const complete = (begun: Begun) => completeLogin(answer(begun), { storage: begun.storage, now: () => NOW });
 
-describe('the stage of a login is', () => {
-  test('none, before it is begun', () => {
+describe('the stage of a login', () => {
+  test('is "none" before it is begun', () => {
     expect(stageAt(HOME)).toBe('none');
   });
 
-  test('none while the user is at the provider, or back without an answer', () => {
+  test('is "none" while the user is at the provider, or back without an answer', () => {
     const { storage } = begin();
     for (const url of [HOME, REDIRECT_URI, `${REDIRECT_URI}?tab=2#top`, '', new URL(HOME)]) {
       expect(stageAt(url, storage)).toBe('none');
     }
   });
 
-  test('answered, for every form of answer, including a refusal and an answer at another URL', () => {
+  test('is "answered" for every form of answer, including a refusal and an answer at another URL', () => {
     const begun = begin();
     const { hash } = new URL(answer(begun));
     for (const back of [
@@ -45,14 +45,14 @@ describe('the stage of a login is', () => {
     }
   });
 
-  test("not answered by a query parameter of the redirectUri itself, even if its name is 'code'", () => {
+  test('is not "answered" by a query parameter of the redirectUri itself, even if its name is \'code\'', () => {
     const redirectUri = `${REDIRECT_URI}?code=of-the-wallet`;
     const { storage, state } = begin({ redirectUri });
     expect(stageAt(redirectUri, storage)).toBe('none');
     expect(stageAt(`${redirectUri}#state=${state}`, storage)).toBe('answered');
   });
 
-  test('complete once the token is stored, even if the answer is still in the URL', async () => {
+  test('is "complete" once the token is stored, even if the answer is still in the URL', async () => {
     const begun = begin();
     await complete(begun);
     for (const url of [HOME, answer(begun)]) expect(stageAt(url, begun.storage)).toBe('complete');
@@ -60,7 +60,7 @@ describe('the stage of a login is', () => {
     expect(stageAt(HOME, begun.storage)).toBe('none');
   });
 
-  test('open with a session, until a login to renew it is answered', async () => {
+  test('is "open" with a session, until a login to renew it is answered', async () => {
     const begun = begin();
     begun.storage.set(SESSION, JSON.stringify({ stage: 'open' }));
     expect(stageAt(HOME, begun.storage)).toBe('open');

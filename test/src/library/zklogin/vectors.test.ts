@@ -28,20 +28,20 @@ const [production, devnet] = vector('proofs');
 const composite = vector('signature');
 const commonKey = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
 
-test('the hash of a string', () => {
+test('the hash of a string is that of the recorded formulae', () => {
   const hashes = formulae.filter(({ fn }) => fn === 'hashAscii');
   expect(hashes).toHaveLength(2);
   for (const { input, max, out } of hashes)
     expect(hashASCIIStrToField(input, Number(max)).toString()).toBe(out);
 });
 
-test('the address seed', () => {
+test('the address seed is that of the recorded formulae', () => {
   const [seed] = formulae.filter(({ fn }) => fn === 'addressSeed');
   const { salt = '', name = '', value = '', aud = '', out } = seed ?? {};
   expect(genAddressSeed(salt, name, value, aud).toString()).toBe(out);
 });
 
-test('the nonce is the one that the real tokens carry', () => {
+test('the nonce is the one in the real tokens', () => {
   expect(generateNonce(commonKey.getPublicKey(), common.maxEpoch, common.jwtRandomness)).toBe(common.nonce);
 });
 
@@ -49,7 +49,7 @@ describe('the address', () => {
   const { iss, keyClaimValue, aud, salt, address } = production;
   const inputs = { subject: keyClaimValue, audience: aud, salt, legacyAddress: false };
 
-  test('of a real Google login, in both of Google’s spellings', () => {
+  test('is that of a real Google login, in both of Google’s spellings', () => {
     expect(deriveAddress({ ...inputs, issuer: iss })).toBe(address);
     expect(deriveAddress({ ...inputs, issuer: 'accounts.google.com' })).toBe(address);
     expect(deriveAddress({ ...inputs, issuer: `${iss}/` })).not.toBe(address);
