@@ -66,7 +66,7 @@ type BootFile = v.InferOutput<typeof BootFile>;
 
 export const main = command({
   name: 'host_boot',
-  purpose: `Sets a host of deploy/aws/stack.yaml up, at its first boot: an enclave, a keeper or a provisioner. The user data of the
+  purpose: `Sets a host of the CloudFormation stack up, at its first boot: an enclave, a keeper or a provisioner. The user data of the
 host writes the file with the parameters, and runs this command.`,
   example: 'boot.json',
   arguments: { file: { schema: path } },

@@ -146,7 +146,7 @@ describe('publish', () => {
 
   test('an unknown package is named', async () => {
     const { exit, err } = await script('publish', ['dice', ...NO_NODE]);
-    expect(err).toContain('there is no package "dice" in move/; there are enclave, weather');
+    expect(err).toContain('there is no package "dice" in move/; there are enclave, feed, weather');
     expect(exit).toBe(2);
   });
 });
