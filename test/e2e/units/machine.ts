@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL('./machine.sh', import.meta.url));
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 const SYSTEMD = '/lib/systemd/systemd';
 /** Time limit of a boot, of a shutdown, and of a command in the machine, in milliseconds. */
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 60_000;
 
 /** Returns the reason why no such machine can run here, or undefined if it can. */
 export function whyNot(): string | undefined {
