@@ -26,6 +26,8 @@ import { Provisioning } from './secrets/provisioning.ts';
 import { startSecrets } from './secrets/secret_sources.ts';
 import { receiveSecrets, type Secrets } from './secrets/secrets.ts';
 import { createEnclaveServer } from './server.ts';
+import type { TaskClock, TaskOutcome } from './tasks/task.ts';
+import { Tasks } from './tasks/tasks.ts';
 
 export interface BootOptions {
   readonly config: Config;
@@ -51,6 +53,8 @@ export interface BootOptions {
    * set it.
    */
   readonly signingSeed?: Uint8Array;
+  /** Clock by which tasks run, for tests. Default: the process's monotonic clock. */
+  readonly taskClock?: TaskClock;
 }
 
 export interface RunningServer {
@@ -60,7 +64,18 @@ export interface RunningServer {
   readonly metricsUrl: string | undefined;
   /** Receives errors with which no request was answered. */
   onUncaught(error: unknown): void;
-  /** Refuses new connections, finishes the requests in flight within the grace period, then stops. */
+  /** Names of the application's tasks. */
+  readonly tasks: readonly string[];
+  /**
+   * Runs a task now, for development and tests. If a run has begun already, waits for its end instead.
+   *
+   * @throws ApplicationMistake if there is no such task
+   */
+  runTask(name: string): Promise<TaskOutcome>;
+  /**
+   * Refuses new connections and begins no task. Finishes the requests in flight and the runs of tasks within
+   * the grace period, then stops.
+   */
   close(): Promise<void>;
 }
 
@@ -81,9 +96,15 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
 
   const enclave = await startEnclave(options, events);
   const { publicKey, sealingKey, documents, clock, report } = enclave;
-  const metrics = createMetrics(config, secrets, clock, events);
+  const tasks = new Tasks({
+    log,
+    clock: options.taskClock,
+    isReady: () => secrets.missing().length === 0 && (!config.clockRequired || clock.isConfirmed),
+    onReport: (report) => events?.emit('task', report),
+  });
+  const metrics = createMetrics(config, secrets, clock, events, tasks);
   const upstream = createUpstreams(manifest, origins, undefined, (isAnswered) => metrics?.asked(isAnswered));
-  const application = createApplication(options, enclave, secrets, { upstream, metrics, events });
+  const application = createApplication(options, enclave, secrets, { upstream, metrics, events, tasks });
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({
     config,
@@ -101,6 +122,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     report,
     metrics,
     events,
+    tasks,
     health: new EndpointHealth(manifest.endpoints, upstream),
     upstreamHosts: manifest.endpoints.length,
   });
@@ -115,6 +137,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     handOff?.destroy();
     events?.emit('secrets', { missing: 0 });
   });
+  tasks.start();
 
   return {
     url,
@@ -124,8 +147,11 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
       metrics?.uncaught();
       events?.uncaught(error);
     },
+    tasks: tasks.states().map(({ name }) => name),
+    runTask: (name) => tasks.run(name),
     close: async () => {
-      await shutDown(server, config.shutdownGraceMs);
+      const { shutdownGraceMs } = config;
+      await Promise.all([shutDown(server, shutdownGraceMs), tasks.stop(shutdownGraceMs)]);
       listener?.close();
       metrics?.close();
       events?.close();
@@ -201,6 +227,7 @@ function createMetrics(
   secrets: Secrets,
   clock: Clock,
   events: Events | undefined,
+  tasks: Tasks,
 ): Metrics | undefined {
   if (config.metricsPort === undefined) return undefined;
   return new Metrics(config.requests, () => ({
@@ -208,6 +235,7 @@ function createMetrics(
     isClockConfirmed: clock.isConfirmed,
     hasPartEnded: readLastEnd(config.lastEnd) !== null,
     eventsDropped: events?.dropped,
+    tasks: tasks.states(),
   }));
 }
 
@@ -224,10 +252,12 @@ function createApplication(
     upstream,
     metrics,
     events,
+    tasks,
   }: {
     readonly upstream: AppContext['upstream'];
     readonly metrics: Metrics | undefined;
     readonly events: Events | undefined;
+    readonly tasks: Tasks;
   },
 ): Application {
   const signer = new Signer(key, module.signs);
@@ -242,12 +272,14 @@ function createApplication(
       metrics?.signed();
       return signed;
     },
+    latest: (name) => tasks.latest(name),
     emit: (name, fields) => {
       const event = declaredEvent(manifest.events ?? {}, name, fields);
       events?.application(event);
     },
   });
   if (application.checkSecrets) secrets.checkWith(application.checkSecrets);
+  tasks.set(application.tasks);
   return application;
 }
 

@@ -49,6 +49,10 @@ export const ENCLAVE_ERRORS = {
     status: 503,
     meaning: '`CLOCK_REQUIRED` is set, and the NSM does not confirm the clock',
   },
+  TASK_NO_VALUE: {
+    status: 503,
+    meaning: 'the task whose value the endpoint answers has not published one yet: see `Retry-After`',
+  },
 } as const satisfies ErrorTable;
 
 export class EnclaveServerError extends errorClass(ENCLAVE_ERRORS) {}

@@ -40,3 +40,4 @@ export {
   type Routes,
 } from './application/app.ts';
 export type { SignedAnswer } from './keys/signer.ts';
+export { type Task, type TaskContext, task } from './tasks/task.ts';

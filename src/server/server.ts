@@ -34,6 +34,7 @@ import type { SealingKey } from './sealing/sealing_key.ts';
 import type { Provisioning } from './secrets/provisioning.ts';
 import { type Secrets, SecretsMissing } from './secrets/secrets.ts';
 import { answerSecrets } from './secrets/secrets_endpoint.ts';
+import type { Tasks } from './tasks/tasks.ts';
 
 export interface ServerParts {
   readonly config: Config;
@@ -57,6 +58,7 @@ export interface ServerParts {
   readonly report: BootReport;
   readonly metrics: Metrics | undefined;
   readonly events: Events | undefined;
+  readonly tasks: Tasks;
 }
 
 /** Creates the enclave's HTTP server, which does not listen yet. */
@@ -116,7 +118,7 @@ function ping(inFlight: InFlight): RequestHandler {
  * other.
  */
 function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): void {
-  const { config, publicKey, secrets, health, documents, clock, report } = parts;
+  const { config, publicKey, secrets, health, documents, clock, tasks, report } = parts;
   app.get('/health_check', (_request, response) =>
     inFlight.work(response, async () => {
       const endpoints_status = await health.status();
@@ -135,7 +137,7 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
   app.get('/livez', (_request, response) => sendJson(response, 200, { live: true }));
   app.get('/readyz', (_request, response) => {
     requireSecrets(secrets);
-    const warnings = clock.warnings();
+    const warnings = [...clock.warnings(), ...tasks.warnings()];
     sendJson(response, 200, warnings.length === 0 ? { ready: true } : { ready: true, warnings });
   });
   app.get('/boot', (_request, response) =>

@@ -30,6 +30,8 @@ export interface JsonRequest<Code extends string> {
   readonly params?: Readonly<Record<string, string | number | boolean>>;
   /** Headers of the request. Default: `Accept: application/json`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Ends the request early, as that of a task does when its time is over. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -37,15 +39,21 @@ export interface JsonRequest<Code extends string> {
  *
  * @param client a client of `upstream(host)`, whose bounds limit time and size
  * @throws an error of `errors.class`, whose cause says what failed and contains nothing of the request;
- *   whatever else the client throws: a budget that is used up, a mistake in the request
+ *   whatever else the client throws: a budget that is used up, a mistake in the request, axios' CanceledError
+ *   after an aborted signal
  */
 export async function getJson<Output, Code extends string>(
   client: Pick<AxiosInstance, 'get'>,
   path: string,
   schema: v.GenericSchema<unknown, Output>,
-  { errors, params = {}, headers = {} }: JsonRequest<Code>,
+  { errors, params = {}, headers = {}, signal }: JsonRequest<Code>,
 ): Promise<Output> {
-  const request = { params, headers: { accept: 'application/json', ...headers }, validateStatus: isOk };
+  const request = {
+    params,
+    headers: { accept: 'application/json', ...headers },
+    validateStatus: isOk,
+    ...(signal && { signal }),
+  };
   const { data, config } = await client.get<unknown>(path, request).catch((error: unknown) => {
     throw isUpstreamError(error) ? failure(error, errors) : error;
   });

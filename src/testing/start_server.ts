@@ -7,6 +7,7 @@ import { loadApplication, loadFolder, nameOfFolder } from 'sui-enclave-server/lo
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { createLog } from 'sui-enclave-service/log';
 import { onTestFinished } from 'vitest';
+import { HeldClock } from './held_clock.ts';
 import { allowOnlyLoopback } from './only_loopback.ts';
 import { DEV_API_KEY, type FakeWeatherApi, startFakeWeatherApi } from './weather_api.ts';
 
@@ -15,6 +16,12 @@ export const APPS = new URL('../apps/', import.meta.url);
 export interface TestServer extends RunningServer {
   /** Returns everything that was logged so far, as it was printed. */
   printed(): string;
+  /**
+   * Moves the clock of the tasks, which stands still otherwise, on by this number of milliseconds. Returns
+   * when all runs that begin in this time have ended. The clock of `Date` and the time limits of runs do not
+   * change: a run that never ends is only ended by its time limit.
+   */
+  passTime(ms: number): Promise<void>;
   get(path: string, init?: RequestInit): Promise<Response>;
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
 }
@@ -66,11 +73,13 @@ export async function startServer({
     : loadApplication(apps, config.app));
   const nsm = new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON });
   if (!allowNetwork) onTestFinished(allowOnlyLoopback());
-  const server = await boot({ config, env, log, nsm, ...application, ...options });
+  const clock = new HeldClock();
+  const server = await boot({ config, env, log, nsm, taskClock: clock, ...application, ...options });
   onTestFinished(() => server.close());
   return {
     ...server,
     printed: () => printed,
+    passTime: (ms) => clock.pass(ms),
     get: (path, init) => fetch(server.url + path, init),
     post: (path, body, init) =>
       fetch(server.url + path, {

@@ -30,6 +30,9 @@ function createApplication(): AskNew {
     secret: () => 'key',
     upstream: () => client as unknown as AxiosInstance,
     sign: (type, timestampMs, data) => signer.sign(type, timestampMs, data),
+    latest: () => {
+      throw new Error('weather has no tasks');
+    },
     emit: () => {},
   });
   if (!processData) throw new Error('the weather application has no /process_data');

@@ -38,6 +38,14 @@ const ServerEvent = v.variant('event', [
     class: v.pipe(v.string(), v.regex(/^[A-Za-z_$][\w$]{0,63}$/)),
     place: v.pipe(v.string(), v.regex(/^(?:unknown|[\w.-]{1,64}:\d{1,7}:\d{1,7})$/)),
   }),
+  v.strictObject({
+    event: v.literal('task'),
+    time_ms,
+    task: v.pipe(v.string(), v.regex(NAME)),
+    outcome: v.picklist(['done', 'failed', 'late']),
+    code: v.nullable(code),
+    ms: count,
+  }),
   v.strictObject({ event: v.literal('lost'), time_ms: v.optional(time_ms), events: count }),
   // The fields of an application's event are numbers: app.yaml, which the image measures, names them.
   v.objectWithRest(

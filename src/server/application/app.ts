@@ -9,6 +9,7 @@ import * as v from 'valibot';
 import type { SignedAnswer } from '../keys/signer.ts';
 import type { EventDeclarations } from '../reports/events.ts';
 import type { SecretsCheck } from '../secrets/secrets.ts';
+import type { Task } from '../tasks/task.ts';
 
 /**
  * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes.
@@ -57,6 +58,12 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
     data: Data & Input,
   ): SignedAnswer;
   /**
+   * Returns the value that a task has published last, however old it is. Call it in handlers and tasks.
+   *
+   * @throws TASK_NO_VALUE before the first value; ApplicationMistake if `create` has not returned the task
+   */
+  latest(task: string): SignedAnswer;
+  /**
    * Sends an event, which the parent instance can read, if `EVENTS` is set. Sends nothing during a sealed
    * request, or in work that such a request leaves behind. Never waits: events beyond the server's bounds are
    * dropped.
@@ -70,7 +77,7 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
   ): void;
 }
 
-/** An application: its endpoints, routes and checks. */
+/** An application: its endpoints, routes, tasks and checks. */
 export interface Application {
   /**
    * Validates each complete set of secrets before it is accepted. A ConfigError rejects the set. A set from
@@ -81,6 +88,8 @@ export interface Application {
   readonly endpoints?: readonly Endpoint[];
   /** Routes for requests that endpoints can't express. */
   readonly routes?: Routes;
+  /** Work that the server begins by itself: at most 16 tasks, each made by `task`. Default: none. */
+  readonly tasks?: readonly Task[];
 }
 
 /**

@@ -11,6 +11,7 @@ import { RateLimit } from 'sui-enclave-service/rate_limit';
 import { classOf, findPlaces, isInstance } from 'sui-enclave-service/thrown';
 import { presentCause, presentRequestId } from 'sui-enclave-service/waiting';
 import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
+import type { TaskReport } from '../tasks/task.ts';
 
 /** Every event of the server and its fields. */
 export interface ServerEvents {
@@ -34,14 +35,17 @@ export interface ServerEvents {
   clock: { readonly code: 'CLOCK_CONFIRMED' | 'CLOCK_UNCONFIRMED'; readonly difference_ms: number };
   /** An error with which no request was answered: its class, and file, line and column. */
   uncaught: { readonly class: string; readonly place: string };
+  /** A run of a task failed or was late, or is the first one that was done afterwards. */
+  task: TaskReport;
   /** Events were dropped before this one; `events` is their number. */
   lost: { readonly events: number };
 }
 
 /**
- * Maximum number of events a minute: `many` for events of requests and applications, `few` for all others.
+ * Maximum number of events a minute: `many` for events of requests and applications, `tasks` for those of
+ * tasks, `few` for all others.
  */
-const BUDGETS = { many: 1200, few: 60 } as const;
+const BUDGETS = { many: 1200, tasks: 120, few: 60 } as const;
 const FEW: ReadonlySet<string> = new Set([
   'listening',
   'secrets',
@@ -68,7 +72,11 @@ export interface EventSink {
 
 export class Events {
   readonly #sink: EventSink;
-  readonly #budgets = { many: new RateLimit(BUDGETS.many), few: new RateLimit(BUDGETS.few) };
+  readonly #budgets = {
+    many: new RateLimit(BUDGETS.many),
+    tasks: new RateLimit(BUDGETS.tasks),
+    few: new RateLimit(BUDGETS.few),
+  };
   #dropped = 0;
   /** Number of dropped events that `lost` has not reported. */
   #unreported = 0;
@@ -87,7 +95,8 @@ export class Events {
   }
 
   emit<Name extends keyof ServerEvents>(event: Name, fields: ServerEvents[Name]): void {
-    this.#send(FEW.has(event) ? 'few' : 'many', { event, time_ms: Date.now(), ...fields });
+    const budget = event === 'task' ? 'tasks' : FEW.has(event) ? 'few' : 'many';
+    this.#send(budget, { event, time_ms: Date.now(), ...fields });
   }
 
   ended({ id, route, isSealed, status, code, isComplete, ms }: RequestEnd): void {

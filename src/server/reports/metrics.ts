@@ -8,6 +8,7 @@ import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
 import type { Exposition } from 'sui-enclave-service/http/metrics_listener';
 import { presentCause } from 'sui-enclave-service/waiting';
 import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
+import type { TaskState } from '../tasks/task.ts';
 import {
   CountsBy,
   counter,
@@ -39,6 +40,7 @@ export interface ServerState {
   readonly hasPartEnded: boolean;
   /** Number of dropped events. Undefined without events. */
   readonly eventsDropped: number | undefined;
+  readonly tasks: readonly TaskState[];
 }
 
 export class Metrics {
@@ -118,7 +120,7 @@ export class Metrics {
     const { user, system } = process.cpuUsage();
     const delay = this.#delay.max / 1e9;
     this.#delay.reset();
-    const { secretsMissing, isClockConfirmed, hasPartEnded, eventsDropped } = this.#state();
+    const { secretsMissing, isClockConfirmed, hasPartEnded, eventsDropped, tasks } = this.#state();
     const prefix = 'sui_enclave_';
     return [
       gauge(
@@ -150,6 +152,7 @@ export class Metrics {
       ...(eventsDropped === undefined
         ? []
         : [counter(`${prefix}events_dropped`, 'Events that were not sent.', eventsDropped)]),
+      ...ofTasks(tasks),
     ];
   }
 
@@ -164,6 +167,37 @@ export class Metrics {
       this.#upstream.family(`${prefix}upstream_requests`, 'Requests to upstreams that they caused.'),
     ];
   }
+}
+
+/** The labels are names of tasks, which the image contains. */
+function ofTasks(tasks: readonly TaskState[]): Family[] {
+  if (tasks.length === 0) return [];
+  const prefix = 'sui_enclave_task_';
+  const byTask = (value: (task: TaskState) => number) =>
+    Object.fromEntries(tasks.map((task) => [`{task="${task.name}"}`, value(task)]));
+  const runs = tasks.flatMap(({ name, runs }) =>
+    Object.entries(runs).map(([outcome, count]) => [`_total{task="${name}",outcome="${outcome}"}`, count]),
+  );
+  return [
+    {
+      name: `${prefix}runs`,
+      type: 'counter',
+      help: 'Runs of tasks that have ended, or are late.',
+      samples: Object.fromEntries(runs),
+    },
+    {
+      name: `${prefix}failures`,
+      type: 'gauge',
+      help: 'Runs in a row that failed or were late.',
+      samples: byTask(({ failures }) => failures),
+    },
+    {
+      name: `${prefix}overdue`,
+      type: 'gauge',
+      help: '1: a run has not ended although its time is over.',
+      samples: byTask(({ isOverdue }) => Number(isOverdue)),
+    },
+  ];
 }
 
 const START_SECONDS = Math.floor(performance.timeOrigin / 1000);

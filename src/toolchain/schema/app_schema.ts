@@ -38,6 +38,7 @@ export async function createSchemaFile({ name, folder }: ApplicationFolder): Pro
       upstream: createUpstreams(manifest, fakes?.origins),
       secret: () => unavailable('a secret'),
       sign: () => unavailable('the key'),
+      latest: () => unavailable('a value'),
       emit: () => {},
     }));
   } finally {

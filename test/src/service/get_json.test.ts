@@ -30,6 +30,14 @@ test('getJson returns the output of the schema for an answer', async () => {
   expect(await ask(client)).toBe(5n);
 });
 
+test('getJson ends with its signal, without an error of the application', async () => {
+  const { client } = await host(() => {});
+  const controller = new AbortController();
+  const call = getJson(client, '/v1', Cents, { errors, signal: controller.signal });
+  controller.abort();
+  await expect(call).rejects.toMatchObject({ name: 'CanceledError' });
+});
+
 test('getJson sends the path, the parameters and the headers', async () => {
   const { client } = await echo();
   const Echo = v.object({ method: v.string(), url: v.string(), headers: v.record(v.string(), v.string()) });

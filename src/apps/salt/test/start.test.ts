@@ -91,6 +91,7 @@ describe('a seed from a hand-off', () => {
     secret: () => expect.fail(),
     upstream: createUpstreams({ endpoints: ['www.googleapis.com'] }),
     sign: () => expect.fail(),
+    latest: () => expect.fail(),
     emit: () => expect.fail(),
   });
 

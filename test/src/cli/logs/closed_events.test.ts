@@ -28,6 +28,7 @@ describe('passes on', () => {
     secrets: { missing: 0 },
     clock: { code: 'CLOCK_UNCONFIRMED', difference_ms: -1500.5 },
     uncaught: { class: 'TypeError', place: 'server.js:12:5' },
+    task: { task: 'settle_5s', outcome: 'failed', code: 'PRICE_STALE', ms: 12 },
     lost: { events: 3 },
   };
 

@@ -1,0 +1,47 @@
+import type { BootOptions } from 'sui-enclave-server/boot';
+
+type TaskClock = NonNullable<BootOptions['taskClock']>;
+
+interface Timer {
+  readonly time: number;
+  due(): Promise<void>;
+}
+
+/** A clock of tasks that stands still until a test moves it. It draws no random delays. */
+export class HeldClock implements TaskClock {
+  readonly #timers = new Set<Timer>();
+  #now = 0;
+
+  now(): number {
+    return this.#now;
+  }
+
+  random(): number {
+    return 0;
+  }
+
+  setTimer(due: () => Promise<void>, ms: number): () => void {
+    const timer = { time: this.#now + ms, due };
+    this.#timers.add(timer);
+    return () => {
+      this.#timers.delete(timer);
+    };
+  }
+
+  /**
+   * Moves the time on by `ms`, and stops at each time at which tasks run until these runs have ended: they
+   * take no time of this clock.
+   */
+  async pass(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    for (;;) {
+      const time = Math.min(...Array.from(this.#timers, (timer) => timer.time));
+      if (time > end) break;
+      this.#now = time;
+      const due = [...this.#timers].filter((timer) => timer.time === time);
+      for (const timer of due) this.#timers.delete(timer);
+      await Promise.all(due.map((timer) => timer.due()));
+    }
+    this.#now = end;
+  }
+}
