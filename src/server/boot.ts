@@ -6,6 +6,7 @@ import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/met
 import { hideFromLog, type Logger } from 'sui-enclave-service/log';
 import type { Env } from 'sui-enclave-service/settings';
 import { createUpstreams } from 'sui-enclave-service/upstream';
+import { presentTask } from 'sui-enclave-service/waiting';
 import type { AppContext, Application, ApplicationModule } from './application/app.ts';
 import type { Manifest } from './application/manifest.ts';
 import type { Config } from './config.ts';
@@ -268,6 +269,7 @@ function createApplication(
     secret: (name) => secrets.get(name),
     sign: (type, timestampMs, data) => {
       if (config.clockRequired) clock.requireConfirmed();
+      presentTask()?.takeSignature();
       const signed = signer.sign(type, timestampMs, data);
       metrics?.signed();
       return signed;

@@ -96,7 +96,7 @@ export const SERVER_SETTINGS = {
       'request is incomplete, never one whose request is being answered. If the limit on open files ' +
       '(`RLIMIT_NOFILE`, `ulimit -n`) allows fewer, the server lowers this limit and warns: it reserves 64 ' +
       'files for other purposes, and up to half of the rest for connections to the hosts of `app.yaml`, at ' +
-      'most 256 for each',
+      'most 256 for each; if the application has [tasks](../apps/README.md#tasks), also four for each host',
   },
   MAX_CONCURRENT_REQUESTS: {
     schema: integerBetween(1, 100_000),

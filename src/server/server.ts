@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { Express, RequestHandler } from 'express';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
+import { TASK_SOCKETS_PER_HOST } from 'sui-enclave-service/exchange';
 import {
   createGuard,
   findPaths,
@@ -70,6 +71,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
   return createHttpServer({
     limits: config,
     upstreamHosts: parts.upstreamHosts,
+    reservedFiles: parts.tasks.states().length > 0 ? parts.upstreamHosts * TASK_SOCKETS_PER_HOST : 0,
     log,
     corsOrigins: config.corsOrigins,
     exposedHeaders: [ENCLAVE_KEY_HEADER],

@@ -7,6 +7,7 @@ import * as https from 'node:https';
 import { append } from './append.ts';
 import { shareOpenFiles } from './open_files.ts';
 import { codeOf } from './thrown.ts';
+import { presentTask } from './waiting.ts';
 
 /** A request whose parts have all been checked: see upstream_request.ts. */
 export interface ExchangeRequest {
@@ -73,6 +74,9 @@ const POOL = { keepAlive: true, timeout: 10_000 };
  */
 export const UPSTREAM = Symbol('sui-enclave/upstream');
 
+/** Number of connections to a host that all tasks share. Requests of callers use other connections. */
+export const TASK_SOCKETS_PER_HOST = 4;
+
 /** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
 const TLS = {
   minVersion: 'TLSv1.2',
@@ -98,20 +102,25 @@ export function createExchange(origin: string, authority: string | undefined, ho
   const { hostname, port, protocol } = new URL(origin);
   const isTls = protocol === 'https:';
   const { socketsPerHost } = shareOpenFiles(hosts);
-  const pool = { ...POOL, [UPSTREAM]: true, maxSockets: socketsPerHost, maxFreeSockets: socketsPerHost };
-  const agent = isTls
-    ? new https.Agent({ ...pool, ...TLS, ...(authority !== undefined && { ca: authority }) })
-    : new http.Agent(pool);
+  const createAgent = (sockets: number) => {
+    const pool = { ...POOL, [UPSTREAM]: true, maxSockets: sockets, maxFreeSockets: sockets };
+    return isTls
+      ? new https.Agent({ ...pool, ...TLS, ...(authority !== undefined && { ca: authority }) })
+      : new http.Agent(pool);
+  };
+  const agentOfCallers = createAgent(socketsPerHost);
+  const agentOfTasks = createAgent(TASK_SOCKETS_PER_HOST);
   const send = isTls ? https.request : http.request;
-  const host = { agent, hostname: hostname.replace(/^\[|\]$/g, ''), port };
+  const host = { hostname: hostname.replace(/^\[|\]$/g, ''), port };
   return async (request) => {
     const { path, method, signal } = request;
     const headers = withLength(request);
+    const agent = presentTask() ? agentOfTasks : agentOfCallers;
     const end = performance.now() + request.timeoutMs;
     let { timeoutMs } = request;
     for (;;) {
       signal?.throwIfAborted();
-      const sent = send({ ...host, path, method, headers });
+      const sent = send({ ...host, agent, path, method, headers });
       try {
         return await exchange(sent, { ...request, timeoutMs });
       } catch (error) {

@@ -34,13 +34,16 @@ export function openFilesLimit(path = '/proc/self/limits'): number {
  * upstream.
  *
  * @param hosts number of hosts that the server asks, each over its own connections
+ * @param reserved number of files that tasks may open
  * @throws ConfigError if the limit is too low for any server
  */
 export function shareOpenFiles(
   hosts: number,
   limit = openFilesLimit(),
+  reserved = 0,
 ): { readonly connections: number; readonly socketsPerHost: number } {
-  const needed = OTHERS + (hosts === 0 ? FEWEST_CONNECTIONS : 2 * Math.max(FEWEST_CONNECTIONS, hosts));
+  const forHosts = hosts === 0 ? FEWEST_CONNECTIONS : 2 * Math.max(FEWEST_CONNECTIONS, hosts);
+  const needed = OTHERS + forHosts + 2 * reserved;
   if (limit < needed) {
     throw new ConfigError(
       `RLIMIT_NOFILE (ulimit -n) allows ${limit} open files, and this server needs ${needed}: raise it`,
@@ -48,7 +51,7 @@ export function shareOpenFiles(
   }
   const available = limit - OTHERS;
   const socketsPerHost = hosts === 0 ? 0 : Math.min(MAX_SOCKETS_PER_HOST, Math.floor(available / 2 / hosts));
-  return { connections: available - hosts * socketsPerHost, socketsPerHost };
+  return { connections: available - hosts * socketsPerHost - reserved, socketsPerHost };
 }
 
 /**
@@ -58,9 +61,9 @@ export function shareOpenFiles(
  *
  * @throws as `shareOpenFiles`
  */
-export function allowedConnections(maximum: number, hosts: number, log: Logger): number {
+export function allowedConnections(maximum: number, hosts: number, log: Logger, reserved = 0): number {
   const limit = openFilesLimit();
-  const { connections } = shareOpenFiles(hosts, limit);
+  const { connections } = shareOpenFiles(hosts, limit, reserved);
   if (maximum <= connections) return maximum;
   log.warn(
     { max_connections: connections, wanted: maximum, open_files: limit },

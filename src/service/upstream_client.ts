@@ -18,6 +18,7 @@ import {
   requireThat,
   resolvePath,
 } from './upstream_request.ts';
+import { presentTask } from './waiting.ts';
 
 /** A host, and the bounds of a client for it. */
 export interface Site {
@@ -194,7 +195,7 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
     if (late) timeoutMs = Math.max(1, timeoutMs - (performance.now() - start));
     // What was read can't be read again.
     if (late) config.data = body;
-    site.budget();
+    countCall(site);
     const answer = await site.exchange({
       method,
       path,
@@ -219,6 +220,13 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
   } finally {
     unsubscribe();
   }
+}
+
+/** Counts a request against the share of the task that sends it, or else against the budget of callers. */
+function countCall({ budget }: Site): void {
+  const task = presentTask();
+  if (task) task.takeCall();
+  else budget();
 }
 
 /**

@@ -20,12 +20,22 @@ export class CallerLeft extends ServerError {
 /** Signals that end a wait, but not the call. */
 type Ends = readonly (AbortSignal | undefined)[];
 
-/** The work on a request, as the calls within it see it. */
+/** The share of one run of a task, which is separate from that of all requests. */
+export interface TaskShare {
+  /** Counts a request to an upstream. @throws ApplicationMistake if the run must not send it */
+  takeCall(): void;
+  /** Counts a signature. @throws ApplicationMistake if the run must not make it */
+  takeSignature(): void;
+}
+
+/** The work on a request, or a run of a task, as the calls within it see it. */
 export interface Work {
   /** Whether the request came sealed. If so, its effects must not be counted or reported. */
   readonly isSealed: boolean;
-  /** The id in the header `x-request-id`. */
-  readonly id: string;
+  /** The id in the header `x-request-id`; undefined in a task. */
+  readonly id: string | undefined;
+  /** Set in a task only. */
+  readonly task?: TaskShare;
   waitFor<T>(call: Promise<T>, ends: Ends): Promise<T>;
   /** Returns a signal that ends all waits of this work; undefined if they end only with their calls. */
   left(): AbortSignal | undefined;
@@ -43,6 +53,17 @@ export function runAsSealed<T>(handler: () => T): T {
   return present.run({ isSealed: true, id: '', waitFor: untilOneEnds, left: () => undefined }, handler);
 }
 
+/** Runs a task. @param signal ends its waits for calls of requests */
+export function runAsTask<T>(task: TaskShare, signal: AbortSignal, handler: () => T): T {
+  const work = { isSealed: false, id: undefined, task, waitFor: untilOneEnds, left: () => signal };
+  return present.run(work, handler);
+}
+
+/** Returns the share of the run of a task that causes the present call; undefined in any other call. */
+export function presentTask(): TaskShare | undefined {
+  return present.getStore()?.task;
+}
+
 /**
  * Starts a call that other requests may wait for. If this call itself waits for a call of another request,
  * its wait does not end when the caller of the request that started it leaves.
@@ -54,10 +75,10 @@ export function startShared<T>(start: () => T, abandoned?: AbortSignal): T {
   return work ? present.run({ ...work, left: () => abandoned }, start) : start();
 }
 
-/** Returns the kind of request that causes the present call; undefined if none is known. */
+/** Returns the kind of request that causes the present call; undefined for a task, or if none is known. */
 export function presentCause(): 'plain' | 'sealed' | undefined {
   const work = present.getStore();
-  if (!work) return undefined;
+  if (!work || work.task) return undefined;
   return work.isSealed ? 'sealed' : 'plain';
 }
 

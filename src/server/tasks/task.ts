@@ -6,6 +6,7 @@ import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { HttpError } from 'sui-enclave-service/errors';
 import type { Logger } from 'sui-enclave-service/log';
 import { codeOf, isInstance } from 'sui-enclave-service/thrown';
+import { runAsTask, type TaskShare } from 'sui-enclave-service/waiting';
 import { EnclaveServerError } from '../enclave_errors.ts';
 import { SignedAnswer } from '../keys/signer.ts';
 
@@ -134,6 +135,26 @@ export function task(definition: TaskDefinition): Task {
   return { name, schedule: (options) => new ScheduledTask(definition, options) };
 }
 
+/** Maximum numbers of a run, which include the work that it leaves behind. */
+const MAX_CALLS = 16;
+const MAX_SIGNATURES = 1;
+
+/** @param isOver returns whether the run has ended, or must have */
+function createShare(name: string, isOver: () => boolean): TaskShare {
+  const limit = (maximum: number, subject: string) => {
+    let taken = 0;
+    return () => {
+      taken += 1;
+      if (!isOver() && taken <= maximum) return;
+      throw new ApplicationMistake(`a run of the task ${name} has ${subject}, until its time is over`);
+    };
+  };
+  return {
+    takeCall: limit(MAX_CALLS, `at most ${MAX_CALLS} requests to upstreams`),
+    takeSignature: limit(MAX_SIGNATURES, 'one signature'),
+  };
+}
+
 /** Interval at which a task looks whether it may run, in milliseconds. */
 const WAIT_MS = 1000;
 /** Maximum pause after failures, in milliseconds, unless the period itself is longer. */
@@ -256,9 +277,10 @@ export class ScheduledTask {
       state = 'published';
       this.#value = value;
     };
+    const share = createShare(name, () => state === 'over' || this.#isOverdue);
     let failure: { readonly error: unknown } | undefined;
     try {
-      await this.#task.run({ publish }, signal);
+      await runAsTask(share, signal, async () => this.#task.run({ publish }, signal));
     } catch (error) {
       failure = { error };
     }

@@ -25,6 +25,8 @@ export interface HttpServerParts extends AppOptions {
   readonly limits: Limits;
   /** Number of hosts that the server calls as upstreams, which need open files too. */
   readonly upstreamHosts: number;
+  /** Number of open files to reserve besides those of connections and callers' upstreams. Default: 0. */
+  readonly reservedFiles?: number;
   readonly log: Logger;
   /** Adds the endpoints of the service. */
   routes(app: Express, inFlight: InFlight, bodies: JsonBodies): void;
@@ -41,7 +43,12 @@ const connectionsOf = new WeakMap<Server, Connections>();
 export function createHttpServer(parts: HttpServerParts): Server {
   const { limits, log, routes, answerError: answerWith = answerError } = parts;
   const { corsOrigins, exposedHeaders, routePaths, trustedProxies } = parts;
-  const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
+  const maxConnections = allowedConnections(
+    limits.maxConnections,
+    parts.upstreamHosts,
+    log,
+    parts.reservedFiles,
+  );
   const connections = new Connections(maxConnections);
   const inFlightLimits = {
     timeoutMs: limits.requestTimeoutMs,

@@ -54,6 +54,19 @@ Max locked memory         8388608              8388608              bytes
   });
 
   test.each([
+    [16_384, 1, 4, { connections: 16_060, socketsPerHost: 256 }],
+    [1024, 2, 8, { connections: 472, socketsPerHost: 240 }],
+    [104, 1, 4, { connections: 16, socketsPerHost: 20 }],
+  ])(
+    'of %d is shared with the upstreams of %d hosts and %d connections of tasks',
+    (limit, hosts, reserved, share) => {
+      expect(shareOpenFiles(hosts, limit, reserved)).toEqual(share);
+      expect(share.connections + hosts * share.socketsPerHost + reserved + 64).toBeLessThanOrEqual(limit);
+      expect(() => shareOpenFiles(hosts, 103, 4)).toThrow(/needs 1/);
+    },
+  );
+
+  test.each([
     [95, 1, 96],
     [79, 0, 80],
     [200, 100, 264],
