@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -269,6 +269,47 @@ describe('a save', () => {
     saveByRename(path, (text) => `${text}${lines}`);
     onTestFinished(() => saveByRename(path, () => before));
   }
+
+  test('keeps the key t, which runs the tasks of the application', async () => {
+    const folder = join(copy, 'src/apps/ticking');
+    mkdirSync(folder);
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'app.yaml'), 'name: ticking\nendpoints: []\nsecrets: []\n');
+    const app = `
+      import { defineApp, task } from 'sui-enclave-server';
+      let runs = 0;
+      const run = async () => console.log('run', ++runs, 'of version 1');
+      const tick = task({ name: 'tick', everyMs: 86_400_000, jitterMs: 0, timeoutMs: 1000, run });
+      export default defineApp({ signs: [], create: () => ({ tasks: [tick] }) });\n`;
+    writeFileSync(join(folder, 'app.ts'), app);
+    // A terminal of its own, to which this test writes.
+    const command = `${process.execPath} src/toolchain/dev/main.ts`;
+    const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+      cwd: copy,
+      env: { PATH: process.env['PATH'] ?? '', PORT: '0', APP: 'ticking', ATTEST: 'emulated' },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+    });
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    const ended = once(child, 'close');
+    const expectOutput = (text: string) => expect.poll(() => output, { timeout: 30_000 }).toContain(text);
+    await expectOutput('The key t runs each task now: tick.');
+    await expectOutput('run 1 of version 1');
+    child.stdin.write('t');
+    await expectOutput('run 2 of version 1');
+    saveByRename('src/apps/ticking/app.ts', (text) => text.replace('version 1', 'version 2'));
+    await expectOutput('run 1 of version 2');
+    child.stdin.write('t');
+    await expectOutput('run 2 of version 2');
+    child.stdin.write('\u0003');
+    await ended;
+    expect(output.split('The key t')).toHaveLength(2);
+  });
 
   test('that breaks the syntax shows file, line, column and code', async () => {
     const run = dev({}, copy);

@@ -11,6 +11,8 @@ export interface ListeningMessage {
   readonly pcrsName?: string | undefined;
   /** The types that the application signs, in JSON. */
   readonly signs: string;
+  /** Names of the application's tasks. */
+  readonly tasks: readonly string[];
 }
 
 /** Message of the server that it has loaded a file, or that it listens. */

@@ -9,6 +9,7 @@ import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { findProject } from '../project.ts';
 import { consolePort, developmentFiles, startConsole } from './console.ts';
+import { listenForKeys, readKeysAgain } from './keys.ts';
 import { RestartedServer } from './restarted_server.ts';
 
 export const main = command({
@@ -28,18 +29,31 @@ export const main = command({
           the port of the console, a page to look at the enclave with (default: chosen by the system)
 and the settings of the server and of the application
 
+keys, if the application has tasks:
+  t       runs each task now
+
 exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
-  run(_, { env, io: { log } }) {
+  run(_, { env, io: { log, error } }) {
     const { root } = findProject();
     const folder = pathToFileURL(`${resolve(env['OUT'] || join(root, 'out'))}/`);
     const port = consolePort(env);
     // The console continues while the server restarts.
     let console: { close(): void } | undefined;
+    let areKeysRead = false;
+    const readKeys = (tasks: readonly string[]) => {
+      if (areKeysRead) return readKeysAgain(process.stdin);
+      if (tasks.length === 0) return;
+      const purpose = `runs each task now: ${tasks.join(', ')}`;
+      const keys = new Map([['t', { purpose, run: () => server.runTasks() }]]);
+      areKeysRead = listenForKeys(process.stdin, keys, (thrown) => error(String(thrown)));
+      if (areKeysRead) log(`The key t ${purpose}.`);
+    };
     const server = new RestartedServer({
       root,
       env: {},
       log,
-      onListening({ port: serverPort, pcrsName }) {
+      onListening({ port: serverPort, pcrsName, tasks }) {
+        readKeys(tasks);
         const url = `http://127.0.0.1:${serverPort}`;
         console ??= startConsole({
           port,

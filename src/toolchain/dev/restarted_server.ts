@@ -68,6 +68,12 @@ export class RestartedServer {
     this.#restarting ??= this.#restart();
   }
 
+  /** Makes the server run each task of its application now. */
+  runTasks(): void {
+    // The callback ignores the error if the server has ended in the meantime.
+    this.#server.send({ run: 'tasks' }, () => {});
+  }
+
   #start(): ChildProcess {
     this.#files.beginRound();
     const { env, output = 'all', root, onListening, onFailedStart } = this.#options;

@@ -2,7 +2,6 @@
  * Runs the server as in production, but with fakes on loopback. `main.ts` runs it for `make dev`. Only this
  * entry has fakes; `src/server/main.ts` can't reach them.
  */
-import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pretty from 'pino-pretty';
@@ -82,7 +81,15 @@ async function main(): Promise<void> {
   console.log(describe(server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
   const signs = JSON.stringify(application.module.signs.map(toSchemaType));
-  process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName, signs });
+  process.send?.({
+    port: new URL(server.url).port || '80',
+    pcrsName: trust?.pcrsName,
+    signs,
+    tasks: server.tasks,
+  });
+  process.on('message', (message: object) => {
+    if ('run' in message) for (const task of server.tasks) void server.runTask(task);
+  });
   const end = async () => {
     await server.close();
     await fakes?.close();
@@ -106,9 +113,13 @@ function withinThisMachine(config: Config): Config {
  */
 async function keptSeed(): Promise<Uint8Array | undefined> {
   if (!process.send) return undefined;
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  // Other messages are for a server that listens.
+  process.on('message', ({ seed }: { readonly seed?: Uint8Array }) => {
+    if (seed) resolve(seed);
+  });
   process.send({ wants: 'seed' });
-  const [{ seed }] = await once(process, 'message');
-  return seed;
+  return await promise;
 }
 
 /** Opens the NSM's device. If there is none, the error says how a developer gets attestation documents. */

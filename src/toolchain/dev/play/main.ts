@@ -8,7 +8,7 @@ import { command, type Io, runAsProcess } from 'sui-enclave-cli/command';
 import { PROGRAM } from 'sui-enclave-cli/places';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { shortPath } from '../../project.ts';
-import { type Key, listenForKeys } from './keys.ts';
+import { type Key, listenForKeys } from '../keys.ts';
 import type { Addresses, Play } from './play.ts';
 import { COUNTERPARTS, playPorts } from './ports.ts';
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type Key, listenForKeys } from '../../../../../src/toolchain/dev/play/keys.ts';
+import { type Key, listenForKeys, readKeysAgain } from '../../../../src/toolchain/dev/keys.ts';
 
 class Terminal extends EventEmitter {
   isTTY = true;
@@ -72,4 +72,13 @@ test('without a terminal no key is read, and no mode changed', () => {
   terminal.isTTY = false;
   expect(listenForKeys(terminal as never, new Map(), () => {})).toBe(false);
   expect([terminal.modes, terminal.listenerCount('data')]).toEqual([[], 0]);
+});
+
+test('the terminal reads single keys again after a child process has set it to read lines', () => {
+  const { terminal } = listen();
+  readKeysAgain(terminal as never);
+  expect(terminal.modes).toEqual([true, false, true]);
+  terminal.isTTY = false;
+  readKeysAgain(terminal as never);
+  expect(terminal.modes).toHaveLength(3);
 });

@@ -1,4 +1,4 @@
-/** Reads single keys in the terminal of `play`. */
+/** Reads single keys in the terminal of `dev` and `play`. */
 import type { ReadStream } from 'node:tty';
 
 export interface Key {
@@ -35,6 +35,17 @@ export function listenForKeys(
   });
   terminal.resume();
   return true;
+}
+
+/**
+ * Sets the terminal to read single keys once more. A child process with a terminal sets it at its end to the
+ * mode that it had at the child's start, and this process would not notice.
+ */
+export function readKeysAgain(terminal: Pick<ReadStream, 'isTTY' | 'setRawMode'>): void {
+  if (!terminal.isTTY) return;
+  // Node ignores the mode that it believes to be set.
+  terminal.setRawMode(false);
+  terminal.setRawMode(true);
 }
 
 async function runKey(key: Key): Promise<void> {
