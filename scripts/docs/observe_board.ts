@@ -72,6 +72,18 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
       },
     },
     {
+      title: 'Runs of tasks',
+      unit: 'reqps',
+      shows: {
+        '{{enclave}} {{task}}, {{outcome}}': rateBy('sui_enclave_task_runs', 'enclave, task, outcome'),
+      },
+    },
+    {
+      title: 'Runs of tasks that failed in a row',
+      unit: 'short',
+      shows: { '{{enclave}} {{task}}': 'sui_enclave_task_failures' },
+    },
+    {
       title: 'CPU',
       unit: 'percentunit',
       shows: { '{{enclave}}': 'rate(process_cpu_seconds_total{job="enclave"}[5m])' },

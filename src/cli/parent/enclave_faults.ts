@@ -145,10 +145,19 @@ function findServerFaults(state: EnclaveState): HostFault[] {
     const elsewhere = `${PROGRAM} provision, or its watcher, on the machine that has the secrets: no enclave ends`;
     faults.push({ code: 'SECRETS_MISSING', text, advice: state.passesSecrets ? reopen : elsewhere });
   }
-  if (server.warnings.length > 0) {
-    const text = `${name} warns of its clock: ${server.warnings.join('; ')}`;
+  const [ofTasks, ofClock] = [true, false].map((isOfTask) =>
+    server.warnings.filter((warning) => warning.startsWith('the task ') === isOfTask).join('; '),
+  );
+  if (ofClock) {
+    const text = `${name} warns of its clock: ${ofClock}`;
     const advice = `look again after ten minutes: the server asks the NSM each minute. If it stays so, ${adviseReplacement(state)}`;
     faults.push({ code: 'CLOCK_DOUBTFUL', text, advice });
+  }
+  if (ofTasks) {
+    const text = `${name} warns of its tasks: ${ofTasks}`;
+    const advice =
+      'journalctl -u sui-enclave-relay.service has the code of each failure, if the image has EVENTS; no enclave ends';
+    faults.push({ code: 'TASK_FAILS', text, advice });
   }
   return faults;
 }

@@ -21,6 +21,7 @@ export const HOST_FAULTS = {
   SERVER_SILENT: 'The enclave runs, but its server does not answer at the port.',
   SECRETS_MISSING: 'The server waits for secrets, and refuses requests until it has them.',
   CLOCK_DOUBTFUL: 'The server warns of its clock. It signs nothing while nothing confirms the clock.',
+  TASK_FAILS: 'The last run of a task of the application failed, or has not ended in time.',
   CHAIN_UNREADABLE: 'The registration could not be read: the node or the deployment file has a fault.',
   ATTESTATION_REFUSED: 'The enclave does not attest an image that the config accepts.',
   CONFIG_RETIRED: 'The config is retired: contracts accept none of its enclaves.',

@@ -50,6 +50,7 @@ const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][
   EnclaveSecretsMissing: [[/^sui_enclave_secrets_missing.*blue/, constant(2)]],
   EnclaveClockUnconfirmed: [[/^sui_enclave_clock_confirmed.*green/, constant(0)]],
   EnclaveUncaughtErrors: [[/^sui_enclave_uncaught_errors_total.*blue/, changing(0, 1)]],
+  EnclaveTaskFails: [[/^sui_enclave_task_failures.*blue/, constant(3)]],
   EnclaveEventsDropped: [[/^sui_enclave_events_dropped_total.*blue/, growing(10)]],
   RelayDown: [[/^up\{job="relay"/, constant(0)]],
   RelayUnknownEnclave: [[/^relay_unknown_cid_total/, growing(1)]],
@@ -80,6 +81,7 @@ const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(10)],
     [/^sui_enclave_prover_frontend_requests_total\{code="(OTHER|PROVER_TOKEN|LEFT)"/, growing(100)],
   ],
+  'a task that fails twice': [[/^sui_enclave_task_failures/, constant(2)]],
   'secrets that are missing for four minutes': [[/^sui_enclave_secrets_missing.*blue/, '0+0x20 2+0x10']],
   'a few refusals': [
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(100)],
@@ -162,6 +164,13 @@ describe.skipIf(!isInstalled)(NAME, () => {
       expects: { [FIRING]: { [`{alertname="${alert}"}`]: 1 } },
     }));
     const { isRight, output } = testRules(tests);
+    expect(isRight, output).toBe(true);
+  });
+
+  test('raises an alert for a run of a task that does not end', () => {
+    const series = withFault([[/^sui_enclave_task_overdue.*green/, constant(1)]]);
+    const expects = { [FIRING]: { '{alertname="EnclaveTaskFails"}': 1 } };
+    const { isRight, output } = testRules([{ series, expects }]);
     expect(isRight, output).toBe(true);
   });
 

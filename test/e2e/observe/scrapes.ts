@@ -1,11 +1,13 @@
 /** Collects each program's answer at `/metrics` when it has no fault. */
 import { readFileSync } from 'node:fs';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { ALERTS } from '../../../src/cli/keeper/alerts.ts';
 import { Metrics as KeeperMetrics } from '../../../src/cli/keeper/metrics.ts';
 import { Metrics as WatcherMetrics } from '../../../src/cli/provision/metrics.ts';
 import { startBackend } from '../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../src/prover/backend/config.ts';
+import { defineApp, task } from '../../../src/server/index.ts';
+import { SNAPSHOT_MS } from '../../../src/server/reports/metrics.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { startServer } from '../../../src/testing/start_server.ts';
 import { freePort } from '../../enclave/init.ts';
@@ -38,7 +40,18 @@ export async function scrapes(): Promise<Readonly<Record<string, string>>> {
 
 async function enclave(): Promise<string> {
   const env = { METRICS_PORT: '0', EVENTS: 'true' };
-  return await read((await startServer({ env, nsm: new EmulatedNsm() })).metricsUrl);
+  const mark = task({ name: 'mark', everyMs: 1000, jitterMs: 0, timeoutMs: 1000, run: async () => {} });
+  const module = defineApp({ signs: [], create: () => ({ tasks: [mark] }) });
+  const manifest = { endpoints: [], secrets: [] };
+  // A snapshot is taken before the tasks are known, and then every 15 seconds.
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  try {
+    const { metricsUrl } = await startServer({ env, nsm: new EmulatedNsm(), module, manifest });
+    vi.advanceTimersByTime(SNAPSHOT_MS);
+    return await read(metricsUrl);
+  } finally {
+    vi.useRealTimers();
+  }
 }
 
 async function proverBackend(): Promise<string> {

@@ -163,6 +163,13 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
     () => (answers['/readyz'] = [200, { ready: true, warnings: ['no document confirms the clock'] }]),
     /^look again after ten minutes/,
   ],
+  TASK_FAILS: [
+    () => {
+      const warnings = ['the task price has failed in 3 runs in a row', 'the task mark has not ended'];
+      answers['/readyz'] = [200, { ready: true, warnings }];
+    },
+    /^journalctl -u sui-enclave-relay\.service .*; no enclave ends$/,
+  ],
 };
 
 describe('host_status', () => {
