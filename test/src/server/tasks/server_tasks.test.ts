@@ -204,6 +204,26 @@ describe('an operator', () => {
   });
 });
 
+test('a task that does not yield shows in the delay of the event loop', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const run = async () => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+  };
+  const server = await start(run, { env: { METRICS_PORT: '0' } });
+  const turns = () => new Promise((resolve) => setTimeout(resolve, 100));
+  // Node measures from one look at the time to the next.
+  await turns();
+  await server.passTime(0);
+  await turns();
+  vi.advanceTimersByTime(SNAPSHOT_MS);
+  const text = await (await fetch(server.metricsUrl as string)).text();
+  const [, delay] = /^sui_enclave_event_loop_delay_seconds (\S+)$/m.exec(text) ?? [];
+  expect(Number(delay)).toBeGreaterThanOrEqual(0.35);
+});
+
 test('the end of the server aborts a run, and waits for its end', async () => {
   const ended: unknown[] = [];
   const begun = Promise.withResolvers<void>();
