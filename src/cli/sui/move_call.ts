@@ -12,7 +12,12 @@ import { splitTypes, valueType } from './move_types.ts';
 export type Role =
   | { readonly kind: 'value'; readonly index: number }
   | { readonly kind: 'timestamp' | 'signature' | 'enclave' | 'config' | 'clock' | 'random' }
-  | { readonly kind: 'object'; readonly type: string };
+  | {
+      readonly kind: 'object';
+      readonly type: string;
+      /** Whether the function takes the object by value or by a mutable reference. */
+      readonly isMutable: boolean;
+    };
 
 export interface MoveCall {
   /** Roles of the arguments in order, without the TxContext. */
@@ -54,7 +59,11 @@ export function moveCall(
     const names = [...module.callable.keys()].join(', ') || 'none';
     throw unfit(where, `the module has no such public or entry function; it has ${names}`);
   }
-  const parameters = splitTypes(declaration.parameters).map((type) => type.replace(/^&(mut )?/, ''));
+  const declared = splitTypes(declaration.parameters).map((text) => ({
+    type: text.replace(/^&(mut )?/, ''),
+    isMutable: !/^&(?!mut )/.test(text),
+  }));
+  const parameters = declared.map(({ type }) => type);
   const isValue = (type: string) => valueType(type) !== undefined;
   const values = parameters.filter(isValue);
   if (values.at(-1) !== 'vector<u8>' || values.at(-2) !== 'u64') {
@@ -67,10 +76,10 @@ export function moveCall(
   const [application] = enclaves;
   if (application === undefined || enclaves.length > 1) throw unfit(where, 'it must take one Enclave<T>');
   let index = 0;
-  const roles = parameters
-    .filter((type) => type !== CONTEXT)
-    .map((type): Role => {
-      if (!isValue(type)) return objectRole(type);
+  const roles = declared
+    .filter(({ type }) => type !== CONTEXT)
+    .map(({ type, isMutable }): Role => {
+      if (!isValue(type)) return objectRole(type, isMutable);
       index += 1;
       if (index === values.length) return { kind: 'signature' };
       return index === values.length - 1 ? { kind: 'timestamp' } : { kind: 'value', index: index - 1 };
@@ -85,12 +94,12 @@ export function moveCall(
   };
 }
 
-function objectRole(type: string): Role {
+function objectRole(type: string, isMutable: boolean): Role {
   if (type === CLOCK) return { kind: 'clock' };
   if (type === RANDOM) return { kind: 'random' };
   if (/^0x\w+::enclave::Enclave</.test(type)) return { kind: 'enclave' };
   if (/^0x\w+::enclave::EnclaveConfig</.test(type)) return { kind: 'config' };
-  return { kind: 'object', type };
+  return { kind: 'object', type, isMutable };
 }
 
 /**

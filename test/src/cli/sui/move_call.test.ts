@@ -56,7 +56,7 @@ describe('the parameters of a function', () => {
   test('are recognised by their types: signed values, time, signature, and objects anywhere', () => {
     const { roles, values, application } = moveCall(award, 'award');
     expect(roles).toEqual([
-      { kind: 'object', type: `${APP}::rewards::Rewards` },
+      { kind: 'object', type: `${APP}::rewards::Rewards`, isMutable: true },
       { kind: 'value', index: 0 },
       { kind: 'value', index: 1 },
       { kind: 'value', index: 2 },
@@ -207,7 +207,9 @@ describe('the other objects', () => {
     { id: vault, type: 'B' },
     { id: another, type: 'B' },
   ] as { id: string; type: string }[];
-  const roles = (...types: string[]) => ({ roles: types.map((type) => ({ kind: 'object', type }) as const) });
+  const roles = (...types: string[]) => ({
+    roles: types.map((type) => ({ kind: 'object', type, isMutable: true }) as const),
+  });
 
   test('come from the deployment file, if it has each type once', () => {
     expect(chooseObjects(roles('A', 'A'), [], noted)).toEqual([pool, pool]);

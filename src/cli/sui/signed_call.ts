@@ -1,0 +1,264 @@
+/** A call of a Move function with an answer that an enclave signed: what `submit` and `post` share. */
+import type { Transaction, TransactionArgument, TransactionObjectArgument } from '@mysten/sui/transactions';
+import type { AppSchema } from 'sui-enclave/client';
+import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import { type SignedArguments, type SubmittedAnswer, signedArguments } from 'sui-enclave/sui/signed';
+import { quantity } from 'sui-enclave/wording';
+import { type ModuleInterface, readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
+import * as v from 'valibot';
+import { UsageError } from '../command.ts';
+import { choosePath, chooseSigned, findSchema } from './app_schema.ts';
+import type { Chain } from './chain.ts';
+import { definedType } from './defined_types.ts';
+import type { Application, Deployments } from './deployments.ts';
+import { SuiCommandError } from './errors.ts';
+import {
+  type Answer,
+  createSignedType,
+  type MoveCall,
+  moveCall,
+  type Naming,
+  type Role,
+} from './move_call.ts';
+
+const FUNCTION = /^(?:(0x[0-9a-f]{64})::)?([a-zA-Z]\w{0,127})::([a-zA-Z]\w{0,127})$/i;
+
+/** The name of a Move function, as people write it. */
+export const functionName = v.pipe(
+  v.string(),
+  v.regex(
+    FUNCTION,
+    'must be PACKAGE::module::function, the package as 0x and 64 hexadecimal digits; it may be left out with --network',
+  ),
+);
+
+/** The properties that a command line or a file gives. */
+export interface RequestNames {
+  /** Matches `functionName`. */
+  readonly function: string;
+  readonly path?: string | undefined;
+  readonly body?: unknown;
+  readonly config?: string | undefined;
+}
+
+/** The request to an enclave, and the function that takes the answer. */
+export interface Request {
+  readonly packageId: string;
+  readonly module: string;
+  readonly name: string;
+  /** `package::module::function`. */
+  readonly target: string;
+  readonly path: string;
+  /** Sent as JSON by POST; undefined for a GET. */
+  readonly body: unknown;
+  readonly schema: AppSchema | undefined;
+  readonly configId: string;
+  /** The objects of the deployment file. */
+  readonly objects: NonNullable<Application['objects']>;
+}
+
+/**
+ * Completes a request from the deployment file and from `schema.json`.
+ *
+ * @throws UsageError; SuiCommandError: DEPLOYMENT; ClientError: CLIENT_SCHEMA
+ */
+export function readRequest(names: RequestNames, deployments: Deployments | undefined): Request {
+  const { body, config } = names;
+  const [, id, module = '', name = ''] = FUNCTION.exec(names.function) ?? [];
+  const idOfPackage = id?.toLowerCase();
+  const isNamed = idOfPackage !== undefined && config !== undefined;
+  const noted = isNamed ? undefined : findApplication(deployments, idOfPackage, module);
+  const configId = config ?? noted?.[1].config?.id;
+  if (configId === undefined) {
+    throw new UsageError('give --config, or a --network whose deployment file has the config');
+  }
+  const { package: notedPackage = '', objects = [] } = noted?.[1] ?? {};
+  const schema = findSchema(noted?.[0]);
+  const method = body === undefined ? 'GET' : 'POST';
+  const path = names.path ?? (schema && choosePath(schema, method)) ?? 'process_data';
+  if (body === undefined && /^\/?process_data$/.test(path)) {
+    throw new UsageError('give --body, such as \'{"payload":{…}}\'');
+  }
+  const packageId = idOfPackage ?? notedPackage;
+  const target = `${packageId}::${module}::${name}`;
+  return { packageId, module, name, target, path, body, schema, configId, objects };
+}
+
+/** Returns the application of the deployment file that has the package and the module. */
+function findApplication(
+  deployments: Deployments | undefined,
+  packageId: string | undefined,
+  module: string,
+): [name: string, Application] | undefined {
+  if (deployments === undefined) {
+    if (packageId === undefined) throw new UsageError('give the package of <function>, or --network');
+    return undefined;
+  }
+  const all = [...(deployments.read()?.applications ?? [])];
+  const fitting = all.filter(
+    ([name, app]) =>
+      (deployments.app === undefined || name === deployments.app) &&
+      (packageId === undefined ? app.module === module : [app.package, app.original].includes(packageId)),
+  );
+  const [only, ...moreFitting] = fitting;
+  if (only !== undefined && moreFitting.length === 0) return only;
+  throw new SuiCommandError(
+    'DEPLOYMENT',
+    `${deployments.path} has ${quantity(fitting.length, 'application')} with this package and module: give the package and --config, or --app`,
+  );
+}
+
+/**
+ * Returns the signed fields that repeat a property of the request. They must match, since a host can send a
+ * genuine answer to another request.
+ */
+export function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null;
+  const requestBody = isObject(body) ? body : {};
+  const payload = isObject(requestBody['payload']) ? requestBody['payload'] : requestBody;
+  return Object.fromEntries(Object.entries(payload).filter(([name]) => fields.includes(name)));
+}
+
+/** A function of a package on chain, with the modules that may define the type that it verifies. */
+export interface MoveFunction {
+  readonly module: ModuleInterface;
+  readonly otherModules: readonly ModuleInterface[];
+  readonly call: MoveCall;
+}
+
+/** Reads a function from the chain. @throws SuiCommandError: FUNCTION; SuiError */
+export async function findFunction(
+  chain: Chain,
+  { packageId, module: moduleName, name }: Pick<Request, 'packageId' | 'module' | 'name'>,
+): Promise<MoveFunction> {
+  const packageVersion = await chain.package(packageId);
+  const { originalId, modules } = packageVersion;
+  const readBytecode = (bytes: Uint8Array) => {
+    try {
+      return readModule(bytes, originalId);
+    } catch (cause) {
+      const { message } = cause as RangeError;
+      throw new SuiCommandError('FUNCTION', `a module of ${packageId} can't be read: ${message}`, { cause });
+    }
+  };
+  const all = modules.map(readBytecode);
+  const module = all.find(({ name }) => name === moduleName);
+  if (module === undefined) {
+    throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
+  }
+  const otherModules = all.filter((candidate) => candidate !== module);
+  const call = moveCall(module, name, otherModules);
+  const roles: Role[] = [];
+  for (const role of call.roles) {
+    roles.push(
+      role.kind === 'object' ? { ...role, type: await definedType(chain, packageVersion, role.type) } : role,
+    );
+  }
+  const application = await definedType(chain, packageVersion, call.application);
+  return { module, otherModules, call: { ...call, roles, application } };
+}
+
+/** @throws WrongObjectTypeError */
+export function checkApplication({ application }: MoveCall, config: EnclaveConfig): void {
+  if (/^T\d+$/.test(application) || application === config.application) return;
+  throw new WrongObjectTypeError(config.id, `for ${application}`, `for ${config.application}`);
+}
+
+/** @throws UsageError, SuiCommandError: FUNCTION */
+export function checkObjects(
+  { roles, typeParameters, application }: MoveCall,
+  objects: readonly string[],
+): void {
+  const types = roles.flatMap((role) => (role.kind === 'object' ? [role.type] : []));
+  if (types.length !== objects.length) {
+    const needed = types.length === 0 ? 'none' : types.join(', ');
+    throw new UsageError(
+      `the function takes ${quantity(types.length, 'object')} by --object, in this order: ${needed}`,
+    );
+  }
+  if (typeParameters > 1 || (typeParameters === 1 && application !== 'T0')) {
+    throw new SuiCommandError('FUNCTION', 'the function has type parameters other than that of the Enclave');
+  }
+}
+
+/**
+ * Returns the type that the enclave signs for a function. The schema's intent and names are used only where
+ * the caller gives none.
+ */
+export function chooseSignedType(
+  { module, otherModules, call }: MoveFunction,
+  schema: AppSchema | undefined,
+  { intent, struct, fields }: { readonly [Name in keyof Naming]?: Naming[Name] | undefined },
+): ReturnType<typeof createSignedType> {
+  const signed = schema && chooseSigned(schema, call);
+  const fromSchema = struct === undefined ? signed?.names : undefined;
+  const naming = { intent: intent ?? signed?.intent ?? 0, struct, fields: fields ?? fromSchema };
+  return createSignedType(module, call, naming, otherModules);
+}
+
+/** A signed answer, and the place to which it is submitted. */
+export interface SignedCall {
+  /** `package::module::function`. */
+  readonly target: string;
+  readonly call: MoveCall;
+  /** The type that the enclave signs. */
+  readonly signedType: ReturnType<typeof createSignedType>;
+  readonly answer: SubmittedAnswer<Answer>;
+  readonly enclaveId: string;
+  readonly config: EnclaveConfig;
+  /** Ids of the other objects that the function takes, in its order. */
+  readonly objects: readonly string[];
+  /** Address that gets the objects that the function returns. */
+  readonly sender: string;
+}
+
+/** Returns the argument for an object, by its id and whether the function may change it. */
+export type Refer = (objectId: string, isMutable: boolean) => TransactionObjectArgument;
+
+const CLOCK = '0x6';
+const RANDOM = '0x8';
+
+/** Adds the call to the transaction, and gives the objects that it returns to the sender. */
+export function addSignedCall(
+  tx: Transaction,
+  { target, call, signedType, answer, enclaveId, config, objects, sender }: SignedCall,
+  refer: Refer = (objectId) => tx.object(objectId),
+): void {
+  const { data, timestampMs, signature }: SignedArguments<Answer> = signedArguments(
+    tx,
+    answer,
+    signedType.schema,
+  );
+  const left = [...objects];
+  const argument = (role: Role): TransactionArgument => {
+    switch (role.kind) {
+      case 'value':
+        return data[signedType.names[role.index] ?? ''] as TransactionArgument;
+      case 'timestamp':
+        return timestampMs;
+      case 'signature':
+        return signature;
+      case 'enclave':
+        return refer(enclaveId, false);
+      case 'config':
+        return refer(config.id, false);
+      case 'clock':
+        return refer(CLOCK, false);
+      case 'random':
+        return refer(RANDOM, false);
+      case 'object':
+        return refer(left.shift() ?? '', role.isMutable);
+    }
+  };
+  const results = tx.moveCall({
+    target,
+    typeArguments: Array.from({ length: call.typeParameters }, () => config.application),
+    arguments: call.roles.map(argument),
+  });
+  const kept = call.returns.flatMap((isKept, index) =>
+    isKept ? [results[index] as TransactionArgument] : [],
+  );
+  if (kept.length > 0) tx.transferObjects(kept, sender);
+}
