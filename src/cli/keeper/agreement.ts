@@ -3,7 +3,8 @@
  * it.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type Alert, findCause } from './alerts.ts';
+import { findCause } from '../rounds/cause.ts';
+import type { Alert } from './alerts.ts';
 import { type Decision, decide, type Registered, type Rules, type Seen } from './decide.ts';
 
 /** The state that one node shows. */

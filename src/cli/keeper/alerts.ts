@@ -1,5 +1,4 @@
 /** Reports of a keeper: one `code` for each cause. */
-import { isEnclaveError } from 'sui-enclave/errors';
 
 /** Every code of an alert: whether it is only a warning, and its meaning. */
 export const ALERTS = {
@@ -51,14 +50,4 @@ export function isAlarm({ code }: Alert): boolean {
 /** Returns a line for the log. */
 export function formatLine({ code, subject, message }: Alert): string {
   return `${ALERTS[code][0]} ${code} ${subject}: ${message}`;
-}
-
-/**
- * Finds code and reason of a fault. A fault of one enclave, such as in its answer, must not end the round for
- * other enclaves.
- */
-export function findCause(error: unknown): { readonly code: string; readonly reason: string } {
-  // The message of any other error may contain anything.
-  if (!isEnclaveError(error)) return { code: 'INTERNAL', reason: 'an internal error' };
-  return { code: error.code, reason: error.message };
 }

@@ -2,16 +2,16 @@
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { type Context, command, EXIT, type Result, readFileArgument, runAsProcess } from '../command.ts';
 import { pause } from '../pause.ts';
+import { GasBudget, NO_RECORD } from '../rounds/budget.ts';
+import { repeat } from '../rounds/loop.ts';
+import { openRecord } from '../rounds/record.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';
 import { formatLine, isAlarm } from './alerts.ts';
-import { GasBudget, NO_RECORD } from './budget.ts';
-import { type KeeperFile, parseKeeperFile } from './file.ts';
-import { formatLines, repeat } from './loop.ts';
+import { type KeeperFile, KeeperFileError, parseKeeperFile } from './file.ts';
 import { Metrics } from './metrics.ts';
-import { openRecord } from './record.ts';
-import { Keeper, type Report } from './round.ts';
+import { formatLines, Keeper, type Report } from './round.ts';
 import { createWorld, type Signing } from './world.ts';
 
 export const main = command({
@@ -59,7 +59,11 @@ const clock = () => performance.now();
 
 async function createKeeper({ file, path, record, signing }: Start, { env, io }: Context) {
   const world = await createWorld(file, path, signing, env, (budget) => gas.spend(budget));
-  const gas = new GasBudget(file.gasADay, clock, signing['dry-run'] ? NO_RECORD : openRecord(record));
+  const gas = new GasBudget(
+    { GAS_A_DAY: file.gasADay },
+    clock,
+    signing['dry-run'] ? NO_RECORD : openRecord(record, KeeperFileError),
+  );
   if (file.root !== undefined) io.log(`Trusts the certificates of ${file.root} in place of AWS's root.`);
   const keeper = new Keeper(world, { ...file, random: Math.random, now: Date.now, clock });
   return { keeper, gas };
@@ -99,6 +103,8 @@ async function watch(start: Start, context: Context): Promise<Result> {
     random: Math.random,
     round: (signal: AbortSignal) => keeper.round(signal),
     note: (report: Report | undefined) => metrics.note(report, Date.now()),
+    formatDone: formatLines,
+    formatAlert: formatLine,
     log: (line: string) => context.io.log(line),
     pause,
   };

@@ -1,8 +1,10 @@
 /** Runs the rounds of a keeper: read, attest, decide, act. */
 import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
+import { GasLimitError } from '../rounds/budget.ts';
+import { findCause } from '../rounds/cause.ts';
+import { type Pauses, pauseAfter } from '../rounds/pauses.ts';
 import { decideTogether, type Reading, type Readings, type Silence } from './agreement.ts';
-import { type Alert, findCause } from './alerts.ts';
-import { GasADayError } from './budget.ts';
+import type { Alert } from './alerts.ts';
 import {
   type Action,
   type Answer,
@@ -13,7 +15,6 @@ import {
   type Rules,
   type Untrusted,
 } from './decide.ts';
-import { type Pauses, pauseAfter } from './pauses.ts';
 import type { Done, World } from './world.ts';
 
 /** Findings and actions of a round. */
@@ -31,6 +32,15 @@ export interface Report {
   readonly silent: number;
   /** Whether the next round should come later: the chain could not be read, or nothing more could be sent. */
   readonly hasFailed: boolean;
+}
+
+/** Returns a line for each action of a round. */
+export function formatLines({ done }: Report): string[] {
+  return done.map(({ kind, subject, result }) => {
+    const verb = kind === 'register' ? 'registered' : 'destroyed';
+    if (result === 'simulated') return `would have ${verb} ${subject}`;
+    return `${verb} ${subject}${result === 'theirs' ? ', by another keeper' : ''}`;
+  });
 }
 
 /** Errors after which another transaction in this round would fail too, or do harm. */
@@ -163,7 +173,7 @@ export class Keeper {
         done.push({ kind: action.kind, subject, result });
         if (result !== 'simulated') this.#confirmed.add(nameAction(action));
       } catch (error) {
-        if (error instanceof GasADayError) {
+        if (error instanceof GasLimitError) {
           alerts.push({ code: 'GAS_A_DAY', subject: config.id, message: error.message });
           break;
         }

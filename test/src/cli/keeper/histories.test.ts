@@ -5,10 +5,10 @@
 import { fromHex, toHex } from '@mysten/sui/utils';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { GasBudget } from '../../../../src/cli/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
 import { Keeper } from '../../../../src/cli/keeper/round.ts';
 import { createWorld } from '../../../../src/cli/keeper/world.ts';
+import { GasBudget } from '../../../../src/cli/rounds/budget.ts';
 import { type AttestationDocument, decodeAttestation } from '../../../../src/library/attestation/index.ts';
 import { enclaveAddress, isStale } from '../../../../src/library/sui/objects.ts';
 import { startServer, type TestServer } from '../../server/support.ts';
@@ -139,7 +139,7 @@ class Keepers {
       now: () => this.world.now + this.world.wallAheadMs,
       clock: () => this.world.now,
     };
-    const gas = new GasBudget(this.#gasADay, settings.clock, this.world.createRecord(number));
+    const gas = new GasBudget({ GAS_A_DAY: this.#gasADay }, settings.clock, this.world.createRecord(number));
     return new Keeper(
       this.world.createWorld(number, file, (budget) => gas.spend(budget), this.#turn),
       settings,

@@ -1,10 +1,10 @@
 /** A keeper that runs in a loop: its pauses, its log and its metrics. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ALERTS, type Alert } from '../../../../src/cli/keeper/alerts.ts';
-import { repeat } from '../../../../src/cli/keeper/loop.ts';
+import { ALERTS, type Alert, formatLine } from '../../../../src/cli/keeper/alerts.ts';
 import { Metrics } from '../../../../src/cli/keeper/metrics.ts';
-import type { Report } from '../../../../src/cli/keeper/round.ts';
+import { formatLines, type Report } from '../../../../src/cli/keeper/round.ts';
+import { repeat } from '../../../../src/cli/rounds/loop.ts';
 import { freePort } from '../../../enclave/init.ts';
 
 const quiet: Report = { done: [], alerts: [], accepted: 2, silent: 1, hasFailed: false };
@@ -37,6 +37,8 @@ async function run(results: readonly (Report | Error)[]) {
         return result;
       },
       note: (report) => void noted.push(report),
+      formatDone: formatLines,
+      formatAlert: formatLine,
       log: (line) => void lines.push(line),
       pause: async (ms) => {
         pauses.push(ms);

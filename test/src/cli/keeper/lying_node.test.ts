@@ -1,9 +1,9 @@
 /** A lying node can make a keeper sign only a few transactions. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { GasBudget, NO_RECORD } from '../../../../src/cli/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
 import { Keeper } from '../../../../src/cli/keeper/round.ts';
 import { createWorld } from '../../../../src/cli/keeper/world.ts';
+import { GasBudget, NO_RECORD } from '../../../../src/cli/rounds/budget.ts';
 import { startServer } from '../../server/support.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
 import {
@@ -53,7 +53,7 @@ async function createKeeper(urls: readonly string[], content: object = {}) {
   };
   const file = parseKeeperFile(JSON.stringify(yaml), 'keeper.yaml');
   const clock = () => 0;
-  const gas = new GasBudget(file.gasADay, clock, NO_RECORD);
+  const gas = new GasBudget({ GAS_A_DAY: file.gasADay }, clock, NO_RECORD);
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const world = await createWorld(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
   const keeper = new Keeper(world, { ...file, urls, random: () => 0, now: Date.now, clock });

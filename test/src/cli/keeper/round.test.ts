@@ -3,10 +3,10 @@
  * key.
  */
 import { describe, expect, test } from 'vitest';
-import { GasADayError, GasBudget, type SigningRecord } from '../../../../src/cli/keeper/budget.ts';
-import { pauseAfter } from '../../../../src/cli/keeper/pauses.ts';
 import { Keeper } from '../../../../src/cli/keeper/round.ts';
 import type { World } from '../../../../src/cli/keeper/world.ts';
+import { GasBudget, GasLimitError, type SigningRecord } from '../../../../src/cli/rounds/budget.ts';
+import { pauseAfter } from '../../../../src/cli/rounds/pauses.ts';
 import { SuiError } from '../../../../src/library/sui/errors.ts';
 import { CONFIG_ID, GAS, imageOf, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
 
@@ -19,7 +19,7 @@ const going = new AbortController().signal;
 function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
   const attested: string[] = [];
   const clock = () => simulation.now;
-  const gas = new GasBudget(gasADay, clock, simulation.createRecord(0));
+  const gas = new GasBudget({ GAS_A_DAY: gasADay }, clock, simulation.createRecord(0));
   const world = simulation.createWorld(0, 0, (budget) => gas.spend(budget));
   const observed: World = {
     ...world,
@@ -178,7 +178,7 @@ describe('the gas of a day', () => {
     const time = { now: 0 };
     const replaced: SigningRecord['signed'][] = [];
     const record = { signed, replace: (all: SigningRecord['signed']) => void replaced.push(all) };
-    return { time, replaced, gas: new GasBudget(mist, () => time.now, record) };
+    return { time, replaced, gas: new GasBudget({ GAS_A_DAY: mist }, () => time.now, record) };
   };
 
   test('is the gas of any 24 hours', () => {
@@ -188,10 +188,10 @@ describe('the gas of a day', () => {
     gas.spend(40n);
     time.now = DAY - 1;
     expect([gas.spent(), gas.left()]).toEqual([100n, 0n]);
-    expect(() => gas.spend(1n)).toThrow(GasADayError);
+    expect(() => gas.spend(1n)).toThrow(GasLimitError);
     time.now = DAY;
     expect([gas.spent(), gas.left()]).toEqual([40n, 60n]);
-    expect(() => gas.spend(61n)).toThrow(GasADayError);
+    expect(() => gas.spend(61n)).toThrow(GasLimitError);
     gas.spend(60n);
   });
 
@@ -217,7 +217,7 @@ describe('the gas of a day', () => {
     const replace = () => {
       throw new Error('the disk is full');
     };
-    const gas = new GasBudget(100n, () => 0, { signed: [], replace });
+    const gas = new GasBudget({ GAS_A_DAY: 100n }, () => 0, { signed: [], replace });
     expect(() => gas.spend(1n)).toThrow('the disk is full');
     expect(gas.spent()).toBe(0n);
   });

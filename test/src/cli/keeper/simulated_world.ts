@@ -1,8 +1,8 @@
 /** A chain and enclaves in memory, behind the interface through which a keeper sees and changes them. */
 
-import type { SigningRecord } from '../../../../src/cli/keeper/budget.ts';
 import type { Trusted } from '../../../../src/cli/keeper/decide.ts';
 import type { World } from '../../../../src/cli/keeper/world.ts';
+import type { SigningRecord } from '../../../../src/cli/rounds/budget.ts';
 import { AttestationError, type Image } from '../../../../src/library/attestation/index.ts';
 import { ClientError } from '../../../../src/library/client/errors.ts';
 import { MoveAbortError, SuiError, UnknownOutcomeError } from '../../../../src/library/sui/errors.ts';

@@ -1,14 +1,14 @@
 /**
- * The file with what a keeper signed in the last 24 hours. The file contains no secret, and no node can
+ * The file with what a program signed in the last 24 hours. The file contains no secret, and no node can
  * change it.
  */
 import { uptime } from 'node:os';
+import type { EnclaveError } from 'sui-enclave/errors';
 import { replaceFileDurably } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { readBootId } from '../kernel_files.ts';
 import { readRegularFile } from '../read_file.ts';
 import type { Signed, SigningRecord } from './budget.ts';
-import { KeeperFileError } from './file.ts';
 
 /** Time in milliseconds. */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
@@ -39,14 +39,17 @@ const RecordFile = v.strictObject({
 
 type Content = v.InferOutput<typeof RecordFile>;
 
+/** Class of the errors for a file of a program that can't be used. */
+export type FileFault = new (message: string, options?: ErrorOptions) => EnclaveError;
+
 /**
  * Opens the file, or makes an empty one. The file must be writable, since a transaction that can't be
  * recorded is not signed.
  *
- * @throws KeeperFileError if it can't be read or written, or is of another kind
+ * @param Fault class of the error if it can't be read or written, or is of another kind
  */
-export function openRecord(path: string): SigningRecord {
-  const signed = toSigned(read(path));
+export function openRecord(path: string, Fault: FileFault): SigningRecord {
+  const signed = toSigned(read(path, Fault));
   const record: SigningRecord = {
     signed,
     replace(signed) {
@@ -63,7 +66,7 @@ export function openRecord(path: string): SigningRecord {
         replaceFileDurably(path, `${JSON.stringify(content)}\n`, 0o600);
       } catch (cause) {
         const { code } = cause as NodeJS.ErrnoException;
-        throw new KeeperFileError(
+        throw new Fault(
           `${path} can't be written (${code}), so nothing is signed: correct that, or name another file by --record`,
           { cause },
         );
@@ -91,18 +94,18 @@ function uptimeMs(): number {
   return Math.floor(uptime() * 1000);
 }
 
-function read(path: string): Content {
+function read(path: string, Fault: FileFault): Content {
   let text: string;
   try {
     text = readRegularFile(path).toString();
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return { signed: [] };
-    throw new KeeperFileError(`${path} can't be read: ${code}`, { cause });
+    throw new Fault(`${path} can't be read: ${code}`, { cause });
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), RecordFile), text);
   if (parsed.success) return parsed.output;
-  throw new KeeperFileError(
-    `${path} is not a file that a keeper wrote, so what it signed in the last 24 hours is not known: wait a day and remove the file, or remove it at once and accept that up to gas_a_day may be spent again`,
+  throw new Fault(
+    `${path} is not a record of signed transactions, so what was signed in the last 24 hours is not known: wait a day and remove the file, or remove it at once and accept that up to gas_a_day may be spent again`,
   );
 }

@@ -3,9 +3,10 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { openRecord } from '../../../../src/cli/keeper/record.ts';
+import { KeeperFileError } from '../../../../src/cli/keeper/file.ts';
+import { openRecord } from '../../../../src/cli/rounds/record.ts';
 import { startServer } from '../../server/support.ts';
-import { KeeperFixture } from './keeper_fixture.ts';
+import { KeeperFixture } from '../keeper/keeper_fixture.ts';
 
 const HOUR = 3_600_000;
 
@@ -19,16 +20,16 @@ beforeEach(() => {
 const content = () => JSON.parse(readFileSync(path, 'utf8'));
 
 test('the record is created if it is missing, for its user alone', () => {
-  expect(openRecord(path).signed).toEqual([]);
+  expect(openRecord(path, KeeperFileError).signed).toEqual([]);
   expect([content(), statSync(path).mode & 0o777]).toMatchObject([{ signed: [] }, 0o600]);
 });
 
 test('the record has times and amounts that the next process reads', () => {
-  openRecord(path).replace([
+  openRecord(path, KeeperFileError).replace([
     { ageMs: 2 * HOUR, mist: 50_000_000n },
     { ageMs: 0, mist: 2n ** 62n },
   ]);
-  const { signed } = openRecord(path);
+  const { signed } = openRecord(path, KeeperFileError);
   expect(signed.map(({ mist }) => mist)).toEqual([50_000_000n, 2n ** 62n]);
   const [older, newer] = signed.map(({ ageMs }) => ageMs);
   for (const ms of [(older ?? 0) - 2 * HOUR, newer]) {
@@ -38,15 +39,15 @@ test('the record has times and amounts that the next process reads', () => {
 
 test('the record counts a time in the future as now: the clock was set back', () => {
   writeFileSync(path, JSON.stringify({ signed: [{ at: Date.now() + 5 * HOUR, mist: '7' }] }));
-  expect(openRecord(path).signed).toEqual([{ ageMs: 0, mist: 7n }]);
+  expect(openRecord(path, KeeperFileError).signed).toEqual([{ ageMs: 0, mist: 7n }]);
 });
 
 test.each([-2, 2])('keeps every age if the clock is set by %d days between two processes', (days) => {
-  openRecord(path).replace([{ ageMs: 2 * HOUR, mist: 7n }]);
+  openRecord(path, KeeperFileError).replace([{ ageMs: 2 * HOUR, mist: 7n }]);
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * HOUR });
   onTestFinished(() => void vi.useRealTimers());
   for (const _restart of [1, 2]) {
-    const [{ ageMs } = { ageMs: 0 }] = openRecord(path).signed;
+    const [{ ageMs } = { ageMs: 0 }] = openRecord(path, KeeperFileError).signed;
     expect(Math.abs(ageMs - 2 * HOUR)).toBeLessThan(HOUR / 60);
   }
 });
@@ -55,7 +56,7 @@ test.each([
   ['after a restart of the machine, by the wall clock', 'another', 0],
   ['of which the kernel is behind, as just signed', undefined, 1e12],
 ])('counts a time %s', (_, boot, ahead) => {
-  openRecord(path).replace([{ ageMs: 0, mist: 7n }]);
+  openRecord(path, KeeperFileError).replace([{ ageMs: 0, mist: 7n }]);
   const { written, signed } = content();
   const uptime = written.uptime + ahead;
   writeFileSync(
@@ -64,7 +65,7 @@ test.each([
   );
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3 * HOUR });
   onTestFinished(() => void vi.useRealTimers());
-  const [{ ageMs } = { ageMs: -1 }] = openRecord(path).signed;
+  const [{ ageMs } = { ageMs: -1 }] = openRecord(path, KeeperFileError).signed;
   expect(Math.round(ageMs / HOUR)).toBe(boot === undefined ? 0 : 3);
 });
 
@@ -85,13 +86,15 @@ describe('the record is refused', () => {
     ],
   ])('%s, and left as it is', (_fault, text) => {
     writeFileSync(path, text);
-    expect(() => openRecord(path)).toThrow(expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }));
+    expect(() => openRecord(path, KeeperFileError)).toThrow(
+      expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }),
+    );
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
   test('if it can not be read or written', () => {
     for (const unusablePath of ['/dev/null', tmpdir(), '/nonexistent/record.json']) {
-      expect(() => openRecord(unusablePath)).toThrow(
+      expect(() => openRecord(unusablePath, KeeperFileError)).toThrow(
         expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }),
       );
     }
@@ -103,7 +106,7 @@ test('the record is replaced as a whole, and a link in its place is not followed
   writeFileSync(target, '{"signed":[]}');
   chmodSync(target, 0o600);
   symlinkSync(target, path);
-  openRecord(path).replace([{ ageMs: 0, mist: 1n }]);
+  openRecord(path, KeeperFileError).replace([{ ageMs: 0, mist: 1n }]);
   expect(readFileSync(target, 'utf8')).toBe('{"signed":[]}');
   expect(content().signed).toHaveLength(1);
 });

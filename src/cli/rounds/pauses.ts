@@ -11,7 +11,7 @@ export interface Pauses {
 
 /**
  * Returns the pause in milliseconds, which doubles with each failure up to the maximum. It varies by up to a
- * fifth, so that keepers do not act at the same time.
+ * fifth, so that several programs do not act at the same time.
  */
 export function pauseAfter(failures: number, { intervalMs, maxPauseMs, random }: Pauses): number {
   // 2 ** 30 intervals exceed every bound.
