@@ -158,6 +158,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'keep the enclaves at some URLs registered, and destroy stale ones',
     load: () => import('./keeper/keep.ts'),
   },
+  post: {
+    reader: 'admin',
+    summary: 'write the newest answer of some enclaves on chain, in each period',
+    load: () => import('./poster/post.ts'),
+  },
   rollout: {
     reader: 'admin',
     summary: 'replace the enclaves of an image by those of the next one, without a gap',

@@ -24,6 +24,8 @@ export class LyingNode {
   readonly lies = new Map<string, Lie>();
   /** Transactions that it received with a signature. */
   readonly signed: Signed[] = [];
+  /** Digests of these transactions. */
+  readonly digests: string[] = [];
   /** Whether it swallows transactions, and claims that they were executed. */
   swallows = false;
   /** Failure of the node, if any: it ends connections, or leaves them without an answer. */
@@ -80,7 +82,9 @@ export class LyingNode {
 
   #note(message: Uint8Array): void {
     const { transaction } = GrpcTypes.ExecuteTransactionRequest.fromBinary(message);
-    const { gasData } = bcs.TransactionData.parse(transaction?.bcs?.value ?? new Uint8Array()).V1;
+    const bytes = transaction?.bcs?.value ?? new Uint8Array();
+    const { gasData } = bcs.TransactionData.parse(bytes).V1;
+    this.digests.push(TransactionDataBuilder.getDigestFromBytes(bytes));
     this.signed.push({ budget: BigInt(gasData.budget ?? 0), price: BigInt(gasData.price ?? 0) });
   }
 

@@ -1,0 +1,80 @@
+/** Reports of a poster: one `code` for each cause. */
+import { findCause } from '../rounds/cause.ts';
+
+/** Every code of an alert: whether it is only a warning, and its meaning. */
+export const ALERTS = {
+  NODE_UNUSABLE: [
+    'alert',
+    'A node does not answer, or answers what can not be used. The next node of the file takes its place.',
+  ],
+  NODE_CONTRADICTS: [
+    'alert',
+    'A node says that a transaction was executed, and shows its gas coin as unused or the effects of another transaction, or it shows the coin as older than the transaction: it lags, or lies. The same bytes are sent again.',
+  ],
+  CALL_UNUSABLE: [
+    'alert',
+    'By the word of the node, the function, its objects or the config of the file can not be used. Nothing is asked or sent.',
+  ],
+  CLOCK_DIFFERS: [
+    'alert',
+    "This machine's clock and the chain's differ by more than a minute. Values are judged by this machine's clock before they are sent, and by the chain's there.",
+  ],
+  NO_VALUE: ['alert', 'No enclave gave a valid value.'],
+  VALUE_REFUSED: [
+    'alert',
+    'The answer of an enclave is not valid: its key, its signature, its time, or the request that it answers.',
+  ],
+  ENCLAVE_UNREACHABLE: ['warning', 'Nothing answers at a URL.'],
+  WOULD_FAIL: [
+    'alert',
+    'By a simulation, the contract would not take a value, for another reason than `expected_aborts` names. Nothing is signed or paid.',
+  ],
+  SEND_FAILED: ['alert', 'A node did not take a signed transaction. The same bytes are sent again.'],
+  POST_FAILED: [
+    'alert',
+    'A transaction was executed and failed, for another reason than `expected_aborts` names: its gas is spent, and nothing was written.',
+  ],
+  NOT_RECORDED: [
+    'alert',
+    'The record or the file of transactions can not be written, so nothing is signed or sent.',
+  ],
+  COIN_MOVED: [
+    'alert',
+    "Another transaction used the gas coin of one in flight: another process has the poster's key.",
+  ],
+  EXPIRED: [
+    'alert',
+    'A transaction was not executed in its epoch or the next one. Its gas coin is free again.',
+  ],
+  COINS_IN_FLIGHT: ['alert', 'Each gas coin has a transaction in flight, so nothing newer is signed.'],
+  NO_GAS_COIN: ['alert', 'The poster has no free coin of SUI with at least `gas_budget`.'],
+  GAS_PRICE: ['alert', 'The price of gas is above `max_gas_price`. Nothing is signed.'],
+  GAS_AN_HOUR: ['alert', 'The gas of an hour is used up. Nothing is signed until a part of it is older.'],
+  GAS_A_DAY: ['alert', 'The gas of a day is used up. Nothing is signed until a part of it is older.'],
+} as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;
+
+export type AlertCode = keyof typeof ALERTS;
+
+export interface Alert {
+  readonly code: AlertCode;
+  /** Subject of the alert: a URL, a node's host, a digest, an address, or the name of a function. */
+  readonly subject: string;
+  /** Text for people, without keys or secrets. */
+  readonly message: string;
+}
+
+/** Returns whether an operator must act. */
+export function isAlarm({ code }: Alert): boolean {
+  return ALERTS[code][0] === 'alert';
+}
+
+/** Returns a line for the log. */
+export function formatAlert({ code, subject, message }: Alert): string {
+  return `${ALERTS[code][0]} ${code} ${subject}: ${message}`;
+}
+
+/** Creates the alert for a fault. */
+export function createAlert(code: AlertCode, subject: string, error: unknown): Alert {
+  const { code: cause, reason } = findCause(error);
+  return { code, subject, message: `${cause}: ${reason}` };
+}

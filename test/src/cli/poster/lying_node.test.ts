@@ -1,0 +1,107 @@
+/** A lying node can delay values, and make a poster sign only a few transactions. */
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { expect, test, vi } from 'vitest';
+import { type Lie, LyingNode } from '../keeper/lying_node.ts';
+import { BUDGET, MINUTE, PosterFixture } from './poster_fixture.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+/** Changes the effects that the node shows for a transaction. */
+const withEffects =
+  (change: (effects: GrpcTypes.TransactionEffects) => void): Lie =>
+  (answer) => {
+    const response = GrpcTypes.GetTransactionResponse.fromBinary(answer);
+    if (response.transaction?.effects) change(response.transaction.effects);
+    return GrpcTypes.GetTransactionResponse.toBinary(response);
+  };
+
+test('a node that swallows transactions and claims success gets the same bytes again, and an alert', async () => {
+  const fixture = await PosterFixture.start();
+  const enclave = await fixture.enclave();
+  const lying = await LyingNode.start(fixture.chain.node);
+  const poster = await fixture.poster([enclave], { content: { node: lying.url } });
+  lying.swallows = true;
+  expect(await poster.outcome()).toEqual([['sent'], []]);
+  expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS']]);
+  expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS']]);
+  expect([new Set(lying.digests).size, poster.spent(), fixture.board().writes]).toEqual([1, BUDGET, 0]);
+  lying.swallows = false;
+  expect(await poster.outcome()).toEqual([['posted'], []]);
+  expect(fixture.board().writes).toBe(1);
+});
+
+test('a poster with two nodes leaves the one that contradicts itself', async () => {
+  const fixture = await PosterFixture.start();
+  const enclave = await fixture.enclave();
+  const { node } = fixture.chain;
+  const lying = await LyingNode.start(node);
+  const poster = await fixture.poster([enclave], { content: { node: [lying.url, node.url] } });
+  lying.swallows = true;
+  expect(await poster.outcome()).toEqual([['sent'], []]);
+  expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS']]);
+  expect(await poster.outcome()).toEqual([['posted'], []]);
+  expect([fixture.board().writes, poster.spent()]).toEqual([1, BUDGET]);
+});
+
+test.each<[string, Lie]>([
+  [
+    'of another digest',
+    withEffects((effects) => {
+      effects.transactionDigest = 'Bkd7jcQDdu9EGZfBFxAeZ1PxWkGUe6ctaCsdAMrSbEqr';
+    }),
+  ],
+  [
+    'that did not change the gas coin',
+    withEffects((effects) => {
+      effects.changedObjects = [];
+    }),
+  ],
+])('a node that shows effects %s is not believed', async (_, lie) => {
+  const fixture = await PosterFixture.start();
+  const enclave = await fixture.enclave();
+  const lying = await LyingNode.start(fixture.chain.node);
+  const poster = await fixture.poster([enclave], { content: { node: lying.url } });
+  lying.lies.set('GetTransaction', lie);
+  // The coin changed, so the transaction is over, but nothing says that it wrote the value.
+  expect(await poster.outcome()).toEqual([['moved'], ['COIN_MOVED']]);
+});
+
+test('a node that claims a version of the coin that it does not have blocks the coin for two epochs', async () => {
+  const fixture = await PosterFixture.start();
+  const enclave = await fixture.enclave();
+  const { node } = fixture.chain;
+  const poster = await fixture.poster([enclave]);
+  const honest = node.lie;
+  node.lie = (object) => (/::coin::Coin</.test(object.type) ? { ...object, version: 1000n } : object);
+  expect(await poster.outcome()).toEqual([['sent'], ['SEND_FAILED']]);
+  node.lie = honest;
+  fixture.pass(MINUTE, enclave);
+  const blocked = ['SEND_FAILED', 'COINS_IN_FLIGHT'];
+  expect(await poster.outcome()).toEqual([[], blocked]);
+  expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS', 'SEND_FAILED', 'COINS_IN_FLIGHT']]);
+  node.epoch += 2n;
+  expect(await poster.outcome()).toEqual([
+    ['expired', 'posted'],
+    ['NODE_CONTRADICTS', 'EXPIRED'],
+  ]);
+});
+
+test('a node that lies consistently gets no more than gas_an_hour', async () => {
+  const fixture = await PosterFixture.start();
+  const enclave = await fixture.enclave();
+  const { node } = fixture.chain;
+  const lying = await LyingNode.start(node);
+  const content = { node: lying.url, gas_an_hour: Number(3n * BUDGET) };
+  const poster = await fixture.poster([enclave], { content });
+  let version = 1000n;
+  node.lie = (object) => (/::coin::Coin</.test(object.type) ? { ...object, version } : object);
+  lying.swallows = true;
+  for (let round = 0; round < 8; round += 1) {
+    await poster.outcome();
+    // The coin seems to have changed, as if the transaction had been executed.
+    version += 1n;
+    fixture.pass(MINUTE, enclave);
+  }
+  expect([lying.digests.length, lying.signedMist, poster.spent()]).toEqual([3, 3n * BUDGET, 3n * BUDGET]);
+  expect(fixture.board().writes).toBe(0);
+});
