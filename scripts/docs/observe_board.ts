@@ -142,10 +142,28 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
       shows: { used: 'sui_enclave_keeper_gas_mist', left: 'sui_enclave_keeper_gas_left_mist' },
     },
     {
+      title: "The poster's transactions and alerts",
+      unit: 'short',
+      shows: {
+        'in flight': 'sui_enclave_poster_in_flight',
+        '{{code}}': 'sui_enclave_poster_alerts',
+      },
+    },
+    {
+      title: "The poster's gas, in MIST",
+      unit: 'short',
+      shows: {
+        'used, {{window}}': 'sui_enclave_poster_gas_mist',
+        'left, {{window}}': 'sui_enclave_poster_gas_left_mist',
+      },
+    },
+    {
       title: 'Age of the last round and of the last poll',
       unit: 's',
       shows: {
         keeper: 'time() - sui_enclave_keeper_last_round_seconds',
+        poster: 'time() - sui_enclave_poster_last_round_seconds',
+        'value of the poster': 'time() - sui_enclave_poster_last_value_seconds',
         provisioner: 'time() - sui_enclave_provision_last_poll_seconds',
       },
     },

@@ -95,6 +95,9 @@ interface Prepared {
   readonly objects: readonly string[];
 }
 
+/** Maximum epoch, which no chain reaches: later ones fit into a u64, too. */
+const MAX_EPOCH = 2n ** 48n;
+
 const CLOCK = '0x6';
 /** Offset of the time in the content of the clock, after its id. */
 const CLOCK_TIME = 32;
@@ -139,11 +142,13 @@ export class PosterNode {
         core.getObject({ objectId: CLOCK, include: { content: true } }),
       ]),
     );
-    const content = object.content;
+    const { content } = object;
     if (content.length < CLOCK_TIME + 8) throw unusable("the chain's clock");
     const clock = new DataView(content.buffer, content.byteOffset + CLOCK_TIME, 8).getBigUint64(0, true);
+    const epoch = readU64('the epoch', systemState.epoch);
+    if (epoch > MAX_EPOCH) throw unusable('the epoch');
     return {
-      epoch: readU64('the epoch', systemState.epoch),
+      epoch,
       gasPrice: readU64('the gas price', referenceGasPrice),
       clockMs: Number(clock),
     };

@@ -173,8 +173,9 @@ export class Poster {
         continue;
       }
       const { reason } = result;
-      if (isNodeFault(reason) || !isEnclaveError(reason)) throw reason;
-      const isAway = reason.code === 'CLIENT_UNREACHABLE';
+      if (isNodeFault(reason)) throw reason;
+      // Whatever an enclave answers must not end the round for the others.
+      const isAway = isEnclaveError(reason) && reason.code === 'CLIENT_UNREACHABLE';
       faults.push(createAlert(isAway ? 'ENCLAVE_UNREACHABLE' : 'VALUE_REFUSED', url, reason));
     }
     findings.values = values.length;

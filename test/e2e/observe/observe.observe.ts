@@ -20,7 +20,7 @@ import {
   temporaryFolder,
   testRules,
 } from './promtool.ts';
-import { KEEPER_CODES, scrapes } from './scrapes.ts';
+import { KEEPER_CODES, POSTER_CODES, scrapes } from './scrapes.ts';
 
 const NAME = isInstalled ? 'promtool' : 'promtool (skipped: Debian’s package prometheus is not installed)';
 const FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})';
@@ -63,6 +63,10 @@ const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][
   KeeperAlert: [[/^sui_enclave_keeper_alerts\{code="REGISTERS_DIFFER"/, constant(1)]],
   KeeperSilent: [[/^sui_enclave_keeper_last_round_seconds/, constant(60)]],
   KeeperGasLow: [[/^sui_enclave_keeper_gas_left_mist/, constant(1)]],
+  PosterAlert: [[/^sui_enclave_poster_alerts\{code="NO_VALUE"/, constant(1)]],
+  PosterEnclaveAway: [[/^sui_enclave_poster_alerts\{code="ENCLAVE_UNREACHABLE"/, constant(1)]],
+  PosterSilent: [[/^sui_enclave_poster_last_round_seconds/, constant(60)]],
+  PosterGasLow: [[/^sui_enclave_poster_gas_left_mist\{window="hour"/, constant(1)]],
   ProvisionerSilent: [[/^up\{job="provision"/, constant(0)]],
   ProvisionerRefused: [[/^sui_enclave_provision_lacks_secrets/, constant(1)]],
   ProverBackendDown: [[/^sui_enclave_prover_backend_ready/, constant(0)]],
@@ -177,6 +181,15 @@ describe.skipIf(!isInstalled)(NAME, () => {
   test('raises an alert of the keeper for each of its codes', () => {
     const tests: RuleTest[] = KEEPER_CODES.filter((code) => code !== 'ENCLAVE_SILENT').map((code) => ({
       series: withFault([[new RegExp(`^sui_enclave_keeper_alerts\\{code="${code}"`), constant(1)]]),
+      expects: { 'count(ALERTS{alertstate="firing"})': { '{}': 1 } },
+    }));
+    const { isRight, output } = testRules(tests);
+    expect(isRight, output).toBe(true);
+  });
+
+  test('raises an alert of the poster for each of its codes', () => {
+    const tests: RuleTest[] = POSTER_CODES.map((code) => ({
+      series: withFault([[new RegExp(`^sui_enclave_poster_alerts\\{code="${code}"`), constant(1)]]),
       expects: { 'count(ALERTS{alertstate="firing"})': { '{}': 1 } },
     }));
     const { isRight, output } = testRules(tests);

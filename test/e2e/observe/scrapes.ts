@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { onTestFinished, vi } from 'vitest';
 import { ALERTS } from '../../../src/cli/keeper/alerts.ts';
 import { Metrics as KeeperMetrics } from '../../../src/cli/keeper/metrics.ts';
+import { ALERTS as POSTER_ALERTS } from '../../../src/cli/poster/alerts.ts';
+import { Metrics as PosterMetrics } from '../../../src/cli/poster/metrics.ts';
 import { Metrics as WatcherMetrics } from '../../../src/cli/provision/metrics.ts';
 import { startBackend } from '../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../src/prover/backend/config.ts';
@@ -17,6 +19,8 @@ import { startTestFrontend } from '../../src/prover/frontend/support.ts';
 
 /** Codes of the keeper's alerts. */
 export const KEEPER_CODES = Object.keys(ALERTS);
+/** Codes of the poster's alerts. */
+export const POSTER_CODES = Object.keys(POSTER_ALERTS);
 
 const read = async (url: string | undefined) => await (await fetch(url as string)).text();
 
@@ -32,6 +36,7 @@ export async function scrapes(): Promise<Readonly<Record<string, string>>> {
     prover_frontend: await read((await startTestFrontend({ METRICS_PORT: '0' })).metricsUrl),
     prover_backend: await proverBackend(),
     keeper: await keeper(),
+    poster: await poster(),
     provision: await watcher(),
     relay: recorded('relay'),
     haproxy: recorded('haproxy'),
@@ -71,6 +76,14 @@ async function proverBackend(): Promise<string> {
 async function keeper(): Promise<string> {
   const metrics = new KeeperMetrics({ spent: () => 10n, left: () => 90n });
   metrics.note({ done: [], alerts: [], accepted: 2, silent: 0, hasFailed: false }, Date.now());
+  return await metrics.text();
+}
+
+async function poster(): Promise<string> {
+  const metrics = new PosterMetrics({ spent: () => 10n, left: () => 90n });
+  const timestampMs = BigInt(Date.now());
+  const done = [{ result: 'posted' as const, digest: 'd', url: 'https://one.example', timestampMs }];
+  metrics.note({ done, alerts: [], values: 2, inFlight: 0, hasFailed: false }, Date.now());
   return await metrics.text();
 }
 

@@ -182,7 +182,7 @@ export class PosterFixture {
   }
 
   /** Returns the 32 bytes of a poster's private key. */
-  secretOf({ key }: TestPoster): Uint8Array {
+  secretOf({ key }: Pick<TestPoster, 'key'>): Uint8Array {
     return decodeSuiPrivateKey(key.getSecretKey()).secretKey;
   }
 

@@ -355,6 +355,15 @@ describe('a node', () => {
     expect(codes).toContain('CLOCK_DIFFERS');
   });
 
+  test('with an epoch that no chain reaches gets no transaction', async () => {
+    const fixture = await PosterFixture.start();
+    const enclave = await fixture.enclave();
+    fixture.chain.node.epoch = 2n ** 64n - 1n;
+    const poster = await fixture.poster([enclave]);
+    expect(await poster.outcome()).toEqual([[], ['NODE_UNUSABLE']]);
+    expect(poster.spent()).toBe(0n);
+  });
+
   test('of another function or of an object of one owner is reported, and gets no transaction', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
