@@ -1,7 +1,12 @@
 /** A Sui node through which a poster sees the chain, verifies values and sends transactions. */
 import { ObjectError, TransactionError } from '@mysten/sui/client';
 import { Inputs, Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
-import { EnclaveClient, type RegisteredAnswer, type RegisteredEnclaveClient } from 'sui-enclave/client';
+import {
+  ClientError,
+  EnclaveClient,
+  type RegisteredAnswer,
+  type RegisteredEnclaveClient,
+} from 'sui-enclave/client';
 import { ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
 import { toExecutionError, toSendError } from 'sui-enclave/sui/failures';
 import { type EnclaveConfig, readConfig } from 'sui-enclave/sui/objects';
@@ -11,11 +16,13 @@ import type { Deployments } from '../sui/deployments.ts';
 import { type Answer, chooseObjects, type createSignedType, type MoveCall } from '../sui/move_call.ts';
 import {
   addSignedCall,
+  CLOCK,
   checkApplication,
   checkObjects,
   chooseSignedType,
   echoes,
   findFunction,
+  RANDOM,
   type Request,
 } from '../sui/signed_call.ts';
 import type { Pending } from './transactions.ts';
@@ -98,9 +105,10 @@ interface Prepared {
 /** Maximum epoch, which no chain reaches: later ones fit into a u64, too. */
 const MAX_EPOCH = 2n ** 48n;
 
-const CLOCK = '0x6';
 /** Offset of the time in the content of the clock, after its id. */
 const CLOCK_TIME = 32;
+/** Time limit of an enclave's answer, in time limits of a request: an attestation and a call. */
+const REQUESTS = 2;
 /** Maximum number of pages of coins that are read. */
 const MAX_PAGES = 4;
 const PAGE = 50;
@@ -222,17 +230,28 @@ export class PosterNode {
   /**
    * Returns a value that a key registered under the config has signed.
    *
+   * @param stop ends the request
    * @throws ClientError, AttestationError: the enclave's answer is not valid; other EnclaveErrors: the node's
    */
-  async ask(url: string): Promise<Value> {
-    const { request, anyAnswer } = this.#settings;
+  async ask(url: string, stop: AbortSignal): Promise<Value> {
+    const { request, anyAnswer, timeoutMs } = this.#settings;
     const { signedType } = await this.#prepare();
-    const client = await this.#openClient(url);
+    // A host could otherwise delay the other enclaves' values by answers of ever new keys.
+    const timeout = AbortSignal.timeout(REQUESTS * timeoutMs);
+    const signal = AbortSignal.any([stop, timeout]);
     const expect = anyAnswer ? {} : echoes(request.body, signedType.names);
-    return { url, answer: await client.call(request.path, request.body, signedType.schema, { expect }) };
+    try {
+      const client = await this.#openClient(url, signal);
+      const answer = await client.call(request.path, request.body, signedType.schema, { expect, signal });
+      return { url, answer };
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      const message = `the enclave at ${url} gave no valid answer within ${REQUESTS * timeoutMs} ms`;
+      throw new ClientError('CLIENT_UNREACHABLE', message, { cause: error });
+    }
   }
 
-  async #openClient(url: string): Promise<RegisteredEnclaveClient> {
+  async #openClient(url: string, signal: AbortSignal): Promise<RegisteredEnclaveClient> {
     const existing = this.#clients.get(url);
     if (existing !== undefined) return existing;
     const { request, roots, maxAgeMs: maxAnswerAgeMs, timeoutMs, now } = this.#settings;
@@ -240,6 +259,7 @@ export class PosterNode {
       maxAnswerAgeMs,
       timeoutMs,
       now,
+      signal,
       ...(roots && { roots }),
     });
     this.#clients.set(url, client);
@@ -353,8 +373,6 @@ export class PosterNode {
       : { kind: 'failed', error: toExecutionError(status.error) };
   }
 }
-
-const RANDOM = '0x8';
 
 function isMissing(object: unknown): boolean {
   return object instanceof ObjectError && object.reason === 'notFound';

@@ -140,10 +140,10 @@ export class Poster {
       const message = `this machine's clock and the chain's differ by ${Math.round(differenceMs / 1000)} seconds: correct this machine's clock, or compare with another node`;
       findings.alerts.push({ code: 'CLOCK_DIFFERS', subject: node.name, message });
     }
-    await this.#settle(node, state, findings);
+    await this.#settle(node, state, findings, stop);
     if (stop.aborted) return;
     await node.prepare();
-    const values = await this.#ask(node, urls, findings);
+    const values = await this.#ask(node, urls, findings, stop);
     if (stop.aborted) return;
     const newestMs = this.#newestSigned();
     const fresh = values.filter(({ answer }) => newestMs === null || answer.timestampMs > newestMs);
@@ -162,8 +162,13 @@ export class Poster {
   }
 
   /** Returns the valid values of the enclaves, which are asked at once. @throws SuiError of the node */
-  async #ask(node: PosterNode, urls: readonly string[], findings: Findings): Promise<Value[]> {
-    const results = await Promise.allSettled(urls.map((url) => node.ask(url)));
+  async #ask(
+    node: PosterNode,
+    urls: readonly string[],
+    findings: Findings,
+    stop: AbortSignal,
+  ): Promise<Value[]> {
+    const results = await Promise.allSettled(urls.map((url) => node.ask(url, stop)));
     const values: Value[] = [];
     const faults: Alert[] = [];
     for (const [index, result] of results.entries()) {
@@ -285,9 +290,10 @@ export class Poster {
   }
 
   /** Settles the transactions in flight, and sends those again that have no end. @throws SuiError */
-  async #settle(node: PosterNode, state: ChainState, findings: Findings): Promise<void> {
+  async #settle(node: PosterNode, state: ChainState, findings: Findings, stop: AbortSignal): Promise<void> {
     const { transactions } = this.#settings;
     for (const post of transactions.pending) {
+      if (stop.aborted) return;
       if (await this.#settleOne(node, post, findings)) continue;
       if (state.epoch > post.lastEpoch) continue;
       await this.#send(node, post, findings);

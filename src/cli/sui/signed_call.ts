@@ -217,14 +217,20 @@ export interface SignedCall {
 /** Returns the argument for an object, by its id and whether the function may change it. */
 export type Refer = (objectId: string, isMutable: boolean) => TransactionObjectArgument;
 
-const CLOCK = '0x6';
-const RANDOM = '0x8';
+export const CLOCK = '0x6';
+export const RANDOM = '0x8';
+
+/** Refers to an object that the node resolves. */
+function referById(tx: Transaction, objectId: string): TransactionObjectArgument {
+  if (objectId === CLOCK) return tx.object.clock();
+  return objectId === RANDOM ? tx.object.random() : tx.object(objectId);
+}
 
 /** Adds the call to the transaction, and gives the objects that it returns to the sender. */
 export function addSignedCall(
   tx: Transaction,
   { target, call, signedType, answer, enclaveId, config, objects, sender }: SignedCall,
-  refer: Refer = (objectId) => tx.object(objectId),
+  refer: Refer = (objectId) => referById(tx, objectId),
 ): void {
   const { data, timestampMs, signature }: SignedArguments<Answer> = signedArguments(
     tx,

@@ -113,6 +113,22 @@ export class PosterFixture {
     return key;
   }
 
+  /** Writes a deployment file of weather. @returns the properties of a file that uses it */
+  deployed(): Record<string, unknown> {
+    const weather = {
+      package: PACKAGE,
+      original: PACKAGE,
+      module: 'weather',
+      config: { id: this.configId, name: 'weather', version: 1 },
+      registrars: [],
+      enclaves: [],
+    };
+    const deployment = { network: 'localnet', chain: '2a2a2a2a', applications: { weather } };
+    mkdirSync(this.chain.file('deployments'));
+    writeFileSync(this.chain.file('deployments/localnet.json'), JSON.stringify(deployment));
+    return { network: 'localnet', config: undefined, objects: undefined };
+  }
+
   /** Returns the content of a file for these URLs. JSON is YAML too. */
   content(urls: readonly string[]): Record<string, unknown> {
     return {
@@ -140,7 +156,7 @@ export class PosterFixture {
       path,
       signing: {},
       files: { record: `${path}.record.json`, transactions: `${path}.transactions.json` },
-      env: { SUI_PRIVATE_KEY: key.getSecretKey() },
+      env: { SUI_PRIVATE_KEY: key.getSecretKey(), DEPLOYMENTS: this.chain.file('deployments') },
       now: () => this.time.now,
       clock: () => this.time.now,
     });

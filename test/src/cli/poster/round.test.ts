@@ -81,6 +81,37 @@ describe('a value', () => {
     expect(alerts).toMatchObject([{ code: 'WOULD_FAIL', subject: destroyed.url }]);
   });
 
+  test('is asked for and posted by what the deployment file and schema.json have', async () => {
+    const fixture = await PosterFixture.start();
+    const enclave = await fixture.enclave();
+    const key = fixture.createKey(GAS);
+    const content = { ...fixture.deployed(), function: 'weather::update_weather' };
+    const poster = await fixture.poster([enclave], { key, content });
+    expect(await poster.outcome()).toEqual([['posted'], []]);
+    const owned = fixture.chain.node.ledger.owned(key.toSuiAddress()).map(({ type }) => type);
+    expect(owned).toContain(`${PACKAGE}::weather::WeatherNFT`);
+    await expect(
+      fixture.poster([enclave], { content: { ...content, function: 'dice::roll' } }),
+    ).rejects.toMatchObject({ code: 'DEPLOYMENT' });
+    await expect(
+      fixture.poster([enclave], { content: { ...content, body: undefined } }),
+    ).rejects.toMatchObject({ code: 'POSTER_FILE', exit: 2 });
+  });
+
+  test('is not waited for when the poster is stopped, and nothing is signed', async () => {
+    const fixture = await PosterFixture.start();
+    const [silent, honest] = [await fixture.enclave(), await fixture.enclave()];
+    const stop = new AbortController();
+    silent.lie = () => {
+      stop.abort();
+      return new Promise(() => {});
+    };
+    const poster = await fixture.poster([silent, honest]);
+    const { sent } = fixture;
+    const { done, hasFailed } = await poster.round(stop.signal);
+    expect([done, hasFailed, poster.spent(), fixture.sent]).toEqual([[], false, 0n, sent]);
+  });
+
   test('is only simulated in a dry run, which makes no file', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
