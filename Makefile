@@ -123,12 +123,12 @@ test-e2e: install addon
 NODE_22 := build/node-22/node_modules
 
 # Runs the tests of the library, of the program and of create-sui-enclave in Node 22, which their packages support too: all but the
-# random histories of the keeper, which take a minute and say nothing of Node.
+# histories of keeper and poster, which take a minute and say nothing of Node.
 .PHONY: test-node-22
 test-node-22: install addon $(NODE_22)/.package-lock.json
 	$(REQUIRE_COMPILER)
 	@PATH="$(CURDIR)/$(NODE_22)/.bin:$$PATH" node node_modules/vitest/vitest.mjs run test/src/library test/src/create test/src/cli \
-	  --exclude test/src/cli/keeper/histories.test.ts
+	  --exclude test/src/cli/keeper/histories.test.ts --exclude test/src/cli/poster/histories.test.ts
 
 $(NODE_22)/.package-lock.json: test/e2e/node_22/package.json test/e2e/node_22/package-lock.json
 	@mkdir -p build/node-22
