@@ -164,16 +164,14 @@ test('Biome checks the dependencies of every application that declares its own',
 
 test('the repository depends on the packages that it was asked to use, each in the version of all', () => {
   expect(Object.keys(repository.dependencies ?? {}).sort()).toEqual([
-    ...[
-      '@mysten/bcs',
-      '@mysten/sui',
-      '@noble/curves',
-      'axios',
-      'express',
-      'node-addon-api',
-      'pino',
-      'vitest',
-    ],
+    '@mysten/bcs',
+    '@mysten/sui',
+    '@noble/curves',
+    'axios',
+    'express',
+    'node-addon-api',
+    'pino',
+    'vitest',
   ]);
   const all = {
     ...repository.dependencies,

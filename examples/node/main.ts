@@ -42,8 +42,13 @@ const { data, timestampMs, signature: signedByEnclave } = signedArguments(tx, re
 const nft = tx.moveCall({
   target: `${appPackage}::weather::update_weather`,
   arguments: [
-    ...[data.location, data.temperature, timestampMs, signedByEnclave],
-    ...[tx.object(enclaveId), tx.object(configId), tx.object.clock()],
+    data.location,
+    data.temperature,
+    timestampMs,
+    signedByEnclave,
+    tx.object(enclaveId),
+    tx.object(configId),
+    tx.object.clock(),
   ],
 });
 tx.transferObjects([nft], sender);

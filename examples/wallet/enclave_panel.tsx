@@ -49,8 +49,13 @@ function mintCall(tx: Transaction, reading: Reading, { packageId, configId }: No
   return tx.moveCall({
     target: `${packageId}::weather::update_weather`,
     arguments: [
-      ...[data.location, data.temperature, timestampMs, signature],
-      ...[tx.object(reading.enclaveId), tx.object(configId), tx.object.clock()],
+      data.location,
+      data.temperature,
+      timestampMs,
+      signature,
+      tx.object(reading.enclaveId),
+      tx.object(configId),
+      tx.object.clock(),
     ],
   });
 }

@@ -26,8 +26,18 @@ import { listMismatches, readManifests, type Versioned } from './versions.ts';
  * ignores.
  */
 const SOURCES = [
-  ...['library', 'service', 'server', 'apps', 'devnet', 'testing', 'cli', 'toolchain', 'create'],
-  ...['prover/backend', 'prover/frontend', 'prover/keys'],
+  'library',
+  'service',
+  'server',
+  'apps',
+  'devnet',
+  'testing',
+  'cli',
+  'toolchain',
+  'create',
+  'prover/backend',
+  'prover/frontend',
+  'prover/keys',
 ].map((folder) => `src/${folder}`);
 
 /** The commit from which the packages are made. */

@@ -74,8 +74,13 @@ async function make(key: string | Buffer, { tree, id, umask, zone }: Surrounding
   execFileSync('find', [join(chroot, 'npm'), '-type', 'd', '-exec', 'chown', `${id}:${id}`, '{}', '+']);
   execFileSync('chown', ['-R', `${id}:${id}`, folder]);
   const env = {
-    ...{ PATH: process.env['PATH'], CHROOT: chroot, TREE: tree, MODULES: join(ROOT, 'node_modules') },
-    ...{ ID: String(id), UMASK: umask, ZONE: zone },
+    PATH: process.env['PATH'],
+    CHROOT: chroot,
+    TREE: tree,
+    MODULES: join(ROOT, 'node_modules'),
+    ID: String(id),
+    UMASK: umask,
+    ZONE: zone,
   };
   await promisify(execFile)('unshare', ['--mount', 'bash', '-c', ENTER], { env });
   const packages = globSync('out/*.tgz', { cwd: folder }).sort();

@@ -49,8 +49,10 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   const app = [packageId, 'weather', 'WEATHER'] as const;
   const config = await fixture.done(
     'create_config',
-    ...[...ofApplication(packageId, packageId, 'weather', 'WEATHER'), 'weather'],
-    ...['--pcrs', fixture.file('dev.pcrs')],
+    ...ofApplication(packageId, packageId, 'weather', 'WEATHER'),
+    'weather',
+    '--pcrs',
+    fixture.file('dev.pcrs'),
   );
   const configId = config['config'] as string;
   expect(config).toMatchObject({ status: 'done', config: ID, configVersion: 0, name: 'weather' });

@@ -136,8 +136,14 @@ const countCommits = () =>
 test('a tag is released with its files, and the log has a commit for each change', async () => {
   expect(await release('v1.2.0')).toEqual({ status: 0, stderr: '' });
   expect(readdirSync(at('gh/v1.2.0')).sort()).toEqual([
-    ...['inputs.tar', 'measurements.json', 'nitro.eif', 'nitro.pcrs', 'price.testnet.bytecode.json'],
-    ...['release.json', 'sbom.json', 'schema.json'],
+    'inputs.tar',
+    'measurements.json',
+    'nitro.eif',
+    'nitro.pcrs',
+    'price.testnet.bytecode.json',
+    'release.json',
+    'sbom.json',
+    'schema.json',
   ]);
   expect(await verify('v1.2.0')).toMatchObject({ status: 0 });
   expect(await release('v1.3.0')).toMatchObject({ status: 0 });

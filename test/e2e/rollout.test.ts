@@ -161,7 +161,14 @@ test('ends in the same state when it is killed at every moment in turn and run a
   expect(output).toMatch(/^Resumes in place of process \d+/);
   await expectEnd();
   expect(fixture.calls).toEqual([
-    ...['start', 'start', 'switch', 'switch', 'switch', 'stop_old', 'stop_old', 'stop_old'],
+    'start',
+    'start',
+    'switch',
+    'switch',
+    'switch',
+    'stop_old',
+    'stop_old',
+    'stop_old',
   ]);
 });
 

@@ -222,8 +222,12 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       expectEqual(stderr, '');
       await npm('ls', '--all');
       const shared = [
-        ...['sui-enclave', 'sui-enclave-cli', 'sui-enclave-server', 'sui-enclave-toolchain'],
-        ...['valibot', '@mysten/bcs'],
+        'sui-enclave',
+        'sui-enclave-cli',
+        'sui-enclave-server',
+        'sui-enclave-toolchain',
+        'valibot',
+        '@mysten/bcs',
       ];
       expectEqual(
         installedTwice(project).filter((name) => shared.includes(name)),

@@ -74,9 +74,12 @@ function formatArguments(cursor: string | undefined, isOnce: boolean): string[] 
   const fields = ['MESSAGE', 'MESSAGE_ID', 'UNIT', '_PID', '_SYSTEMD_UNIT'];
   return [
     ...(isOnce ? [] : ['--follow', '--no-tail']),
-    ...['--output=json', `--output-fields=${fields.join(',')}`],
+    '--output=json',
+    `--output-fields=${fields.join(',')}`,
     ...(cursor === undefined ? [] : [`--after-cursor=${cursor}`]),
-    ...[`_SYSTEMD_UNIT=${RELAY_UNIT}`, '+', '_PID=1'],
+    `_SYSTEMD_UNIT=${RELAY_UNIT}`,
+    '+',
+    '_PID=1',
     ...Object.keys(UNIT_STATES).map((id) => `MESSAGE_ID=${id}`),
   ];
 }

@@ -127,7 +127,10 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
   writeSettings(host, name, {
     run: ['--cpus', String(cpus), '--memory', String(memoryMib)],
     expose: [
-      ...['--address', address, '--port', String(port)],
+      '--address',
+      address,
+      '--port',
+      String(port),
       ...(metrics === undefined ? [] : ['--metrics-port', String(metrics)]),
       ...(id === undefined ? [] : ['--secret-id', id]),
     ],

@@ -232,7 +232,8 @@ export async function createWorld({
     },
     adminCommand(name, ...args) {
       const options = [
-        ...['--network', plan.network],
+        '--network',
+        plan.network,
         ...(first === undefined ? [] : ['--rpc-url', first]),
         ...(plan.root !== undefined && name === 'rotate' ? ['--root', plan.root] : []),
       ];

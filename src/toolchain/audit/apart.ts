@@ -165,8 +165,10 @@ async function answered(request: unknown, answer: Ask | undefined): Promise<Outc
 function createOptions({ megabytes }: Bounds): string[] {
   const pages = megabytes * 16;
   return [
-    ...['--permission', '--allow-fs-read=*'],
-    ...[`--max-old-space-size=${megabytes}`, `--wasm-max-mem-pages=${pages}`],
+    '--permission',
+    '--allow-fs-read=*',
+    `--max-old-space-size=${megabytes}`,
+    `--wasm-max-mem-pages=${pages}`,
   ];
 }
 

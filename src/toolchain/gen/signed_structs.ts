@@ -26,9 +26,18 @@ const RESERVED_FIELDS = new Set(
 );
 /** Names of structs that would hide another type in Move, TypeScript, Python or Go. */
 const RESERVED_STRUCTS = new Set([
-  ...['Option', 'SIGNED', 'Self', 'String', 'Uint8Array'],
-  ...['SignedError', 'SignedMessage', 'SuiAddress'],
-  ...['ReadAnswer', 'VerifySignature', 'DecodeMessage', 'EncodeMessage'],
+  'Option',
+  'SIGNED',
+  'Self',
+  'String',
+  'Uint8Array',
+  'SignedError',
+  'SignedMessage',
+  'SuiAddress',
+  'ReadAnswer',
+  'VerifySignature',
+  'DecodeMessage',
+  'EncodeMessage',
 ]);
 
 /** @throws GenError that names the struct or field */

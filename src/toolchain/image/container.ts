@@ -26,13 +26,17 @@ interface Builder {
 const ID_FILE = 'image-id';
 
 const common = ({ file, args, output }: ContainerBuild) => [
-  ...['--file', file],
+  '--file',
+  file,
   ...(typeof output === 'string' ? ['--output', `type=local,dest=${output}`] : ['--tag', output.image]),
   ...Object.entries(args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]),
 ];
 // A build inside a container, or without user namespaces, allows no other isolation.
 const buildah = (build: ContainerBuild) => [
-  ...['--isolation', 'chroot', '--timestamp', '0'],
+  '--isolation',
+  'chroot',
+  '--timestamp',
+  '0',
   ...(typeof build.output === 'string' ? ['--iidfile', join(build.output, ID_FILE)] : []),
   ...(build.fresh ? ['--no-cache'] : ['--layers']),
   ...common(build),
@@ -46,7 +50,10 @@ const buildah = (build: ContainerBuild) => [
  */
 const withoutNetwork = (program: string) => (command: readonly string[]) => [
   ...(process.getuid?.() === 0 ? [] : [program, 'unshare']),
-  ...['unshare', '--net', '--', ...command],
+  'unshare',
+  '--net',
+  '--',
+  ...command,
 ];
 
 /** The programs in the order of preference: the first two need no daemon. */
@@ -66,7 +73,12 @@ const BUILDERS: readonly Builder[] = [
   {
     name: 'docker',
     command: (build) => [
-      ...['docker', 'buildx', 'build', '--platform', 'linux/amd64', '--provenance=false'],
+      'docker',
+      'buildx',
+      'build',
+      '--platform',
+      'linux/amd64',
+      '--provenance=false',
       '--network=none',
       ...(build.fresh ? ['--no-cache'] : []),
       ...(typeof build.output === 'string' ? [] : ['--load']),

@@ -61,9 +61,20 @@ export const main = command({
       if (!isApart) shareModules(root, copy);
       const program = isApart ? PROGRAM_FILE : 'src/cli/main.ts';
       const build = [
-        ...[program, 'build', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
+        program,
+        'build',
+        '--fresh',
+        '--dir',
+        join(dir, 'build'),
+        '--out',
+        join(dir, 'out'),
         ...(isApart ? [] : ['--app-dir', appDir]),
-        ...['--cache', resolve(options.cache), '--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
+        '--cache',
+        resolve(options.cache),
+        '--extra-lock',
+        CLOCK_LOCK,
+        '--overlay',
+        makeOverlay(dir),
       ];
       const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
         cwd: copy,

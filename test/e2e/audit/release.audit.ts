@@ -41,8 +41,11 @@ async function writeRelease(measurements: object = {}): Promise<string> {
 
 const audit = async (folder: string, ...options: string[]) =>
   await world.audit(deployed.configId, [
-    ...['--source', world.git.formatUrl(repository)],
-    ...['--release', join(folder, 'out/release.json'), ...reading(folder)],
+    '--source',
+    world.git.formatUrl(repository),
+    '--release',
+    join(folder, 'out/release.json'),
+    ...reading(folder),
     ...options,
   ]);
 

@@ -83,9 +83,13 @@ async function forge({ configId, application }: Deployed, target: string): Promi
   const nft = tx.moveCall({
     target,
     arguments: [
-      ...[tx.pure.string('Atlantis'), tx.pure.u64(99), tx.pure.u64(Date.now())],
-      ...[tx.pure.vector('u8', new Array(64).fill(0)), tx.object(enclave?.id ?? '')],
-      ...[tx.object(configId), tx.object('0x6')],
+      tx.pure.string('Atlantis'),
+      tx.pure.u64(99),
+      tx.pure.u64(Date.now()),
+      tx.pure.vector('u8', new Array(64).fill(0)),
+      tx.object(enclave?.id ?? ''),
+      tx.object(configId),
+      tx.object('0x6'),
     ],
   });
   tx.transferObjects([nft], world.address);
@@ -208,7 +212,8 @@ describe('versions of enclave', () => {
     const second = await world.upgrade(enclave, first, unsigned);
     await world.upgrade(enclave, second, genuine);
     const third = await world.publishModules(await compileThird(published.packageId, first), 'third', first, [
-      ...[second, published.packageId],
+      second,
+      published.packageId,
     ]);
     const { verdict, deployed } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
@@ -245,7 +250,8 @@ describe('versions of enclave', () => {
     const { packageId: helperId } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [helperId]);
     const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [
-      ...[helperId, enclave],
+      helperId,
+      enclave,
     ]);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
@@ -299,7 +305,8 @@ describe('versions of the application', () => {
       'weather',
     );
     await world.upgrade(published, published.packageId, [
-      ...[...genuine, ...(await compile('weather', packageIn(extended(2), 'weather')))],
+      ...genuine,
+      ...(await compile('weather', packageIn(extended(2), 'weather'))),
     ]);
     const { verdict } = await audit(published, extended(2), ['--older-source', '7'.repeat(40)]);
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');

@@ -323,7 +323,11 @@ export class World {
   ): Promise<Verdict> {
     const main = auditCommand({ rebuild: build, framework: () => FRAMEWORK });
     const argv = [
-      ...[configId, '--rpc-url', this.node.url, '--cache', join(this.root, 'cache')],
+      configId,
+      '--rpc-url',
+      this.node.url,
+      '--cache',
+      join(this.root, 'cache'),
       ...(root ? ['--root', join(this.root, 'root.pem')] : []),
       ...options,
     ];

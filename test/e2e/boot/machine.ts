@@ -113,7 +113,10 @@ export class Machine {
   async start(emulator: string, eif: string): Promise<void> {
     const acpi = this.#acpi ? 'on' : 'off';
     await this.#spawn(emulator, [
-      ...['-M', `nitro-enclave,vsock=parent,id=boot-test,acpi=${acpi}`, '-kernel', eif],
+      '-M',
+      `nitro-enclave,vsock=parent,id=boot-test,acpi=${acpi}`,
+      '-kernel',
+      eif,
       // The only clock of such a machine is the processor's. Hardware reports its frequency, and the emulator
       // doesn't: on a busy machine, the kernel fails to measure it, and waits for ever. No register measures
       // this option: the image itself is booted unchanged.
@@ -126,11 +129,18 @@ export class Machine {
     writeFileSync(join(this.dir, 'kernel'), kernel);
     writeFileSync(join(this.dir, 'ramdisks'), Buffer.concat(ramdisks));
     await this.#spawn(emulator, [
-      ...['-M', 'microvm,acpi=off,pcie=off,memory-backend=memory'],
-      ...['-object', `memory-backend-memfd,id=memory,size=${this.#memoryMib}M,share=on`],
-      ...['-device', 'vhost-user-vsock-device,chardev=parent'],
-      ...['-kernel', join(this.dir, 'kernel'), '-initrd', join(this.dir, 'ramdisks')],
-      ...['-append', cmdline],
+      '-M',
+      'microvm,acpi=off,pcie=off,memory-backend=memory',
+      '-object',
+      `memory-backend-memfd,id=memory,size=${this.#memoryMib}M,share=on`,
+      '-device',
+      'vhost-user-vsock-device,chardev=parent',
+      '-kernel',
+      join(this.dir, 'kernel'),
+      '-initrd',
+      join(this.dir, 'ramdisks'),
+      '-append',
+      cmdline,
     ]);
   }
 
@@ -140,26 +150,31 @@ export class Machine {
     this.#qemu = spawn(
       join(emulator, 'lib/ld-linux-x86-64.so.2'),
       [
-        ...['--library-path', join(emulator, 'lib'), join(emulator, 'qemu-system-x86_64')],
-        ...[
-          '-L',
-          join(emulator, 'roms'),
-          '-m',
-          `${this.#memoryMib}M`,
-          '-smp',
-          String(this.#cpus),
-          '-accel',
-          'tcg',
-          '-cpu',
-          'max',
-          '-nographic',
-          // Nitro's machine resets by its keyboard controller, which this machine lacks by default.
-          '-device',
-          'i8042',
-          '-no-reboot',
-        ],
-        ...['-chardev', `socket,id=parent,path=${join(this.dir, 'vhost.sock')}`],
-        ...['-monitor', 'none', '-serial', 'stdio', ...machine],
+        '--library-path',
+        join(emulator, 'lib'),
+        join(emulator, 'qemu-system-x86_64'),
+        '-L',
+        join(emulator, 'roms'),
+        '-m',
+        `${this.#memoryMib}M`,
+        '-smp',
+        String(this.#cpus),
+        '-accel',
+        'tcg',
+        '-cpu',
+        'max',
+        '-nographic',
+        // Nitro's machine resets by its keyboard controller, which this machine lacks by default.
+        '-device',
+        'i8042',
+        '-no-reboot',
+        '-chardev',
+        `socket,id=parent,path=${join(this.dir, 'vhost.sock')}`,
+        '-monitor',
+        'none',
+        '-serial',
+        'stdio',
+        ...machine,
       ],
       { stdio: ['ignore', 'pipe', 'pipe'] },
     );

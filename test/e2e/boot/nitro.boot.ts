@@ -82,8 +82,16 @@ describe('the production image', () => {
     writeFileSync(join(machine.dir, 'document'), signAgain(document, root));
     writeFileSync(join(machine.dir, 'root.pem'), toPem(root.certificate));
     const { stdout } = await promisify(execFile)(process.execPath, [
-      ...['src/cli/verify/verify_enclave.ts', '--file', join(machine.dir, 'document'), '--pcrs', PCRS],
-      ...['--root', join(machine.dir, 'root.pem'), '--pk', await publicKey(machine), '--json'],
+      'src/cli/verify/verify_enclave.ts',
+      '--file',
+      join(machine.dir, 'document'),
+      '--pcrs',
+      PCRS,
+      '--root',
+      join(machine.dir, 'root.pem'),
+      '--pk',
+      await publicKey(machine),
+      '--json',
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'trusted' });
   });

@@ -18,8 +18,15 @@ import { readFiles } from '../../page_files.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
 const COPIED = [
-  ...['src', 'scripts', 'enclave', 'move/enclave'],
-  ...['package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts', '.gitignore'],
+  'src',
+  'scripts',
+  'enclave',
+  'move/enclave',
+  'package.json',
+  'tsconfig.json',
+  'biome.json',
+  'vitest.config.ts',
+  '.gitignore',
 ];
 
 /** Path and content of each file that the page shows. */

@@ -65,25 +65,36 @@ const create = (...argv: string[]) => runProgram(argv, pinned);
 const json = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8'));
 
 const REPOSITORY = [
-  ...[
-    '.ci/release',
-    '.ci/run',
-    '.github/workflows/check.yml',
-    '.github/workflows/release.yml',
-    '.gitignore',
-    '.npmrc',
-    'README.md',
-  ],
-  ...['app.ts', 'app.yaml', 'package-lock.json', 'package.json', 'server.env', 'stand_in.ts'],
-  ...['schema.json', 'test/app.test.ts', 'tsconfig.json'],
-  ...['move/gas_fees/Move.toml', 'move/gas_fees/sources/gas_fees.move'],
+  '.ci/release',
+  '.ci/run',
+  '.github/workflows/check.yml',
+  '.github/workflows/release.yml',
+  '.gitignore',
+  '.npmrc',
+  'README.md',
+  'app.ts',
+  'app.yaml',
+  'package-lock.json',
+  'package.json',
+  'server.env',
+  'stand_in.ts',
+  'schema.json',
+  'test/app.test.ts',
+  'tsconfig.json',
+  'move/gas_fees/Move.toml',
+  'move/gas_fees/sources/gas_fees.move',
   'move/gas_fees/tests/gas_fees_tests.move',
 ];
 
 const ORACLE = [
-  ...[...REPOSITORY, 'types.ts', 'generated/client.ts', 'generated/vectors.json'],
-  ...['generated/signed.go', 'generated/signed.py'],
-  ...['move/gas_fees/sources/signed.move', 'move/gas_fees/tests/signed_vectors.move'],
+  ...REPOSITORY,
+  'types.ts',
+  'generated/client.ts',
+  'generated/vectors.json',
+  'generated/signed.go',
+  'generated/signed.py',
+  'move/gas_fees/sources/signed.move',
+  'move/gas_fees/tests/signed_vectors.move',
 ];
 
 const PAGE = ['chain.ts', 'index.html', 'main.ts', 'refusal.ts', 'settings.ts', 'styles.css'].map(
@@ -207,8 +218,15 @@ test('git ignores keys, secrets, results and the deployment of a local network, 
   create(join(folder, 'gas-fees'));
   const cwd = join(folder, 'gas-fees');
   const secret = [
-    ...['.env', '.env.local', 'out/dev-sui.key', 'admin.key', 'tls.pem', 'node_modules/x/index.js'],
-    ...['deployments/localnet.json', 'move/gas_fees/tests/signed_answer.move', 'move/gas_fees/build/x.mv'],
+    '.env',
+    '.env.local',
+    'out/dev-sui.key',
+    'admin.key',
+    'tls.pem',
+    'node_modules/x/index.js',
+    'deployments/localnet.json',
+    'move/gas_fees/tests/signed_answer.move',
+    'move/gas_fees/build/x.mv',
   ];
   for (const path of [...secret, 'deployments/testnet.json', 'ca.pem']) {
     mkdirSync(join(cwd, path, '..'), { recursive: true });

@@ -124,7 +124,8 @@ describe.each(SERVERS)('%s', (_, start) => {
     for (const headers of elsewhere) {
       for (const method of ['GET', 'POST', 'OPTIONS']) {
         expect([headers, method, await ask(url, headers, method)]).toEqual([
-          ...[headers, method],
+          headers,
+          method,
           { status: 403, allowed: undefined },
         ]);
       }

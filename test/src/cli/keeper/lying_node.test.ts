@@ -130,7 +130,12 @@ describe('a node that hides what was registered', () => {
       results.push(...(await rounds(2)).flatMap(({ done, codes }) => [...done, ...codes]));
     }
     expect(results).toEqual([
-      ...['done', 'NODE_CONTRADICTS', 'done', 'NODE_CONTRADICTS', 'done', 'NODE_CONTRADICTS'],
+      'done',
+      'NODE_CONTRADICTS',
+      'done',
+      'NODE_CONTRADICTS',
+      'done',
+      'NODE_CONTRADICTS',
       ...Array(4).fill('GAS_A_DAY'),
     ]);
     expect([lying.signedMist, gas.spent(), gas.left()]).toEqual([150_000_000n, 150_000_000n, 0n]);

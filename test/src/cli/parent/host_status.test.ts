@@ -62,7 +62,10 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   eif = build('out');
   install({ ...host, program: ['/usr/bin/node', '/opt/cli/bin.cjs'] }, 'weather', {
-    ...{ eif, cpus: 2, address: '127.0.0.1', port: port() },
+    eif,
+    cpus: 2,
+    address: '127.0.0.1',
+    port: port(),
     secrets: '{"API_KEY":"hunter2"}',
   });
   setConf(`cid 16\nlisten 127.0.0.1:${port()} 3000\n`);

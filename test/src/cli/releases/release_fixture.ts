@@ -77,15 +77,20 @@ export const keyed = (folder: string) => [
 
 /** Options of the commands that read. */
 export const reading = (folder: string) => [
-  ...['--log', join(folder, 'log.json')],
-  ...['--signer', join(folder, 'signer.json')],
+  '--log',
+  join(folder, 'log.json'),
+  '--signer',
+  join(folder, 'signer.json'),
 ];
 
 export async function signRelease(folder: string, version = 'v1.2.0') {
   const inputs = ['--out', join(folder, 'out'), '--schema', join(folder, 'schema.json')];
   const bytecode = ['--bytecode', join(folder, 'price.bytecode.json')];
   return await call(main, [
-    ...['sign', version, '--repository', REPOSITORY],
+    'sign',
+    version,
+    '--repository',
+    REPOSITORY,
     ...inputs,
     ...bytecode,
     ...keyed(folder),

@@ -84,7 +84,9 @@ test('goes to exactly one of several processes that find the lock of an ended pr
   const lines = children.map(readLine);
   for (const child of children) child.stdin?.write('\n');
   expect((await Promise.all(lines)).sort()).toEqual([
-    ...['ROLLOUT_RUNNING', 'ROLLOUT_RUNNING', 'ROLLOUT_RUNNING'],
+    'ROLLOUT_RUNNING',
+    'ROLLOUT_RUNNING',
+    'ROLLOUT_RUNNING',
     expect.stringMatching(/^held/),
   ]);
   expect(readdirSync(dir)).toEqual([expect.stringMatching(/lock$/)]);

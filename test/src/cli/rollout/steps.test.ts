@@ -65,11 +65,14 @@ const END = { running: whole.plan.new.urls, callersReach: 'new', allowed: 'new',
 const BEGINNING = { running: whole.plan.old.urls, callersReach: 'old', allowed: 'old', isOverlapping: false };
 
 test('goes through its steps in order, and finds nothing to do when it is run again', async () => {
-  expect(steps).toEqual([
-    ...['start', 'provision', 'allow', 'register', 'switch', 'stop_old', 'end_overlap'],
-  ]);
+  expect(steps).toEqual(['start', 'provision', 'allow', 'register', 'switch', 'stop_old', 'end_overlap']);
   expect(whole.effects.filter((name) => name !== 'remember')).toEqual([
-    ...['start', 'provision', "the admin's update_pcrs", 'register', 'switch', 'stop_old'],
+    'start',
+    'provision',
+    "the admin's update_pcrs",
+    'register',
+    'switch',
+    'stop_old',
     "the admin's end_overlap",
   ]);
   expect([whole.state, whole.outages]).toEqual([END, []]);

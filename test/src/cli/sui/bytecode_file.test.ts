@@ -57,7 +57,10 @@ test('compile prints the SHA-256 of the file, which names chain, framework, depe
 
 test('compile refuses the stub of the framework', async () => {
   const { status, stdout } = await callScript('../toolchain/move/compile_command.ts', [
-    ...['weather', '--network', 'testnet', '--json'],
+    'weather',
+    '--network',
+    'testnet',
+    '--json',
   ]);
   expect(JSON.parse(stdout)).toMatchObject({ code: 'STUB_FRAMEWORK' });
   expect(status).toBe(1);

@@ -101,13 +101,11 @@ describe('a module that is already on chain', () => {
   const create = (...args: string[]) =>
     fixture.run(
       'create_config',
-      ...[
-        ...ofApplication(PACKAGE, PACKAGE, 'source', 'Source'),
-        'sources',
-        '--pcrs',
-        fixture.file('dev.pcrs'),
-        ...args,
-      ],
+      ...ofApplication(PACKAGE, PACKAGE, 'source', 'Source'),
+      'sources',
+      '--pcrs',
+      fixture.file('dev.pcrs'),
+      ...args,
     );
 
   test('gets a capability by its Publisher, and a config, in one transaction', async () => {
@@ -145,7 +143,11 @@ describe('rotate', () => {
     const before = sent();
     const rotated = await fixture.done(
       'rotate',
-      ...[...ofConfig(configId), successor.url, '--pcrs', fixture.file('next.pcrs'), ...root],
+      ...ofConfig(configId),
+      successor.url,
+      '--pcrs',
+      fixture.file('next.pcrs'),
+      ...root,
     );
     expect(rotated).toMatchObject({ status: 'done', configVersion: '1', capability: capId });
     expect(sent()).toBe(before + 1);
@@ -218,7 +220,11 @@ describe('rotate', () => {
     for (const { url } of servers) ids.push(await fixture.register(configId, capId, url));
     const updated = await fixture.done(
       'update_pcrs',
-      ...[...ofConfig(configId), '--pcrs', fixture.file('other.pcrs'), '--overlap', '1'],
+      ...ofConfig(configId),
+      '--pcrs',
+      fixture.file('other.pcrs'),
+      '--overlap',
+      '1',
     );
     expect(updated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
     expect(await fixture.done('destroy_enclave', '--enclave-package', PACKAGE, ids[0] ?? '')).toMatchObject({
@@ -279,7 +285,11 @@ describe('rotate', () => {
     const before = sent();
     const refused = await fixture.run(
       'rotate',
-      ...[...ofConfig(configId), url, '--pcrs', fixture.file('other.pcrs'), ...root],
+      ...ofConfig(configId),
+      url,
+      '--pcrs',
+      fixture.file('other.pcrs'),
+      ...root,
     );
     expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
     expect(sent()).toBe(before);

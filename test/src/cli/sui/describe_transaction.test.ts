@@ -12,8 +12,13 @@ test('prints each command in a line, with its arguments', () => {
     target: `${id('a')}::module::function`,
     typeArguments: [`${id('a')}::module::T`],
     arguments: [
-      ...[tx.object(id('b')), tx.pure.string('a text'), tx.pure.u64(1_744_683_300_000n), tx.pure.bool(true)],
-      ...[tx.pure.vector('u8', [1, 2, 3, 0xff]), tx.pure.address(id('c')), tx.object.clock()],
+      tx.object(id('b')),
+      tx.pure.string('a text'),
+      tx.pure.u64(1_744_683_300_000n),
+      tx.pure.bool(true),
+      tx.pure.vector('u8', [1, 2, 3, 0xff]),
+      tx.pure.address(id('c')),
+      tx.object.clock(),
       tx.pure.vector('u8', Array(200).fill(1)),
     ],
   });

@@ -38,7 +38,9 @@ const READING = ['ab'.repeat(64), '1744683300000', 'San Francisco', '13'];
 const COMMANDS: Record<string, () => string[]> = {
   create_config: () => [
     ...ofApplication(ENCLAVE, APP, 'weather', 'WEATHER'),
-    ...['weather', '--pcrs', join(dir, 'dev.pcrs')],
+    'weather',
+    '--pcrs',
+    join(dir, 'dev.pcrs'),
   ],
   update_pcrs: () => [...ofConfig(OBJECT), '--pcrs', join(dir, 'dev.pcrs')],
   update_weather: () => [APP, 'weather', 'WEATHER', OBJECT, ...READING],
@@ -387,14 +389,12 @@ describe('the allowed image', () => {
     const create = (...args: string[]) =>
       fixture.run(
         'create_config',
-        ...[
-          ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
-          'x',
-          '--again',
-          '--pcrs',
-          fixture.file('dev.pcrs'),
-          ...args,
-        ],
+        ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
+        'x',
+        '--again',
+        '--pcrs',
+        fixture.file('dev.pcrs'),
+        ...args,
       );
     write(text);
     const created = (await create('--source-url', url)).json();
@@ -411,7 +411,9 @@ describe('the allowed image', () => {
     });
     const updated = await fixture.done(
       'update_pcrs',
-      ...[...ofConfig(String(created['config'])), '--pcrs', fixture.file('other.pcrs')],
+      ...ofConfig(String(created['config'])),
+      '--pcrs',
+      fixture.file('other.pcrs'),
     );
     expect(updated).not.toHaveProperty('source');
     expect(await fixture.done('status', '--config', String(created['config']))).toMatchObject({

@@ -130,8 +130,12 @@ describe('a document that the contract, or the admin, would not accept', () => {
 test.each(['options', 'arguments, as they once were'])('a registration by %s is the same', async (form) => {
   const { url } = await startServer({ nsm: fixture.nsm });
   const named = [
-    ...[...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'), '--config', configId, url],
-    ...['--root', fixture.file('root.pem')],
+    ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
+    '--config',
+    configId,
+    url,
+    '--root',
+    fixture.file('root.pem'),
   ];
   const { exit, json } =
     form === 'options' ? await fixture.run('register_enclave', ...named) : await register(url);

@@ -115,7 +115,10 @@ describe.each([true, false])('a package with move/enclave from its first version
           '--publisher',
           publisher,
         ] as const),
-        ...[...pcrs(), '--network', 'localnet', ...args],
+        ...pcrs(),
+        '--network',
+        'localnet',
+        ...args,
       );
     const app = await create('APP');
     const entry = read();

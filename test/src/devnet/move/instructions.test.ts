@@ -8,10 +8,16 @@ test('the machine executes every instruction, but those of global storage, which
     // These instructions leave the function, so the machine itself executes them.
     'ret',
     'call',
-    ...['existsDeprecated', 'mutBorrowGlobalDeprecated', 'immBorrowGlobalDeprecated'],
-    ...['moveFromDeprecated', 'moveToDeprecated'],
+    'existsDeprecated',
+    'mutBorrowGlobalDeprecated',
+    'immBorrowGlobalDeprecated',
+    'moveFromDeprecated',
+    'moveToDeprecated',
     'callGeneric',
-    ...['existsGenericDeprecated', 'mutBorrowGlobalGenericDeprecated', 'immBorrowGlobalGenericDeprecated'],
-    ...['moveFromGenericDeprecated', 'moveToGenericDeprecated'],
+    'existsGenericDeprecated',
+    'mutBorrowGlobalGenericDeprecated',
+    'immBorrowGlobalGenericDeprecated',
+    'moveFromGenericDeprecated',
+    'moveToGenericDeprecated',
   ]);
 });

@@ -156,8 +156,14 @@ describe('the config', () => {
     expect(await draw(before as RegisteredEnclaveClient)).toMatchObject({ enclaveId: oldId });
     const { enclave } = await fixture.done(
       'rotate',
-      ...[...ofConfig(configId), successor.url, '--pcrs', fixture.file('next.pcrs')],
-      ...['--root', fixture.file('root.pem'), '--overlap', '10'],
+      ...ofConfig(configId),
+      successor.url,
+      '--pcrs',
+      fixture.file('next.pcrs'),
+      '--root',
+      fixture.file('root.pem'),
+      '--overlap',
+      '10',
     );
     expect(await draw(later as RegisteredEnclaveClient)).toMatchObject({ enclaveId: enclave });
     const during = await open(old, { now: () => now, configMaxAgeMs: 100 * HOUR });

@@ -159,7 +159,11 @@ describe('enclaves', () => {
     const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem'), '--again'];
     const { enclave: successor } = await fixture.done(
       'rotate',
-      ...[...ofConfig(configId), url, ...files, '--overlap', '10'],
+      ...ofConfig(configId),
+      url,
+      ...files,
+      '--overlap',
+      '10',
     );
     const config = await sui.readConfig(client, configId);
     const end = Number(config.overlap?.untilMs);

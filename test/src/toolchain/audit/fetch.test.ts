@@ -153,7 +153,11 @@ describe('a commit', () => {
     // No attribute has changed the line endings.
     expect(readFileSync(join(folder, 'app.ts'), 'utf8')).toBe('now\r\n');
     expect(readdirSync(folder, { recursive: true }).sort()).toEqual([
-      ...['.gitattributes', 'app.ts', 'lib', 'lib/deep', 'lib/deep/a.ts'],
+      '.gitattributes',
+      'app.ts',
+      'lib',
+      'lib/deep',
+      'lib/deep/a.ts',
     ]);
   });
 

