@@ -27,7 +27,7 @@ const NEEDS = ['thing', 'thing', 'shared', 'shared', 'frozen', 'pinned'] as cons
 const KINDS = { thing: 'Thing', shared: 'Thing', frozen: 'Frozen', pinned: 'Pinned' } as const;
 /** Number of objects below which new ones are made, and the maximum number that transactions choose from. */
 const [MIN_THINGS, MAX_POOL] = [3, 16];
-const GONE = 'gone';
+const REMOVED = 'gone';
 
 /** A node, with the ids of the pool's objects on it. Both nodes have the objects in the same order. */
 interface Side {
@@ -111,7 +111,7 @@ async function execute({ probe, ids }: Side, plan: Plan) {
   ];
   // The indexes go from the last to the first, so that removing an object does not move those still to
   // remove.
-  const removed = kept.flatMap((object, index) => (object.text === GONE ? index : [])).reverse();
+  const removed = kept.flatMap((object, index) => (object.text === REMOVED ? index : [])).reverse();
   return { outcome, made, kept, removed, text: lines.join('\n') };
 }
 
@@ -135,7 +135,7 @@ async function show(probe: Probe, ids: readonly string[]): Promise<Shown[]> {
   });
   return objects.map((object, index): Shown => {
     const id = ids[index] ?? '';
-    if (object instanceof Error) return { id, text: GONE };
+    if (object instanceof Error) return { id, text: REMOVED };
     // The content begins after the object's own id. For a box, it begins after the id of the thing in the box
     // too.
     const content = Buffer.from(object.content ?? []).subarray(object.type.endsWith('::Box') ? 64 : 32);

@@ -1,4 +1,4 @@
-/** What a new version changes in files: package.json files, lockfiles and the changelog. */
+/** Changes of a new version in files: package.json files, lockfiles and the changelog. */
 import { ConfigError } from '../../src/library/errors.ts';
 import { DEPENDENCY_FIELDS } from '../check/versions.ts';
 

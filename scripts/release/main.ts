@@ -31,12 +31,12 @@ interface Change {
   /** Path in the repository. */
   readonly path: string;
   readonly content: string;
-  /** How many lines are new. */
+  /** Number of new lines. */
   readonly lines: number;
 }
 
 /**
- * Prepares a release.
+ * Lists the changes of a release of the repository at `root`. With `apply`, writes, commits and tags them.
  *
  * @throws ConfigError, if the tree, the version or the changelog is not ready; nothing is written then
  */

@@ -35,9 +35,9 @@ export interface Compiler {
 
 /** Addresses of a Sigstore. */
 export interface SigstoreUrls {
-  /** Certificate authority. */
+  /** URL of the certificate authority. */
   readonly fulcio: string;
-  /** Transparency log. */
+  /** URL of the transparency log. */
   readonly rekor: string;
 }
 

@@ -148,7 +148,7 @@ function addPage({ manifest, lock }: Pinned): void {
 
 const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Writes the repository. @returns the name of the application, and the written paths. @throws Refused */
+/** Writes the new repository. @returns the application's name, and the written paths. @throws Refused */
 function create(
   pinned: Pinned,
   folder: string,

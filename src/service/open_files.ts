@@ -9,7 +9,7 @@ import type { Logger } from './log.ts';
  * Number of open files for everything else: Node itself has 24 open when it is idle, and DNS queries, pipes,
  * files and the NSM need more.
  */
-const OTHERS = 64;
+const OTHER_DESCRIPTORS = 64;
 const MAX_SOCKETS_PER_HOST = 256;
 /** The minimum of MAX_CONNECTIONS. */
 export const FEWEST_CONNECTIONS = 16;
@@ -43,13 +43,13 @@ export function shareOpenFiles(
   reserved = 0,
 ): { readonly connections: number; readonly socketsPerHost: number } {
   const forHosts = hosts === 0 ? FEWEST_CONNECTIONS : 2 * Math.max(FEWEST_CONNECTIONS, hosts);
-  const needed = OTHERS + forHosts + 2 * reserved;
+  const needed = OTHER_DESCRIPTORS + forHosts + 2 * reserved;
   if (limit < needed) {
     throw new ConfigError(
       `RLIMIT_NOFILE (ulimit -n) allows ${limit} open files, and this server needs ${needed}: raise it`,
     );
   }
-  const available = limit - OTHERS;
+  const available = limit - OTHER_DESCRIPTORS;
   const socketsPerHost = hosts === 0 ? 0 : Math.min(MAX_SOCKETS_PER_HOST, Math.floor(available / 2 / hosts));
   return { connections: available - hosts * socketsPerHost - reserved, socketsPerHost };
 }

@@ -63,7 +63,7 @@ export class DevelopmentTrust {
     this.pcrsName = pcrsName;
   }
 
-  /** Writes the registers. @returns a line for people */
+  /** Writes the registers of the emulated NSM to their file. @returns a line for people */
   save(): string {
     mkdirSync(this.#folder, { recursive: true });
     replaceFile(fileURLToPath(new URL(this.pcrsName, this.#folder)), this.nsm.pcrsFile());

@@ -1,4 +1,4 @@
-/** What npm and its readers take from the manifests and READMEs of all packed packages. */
+/** Everything that npm and its readers take from the manifests and READMEs of all packed packages. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { quantity } from '../../../src/library/wording.ts';

@@ -175,7 +175,7 @@ interface Started {
   readonly url: string;
   /** Public key of the server in hexadecimal. */
   readonly publicKey: string;
-  /** Stops the server. @throws Error if it does not end by itself */
+  /** Stops the server's process by SIGTERM. @throws Error if it does not end by itself */
   stop(): Promise<void>;
 }
 

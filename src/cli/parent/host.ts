@@ -67,7 +67,7 @@ export interface Host {
 }
 
 /**
- * Describes this machine.
+ * Returns this machine as a host of enclaves, whose units start this program.
  *
  * @throws UsageError, without root's rights, or if services may not read the program
  */

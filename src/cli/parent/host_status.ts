@@ -21,7 +21,7 @@ const RELAY_UNITS = ['sui-enclave-relay.service', 'sui-enclave-relay.path'] as c
 /** An enclave with its faults, the worst first. */
 interface JudgedEnclave {
   readonly state: EnclaveState;
-  /** Undefined without `--network`. */
+  /** State of the key on chain; undefined without `--network`. */
   readonly registration: Registration | undefined;
   readonly faults: readonly HostFault[];
 }

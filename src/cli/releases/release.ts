@@ -33,7 +33,7 @@ import {
   signByKey,
 } from './sign.ts';
 
-/** The public Sigstore. */
+/** Addresses of the public Sigstore. */
 const SIGSTORE = { fulcio: 'https://fulcio.sigstore.dev', rekor: 'https://rekor.sigstore.dev' } as const;
 
 const ACTIONS = ['sign', 'verify', 'list', 'withdraw', 'renew', 'subjects'] as const;

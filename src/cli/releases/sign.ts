@@ -97,7 +97,7 @@ function describeFailure(error: unknown): string {
   return Number.isInteger(statusCode) ? `${name}, status ${statusCode}` : name;
 }
 
-/** Formats `release.json`. */
+/** Signs the statements, and formats them as `release.json`. */
 export async function formatRelease(
   statements: readonly Statement[],
   { sign: signStatement }: Signing,
@@ -119,7 +119,7 @@ export async function formatLog(
   return `${JSON.stringify(file, null, 2)}\n`;
 }
 
-/** Appends an entry. */
+/** Appends an entry to the author's log. */
 export function append(
   entries: readonly LogEntry[],
   kind: LogEntry['kind'],

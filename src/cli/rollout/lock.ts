@@ -30,7 +30,7 @@ type Holder = v.InferOutput<typeof Holder>;
 export interface Lock {
   /** Id of the process that had ended without a release; undefined if the lock was free. */
   readonly takenFrom: number | undefined;
-  /** Ends the lock. */
+  /** Frees the lock for other processes. */
   release(): void;
 }
 

@@ -10,7 +10,7 @@ import { readBootId } from '../kernel_files.ts';
 import { readRegularFile } from '../read_file.ts';
 import type { Signed, SigningRecord } from './budget.ts';
 
-/** Time in milliseconds. */
+/** Milliseconds since 1970, as in the record's file. */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
 const RecordFile = v.strictObject({

@@ -10,7 +10,7 @@ export interface LedgerTransaction {
   readonly calls: readonly string[];
   /** Reason of the failure; null if the transaction succeeded. */
   readonly failure: string | null;
-  /** Gas in MIST. */
+  /** Net gas of the transaction, in MIST. */
   readonly gas: string;
 }
 

@@ -21,7 +21,7 @@ export interface TransactionEntry {
   readonly calls: readonly string[];
   /** Reason of the failure; null if the transaction succeeded. */
   readonly failure: string | null;
-  /** Gas in MIST. */
+  /** Net gas of the transaction, in MIST. */
   readonly gas: bigint;
   readonly changes: readonly { readonly id: string; readonly change: string; readonly type: string }[];
 }

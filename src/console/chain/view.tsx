@@ -44,7 +44,7 @@ export default function ChainView({ fields }: Props) {
   const host = 'refused' in target ? undefined : target.host;
   const isConfig = config.trim() !== '';
 
-  /** What one node says of one config is not shown under another one. */
+  /** Changes a field and clears the answer, which belongs to the node and the config that it was read for. */
   const change = (name: 'node' | 'config', value: string) => {
     setField(name, value);
     job.cancel();

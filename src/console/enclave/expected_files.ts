@@ -20,7 +20,7 @@ export interface ExpectedFiles {
   readonly offer: readonly Given[];
   /** Adds files, which replace those of the same kind. @returns all files that are then in use */
   give(added: readonly Given[]): readonly Given[];
-  /** Removes a file. @returns all files that are then in use */
+  /** Removes a file from those in use. @returns the remaining files */
   remove(file: Given): readonly Given[];
   /** Binds files that were given without an address to the address that is being asked. */
   bind(): void;

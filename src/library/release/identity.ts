@@ -19,7 +19,7 @@ export interface ReleaseIdentity {
 /** Who may sign: the author's Ed25519 key, or a workflow under a root of Sigstore. */
 export type ReleaseSigner =
   | {
-      /** Ed25519, 32 bytes. */
+      /** The author's Ed25519 key, 32 bytes. */
       readonly publicKey: Uint8Array;
     }
   | {
@@ -28,7 +28,7 @@ export type ReleaseSigner =
       readonly trustedRoot: unknown;
     };
 
-/** What the certificate says of the run that signed. */
+/** Claims of the certificate about the workflow run that signed. */
 export interface SignerClaims {
   /** The commit that the workflow ran on; undefined for a signature by key. */
   readonly commit: string | undefined;

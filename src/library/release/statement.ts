@@ -39,7 +39,7 @@ export interface Statement {
   readonly subjects: ReadonlyMap<string, string>;
 }
 
-/** What an author has released, as the statement says. */
+/** Content of a release, as its statement lists it. */
 export interface ReleaseContent {
   /** The tag, such as `v1.2.0`. */
   readonly version: string;
@@ -47,7 +47,7 @@ export interface ReleaseContent {
   readonly image: Image;
   /** The sources from which the image was built. */
   readonly source: {
-    /** The public repository. */
+    /** HTTPS address of the public repository. */
     readonly url: string;
     /** The hash of the commit, 40 hexadecimal digits. */
     readonly commit: string;

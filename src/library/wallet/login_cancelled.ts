@@ -1,6 +1,6 @@
 import { ProviderRefusedError, ZkLoginError } from '../zklogin/errors.ts';
 
-/** `WALLET_STANDARD_ERROR__USER__REQUEST_REJECTED` of `@wallet-standard/errors`. */
+/** Code `WALLET_STANDARD_ERROR__USER__REQUEST_REJECTED` of `@wallet-standard/errors`. */
 const REQUEST_REJECTED = 4_001_000;
 
 /**

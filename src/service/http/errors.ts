@@ -10,7 +10,7 @@ export type AnswerError = (
   thrown: unknown,
   request: IncomingMessage,
   response: ServerResponse,
-  /** The request's log. */
+  /** Log for lines about the request. */
   log: Logger,
 ) => void;
 

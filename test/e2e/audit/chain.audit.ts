@@ -196,7 +196,7 @@ describe('the capability of a package', () => {
     public fun end(cap: UpgradeCap) { sui::package::make_immutable(cap); }
   `;
   const SMALL = 'module small::small; public fun one(): u64 { 1 }';
-  const OTHER = 'module other::other; public fun two(): u64 { 2 }';
+  const OTHER_MODULE = 'module other::other; public fun two(): u64 { 2 }';
   const IMMUTABLE = '0x2::package::make_immutable';
 
   const compiled = new Map<string, readonly string[]>();
@@ -286,7 +286,7 @@ describe('the capability of a package', () => {
 
   test('is found for each package that a transaction publishes', async () => {
     const nobody = 'nobody: the transaction that published the package made it immutable';
-    const both = await join([SMALL, call(IMMUTABLE)], [OTHER, keep]);
+    const both = await join([SMALL, call(IMMUTABLE)], [OTHER_MODULE, keep]);
     expect(both.holders).toEqual([nobody, world.address]);
     // Packages of the same bytes can't be told apart if the capability of one of them was kept.
     const twins = await join([SMALL, call(IMMUTABLE)], [SMALL, keep]);
@@ -294,7 +294,7 @@ describe('the capability of a package', () => {
     // Changes to the other package's capability say nothing about a package whose capability is inside
     // another object.
     const id = await keeper();
-    const hidden = await join([SMALL, call(`${id}::keeper::wrap`)], [OTHER, call(IMMUTABLE)]);
+    const hidden = await join([SMALL, call(`${id}::keeper::wrap`)], [OTHER_MODULE, call(IMMUTABLE)]);
     expect(hidden.holders).toEqual([expect.stringMatching(/^not known: /), nobody]);
   });
 

@@ -103,13 +103,13 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   const lines = (cid: number, ...more: string[]) =>
     [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...more] as const;
   const listen = (port: number) => `listen 127.0.0.1:${port} 3000`;
-  const [BLUE, GREEN, OTHER] = [16, 17, 18];
+  const [BLUE, GREEN, UNUSED] = [16, 17, 18];
   // The relay gets its configuration before the boots, so that the first reports are kept.
   host.conf('blue', ...lines(BLUE, listen(callers)));
-  host.conf('other', ...lines(OTHER, listen(otherPort)));
+  host.conf('other', ...lines(UNUSED, listen(otherPort)));
   await host.start();
   const blue = await boot(host, 'out/test.eif', BLUE);
-  await boot(host, 'out/nitro.eif', OTHER);
+  await boot(host, 'out/nitro.eif', UNUSED);
 
   // The two enclaves run two different images.
   await expect

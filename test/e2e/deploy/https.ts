@@ -36,7 +36,7 @@ export interface Edge {
   /** Certificate of the authority that signed the first certificate, in PEM. */
   readonly ca: string;
   readonly proxy: Program;
-  /** Environment of haproxy_command. */
+  /** Environment variables of haproxy_command. */
   readonly env: Readonly<Record<string, string>>;
   request(path: string, options?: CallOptions): Promise<Answer>;
   /** Gives HAProxy a command that returns text. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { describeGas, describeSteps, suiText } from '../../../examples/dapp/src/wallet/transaction_words.ts';
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
-const [PACKAGE, SENDER, OTHER, COIN] = [id('a'), id('b'), id('c'), id('d')];
+const [PACKAGE, SENDER, STRANGER, COIN] = [id('a'), id('b'), id('c'), id('d')];
 const reference = (objectId: string) => ({ objectId, version: '1', digest: '1'.repeat(32) });
 
 /** Returns the steps of a transaction, after it went through the bytes that are signed. */
@@ -37,7 +37,7 @@ test("the page's own steps are named with their values", async () => {
 test.each<[name: string, build: (tx: Transaction) => void, text: RegExp]>([
   [
     'of another package',
-    (tx) => call(tx, `${OTHER}::weather::update_weather`),
+    (tx) => call(tx, `${STRANGER}::weather::update_weather`),
     /^Call weather::update_weather of/,
   ],
   ['of another module', (tx) => call(tx, `${PACKAGE}::enclave::update_weather`), /^Call enclave::/],
@@ -54,15 +54,19 @@ test.each<[name: string, build: (tx: Transaction) => void, text: RegExp]>([
 test.each<[name: string, build: (tx: Transaction) => void, text: string]>([
   [
     'of the reading to somebody else',
-    (tx) => tx.transferObjects([call(tx, `${PACKAGE}::weather::update_weather`)], OTHER),
-    `Give what step 1 made to ${OTHER}`,
+    (tx) => tx.transferObjects([call(tx, `${PACKAGE}::weather::update_weather`)], STRANGER),
+    `Give what step 1 made to ${STRANGER}`,
   ],
   [
     'of an object of the user',
     (tx) => tx.transferObjects([tx.objectRef(reference(COIN))], SENDER),
     'Give the object 0xdddd…dddd to your own address',
   ],
-  ['of all SUI', (tx) => tx.transferObjects([tx.gas], OTHER), `Give the coin that pays the gas to ${OTHER}`],
+  [
+    'of all SUI',
+    (tx) => tx.transferObjects([tx.gas], STRANGER),
+    `Give the coin that pays the gas to ${STRANGER}`,
+  ],
 ])('a gift %s is not one of the page either', async (_, build, text) => {
   expect((await steps(build)).at(-1)).toEqual({ text, isExpected: false });
 });
@@ -73,8 +77,8 @@ test('the gas is named with its payer and its maximum', () => {
   const ownGas = { payer: SENDER, isOwn: true, budget: '0.0075 SUI' };
   expect(describeGas({ ...data, sender: SENDER, gasData })).toEqual(ownGas);
   expect(describeGas({ ...data, sender: SENDER, gasData: { ...gasData, owner: SENDER } })).toEqual(ownGas);
-  const sponsored = describeGas({ ...data, sender: SENDER, gasData: { ...gasData, owner: OTHER } });
-  expect(sponsored).toEqual({ ...ownGas, payer: OTHER, isOwn: false });
+  const sponsored = describeGas({ ...data, sender: SENDER, gasData: { ...gasData, owner: STRANGER } });
+  expect(sponsored).toEqual({ ...ownGas, payer: STRANGER, isOwn: false });
 });
 
 test.each([

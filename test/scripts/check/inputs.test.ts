@@ -6,7 +6,7 @@ import { main } from '../../../scripts/check/inputs.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { call } from '../../src/cli/run.ts';
-import { GIVEN } from '../../src/prover/support.ts';
+import { REAL_TOKENS } from '../../src/prover/support.ts';
 
 test('npm run inputs writes the input of each token', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'inputs-'));
@@ -15,7 +15,7 @@ test('npm run inputs writes the input of each token', async () => {
   expect((await call(main, ['--out', file])).status).toBe(0);
   const written = JSON.parse(readFileSync(file, 'utf8'));
   expect(written).toEqual(
-    GIVEN.map(({ provider, request, key }) => {
+    REAL_TOKENS.map(({ provider, request, key }) => {
       const { circuit, publicInput, addressSeed } = buildInput(request, key, PROFILES.full);
       return expect.objectContaining({
         provider,

@@ -5,9 +5,9 @@ import { PROFILES } from '../../../src/prover/profile.ts';
 import {
   CLAIMS,
   EPHEMERAL_KEY,
-  GIVEN,
   NONCE,
   OUR_KEY,
+  REAL_TOKENS,
   requestFor,
   requestWith,
   SALT,
@@ -34,7 +34,7 @@ function locateClaim({ circuit }: BuiltInput, claim: string) {
 }
 
 describe('the input for a real token', () => {
-  test.each(GIVEN)('of $provider gives the positions of its claims', ({ request, key }) => {
+  test.each(REAL_TOKENS)('of $provider gives the positions of its claims', ({ request, key }) => {
     const built = build(request, key);
     const [, payload = ''] = request.jwt.split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
@@ -54,7 +54,7 @@ describe('the input for a real token', () => {
   });
 
   test('has the signals of the production circuit: 2082 private numbers and one public', () => {
-    const [{ request, key }] = GIVEN as [(typeof GIVEN)[0]];
+    const [{ request, key }] = REAL_TOKENS as [(typeof REAL_TOKENS)[0]];
     expect(Object.values(build(request, key).circuit).flat()).toHaveLength(2083);
     expect(
       Object.entries(build(request, key).circuit).map(([name, value]) => [name, [value].flat().length]),
@@ -220,7 +220,7 @@ describe('a token is refused, with the reason but without its claims,', () => {
     expect(() => build(requestFor(signToken(JSON.stringify(CLAIMS), header)))).toThrow(
       code('PROVER_PROFILE'),
     );
-    const [{ request, key }] = GIVEN as [(typeof GIVEN)[0]];
+    const [{ request, key }] = REAL_TOKENS as [(typeof REAL_TOKENS)[0]];
     expect(() => build(request, key, 'small')).toThrow(code('PROVER_PROFILE'));
     // The full size accepts it, as the message says.
     expect(() => build(request, key, 'small')).toThrow(/sui-v1 \(small\) accepts 512: .*SIZE=full/);

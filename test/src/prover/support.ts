@@ -42,7 +42,7 @@ export function requestFor(jwt: string, changes: Partial<ProofRequest> = {}): Pr
 }
 
 /** Real tokens of four providers, all for the same ephemeral key. */
-export const GIVEN = jwts.map(({ provider, jwt, kid, n }) => ({
+export const REAL_TOKENS = jwts.map(({ provider, jwt, kid, n }) => ({
   provider,
   request: requestFor(jwt),
   key: { kty: 'RSA', kid, n, e: 'AQAB' },

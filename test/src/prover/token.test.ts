@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readProofRequest } from '../../../src/prover/request.ts';
 import { verifyToken } from '../../../src/prover/token.ts';
-import { CLAIMS, EPHEMERAL_KEY, GIVEN, OUR_KEY, requestFor, signToken } from './support.ts';
+import { CLAIMS, EPHEMERAL_KEY, OUR_KEY, REAL_TOKENS, requestFor, signToken } from './support.ts';
 
 const KEYS = { keys: [OUR_KEY] };
 const PUBLIC = { kty: 'RSA', n: OUR_KEY.n, e: 'AQAB' };
@@ -13,7 +13,7 @@ const token = (claims = {}, header = {}) =>
 const REFUSED = expect.objectContaining({ code: 'PROVER_TOKEN_REFUSED' });
 
 describe('a token is verified', () => {
-  test.each(GIVEN)('that $provider issued', async ({ request, key }) => {
+  test.each(REAL_TOKENS)('that $provider issued', async ({ request, key }) => {
     const { iat } = JSON.parse(Buffer.from(request.jwt.split('.')[1] ?? '', 'base64url').toString());
     expect(await verifyToken(request.jwt, { keys: [key] }, new Date(iat * 1000))).toEqual({
       kty: 'RSA',
@@ -51,7 +51,7 @@ describe('a token is refused', () => {
       token().replace(/\.[^.]+\./, `.${token({ sub: 'other' }).split('.')[1]}.`),
       KEYS,
     ],
-    ['signed by another key with that id', token(), { keys: [{ ...GIVEN[0]?.key, kid: 'ours' }] }],
+    ['signed by another key with that id', token(), { keys: [{ ...REAL_TOKENS[0]?.key, kid: 'ours' }] }],
   ])('%s', async (_, jwt, keys, at = NOW) => {
     await expect(verifyToken(jwt, keys, at)).rejects.toThrow(REFUSED);
   });

@@ -21,7 +21,7 @@ export const app = {
 };
 export const services = { salt: addresses.salt, prover: addresses.prover };
 
-/** The open session. */
+/** The session of the user who is logged in. */
 export let session: ZkLoginSession | undefined;
 
 export const show = {

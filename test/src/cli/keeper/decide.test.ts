@@ -9,9 +9,9 @@ import { CONFIG, CONFIG_ID, createEnclave, createKey, imageOf, REGISTRARS, URLS 
 const NOW = 1_800_000_000_000;
 const HOUR = 3_600_000;
 const RULES = { image: imageOf(0), registrarId: REGISTRARS[0] };
-const [ONE, TWO] = URLS;
+const [FIRST_URL, SECOND_URL] = URLS;
 
-const answer = (key: number, url: string = ONE, attestedAtMs = NOW): Answer => ({
+const answer = (key: number, url: string = FIRST_URL, attestedAtMs = NOW): Answer => ({
   url,
   trusted: true,
   publicKey: createKey(key),
@@ -19,7 +19,7 @@ const answer = (key: number, url: string = ONE, attestedAtMs = NOW): Answer => (
   attestedAtMs,
 });
 const failed = (code: string, reason = 'why\nat length'): Answer => ({
-  url: ONE,
+  url: FIRST_URL,
   trusted: false,
   code,
   reason,
@@ -55,8 +55,8 @@ const at = (hours: number) => ({ registeredAtMs: BigInt(NOW - hours * HOUR) });
 
 describe('registers', () => {
   test('a key that is not registered, once, though it answers at two URLs', () => {
-    expect(decided({ answers: [answer(1), answer(1, TWO), answer(2, TWO)] })).toMatchObject({
-      actions: [`register ${ONE}`, `register ${TWO}`],
+    expect(decided({ answers: [answer(1), answer(1, SECOND_URL), answer(2, SECOND_URL)] })).toMatchObject({
+      actions: [`register ${FIRST_URL}`, `register ${SECOND_URL}`],
       codes: [],
       unregistered: [toHex(createKey(1)), toHex(createKey(2))],
     });
@@ -64,7 +64,7 @@ describe('registers', () => {
 
   test('no key that is registered, or was destroyed', () => {
     const { id } = createEnclave(2);
-    const answers = [answer(1), answer(2, TWO)];
+    const answers = [answer(1), answer(2, SECOND_URL)];
     expect(decided({ enclaves: [createEnclave(1)], destroyed: [id], answers })).toMatchObject({
       actions: [],
       codes: ['KEY_DESTROYED'],
@@ -75,7 +75,7 @@ describe('registers', () => {
   test('a key of the previous version at the present version, before its old registration is destroyed', () => {
     const old = createEnclave(1);
     const { actions, silent } = decided({ config: updated, enclaves: [old], answers: [answer(1)] });
-    expect([actions, silent]).toEqual([[`register ${ONE}`, `destroy ${old.id}`], []]);
+    expect([actions, silent]).toEqual([[`register ${FIRST_URL}`, `destroy ${old.id}`], []]);
   });
 
   test('nothing, and destroys no old enclave, while contracts accept it in an overlap, to the last millisecond', () => {
@@ -133,7 +133,7 @@ test('a keeper does nothing if one register differs from the file', () => {
 describe('reports', () => {
   test('why it trusts nothing at a URL, in one line', () => {
     expect(decided({ answers: [failed('CLIENT_UNREACHABLE')] }).alerts).toEqual([
-      { code: 'ENCLAVE_UNREACHABLE', subject: ONE, message: 'CLIENT_UNREACHABLE: why' },
+      { code: 'ENCLAVE_UNREACHABLE', subject: FIRST_URL, message: 'CLIENT_UNREACHABLE: why' },
     ]);
     expect(decided({ answers: [failed('POLICY_PCRS')] }).codes).toEqual(['ENCLAVE_UNTRUSTED']);
   });
@@ -157,6 +157,6 @@ describe('reports', () => {
     expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR + 1) }).codes).toEqual([
       'UNREGISTERED',
     ]);
-    expect(decided({ answers: [answer(1, ONE, NOW - 2 * HOUR - 1)] }).codes).toEqual(['UNREGISTERED']);
+    expect(decided({ answers: [answer(1, FIRST_URL, NOW - 2 * HOUR - 1)] }).codes).toEqual(['UNREGISTERED']);
   });
 });

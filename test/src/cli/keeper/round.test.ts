@@ -13,7 +13,7 @@ import { CONFIG_ID, GAS, imageOf, REGISTRARS, Simulation, URLS } from './simulat
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-const [ONE, TWO] = URLS;
+const [FIRST_URL, SECOND_URL] = URLS;
 const going = new AbortController().signal;
 
 function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
@@ -33,7 +33,7 @@ function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation =
     image: imageOf(0),
     registrarId: REGISTRARS[0],
     configId: CONFIG_ID,
-    urls: [ONE, TWO],
+    urls: [FIRST_URL, SECOND_URL],
     intervalMs: MINUTE,
     maxPauseMs: 5 * MINUTE,
     random: () => 0.5,
@@ -51,12 +51,12 @@ function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation =
 describe('an enclave that is away', () => {
   test('is asked less often, up to the longest pause, while the others are asked as often as before', async () => {
     const { simulation, attested, round } = start();
-    simulation.start(TWO, 0);
+    simulation.start(SECOND_URL, 0);
     const readMinutes: number[] = [];
     for (let minute = 0; minute <= 20; minute += 1) {
       const { codes } = await round();
       expect(codes).toEqual(['ENCLAVE_UNREACHABLE']);
-      if (attested.splice(0).includes(ONE)) readMinutes.push(minute);
+      if (attested.splice(0).includes(FIRST_URL)) readMinutes.push(minute);
       else expect(attested).toEqual([]);
       simulation.now += MINUTE;
     }
@@ -69,7 +69,7 @@ describe('an enclave that is away', () => {
       const readMinutes: number[] = [];
       for (let minute = 0; minute <= 8; minute += 1) {
         await round();
-        if (attested.splice(0).includes(ONE)) readMinutes.push(minute);
+        if (attested.splice(0).includes(FIRST_URL)) readMinutes.push(minute);
         simulation.now += MINUTE;
         if (minute === 0) simulation.wallAheadMs = hours * HOUR;
       }
@@ -79,16 +79,16 @@ describe('an enclave that is away', () => {
 
   test('is registered when it answers again, and asked in each round from then on', async () => {
     const { simulation, attested, round } = start();
-    simulation.start(TWO, 0);
+    simulation.start(SECOND_URL, 0);
     await round();
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     simulation.now += MINUTE;
     expect((await round()).done).toEqual([]);
     simulation.now += MINUTE;
-    expect((await round()).done).toEqual([{ kind: 'register', subject: ONE, result: 'done' }]);
+    expect((await round()).done).toEqual([{ kind: 'register', subject: FIRST_URL, result: 'done' }]);
     attested.splice(0);
     await round();
-    expect(attested).toEqual([ONE, TWO]);
+    expect(attested).toEqual([FIRST_URL, SECOND_URL]);
   });
 });
 
@@ -97,12 +97,12 @@ test('a key that stays unregistered is reported after two hours, and no longer o
     throw new SuiError('SUI_EXECUTION', 'refused');
   };
   const { simulation, round } = start({ register: refuse });
-  simulation.start(ONE, 0);
-  simulation.start(TWO, 0);
+  simulation.start(FIRST_URL, 0);
+  simulation.start(SECOND_URL, 0);
   expect((await round()).codes).toEqual(['ACTION_FAILED', 'ACTION_FAILED']);
   simulation.now += 2 * HOUR + 1;
   expect((await round()).codes).toEqual(['UNREGISTERED', 'UNREGISTERED', 'ACTION_FAILED', 'ACTION_FAILED']);
-  simulation.start(ONE, 0);
+  simulation.start(FIRST_URL, 0);
   expect((await round()).codes).toEqual(['UNREGISTERED', 'ACTION_FAILED', 'ACTION_FAILED']);
 });
 
@@ -120,8 +120,8 @@ describe('a failed action', () => {
       throw new SuiError(code, 'simulated');
     };
     const { simulation, round } = start({ register: fail });
-    simulation.start(ONE, 0);
-    simulation.start(TWO, 0);
+    simulation.start(FIRST_URL, 0);
+    simulation.start(SECOND_URL, 0);
     expect(await round()).toMatchObject({ codes: Array(tried).fill('ACTION_FAILED'), hasFailed });
   });
 
@@ -129,11 +129,11 @@ describe('a failed action', () => {
     const fail = () => Promise.reject(new TypeError('hunter2'));
     const message = 'INTERNAL: an internal error';
     const { simulation, round } = start({ register: fail });
-    simulation.start(ONE, 0);
-    simulation.start(TWO, 0);
+    simulation.start(FIRST_URL, 0);
+    simulation.start(SECOND_URL, 0);
     expect((await round()).alerts).toEqual([
-      { code: 'ACTION_FAILED', subject: ONE, message },
-      { code: 'ACTION_FAILED', subject: TWO, message },
+      { code: 'ACTION_FAILED', subject: FIRST_URL, message },
+      { code: 'ACTION_FAILED', subject: SECOND_URL, message },
     ]);
     expect((await start({ nodes: [{ name: '', read: fail }] }).round()).alerts).toMatchObject([
       { code: 'CONFIG_UNREADABLE', message },
@@ -166,9 +166,11 @@ describe('a round that is stopped', () => {
       return 'done' as const;
     };
     const { simulation, round } = start({ register });
-    simulation.start(ONE, 0);
-    simulation.start(TWO, 0);
-    expect((await round(stop.signal)).done).toEqual([{ kind: 'register', subject: ONE, result: 'done' }]);
+    simulation.start(FIRST_URL, 0);
+    simulation.start(SECOND_URL, 0);
+    expect((await round(stop.signal)).done).toEqual([
+      { kind: 'register', subject: FIRST_URL, result: 'done' },
+    ]);
   });
 });
 
@@ -224,11 +226,11 @@ describe('the gas of a day', () => {
 
   test('is reduced after a restart by what earlier processes spent', async () => {
     const { simulation, round } = start({}, 2n * GAS);
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     await round();
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     await round();
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     simulation.now += DAY / 2;
     const restarted = start({}, 2n * GAS, simulation);
     expect(await restarted.round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
@@ -238,21 +240,21 @@ describe('the gas of a day', () => {
 
   test('is freed by no change of the wall clock', async () => {
     const { simulation, round } = start({}, 1n * GAS);
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     expect((await round()).done).toHaveLength(1);
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     simulation.wallAheadMs = 2 * DAY;
     expect(await round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
   });
 
   test('is counted over rounds, also of transactions without an answer', async () => {
     const { simulation, round } = start({}, 2n * GAS);
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     expect((await round()).codes).toEqual(['ENCLAVE_UNREACHABLE']);
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     simulation.fault = 'unanswered';
     expect((await round()).codes).toContain('ACTION_FAILED');
-    simulation.start(ONE, 0);
+    simulation.start(FIRST_URL, 0);
     expect(await round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
     simulation.now += DAY;
     expect((await round()).done).toHaveLength(1);

@@ -224,7 +224,7 @@ describe('host install', () => {
 });
 
 describe('host upgrade', () => {
-  const OTHER = 'endpoints: []\nsecrets: []\n';
+  const OTHER_APP_YAML = 'endpoints: []\nsecrets: []\n';
 
   test('places the image for the next start, and keeps the running image', () => {
     const first = build('first');
@@ -234,7 +234,7 @@ describe('host upgrade', () => {
     mkdirSync(join(root, 'var/lib/sui-enclave/weather'), { recursive: true });
     symlinkSync(join(folder, `${pcr0Of(first)}.eif`), join(root, 'var/lib/sui-enclave/weather/image.eif'));
     parent.set('active', 'active\n');
-    const second = build('second', OTHER);
+    const second = build('second', OTHER_APP_YAML);
     expect(upgrade(host, 'weather', second)).toMatchObject({ isNewRelay: true, isRunning: true });
     expect(readlinkSync(join(folder, 'nitro.eif'))).toBe(`${pcr0Of(second)}.eif`);
     const images = () => files().flatMap((path) => /weather\/(\w{16})\.eif$/.exec(path)?.[1] ?? []);
@@ -258,14 +258,14 @@ describe('host upgrade', () => {
       writeFileSync(join(root, unit), read(unit).replace(host.program.join(' '), older));
       expect(read(unit)).toContain(older);
     }
-    upgrade(host, 'blue', build('second', OTHER));
+    upgrade(host, 'blue', build('second', OTHER_APP_YAML));
     expect(units.map(read)).toEqual(before);
   });
 
   test('starts, stops and restarts nothing', () => {
     install(host, 'weather', options(build()));
     const before = changes().length;
-    upgrade(host, 'weather', build('second', OTHER));
+    upgrade(host, 'weather', build('second', OTHER_APP_YAML));
     const words = changes()
       .slice(before)
       .map((call) => call.split(' ').slice(0, 2).join(' '));
@@ -281,7 +281,7 @@ describe('host upgrade', () => {
     install(host, 'green', options(build('other'), { port: 3001 }));
     const before = changes().length;
     parent.set('active', 'active\n');
-    upgrade(host, 'blue', build('second', OTHER));
+    upgrade(host, 'blue', build('second', OTHER_APP_YAML));
     expect(
       changes()
         .slice(before)

@@ -1,4 +1,4 @@
-/** What host_status finds on a host, and what it advises. */
+/** Tests of host_status: the faults that it finds on a host, and its advice. */
 import { copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

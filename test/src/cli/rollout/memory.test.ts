@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openMemory } from '../../../../src/cli/rollout/memory.ts';
 
-const [ONE, TWO] = ['1'.repeat(64), '2'.repeat(64)] as const;
+const [FIRST_PLAN, SECOND_PLAN] = ['1'.repeat(64), '2'.repeat(64)] as const;
 
 function place(): { readonly dir: string; readonly path: string } {
   const dir = mkdtempSync(join(tmpdir(), 'rollout-'));
@@ -23,31 +23,33 @@ function place(): { readonly dir: string; readonly path: string } {
 
 test('the memory keeps the steps of a rollout, and forgets them', () => {
   const { dir, path } = place();
-  const memory = openMemory(path, ONE);
+  const memory = openMemory(path, FIRST_PLAN);
   expect(memory.steps).toEqual({});
   memory.remember({ switching: 1 });
   memory.remember({ switching: 1, switched: 2 });
   expect(memory.steps).toEqual({ switching: 1, switched: 2 });
-  expect(openMemory(path, ONE).steps).toEqual({ switching: 1, switched: 2 });
-  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ rollout: ONE, switching: 1, switched: 2 });
+  expect(openMemory(path, FIRST_PLAN).steps).toEqual({ switching: 1, switched: 2 });
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ rollout: FIRST_PLAN, switching: 1, switched: 2 });
   memory.forget();
-  expect([memory.steps, openMemory(path, ONE).steps]).toEqual([{}, {}]);
+  expect([memory.steps, openMemory(path, FIRST_PLAN).steps]).toEqual([{}, {}]);
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
 });
 
 test('the memory keeps the newest version of the config, even without a rollout', () => {
   const { path } = place();
-  const memory = openMemory(path, ONE);
+  const memory = openMemory(path, FIRST_PLAN);
   memory.see(7n);
   memory.see(6n);
-  expect([memory.newestVersion, openMemory(path, ONE).newestVersion]).toEqual([7n, 0n]);
+  expect([memory.newestVersion, openMemory(path, FIRST_PLAN).newestVersion]).toEqual([7n, 0n]);
   memory.remember({});
-  expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: {} });
+  expect(openMemory(path, FIRST_PLAN)).toMatchObject({ newestVersion: 7n, steps: {} });
   // The version may be that of another config, so it does not count.
-  expect(openMemory(path, TWO)).toMatchObject({ newestVersion: 0n, steps: {} });
+  expect(openMemory(path, SECOND_PLAN)).toMatchObject({ newestVersion: 0n, steps: {} });
   memory.remember({ switching: 1 });
-  expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: { switching: 1 } });
-  expect(() => openMemory(path, TWO)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
+  expect(openMemory(path, FIRST_PLAN)).toMatchObject({ newestVersion: 7n, steps: { switching: 1 } });
+  expect(() => openMemory(path, SECOND_PLAN)).toThrow(
+    expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }),
+  );
 });
 
 test('the memory writes through no link with the name of a temporary file', () => {
@@ -56,27 +58,32 @@ test('the memory writes through no link with the name of a temporary file', () =
   const victim = join(dir, 'victim');
   writeFileSync(victim, 'kept');
   for (const end of [process.pid, 'new']) symlinkSync(victim, `${path}.${end}`);
-  openMemory(path, ONE).remember({ switching: 1 });
-  expect([readFileSync(victim, 'utf8'), openMemory(path, ONE).steps]).toEqual(['kept', { switching: 1 }]);
+  openMemory(path, FIRST_PLAN).remember({ switching: 1 });
+  expect([readFileSync(victim, 'utf8'), openMemory(path, FIRST_PLAN).steps]).toEqual([
+    'kept',
+    { switching: 1 },
+  ]);
 });
 
 test('the memory is refused if it belongs to another rollout, unless that rollout has ended', () => {
   const { path } = place();
-  const memory = openMemory(path, ONE);
+  const memory = openMemory(path, FIRST_PLAN);
   memory.remember({ switching: 1, switched: 2, stopping: 3 });
   const refused = expect.objectContaining({ code: 'ROLLOUT_UNFINISHED', exit: 2 });
-  expect(() => openMemory(path, TWO)).toThrow(refused);
+  expect(() => openMemory(path, SECOND_PLAN)).toThrow(refused);
   memory.remember({ ...memory.steps, stopped: 4 });
-  expect(openMemory(path, TWO).steps).toEqual({});
-  expect(openMemory(path, ONE).steps).toMatchObject({ stopped: 4 });
+  expect(openMemory(path, SECOND_PLAN).steps).toEqual({});
+  expect(openMemory(path, FIRST_PLAN).steps).toMatchObject({ stopped: 4 });
 });
 
-test.each(['', '{', '[]', '{"rollout":"1"}', `{"rollout":"${ONE}","switched":"yesterday"}`])(
+test.each(['', '{', '[]', '{"rollout":"1"}', `{"rollout":"${FIRST_PLAN}","switched":"yesterday"}`])(
   'the memory is not taken for a missing file if it is damaged: %j',
   (content) => {
     const { dir } = place();
     const path = join(dir, 'rollout.json');
     writeFileSync(path, content);
-    expect(() => openMemory(path, ONE)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
+    expect(() => openMemory(path, FIRST_PLAN)).toThrow(
+      expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }),
+    );
   },
 );

@@ -6,7 +6,7 @@ import { main } from '../../../../src/cli/salt/salt_seed.ts';
 import { call, spawnScript } from '../run.ts';
 
 const vectors = JSON.parse(readFileSync(new URL('../../../vectors/salt.json', import.meta.url), 'utf8'));
-const [ONE, TWO]: { seed: string; fingerprint: string }[] = vectors.fingerprints;
+const [FIRST, SECOND]: { seed: string; fingerprint: string }[] = vectors.fingerprints;
 
 let folder: string;
 beforeEach(() => {
@@ -21,7 +21,7 @@ const run = (...args: string[]) => call(main, args);
 
 /** Writes a file with two seeds, and splits it. @returns the paths of its five shares */
 async function splitTwo(): Promise<string[]> {
-  writeFileSync(at('seed'), `${ONE?.seed}\n${TWO?.seed}\n`);
+  writeFileSync(at('seed'), `${FIRST?.seed}\n${SECOND?.seed}\n`);
   expect((await run('split', at('seed'), at('shares'), '--shares', '5', '--threshold', '3')).status).toBe(0);
   return readdirSync(at('shares')).map((name) => at(`shares/${name}`));
 }
@@ -51,8 +51,10 @@ describe('generate', () => {
 
 describe('fingerprint', () => {
   test('has the format of SALT_SEED_FINGERPRINTS', async () => {
-    writeFileSync(at('seed'), `${ONE?.seed}\n${TWO?.seed}\n`);
-    expect((await run('fingerprint', at('seed'))).stdout).toBe(`${ONE?.fingerprint},${TWO?.fingerprint}\n`);
+    writeFileSync(at('seed'), `${FIRST?.seed}\n${SECOND?.seed}\n`);
+    expect((await run('fingerprint', at('seed'))).stdout).toBe(
+      `${FIRST?.fingerprint},${SECOND?.fingerprint}\n`,
+    );
   });
 
   test('refuses a text that is not a seed', async () => {
@@ -89,7 +91,7 @@ describe('split and combine', () => {
         ...[a, b, c].map((index) => files[index] as string),
       );
       expect(status).toBe(0);
-      expect(stdout).toContain(`${ONE?.fingerprint},${TWO?.fingerprint}`);
+      expect(stdout).toContain(`${FIRST?.fingerprint},${SECOND?.fingerprint}`);
       expect(content(name)).toBe(content('seed'));
       expect(statSync(at(name)).mode & 0o777).toBe(0o600);
     }
@@ -99,7 +101,7 @@ describe('split and combine', () => {
     const files = await splitTwo();
     for (const file of files) {
       expect(statSync(file).mode & 0o777).toBe(0o600);
-      expect(readFileSync(file, 'utf8')).not.toContain(ONE?.seed);
+      expect(readFileSync(file, 'utf8')).not.toContain(FIRST?.seed);
     }
   });
 

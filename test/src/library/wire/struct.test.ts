@@ -32,10 +32,10 @@ describe('a struct', () => {
 
   test('keeps its fields unchanged', () => {
     const fields = { a: u8 };
-    const One = struct('One', fields);
+    const Single = struct('One', fields);
     Object.assign(fields, { b: u8 });
-    expect(One.fields.map(({ name }) => name)).toEqual(['a']);
-    expect(Object.isFrozen(One.fields) && One.fields.every(Object.isFrozen)).toBe(true);
+    expect(Single.fields.map(({ name }) => name)).toEqual(['a']);
+    expect(Object.isFrozen(Single.fields) && Single.fields.every(Object.isFrozen)).toBe(true);
   });
 
   test('has the bytes of the same struct of @mysten/bcs', () => {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { builtArtifacts, isSize } from '../../../../src/toolchain/prover/artifacts.ts';
-import { GIVEN } from '../support.ts';
+import { REAL_TOKENS } from '../support.ts';
 import { run } from './generator.ts';
 import { broken, readR1cs, readWitness } from './r1cs.ts';
 
@@ -15,7 +15,7 @@ if (!isSize(size)) throw new Error('PROVER_SIZE must be small or full');
 const artifacts = builtArtifacts(size);
 const r1cs = readR1cs(artifacts.r1cs);
 
-const fitting = GIVEN.flatMap(({ provider, request, key }) => {
+const fitting = REAL_TOKENS.flatMap(({ provider, request, key }) => {
   try {
     return [{ provider, input: buildInput(request, key, PROFILES[size]).circuit }];
   } catch {

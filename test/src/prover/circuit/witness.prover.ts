@@ -6,14 +6,14 @@ import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';
 import { locateGenerator, locateWasmGenerator } from '../../../../src/toolchain/prover/artifacts.ts';
-import { CLAIMS, GIVEN, OUR_KEY, requestFor, requestWith, signToken } from '../support.ts';
+import { CLAIMS, OUR_KEY, REAL_TOKENS, requestFor, requestWith, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
 import { broken, countUses, eachSymbol, freeWires, mod, type R1cs, readR1cs, readWitness } from './r1cs.ts';
 
 const generator = locateGenerator(artifacts);
 const input = (request: Parameters<typeof buildInput>[0], key = OUR_KEY) =>
   buildInput(request, key, PROFILES.small);
-const fitting = GIVEN.filter(({ provider }) => provider === 'Threedos' || provider === 'Fantv');
+const fitting = REAL_TOKENS.filter(({ provider }) => provider === 'Threedos' || provider === 'Fantv');
 
 let r1cs: R1cs;
 beforeAll(() => {

@@ -104,17 +104,19 @@ describe('Signer', () => {
   });
 
   test('rejects two types with the same intent code, naming both', () => {
-    const Other = signedType(0, bcs.struct('Other', { value: u8 }));
-    expect(() => new Signer(key, [WeatherResponse, Other])).toThrow(ConfigError);
-    expect(() => new Signer(key, [WeatherResponse, Other])).toThrow(/WeatherResponse.*Other/);
+    const Clashing = signedType(0, bcs.struct('Other', { value: u8 }));
+    expect(() => new Signer(key, [WeatherResponse, Clashing])).toThrow(ConfigError);
+    expect(() => new Signer(key, [WeatherResponse, Clashing])).toThrow(/WeatherResponse.*Other/);
   });
 
   test('rejects an undeclared type, even with an unused intent code', () => {
-    const Other = signedType(9, bcs.struct('Other', { value: u8 }));
-    expect(() => new Signer(key, [WeatherResponse]).sign(Other, 1n, { value: 1 })).toThrow(
+    const Unlisted = signedType(9, bcs.struct('Other', { value: u8 }));
+    expect(() => new Signer(key, [WeatherResponse]).sign(Unlisted, 1n, { value: 1 })).toThrow(
       ApplicationMistake,
     );
-    expect(() => new Signer(key, []).sign(Other, 1n, { value: 1 })).toThrow(/^Other is not among .*: add it/);
+    expect(() => new Signer(key, []).sign(Unlisted, 1n, { value: 1 })).toThrow(
+      /^Other is not among .*: add it/,
+    );
   });
 
   test.each([

@@ -1,4 +1,4 @@
-/** Makes Debian packages. */
+/** Archives and Debian packages for tests, made in memory. */
 
 export function makeTar(files: Readonly<Record<string, string>>): Buffer {
   const blocks: Buffer[] = [];

@@ -7,12 +7,12 @@ import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { main } from '../../../../src/toolchain/prover/prove.ts';
 import { call } from '../../cli/run.ts';
-import { GIVEN } from '../../prover/support.ts';
+import { REAL_TOKENS } from '../../prover/support.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'prove-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const [{ request, key }] = GIVEN as [(typeof GIVEN)[0]];
+const [{ request, key }] = REAL_TOKENS as [(typeof REAL_TOKENS)[0]];
 const file = (name: string, content: unknown) => {
   writeFileSync(join(folder, name), JSON.stringify(content));
   return join(folder, name);
