@@ -45,7 +45,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   schema: {
     reader: 'author',
-    summary: 'write the schemas of applications, which their images answer with',
+    summary: 'write the schemas of applications, which their images serve',
     load: fromToolchain('schema'),
   },
   gen: {
@@ -230,7 +230,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   host_status: {
     reader: 'operator',
-    summary: 'print what is wrong with the enclaves of this host, and what mends it',
+    summary: 'print the faults of the enclaves of this host, and the commands that mend them',
     load: () => import('./parent/host_status.ts'),
   },
   host_remove: {

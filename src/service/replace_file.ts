@@ -31,8 +31,8 @@ export function replaceFile(path: string, content: string | Uint8Array, mode?: n
 }
 
 /**
- * As `replaceFile`, and returns when the disk has the content: after a loss of power, the file is still the
- * new one. Costs a few milliseconds.
+ * Does what `replaceFile` does, and returns once the disk has the content: after a loss of power, the file is
+ * still the new one. Takes a few milliseconds.
  *
  * @throws as `replaceBy`, and the errors of fsync(2)
  */

@@ -1,4 +1,4 @@
-/** The calls of `move/weather`, for dapps and tests: nothing of this is in an image. Browser-safe. */
+/** The calls of `move/weather`, for dapps and tests: no image contains it. Browser-safe. */
 import type { Transaction, TransactionArgument, TransactionResult } from '@mysten/sui/transactions';
 import { type ObjectInput, objectArgument } from 'sui-enclave/sui/arguments';
 import { type SubmittedAnswer, signedArguments } from 'sui-enclave/sui/signed';

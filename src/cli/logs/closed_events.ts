@@ -91,7 +91,7 @@ export interface ReadEntry {
   readonly cursor: string;
   /** The closed event as a line of JSON; undefined if the entry is not one. */
   readonly line: string | undefined;
-  /** Whether the relay printed it for an enclave, and it is not a closed event. */
+  /** Whether the relay printed the line for an enclave, although it is not a closed event. */
   readonly isRefused: boolean;
 }
 

@@ -22,7 +22,7 @@ import { findRelay } from './relay.ts';
 export interface Finding {
   readonly ok: boolean;
   readonly text: string;
-  /** Whether it says nothing of the enclaves that run here, only whether there is room for one more. */
+  /** Whether it is only about room for one more enclave, and not about those that run here. */
   readonly isAboutAnother?: true;
 }
 
@@ -76,7 +76,7 @@ function pointToStatus(names: readonly string[]): Finding {
       : `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} installed`;
   return {
     ok: true,
-    text: `${subject} here: ${PROGRAM} host_status says how they are, and this command whether there is room for another one`,
+    text: `${subject} here: ${PROGRAM} host_status reports on them, and this command checks whether there is room for another one`,
   };
 }
 

@@ -17,7 +17,7 @@ const nitroCode = v.pipe(
 export const main = command({
   name: 'doctor',
   purpose:
-    'Before an install, checks whether an enclave can run on this machine, and says how to fix what prevents it. Where one\nruns already, it checks whether there is room for another: host_status says how those are that run. With codes of\nnitro-cli, such as E36, it explains these instead.',
+    'Before an install, checks whether an enclave can run on this machine, and says how to fix what prevents it. Where one\nruns already, it checks whether there is room for another: host_status reports on those that run. With codes of\nnitro-cli, such as E36, it explains these instead.',
   example: 'E36 E39',
   arguments: { code: { schema: nitroCode, optional: true, repeated: true } },
   options: {

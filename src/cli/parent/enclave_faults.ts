@@ -120,12 +120,12 @@ function findServerFaults(state: EnclaveState): HostFault[] {
   const reopen = `${commandFor('restart', expose)}: it opens the port and passes the secrets; no enclave ends`;
   const faults: HostFault[] = [];
   if (expose.active === 'activating' && expose.sub !== 'auto-restart') {
-    const text = `port and secrets of ${name} are being seen to: ${describeUnit(expose)}`;
+    const text = `the unit for port and secrets of ${name} is at work: ${describeUnit(expose)}`;
     const advice = `wait a minute, and run ${PROGRAM} host_status ${name} again`;
     return [{ code: 'ENCLAVE_CHANGING', text, advice }];
   }
   if (expose.active !== 'active') {
-    const text = `port and secrets of ${name} are not seen to: ${describeUnit(expose)}`;
+    const text = `the unit for port and secrets of ${name} does not run: ${describeUnit(expose)}`;
     const advice = `journalctl -u ${expose.unit} says why. Then ${reopen}`;
     faults.push({ code: 'EXPOSE_FAILED', text, advice });
   } else if (!isForwarded) {

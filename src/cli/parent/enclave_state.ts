@@ -36,14 +36,14 @@ export interface EnclaveState {
   /** Whether the relay forwards both ports to the enclave that runs. */
   readonly isForwarded: boolean;
   readonly lastReport: string | undefined;
-  /** Why the last enclave ended; undefined while no end was reported since the last boot. */
+  /** Reason for the end of the last enclave; undefined while no end was reported since the last boot. */
   readonly lastEnd: string | undefined;
   readonly lastEvent: string | undefined;
-  /** Undefined if it does not answer. */
+  /** State of the server; undefined if it does not answer. */
   readonly server: ServerState | undefined;
 }
 
-/** A part of these comes through the relay, and may be anyone's. */
+/** A text of the server. It passes through the relay: anyone who has taken that over can change it. */
 const line = v.pipe(
   v.string(),
   v.transform((text) => printable(text)),
@@ -60,7 +60,7 @@ const Boot = v.object({
 
 export interface ServerState extends v.InferOutput<typeof Readiness> {
   readonly isReady: boolean;
-  /** Undefined if the server does not say. */
+  /** Report of the start; undefined if the server does not give it. */
   readonly boot: v.InferOutput<typeof Boot> | undefined;
 }
 

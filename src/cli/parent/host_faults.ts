@@ -36,7 +36,7 @@ export interface HostFault {
   readonly code: HostFaultCode;
   /** Text for people, without keys or secrets. */
   readonly text: string;
-  /** The command that mends it, and what that changes. */
+  /** The command that mends the fault, and its effects. */
   readonly advice: string;
 }
 

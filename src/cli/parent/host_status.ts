@@ -1,6 +1,6 @@
 /**
- * `sui-enclave host_status [NAME]`: on the parent instance, what is wrong with the enclaves that are
- * installed, and what mends it. Changes nothing.
+ * `sui-enclave host_status [NAME]`: on the parent instance, prints the faults of the installed enclaves, and
+ * the command that mends each. Changes nothing.
  */
 import { command, type Environment, EXIT, runAsProcess, UsageError } from '../command.ts';
 import { PROGRAM } from '../places.ts';
@@ -37,7 +37,7 @@ export interface HostStatus {
 
 export const main = command({
   name: 'host_status',
-  purpose: `Prints how this host and its installed enclaves are: what is wrong first, each fault with the command that mends it and
+  purpose: `Prints the state of this host and its installed enclaves: the faults first, each with the command that mends it and
 what that command ends; then units, images, port, relay, reports, secrets and clock. Changes nothing.`,
   example: 'weather --network testnet',
   arguments: { name: { schema: enclaveName, optional: true } },

@@ -1,4 +1,4 @@
-/** Whether contracts accept the key of an enclave of this host. */
+/** Reads from the chain whether contracts accept the key of an enclave of this host. */
 import { fetchAttestation } from 'sui-enclave/client/attestation';
 import { isEnclaveError } from 'sui-enclave/errors';
 import {
@@ -71,7 +71,7 @@ export class Registrations {
     try {
       publicKey = await this.#attest(config, formatUrl(state.listen));
     } catch (error) {
-      const advice = `if it is of another application than ${JSON.stringify(config.name)}, name that by --app. Otherwise the config must accept its image first: ${PROGRAM} update_pcrs or rollout. ${HARMLESS}`;
+      const advice = `if it is of another application than ${JSON.stringify(config.name)}, name that application by --app. Otherwise the config must accept its image first: ${PROGRAM} update_pcrs or rollout. ${HARMLESS}`;
       return toFault('ATTESTATION_REFUSED', error, advice);
     }
     try {
@@ -105,7 +105,7 @@ export class Registrations {
     const { enclaveId, state } = await findRegistration(client, config, publicKey);
     if (state === 'free') {
       const text = `${key} is not registered under the config ${JSON.stringify(config.name)}`;
-      const advice = `${PROGRAM} register_enclave <its URL> --network ${this.#options.network}, with a registrar's key, or look why the keeper does not: ${HARMLESS}`;
+      const advice = `${PROGRAM} register_enclave <its URL> --network ${this.#options.network}, with a registrar's key, or find out why the keeper does not: ${HARMLESS}`;
       return { text, fault: { code: 'UNREGISTERED', text, advice } };
     }
     if (state === 'destroyed') {

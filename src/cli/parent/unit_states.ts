@@ -5,7 +5,7 @@ import { run } from './programs.ts';
 
 export interface UnitState {
   readonly unit: string;
-  /** Such as `active`, `activating` or `failed`: see "ActiveState" in org.freedesktop.systemd1(5). */
+  /** State such as `active`, `activating` or `failed`: see "ActiveState" in org.freedesktop.systemd1(5). */
   readonly active: string;
   /** State of a unit of its kind, such as `running` or `auto-restart`. */
   readonly sub: string;

@@ -123,7 +123,7 @@ subjects  prints the SHA-256 of each file of the build in out/, to compare it wi
   ],
   options: OPTIONS,
   notes:
-    'A true release says who vouches for an image; only an audit, which builds it again, proves its source.',
+    'A verified release shows who vouches for an image; only an audit, which builds it again, proves its source.',
   handlesSecrets: true,
   async run({ args: { action, subject }, options }, { env }) {
     checkForm(action, subject, options);

@@ -17,7 +17,7 @@ const Variables = v.object({
   GITHUB_EVENT_NAME: text,
   GITHUB_RUN_ID: digits,
   GITHUB_RUN_ATTEMPT: digits,
-  // Only with the permission to get a token.
+  // Set only for a run with the permission to get a token.
   ACTIONS_ID_TOKEN_REQUEST_URL: v.pipe(v.string(), v.url()),
   ACTIONS_ID_TOKEN_REQUEST_TOKEN: v.pipe(v.string(), v.nonEmpty()),
 });

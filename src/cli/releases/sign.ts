@@ -46,7 +46,7 @@ function formatPublicKey(key: KeyObject): string {
   return createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex');
 }
 
-/** Who signs, and how. */
+/** A signer of releases, with the function that signs. */
 export interface Signing {
   /** The signer as readers name it. */
   readonly signer: ReleaseSigner;

@@ -14,7 +14,7 @@ import type { Signed, SigningRecord } from './budget.ts';
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
 const RecordFile = v.strictObject({
-  /** When the file was written. Files of earlier versions lack it. */
+  /** Time at which the file was written. Files of earlier versions lack it. */
   written: v.optional(
     v.strictObject({
       /** By the wall clock, since 1970. */

@@ -38,7 +38,7 @@ export interface CallOutcome {
       };
 }
 
-/** Maximum age of data. It may be any age, since the page shows the signed time. */
+/** Maximum age of data: unlimited, since the page shows the signed time. */
 const ANY_AGE = Number.POSITIVE_INFINITY;
 
 /** @throws the signal's reason. Any other error becomes part of the outcome */

@@ -55,7 +55,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
     );
   }
 
-  /** A verdict on an answer of one type says nothing of another type. */
+  /** Chooses a type and clears the verdict, which belongs to an answer of the type before. */
   const chooseType = (chosen: string) => {
     setTypeName(chosen);
     job.cancel();

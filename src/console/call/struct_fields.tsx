@@ -37,7 +37,7 @@ export function StructFields({ type, node, comparison, onCompared }: Props) {
 
   const shown = comparison?.typeName === type.name ? comparison : undefined;
 
-  /** A comparison with another struct, or by another node, says nothing of this one. */
+  /** Clears the comparison, which belongs to the struct and the node before. */
   const reset = () => {
     job.cancel();
     setProblem(undefined);

@@ -25,7 +25,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
       <Panel title="Transactions" aside={<Count of={counts.transactions} host={host} />}>
         {isEmpty && (
           <p className="subtle">
-            Nothing was executed yet: npx --offline sui-enclave publish &lt;package&gt; is a beginning.
+            No transactions yet. Start with npx --offline sui-enclave publish &lt;package&gt;.
           </p>
         )}
         <ol className="events">

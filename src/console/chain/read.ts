@@ -79,7 +79,7 @@ export async function readChain(
   const client = nodeAt(node);
   step(`Reading the config from ${node.host}`);
   const config = await readConfig(client, configId, { signal });
-  step('Reading who holds its capabilities');
+  step('Reading the holders of its capabilities');
   const holders = await readHolders(client, config, signal);
   step('Reading its enclaves');
   const list = await listEnclaves(client, config, { signal });

@@ -137,7 +137,7 @@ export default function ChainView({ fields }: Props) {
           Only the model of sui-enclave dev-sui and play lists its ledger; a node of Sui has too much of it.
         </p>
         <details open={isLookUpOpen}>
-          <summary>Look an object or a transaction up</summary>
+          <summary>Look up an object or a transaction</summary>
           <div className="asking inset">
             <TextField
               label="Id or digest"

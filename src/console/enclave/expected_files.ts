@@ -36,7 +36,7 @@ export function useExpectedFiles(address: string | undefined): ExpectedFiles {
   const present = isOther ? NOTHING : held;
   useEffect(() => {
     if (isOther) setHeld(NOTHING);
-    // A link may have left another address, of which this view holds nothing.
+    // A link may have put another address into the field, for which this view has no files.
     if (present.address === undefined) forget();
   }, [isOther, present]);
 

@@ -86,7 +86,7 @@ const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
     text: 'The document is genuine, but does not contain the nonce that this page sent: somebody showed an older one.',
   },
   CERTIFICATE_EXPIRED: {
-    title: 'Expired: a certificate is over',
+    title: 'Expired: a certificate is no longer valid',
     text: 'An enclave’s own certificate lasts three hours. Ask the enclave again for a fresh document.',
   },
   CERTIFICATE_NOT_YET_VALID: {

@@ -23,7 +23,7 @@ export function Registers({ examination, document }: Props) {
   const expected = nearest(examination.expectation.images, [registerHex(0), registerHex(1), registerHex(2)]);
   const isDebug = [0, 1, 2].every((index) => /^0*$/.test(registerHex(index)));
   return (
-    <Panel title="Registers" aside={<span className="subtle">SHA-384 of what was started</span>}>
+    <Panel title="Registers" aside={<span className="subtle">SHA-384 of the started image</span>}>
       <ul className="registers">
         {REGISTERS.map(([key, name, meaning], index) => {
           const value = registerHex(index);

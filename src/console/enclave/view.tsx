@@ -47,7 +47,7 @@ export function EnclaveView({ fields }: Props) {
   );
   const isRefused = address.trim() !== '' && 'refused' in target;
 
-  /** The answer about one address is not shown under another one. */
+  /** Changes the address and clears the answer, which belongs to the address before. */
   const changeAddress = (value: string) => {
     setField('url', value);
     job.cancel();
@@ -57,7 +57,7 @@ export function EnclaveView({ fields }: Props) {
 
   const report = async (about: Subject, all: readonly Given[], signal: AbortSignal) => {
     const examination = await examine(about, collectExpectation(all));
-    // Verifying does not listen to the signal.
+    // The verification itself ignores the signal.
     signal.throwIfAborted();
     setOutcome(examination);
     setOpen(false);

@@ -7,7 +7,7 @@ export interface ModuleCode {
   /** Address and name of the module. */
   readonly module: string;
   readonly functions: ReadonlyMap<string, FunctionCode>;
-  /** Functions that calls name, by module and name. Functions of the second table have type arguments. */
+  /** Called functions, by module and name. Those of the second table have type arguments. */
   readonly calls: readonly Callee[];
   readonly genericCalls: readonly Callee[];
   /** Numbers of fields of structs, and of instances of generic structs. */

@@ -46,8 +46,8 @@ interface AtAnyTime {
 }
 
 /**
- * Why an enclave is not attested, in `useEnclave`. Its `code` says the cause. An error from outside this
- * library becomes the `cause` of a ClientError with the code CLIENT_FAILED.
+ * Error of an enclave that is not attested, in `useEnclave`. Its `code` says the cause. An error from outside
+ * this library becomes the `cause` of a ClientError with the code CLIENT_FAILED.
  */
 export type EnclaveStateError = ClientError | AttestationError | SuiError;
 

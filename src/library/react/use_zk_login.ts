@@ -13,8 +13,7 @@ export type ZkLoginOptions = FlowOptions;
 /** State and functions that `useZkLogin` returns. */
 export interface UsedZkLogin extends ZkLoginProgress {
   /**
-   * Makes a key and leaves for the provider. Keeps an open session until the provider's answer has
-   * become another session.
+   * Generates a key and redirects to the provider. An open session stays until the new login completes.
    */
   logIn(options: LogInOptions): void;
   /** Retries after an error, and checks whether the session has expired. */

@@ -44,7 +44,7 @@ export const RELEASE_EVENTS = ['push'] as const;
 export const HEAD_EVENTS = ['push', 'workflow_dispatch'] as const;
 export type ReleaseEvent = (typeof HEAD_EVENTS)[number];
 
-/** Who may sign a bundle, and when. */
+/** The workflow that may sign a bundle, and the time of the check. */
 export interface BundleTrust {
   readonly identity: ReleaseIdentity;
   readonly trustedRoot: unknown;

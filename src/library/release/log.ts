@@ -32,7 +32,7 @@ export interface SeenHead {
 }
 
 export interface LogHead extends SeenHead {
-  /** When the head expires, in milliseconds since 1970. */
+  /** Time at which the head expires, in milliseconds since 1970. */
   readonly expiresMs: number;
 }
 

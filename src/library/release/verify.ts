@@ -13,7 +13,7 @@ import { type ReleaseContent, readRelease } from './statement.ts';
  */
 const MAX_RELEASE = 1_000_000;
 
-/** Says to `verifyRelease` who may sign, and how recent the log must be. */
+/** Options of `verifyRelease`: the accepted signer, the log, and the head that was seen last. */
 export interface VerifyReleaseOptions {
   /** Who may have signed the release and the head of the log. */
   readonly signer: ReleaseSigner;
@@ -30,7 +30,7 @@ export interface VerifyReleaseOptions {
 
 const OPTIONS: readonly string[] = ['signer', 'log', 'seen', 'now'] satisfies (keyof VerifyReleaseOptions)[];
 
-/** A release that its author vouches for. It says nothing about what runs: that is the attestation's. */
+/** A release that its author vouches for. Only an attestation shows what runs. */
 export interface VerifiedRelease extends ReleaseContent {
   /** Keep its `sequence` and `digest`, for `seen`. */
   readonly head: LogHead;

@@ -67,8 +67,15 @@ export interface SignedArguments<Data> {
  * tx.moveCall({
  *   target: `${appPackage}::rewards::award`,
  *   arguments: [
- *     ...[tx.object(rewardsId), data.nonce, data.recipient, data.points, timestampMs, signature],
- *     ...[tx.object(enclaveId), tx.object(configId), tx.object.clock()],
+ *     tx.object(rewardsId),
+ *     data.nonce,
+ *     data.recipient,
+ *     data.points,
+ *     timestampMs,
+ *     signature,
+ *     tx.object(enclaveId),
+ *     tx.object(configId),
+ *     tx.object.clock(),
  *   ],
  * });
  *

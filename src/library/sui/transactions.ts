@@ -93,7 +93,7 @@ export function newCapFromPublisher(
   });
 }
 
-/** The image that a config is to allow. */
+/** The image that a config will allow. */
 export interface Allowed {
   readonly image: Image;
   /** Source of the image. Default: the config has no source, even if it had one before. */

@@ -38,8 +38,8 @@ export class Places {
   readonly #limitSeconds: number;
   readonly #now: () => number;
   /**
-   * Seconds between the latest proofs. If nothing was to be proved before a proof, its time counts from its
-   * beginning. With several backends, this is the share of a proof's duration by which each place prolongs a
+   * Seconds between the latest proofs. A proof after an idle time counts from its own beginning. With several
+   * backends, this is the share of a proof's duration by which each place prolongs a
    * wait.
    */
   readonly #recent: number[];

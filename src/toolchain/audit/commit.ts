@@ -37,7 +37,7 @@ const MAX_PACKAGES = 20;
 const unknown = (why: string) => new AuditError('BYTECODE_UNKNOWN', why);
 
 export class MoveCommit {
-  /** Such as `the commit 12ab…`. */
+  /** Name for people, such as `the commit 12ab…`. */
   readonly name: string;
   readonly #compiler: Compiler;
   readonly #paths: ReadonlyMap<string, string>;

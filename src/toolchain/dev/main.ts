@@ -24,7 +24,7 @@ export const main = command({
   ATTEST  emulated: with an emulated NSM, whose root of trust is out/dev-root.pem
   OUT     the folder of that root and of the registers (default: out)
   EMULATED_IMAGE
-          which version of the application ATTEST=emulated attests, 1 to 9: each has other registers (default: 1)
+          the version of the application that ATTEST=emulated attests, 1 to 9, each with its own registers (default: 1)
   CONSOLE_PORT
           the port of the console, a page to look at the enclave with (default: chosen by the system)
 and the settings of the server and of the application

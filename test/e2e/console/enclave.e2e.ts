@@ -155,7 +155,7 @@ describe('the verdict is its own for', () => {
     const nsm = new EmulatedNsm(() => Date.now() - 4 * 3_600_000);
     const { page } = await attested(await enclaveWith(nsm), nsm);
     expect(await readVerdict(page)).toMatchObject({
-      title: 'Expired: a certificate is over',
+      title: 'Expired: a certificate is no longer valid',
       code: expect.stringMatching(/^CERTIFICATE_EXPIRED: /),
     });
     expect(await page.locator('.registers .ds-tag').first().textContent()).toBe('only claimed: match');

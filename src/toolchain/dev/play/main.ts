@@ -15,8 +15,8 @@ import { COUNTERPARTS, playPorts } from './ports.ts';
 export const main = command({
   name: 'play',
   purpose: `Starts a model of a Sui node with the contract of this repository, two emulated enclaves that are registered there,
-the console, and the dapp and the wallet where there are any, on loopback, until SIGTERM or Ctrl-C. Changed files restart
-what they touch; changed types and contracts are published and registered again.`,
+the console, and the dapp and the wallet where there are any, on loopback, until SIGTERM or Ctrl-C. A changed file
+restarts the parts that use it; changed types and contracts are published and registered again.`,
   arguments: {},
   options: {},
   notes: `--json prints all addresses and ids when everything has started.

@@ -179,13 +179,13 @@ describe('the doctor', () => {
     ['an enclave is installed', () => put('etc/sui-enclave/weather/settings.env', '')],
     ['nitro-cli does not say what runs', () => parent.set('describe fails', '[ E07 ]')],
   ])(
-    'says what is about another enclave if %s, and never to end one without its price',
+    'marks findings about a second enclave if %s, and warns that keys are lost wherever it advises to end one',
     async (_what, use) => {
       use();
       put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 100\ncpu_count: 1\n');
       put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '0\n');
       const all = await findings();
-      expect(all[0]?.text).toMatch(/ here: npx --offline sui-enclave host_status says how they are/);
+      expect(all[0]?.text).toMatch(/ here: npx --offline sui-enclave host_status reports on them/);
       const about = all.filter(({ isAboutAnother }) => isAboutAnother).map(({ text }) => text.slice(0, 13));
       expect(about).toEqual(['the allocator', '0 MiB of huge', expect.stringMatching(/^port \d+/)]);
       const isEnd = /stop|allocator\b(?!\.yaml| reserves)|reboot/i;
@@ -197,14 +197,14 @@ describe('the doctor', () => {
     },
   );
 
-  test('marks what is about another enclave in its lines', async () => {
+  test('prints which findings are about a second enclave', async () => {
     parent.setEnclave();
     const { stdout } = await parent.run('doctor.ts', ['--eif', eif]);
     expect(stdout).toMatch(/^(ok |BAD) for another enclave: port 3000 /m);
     expect(stdout).not.toMatch(/for another enclave: .*x\.eif/);
   });
 
-  test('explains no code by an end of enclaves without saying that keys are lost', () => {
+  test('says that keys are lost in each explanation of a code that ends enclaves', () => {
     const ends = Object.values(NITRO_CODES).filter((text) =>
       /\b(stop_enclave|stop (the|another)|restart nitro|reboot)/i.test(text),
     );

@@ -1,4 +1,4 @@
-/** When stop_enclave ends the enclave of a unit that systemd stops. */
+/** Conditions under which stop_enclave ends the enclave of a unit that systemd stops. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
