@@ -12,7 +12,7 @@ async function compile(value: number, ownValue: number) {
     'sources/below.move': `module below::below;\npublic macro fun value(): u64 { ${value} }`,
   }));
   const unused = async () => ({});
-  const result = await dumpMovePackage({
+  const compiled = await dumpMovePackage({
     files: {
       'Move.toml': manifest('app', '[dependencies]\nbelow = { local = "../below" }\n'),
       'sources/app.move': `module app::app;\npublic fun value(): u64 { below::below::value!() + ${ownValue} }`,
@@ -22,8 +22,8 @@ async function compile(value: number, ownValue: number) {
     silenceWarnings: true,
   });
   expect(fetchLocal).toHaveBeenCalled();
-  expect(result).not.toHaveProperty('error');
-  return JSON.stringify(result);
+  expect(compiled).not.toHaveProperty('error');
+  return JSON.stringify(compiled);
 }
 
 test('a result is reused for the same sources of package and dependency, and for no others', async () => {

@@ -36,7 +36,7 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
   const files = globSync(`${folder}/**/*.{ts,tsx}`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   return { ...readManifest(folder), folder, files };
 });
-const byName = new Map(PACKAGES.map((item) => [item.name, item]));
+const byName = new Map(PACKAGES.map((workspace) => [workspace.name, workspace]));
 
 /** Sets of modules that export the same. An import means one module of such a set. */
 const ALTERNATIVES = {
@@ -126,7 +126,9 @@ describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
 
   test('exports modules that exist, and only what others import, except for entries of published packages', () => {
     const tests = globSync('test/{e2e,fixtures}/**/*.ts', { cwd: ROOT });
-    const packages = PACKAGES.filter(({ name }) => name !== manifest.name).flatMap((item) => item.files);
+    const packages = PACKAGES.filter(({ name }) => name !== manifest.name).flatMap(
+      (workspace) => workspace.files,
+    );
     const importers = [...packages, ...tests];
     const imported = new Set(importers.flatMap(listImports));
     for (const [path, target] of Object.entries(manifest.exports ?? {})) {
@@ -215,14 +217,17 @@ describe('cycles', () => {
     const graph = new Map(
       PACKAGES.map(({ name, dependencies, devDependencies }) => [
         name,
-        Object.keys({ ...dependencies, ...devDependencies }).filter((item) => byName.has(item)),
+        Object.keys({ ...dependencies, ...devDependencies }).filter((dependency) => byName.has(dependency)),
       ]),
     );
     expect(cyclesIn(graph)).toEqual([]);
   });
 
   test('files have none, even if type-only and dynamic imports count', () => {
-    const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
+    const files = [
+      ...PACKAGES.flatMap((workspace) => workspace.files),
+      ...globSync('scripts/**/*.ts', { cwd: ROOT }),
+    ];
     const graph = new Map(
       files.map((file) => [file, listImports(file).flatMap((specifier) => resolveFiles(file, specifier))]),
     );
@@ -251,7 +256,9 @@ describe('the library, which runs in browsers too', () => {
 
   test('imports no module of Node, except in one module that only Node loads', () => {
     const imported = files.flatMap((file) =>
-      listImports(file).flatMap((item) => (item.startsWith('node:') ? `${file} imports ${item}` : [])),
+      listImports(file).flatMap((specifier) =>
+        specifier.startsWith('node:') ? `${file} imports ${specifier}` : [],
+      ),
     );
     expect(imported).toEqual(
       ['http', 'https'].map((name) => `src/library/platform_fetch_node.ts imports node:${name}`),
@@ -277,7 +284,9 @@ describe('the library, which runs in browsers too', () => {
         'default',
       ]);
       const name = forNode.split('/').at(-1) ?? '';
-      expect(files.filter((file) => listImports(file).some((item) => item.endsWith(name)))).toEqual([]);
+      expect(files.filter((file) => listImports(file).some((specifier) => specifier.endsWith(name)))).toEqual(
+        [],
+      );
     },
   );
 
@@ -290,9 +299,9 @@ test('the HTTP service knows nothing of enclaves and of Sui', () => {
   const files = byName.get('sui-enclave-service')?.files ?? [];
   const imported = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(imported).toContain('sui-enclave/errors');
-  expect(imported.filter((item) => !/^sui-enclave\/(errors|fetch|wording|token\/\w+)$/.test(item))).toEqual(
-    [],
-  );
+  expect(
+    imported.filter((specifier) => !/^sui-enclave\/(errors|fetch|wording|token\/\w+)$/.test(specifier)),
+  ).toEqual([]);
 });
 
 test('an application imports one module of the server, and the parts in an image import no fake', () => {
@@ -300,7 +309,9 @@ test('an application imports one module of the server, and the parts in an image
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
     const imported = files.flatMap(listImports);
     expect(imported).toContain('sui-enclave-server');
-    expect(imported.filter((item) => /^sui-enclave-server\/|\bfake\b|testing/.test(item))).toEqual([]);
+    expect(imported.filter((specifier) => /^sui-enclave-server\/|\bfake\b|testing/.test(specifier))).toEqual(
+      [],
+    );
   }
 });
 
@@ -308,17 +319,19 @@ test('the console uses only what is published, and no package imports it', () =>
   const files = byName.get('sui-enclave-console')?.files ?? [];
   const imported = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(imported).toContain('sui-enclave/attestation');
-  expect(imported.filter((item) => !/^sui-enclave\/(attestation|client|sui)$/.test(item))).toEqual([]);
+  expect(imported.filter((specifier) => !/^sui-enclave\/(attestation|client|sui)$/.test(specifier))).toEqual(
+    [],
+  );
   expect(files.flatMap(listImports).filter((specifier) => specifier.startsWith('node:'))).toEqual(
     // The console's build runs in Node.
     ['node:fs', 'node:path', 'node:url'],
   );
   const foreignFiles = PACKAGES.filter(({ name }) => name !== 'sui-enclave-console').flatMap(
-    (item) => item.files,
+    (workspace) => workspace.files,
   );
-  expect(foreignFiles.filter((file) => listImports(file).some((item) => item.includes('console/')))).toEqual(
-    [],
-  );
+  expect(
+    foreignFiles.filter((file) => listImports(file).some((specifier) => specifier.includes('console/'))),
+  ).toEqual([]);
 });
 
 test('no path comes from the text of a URL, where a space is %20', () => {
@@ -332,7 +345,10 @@ test('no path comes from the text of a URL, where a space is %20', () => {
 });
 
 test('scripts and packages never import test', () => {
-  const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
+  const files = [
+    ...PACKAGES.flatMap((workspace) => workspace.files),
+    ...globSync('scripts/**/*.ts', { cwd: ROOT }),
+  ];
   const isTest = (file: string, specifier: string) =>
     resolveFiles(file, specifier).some((target) => target.startsWith('test/'));
   expect(files.filter((file) => listImports(file).some((specifier) => isTest(file, specifier)))).toEqual([]);
@@ -343,13 +359,13 @@ test('the table of ARCHITECTURE.md says what each package imports', () => {
   const shown = rows.map(([, folder, name, imports = '']) => [
     folder,
     name,
-    [...imports.matchAll(/`([\w-]+)`/g)].map(([, item]) => item).sort(),
+    [...imports.matchAll(/`([\w-]+)`/g)].map(([, packageName]) => packageName).sort(),
   ]);
   const expected = PACKAGES.map(({ folder, name, dependencies }) => [
     folder,
     name,
     Object.keys(dependencies ?? {})
-      .filter((item) => byName.has(item))
+      .filter((packageName) => byName.has(packageName))
       .sort(),
   ]);
   expect(shown.sort()).toEqual(expected.sort());
@@ -361,12 +377,12 @@ test('no two modules of services and of the library export the same name', () =>
     /^src\/(library|service|server|prover|apps\/\w+)$/.test(folder),
   );
   const isCounted = (file: string) => !isForDevelopment(file) && !FOR_NODE.includes(file);
-  for (const file of files.flatMap((item) => item.files).filter(isCounted)) {
+  for (const file of files.flatMap((workspace) => workspace.files).filter(isCounted)) {
     const declared = read(file).matchAll(
       /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
     );
     // A type may have the name of its schema, in the same module.
-    for (const name of new Set([...declared].map(([, item = '']) => item))) {
+    for (const name of new Set([...declared].map(([, exported = '']) => exported))) {
       modulesOf.set(name, [...(modulesOf.get(name) ?? []), file]);
     }
   }

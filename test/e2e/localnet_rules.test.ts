@@ -228,7 +228,7 @@ test('an instruction without a result is distinguished from an abort with 0, sim
       sendTransaction(world.client, { transaction, signatures: [signature] }),
     ];
     const settled = await Promise.allSettled(ways);
-    return settled.map((result) => result.status === 'rejected' && result.reason.code);
+    return settled.map((outcome) => outcome.status === 'rejected' && outcome.reason.code);
   };
   expect(await outcomes('subtract', 1, 2)).toEqual(Array(3).fill('SUI_MOVE_RUNTIME'));
   expect(await outcomes('item', 2)).toEqual(Array(3).fill('SUI_MOVE_RUNTIME'));

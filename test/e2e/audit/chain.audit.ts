@@ -205,10 +205,10 @@ describe('the capability of a package', () => {
     const files = { 'Move.toml': manifest, [`sources/${name}.move`]: source };
     const cachedModules = compiled.get(name);
     if (cachedModules !== undefined) return [...cachedModules];
-    const result = await compileApart({ files, network: 'testnet' }, chooseFramework({}).fetcher);
-    if ('error' in result) throw new Error(result.error);
-    compiled.set(name, result.modules);
-    return [...result.modules];
+    const output = await compileApart({ files, network: 'testnet' }, chooseFramework({}).fetcher);
+    if ('error' in output) throw new Error(output.error);
+    compiled.set(name, output.modules);
+    return [...output.modules];
   }
 
   type Add = (tx: Transaction, cap: TransactionResult) => void;

@@ -17,7 +17,7 @@ public fun migrate(config_id: ID) {
 }
 `;
 
-test('has the events of all versions, the latest first', { timeout: 60_000 }, async () => {
+test('the history has the events of all versions, the latest first', { timeout: 60_000 }, async () => {
   const fixture = await ChainFixture.start();
   onTestFinished(() => fixture.close());
   const firstLineage = await publishLineage(fixture, await compileModule(ENCLAVE));

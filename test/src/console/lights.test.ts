@@ -50,8 +50,8 @@ describe('the light of an enclave that was asked', () => {
     ['unknown key', 'danger', { kind: 'attested', publicKey: 'bb' }],
     ['silent', 'danger', { kind: 'silent', why: 'it is down' }],
     ['not trusted', 'danger', { kind: 'refused', why: 'debug' }],
-  ] as const)('%s is %s', (word, tone, result) => {
-    expect(lightOfAsked(result, registered)).toMatchObject({ word, tone });
+  ] as const)('%s is %s', (word, tone, answered) => {
+    expect(lightOfAsked(answered, registered)).toMatchObject({ word, tone });
   });
 
   test('is the light of its registration, if its key is registered', () => {

@@ -35,13 +35,13 @@ function repository(template: ApplicationTemplate, name: string): Project {
   return repositoryAt(root);
 }
 
-describe.each(['price', 'gas_2', LONGEST])('of the name %s', (name) => {
-  test.each(APPLICATION_TEMPLATES)('the template %s has its schema', async (template) => {
+describe.each(['price', 'gas_2', LONGEST])('a repository of the name %s', (name) => {
+  test.each(APPLICATION_TEMPLATES)('has its schema, by the template %s', async (template) => {
     const written = await createSchemaFile(repository(template, name).application());
     expect(derivedFiles(template, name).get('schema.json')).toBe(written);
   });
 
-  test('the template oracle has all files of gen, and empty has none', async () => {
+  test('has all files of gen by the template oracle, and none by the template empty', async () => {
     const project = repository('oracle', name);
     const written = await generatedFiles(project, undefined, undefined);
     const { 'schema.json': _, ...generated } = Object.fromEntries(derivedFiles('oracle', name));

@@ -38,7 +38,7 @@ test('parameters, vectors and options are described by their content', async () 
     typeName: `${packageId}::enclave::EnclaveConfig`,
     typeParameters: [{ isPhantom: true }],
   });
-  const field = (name: string) => config?.fields.find((item) => item.name === name)?.type;
+  const field = (name: string) => config?.fields.find((candidate) => candidate.name === name)?.type;
   expect(field('registrars')).toMatchObject({
     type: 10,
     typeName: expect.stringMatching(/::vec_set::VecSet$/),

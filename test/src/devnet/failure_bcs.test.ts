@@ -104,6 +104,6 @@ test.each<[string, Status, object]>([
       },
     },
   ],
-])('%s', (_, status, expected) => {
+])('bcsFailure encodes %s as validators do', (_, status, expected) => {
   expect(readBack(status)).toMatchObject(expected);
 });

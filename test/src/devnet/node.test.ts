@@ -131,9 +131,9 @@ test('of two transactions with the same object one is executed, and the other co
   const sent = both.map(({ transaction, signatures }) =>
     client.executeTransaction({ transaction, signatures }),
   );
-  const results = await Promise.allSettled(sent);
-  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-  expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
+  const settled = await Promise.allSettled(sent);
+  expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  expect(settled.find(({ status }) => status === 'rejected')).toMatchObject({
     reason: { message: expect.stringContaining('already locked by a different transaction') },
   });
 });

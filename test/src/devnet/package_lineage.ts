@@ -46,9 +46,9 @@ own = "0x0"
   };
   const { fetcher } = chooseFramework({});
   const options = { network: 'devnet', silenceWarnings: true, withUnpublishedDependencies: true } as const;
-  const result = await dumpMovePackage({ files, fetcher, ...options });
-  if ('error' in result) throw new Error(result.error);
-  return result.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
+  const compiled = await dumpMovePackage({ files, fetcher, ...options });
+  if ('error' in compiled) throw new Error(compiled.error);
+  return compiled.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
 }
 
 /** Sends a transaction of the fixture's admin. */

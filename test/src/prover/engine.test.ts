@@ -13,7 +13,7 @@ const prove = (engine: string, timeoutMs = 10_000) =>
 const failure = (fault: EngineFault, message: RegExp) =>
   expect.objectContaining({ code: 'PROVER_ENGINE', fault, message: expect.stringMatching(message) });
 
-test('sends the worker the key, then the witness, and returns its proof', async () => {
+test('an engine sends its worker the key, then the witness, and returns the proof', async () => {
   const engine = fakeWorker(`
     if (type === 1 && String(body) === '/keys/k.zkey' && process.argv[2] === 'worker') return answer(${JSON.stringify(LOADED)});
     if (type !== 2 || body.length !== ${WITNESS_BYTES} || !body.subarray(10).every((byte) => byte === 7)) return refuse('X');
@@ -58,11 +58,11 @@ test.each<[string, string, EngineFault, RegExp]>([
     /a frame of 4 bytes/,
   ],
   ['sends a frame over the limit', "answer({ more: 'x'.repeat(65536) })", 'invalid', /a frame of \d+ bytes/],
-])('fails if the worker %s', async (_, onFrame, fault, message) => {
+])('an engine fails if its worker %s', async (_, onFrame, fault, message) => {
   await expect(prove(fakeWorker(onFrame))).rejects.toThrow(failure(fault, message));
 });
 
-test('kills a worker that does not answer in time', async () => {
+test('an engine kills a worker that does not answer in time', async () => {
   const worker = new EngineWorker(fakeWorker(''));
   await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
   await worker.ended;
@@ -70,11 +70,11 @@ test('kills a worker that does not answer in time', async () => {
   await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
 });
 
-test('reports an engine that does not exist', async () => {
+test('an engine reports that its program does not exist', async () => {
   await expect(prove('/nonexistent')).rejects.toThrow(failure('unstartable', /could not be started/));
 });
 
-describe('one worker', () => {
+describe('a worker', () => {
   function start(onFrame: string, key?: number): EngineWorker {
     const worker = new EngineWorker(fakeWorker(onFrame), key);
     onTestFinished(() => worker.kill());

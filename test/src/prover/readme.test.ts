@@ -30,7 +30,7 @@ test('every link leads to a file', () => {
   }
 });
 
-test('the sizes of the production circuit', () => {
+test('the pages have the sizes of the production circuit', () => {
   const { blocks, header, issuerBase64 } = PROFILES.full;
   expect({ blocks, header, issuerBase64 }).toEqual({ blocks: 25, header: 248, issuerBase64: 224 });
 });

@@ -65,13 +65,13 @@ test('a generator whose caller has left is killed', async () => {
   await expect(generateWitness(generator('exit 0'), INPUT, { signal: caller.signal })).rejects.toBe(left);
 });
 
-test('reports a generator that does not exist or is not executable', async () => {
+test('a generator that does not exist or is not executable is reported', async () => {
   for (const program of ['/nonexistent', '/etc/passwd']) {
     await expect(generateWitness([program], INPUT)).rejects.toThrow(refusal(/could not be run/));
   }
 });
 
-test('kills a generator that does not finish, with its child processes', async () => {
+test('a generator that does not finish is killed with its child processes', async () => {
   const start = performance.now();
   // The promise settles only when no process has the pipe open.
   await expect(run('sleep 60 & sleep 60', 200)).rejects.toThrow(refusal(/within 200 ms/));

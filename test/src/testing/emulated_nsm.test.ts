@@ -28,7 +28,7 @@ async function attest(nsm: EmulatedNsm, args: Record<string, unknown> = {}): Pro
   return Object.fromEntries(decode(payload, { useMaps: true })) as unknown as Payload;
 }
 
-describe('requests recorded from an emulated NSM are answered in the same form', () => {
+describe('requests recorded from an emulated NSM', () => {
   // Each request in the file is a hexadecimal line after REQ. Answers without secrets are complete there.
   const recorded = readFileSync(new URL('../../vectors/nsm-shapes.txt', import.meta.url), 'utf8')
     .split('\n\n')
@@ -38,7 +38,7 @@ describe('requests recorded from an emulated NSM are answered in the same form',
       return request === undefined || answer === undefined ? [] : [{ request, answer }];
     });
 
-  test('every complete answer of the recording, in its order, byte for byte', async () => {
+  test('get every complete answer of the recording, in its order, byte for byte', async () => {
     const nsm = new EmulatedNsm();
     const answers: string[] = [];
     for (const { request } of recorded) {
@@ -90,7 +90,7 @@ describe('registers', () => {
   });
 });
 
-describe('invalid requests', () => {
+describe('an invalid request gets', () => {
   test.each([
     ['broken CBOR', Uint8Array.of(0xff)],
     ['arguments for an operation without any', encode({ DescribeNSM: {} })],
@@ -102,7 +102,7 @@ describe('invalid requests', () => {
     ['an unknown operation', encode({ Bogus: {} })],
     ['a list', encode([1])],
     ['the name of an object method', encode({ constructor: {} })],
-  ])('%s: InvalidOperation', async (_, request) => {
+  ])('InvalidOperation for %s', async (_, request) => {
     expect(decode(await new EmulatedNsm().transact(request))).toEqual({ Error: 'InvalidOperation' });
   });
 
@@ -110,7 +110,7 @@ describe('invalid requests', () => {
     ['user_data', 512],
     ['nonce', 512],
     ['public_key', 1024],
-  ])('%s of more than %i bytes: InputTooLarge', async (field, limit) => {
+  ])('InputTooLarge for %s of more than %i bytes', async (field, limit) => {
     const nsm = new EmulatedNsm();
     expect(await ask(nsm, { Attestation: { [field]: new Uint8Array(limit) } })).toHaveProperty('Attestation');
     expect(await ask(nsm, { Attestation: { [field]: new Uint8Array(limit + 1) } })).toEqual({
@@ -118,7 +118,7 @@ describe('invalid requests', () => {
     });
   });
 
-  test('a request of more than 4096 bytes: InputTooLarge', async () => {
+  test('InputTooLarge for more than 4096 bytes', async () => {
     expect(decode(await new EmulatedNsm().transact(new Uint8Array(4097)))).toEqual({
       Error: 'InputTooLarge',
     });

@@ -11,13 +11,13 @@ async function connectElsewhere(): Promise<string> {
   return message;
 }
 
-test('refuses connections to other machines while it runs, and names upstream()', async () => {
+test('startServer refuses connections to other machines while it runs, and names upstream()', async () => {
   const server = await startServer();
   expect((await server.get('/health_check')).status).toBe(200);
   expect(await connectElsewhere()).toMatch(/^a connection to feed\.invalid .* ask it by upstream\(\)/);
 });
 
-test('allows connections to other machines with allowNetwork', async () => {
+test('startServer allows connections to other machines with allowNetwork', async () => {
   await startServer({ allowNetwork: true });
   expect(await connectElsewhere()).toBe('looked up');
 });

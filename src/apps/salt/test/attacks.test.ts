@@ -334,7 +334,7 @@ describe('the presenter (azp)', () => {
   });
 });
 
-describe('time, with a minute of skew', () => {
+describe('the times of a token, with a minute of skew', () => {
   test.each([
     ['expired', () => ({ exp: seconds() - 61 }), [401, 'SALT_TOKEN_EXPIRED']],
     ['expired within the skew', () => ({ exp: seconds() - 50 }), [200, undefined]],
@@ -346,7 +346,7 @@ describe('time, with a minute of skew', () => {
     ['without a beginning', () => ({ iat: undefined }), [401, 'SALT_TOKEN_CLAIM']],
     ['with an end as text', () => ({ exp: String(seconds() + 600) }), [401, 'SALT_TOKEN_CLAIM']],
     ['with a null nbf', () => ({ nbf: null }), [401, 'SALT_TOKEN_CLAIM']],
-  ])('%s', async (_what, claims, expected) => {
+  ])('are judged: %s', async (_what, claims, expected) => {
     const { issuer, server } = await setUp();
     const { status, body } = await server.ask(await issuer.token(claims()));
     expect([status, body['code']]).toEqual(expected);

@@ -127,7 +127,7 @@ describe('POST /get_salt', () => {
   });
 });
 
-describe('limits', () => {
+describe('requests are limited', () => {
   test('by the verified user, with the time to wait', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '2' });
@@ -150,7 +150,7 @@ describe('limits', () => {
     expect(statuses).toEqual([200, 200, 429, 429]);
   });
 
-  test('do not count tokens that others forged against a user', async () => {
+  test('without counting against a user the tokens that others forged', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
     const forged = `${(await issuer.token()).slice(0, -8)}AAAAAAAA`;
@@ -168,7 +168,7 @@ describe('limits', () => {
     expect((await from('198.51.100.8')).status).toBe(400);
   });
 
-  test('never by address without a trusted proxy: callers control headers', async () => {
+  test('never by address without a trusted proxy, since callers control headers', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     for (let i = 0; i < 400; i++) {

@@ -283,7 +283,7 @@ describe('the budget of calls', () => {
   );
 });
 
-describe('age', () => {
+describe('the age of a reading', () => {
   test('is checked again for an answer from the cache', async () => {
     const { ask, weather } = await startWeather({ env: { WEATHER_CACHE_SECONDS: '3600' } });
     const { response } = await read(await ask('Paris'));

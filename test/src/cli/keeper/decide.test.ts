@@ -53,7 +53,7 @@ const overlapping = (untilMs: number) => ({
 const aged = { ...CONFIG, maxKeyAgeMs: BigInt(10 * HOUR) };
 const at = (hours: number) => ({ registeredAtMs: BigInt(NOW - hours * HOUR) });
 
-describe('registers', () => {
+describe('a keeper registers', () => {
   test('a key that is not registered, once, though it answers at two URLs', () => {
     expect(decided({ answers: [answer(1), answer(1, SECOND_URL), answer(2, SECOND_URL)] })).toMatchObject({
       actions: [`register ${FIRST_URL}`, `register ${SECOND_URL}`],
@@ -96,7 +96,7 @@ describe('registers', () => {
   });
 });
 
-describe('destroys', () => {
+describe('a keeper destroys', () => {
   test('stale enclaves, and all enclaves of a retired config', () => {
     const [old, fresh] = [createEnclave(1), createEnclave(2, { configVersion: 1n })];
     const enclaves = [old, fresh];
@@ -130,7 +130,7 @@ test('a keeper does nothing if one register differs from the file', () => {
   }
 });
 
-describe('reports', () => {
+describe('a keeper reports', () => {
   test('why it trusts nothing at a URL, in one line', () => {
     expect(decided({ answers: [failed('CLIENT_UNREACHABLE')] }).alerts).toEqual([
       { code: 'ENCLAVE_UNREACHABLE', subject: FIRST_URL, message: 'CLIENT_UNREACHABLE: why' },

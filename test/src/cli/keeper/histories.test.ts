@@ -243,7 +243,7 @@ const stepOnTheModel = fc.oneof(
   { weight: 3, arbitrary: fc.record({ what: fc.constant('both' as const), host: fc.nat(1) }) },
 );
 
-test('against the model of a node, the same holds', async () => {
+test('after any history, the same holds against the model of a node', async () => {
   const history = fc.asyncProperty(
     fc.array(stepOnTheModel, { minLength: 3, maxLength: 7 }),
     async (steps) => {

@@ -180,7 +180,7 @@ test('an honest node is asked for every registration only after a change', async
   expect(calls).not.toContain('ListDynamicFields');
 });
 
-describe('of two nodes', () => {
+describe('a keeper with two nodes', () => {
   /** Both orders of the nodes. The keeper sends its transactions to the first node. */
   const ORDERS = [
     ['the first', (url: string) => [lying.url, url]],
@@ -189,7 +189,7 @@ describe('of two nodes', () => {
   const createNodes = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
   const host = () => new URL(lying.url).host;
 
-  test.each(ORDERS)('%s that agrees does not keep it from registering', async (_which, order) => {
+  test.each(ORDERS)('registers while %s agrees', async (_which, order) => {
     const [old, restarted] = [await start(), await start()];
     await fixture.chain.register(fixture.configId, fixture.capId, old);
     await fixture.rotateTo(old);
@@ -202,7 +202,7 @@ describe('of two nodes', () => {
     expect(fixture.sent).toBe(sent + 2);
   });
 
-  test.each(ORDERS)('%s that hides registrations gets no signature', async (_which, order) => {
+  test.each(ORDERS)('signs nothing if %s hides registrations', async (_which, order) => {
     const url = await start();
     await fixture.once([url]);
     hideEnclaves();
@@ -221,7 +221,7 @@ describe('of two nodes', () => {
     expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
   });
 
-  test.each(ORDERS)('%s that shows another config gets no signature', async (_which, order) => {
+  test.each(ORDERS)('signs nothing if %s shows another config', async (_which, order) => {
     const [url, next] = [await start(), await start()];
     const recorded: Uint8Array[] = [];
     lying.lies.set('BatchGetObjects', (answer) => {
@@ -249,29 +249,26 @@ describe('of two nodes', () => {
     expect(fixture.sent).toBe(sent + 1);
   });
 
-  test.each(ORDERS)(
-    '%s that is silent gets no signature, and the keeper continues to watch',
-    async (_which, order) => {
-      const [registered, restarted] = [await start(), await start()];
-      await fixture.once([registered]);
-      const { sent } = fixture;
-      lying.silence = 'reset';
-      const urls = [registered, restarted, 'http://127.0.0.1:1'];
-      const { rounds, gas } = await createKeeper(urls, createNodes(order));
-      for (const { done, alerts, accepted } of await rounds(2)) {
-        expect([done, accepted]).toEqual([[], 1]);
-        expect(alerts).toMatchObject([
-          { code: 'NODE_UNREADABLE', subject: host() },
-          { code: 'ENCLAVE_UNREACHABLE', subject: 'http://127.0.0.1:1' },
-        ]);
-      }
-      expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
-      lying.silence = undefined;
-      expect((await rounds(1))[0]?.done).toEqual(['done']);
-    },
-  );
+  test.each(ORDERS)('signs nothing while %s is silent, and continues to watch', async (_which, order) => {
+    const [registered, restarted] = [await start(), await start()];
+    await fixture.once([registered]);
+    const { sent } = fixture;
+    lying.silence = 'reset';
+    const urls = [registered, restarted, 'http://127.0.0.1:1'];
+    const { rounds, gas } = await createKeeper(urls, createNodes(order));
+    for (const { done, alerts, accepted } of await rounds(2)) {
+      expect([done, accepted]).toEqual([[], 1]);
+      expect(alerts).toMatchObject([
+        { code: 'NODE_UNREADABLE', subject: host() },
+        { code: 'ENCLAVE_UNREACHABLE', subject: 'http://127.0.0.1:1' },
+      ]);
+    }
+    expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
+    lying.silence = undefined;
+    expect((await rounds(1))[0]?.done).toEqual(['done']);
+  });
 
-  test('both that are silent cause one alert', async () => {
+  test('reports one alert if both are silent', async () => {
     lying.silence = 'reset';
     fixture.chain.node.faults.set('BatchGetObjects', 'reset');
     const { rounds } = await createKeeper([await start()], createNodes(ORDERS[0][1]));

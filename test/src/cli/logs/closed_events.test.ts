@@ -20,7 +20,7 @@ const line = (message: unknown, changes?: object) => readEntry(entry(message, ch
 const event = (fields: object) =>
   `weather ${JSON.stringify({ event: 'listening', time_ms: 1, ms: 5, ...fields })}`;
 
-describe('passes on', () => {
+describe('export_events passes on', () => {
   const SAMPLES: { readonly [Name in keyof ServerEvents]: ServerEvents[Name] } = {
     listening: { ms: 130 },
     request: { request_id: ID, status: 502, code: 'UPSTREAM', ms: 12 },
@@ -73,7 +73,7 @@ describe('passes on', () => {
   });
 });
 
-describe('keeps in the journal, and counts as refused,', () => {
+describe('export_events keeps in the journal, and counts as refused,', () => {
   const SECRET = 'sk_live_4242';
   test.each([
     ['a line that is not an event', SECRET],
@@ -119,7 +119,7 @@ describe('keeps in the journal, and counts as refused,', () => {
   });
 });
 
-test("takes no event from another unit's output, and does not count the relay's lines about itself", () => {
+test("export_events takes no event from another unit's output, and does not count the relay's lines about itself", () => {
   expect(line(event({}))).toBeDefined();
   expect(readEntry(entry(event({}), { _SYSTEMD_UNIT: 'ssh.service' }))).toMatchObject({
     line: undefined,
@@ -128,7 +128,7 @@ test("takes no event from another unit's output, and does not count the relay's 
   expect(readEntry(entry('relay: an invalid file'))).toMatchObject({ line: undefined, isRefused: false });
 });
 
-test('skips what is not an entry', () => {
+test('export_events skips lines that are not entries', () => {
   for (const text of ['', '{', '[]', '{"MESSAGE":"x"}', entry('x', { __CURSOR: 'a b' })]) {
     expect(readEntry(text)).toBe(undefined);
   }

@@ -60,7 +60,7 @@ const readLines = (path = file) =>
     .map((text) => JSON.parse(text));
 const written = (...all: number[]) => all.map((ms) => ({ enclave: 'weather', ...event(ms) }));
 
-test('writes the closed events, and continues after the last entry that it has seen', async () => {
+test('export_events writes the closed events, and continues after the last entry that it has seen', async () => {
   writeJournal([entryOf(1), entry('s=2', 'weather a text'), entry('s=3', 'relay: a line'), entryOf(4)]);
   const first = await run();
   expect([first.status, first.stderr]).toEqual([
@@ -78,7 +78,7 @@ test('writes the closed events, and continues after the last entry that it has s
   expect(readFileSync(join(dir, 'arguments'), 'utf8')).toContain('--after-cursor=s=6\n');
 });
 
-test('follows the journal until SIGTERM, and has written each event by then', async () => {
+test('export_events follows the journal until SIGTERM, and has written each event by then', async () => {
   writeJournal([entryOf(1), entryOf(2)], 'exec sleep 60');
   const script = fileURLToPath(new URL('../../../../src/cli/logs/export_events.ts', import.meta.url));
   const child = spawn(process.execPath, [script, file], { env: env(), stdio: 'ignore' });
@@ -89,7 +89,7 @@ test('follows the journal until SIGTERM, and has written each event by then', as
   expect(await once(child, 'exit')).toEqual([0, null]);
 });
 
-test('begins a new file at 10 MB, and keeps the previous one', async () => {
+test('export_events begins a new file at 10 MB, and keeps the previous one', async () => {
   writeFileSync(file, `${'x'.repeat(9_999_990)}\n`);
   writeJournal([entryOf(1)]);
   await run();
@@ -99,7 +99,7 @@ test('begins a new file at 10 MB, and keeps the previous one', async () => {
   expect(readLines()).toEqual(written(2));
 });
 
-describe('ends with an error', () => {
+describe('export_events ends with an error', () => {
   test('if journalctl fails or is missing, and keeps what it has written', async () => {
     writeJournal([entryOf(1)], 'exit 3');
     const failed = await run();
@@ -177,7 +177,7 @@ const AgentFile = v.strictObject({
   }),
 });
 
-describe('the files for an instance', () => {
+describe('the files of export_events for an instance', () => {
   const config = v.parse(AgentFile, JSON.parse(readFileSync(join(FOLDER, 'cloudwatch-agent.json'), 'utf8')));
 
   test('have the agent read the file that the unit writes, and nothing else', () => {

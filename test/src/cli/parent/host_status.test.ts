@@ -217,7 +217,7 @@ describe('host_status', () => {
     },
   );
 
-  test('would notice an advice that ends an enclave without a warning', () => {
+  test('is tested by a check that finds advice which ends an enclave without a warning', () => {
     expect(endsWithoutWarning('systemctl restart sui-enclave@a.service: it starts')).toBe(true);
     expect(endsWithoutWarning('systemctl start sui-enclave@a.service: it starts')).toBe(false);
   });
@@ -226,7 +226,7 @@ describe('host_status', () => {
     ['activating start success 77', 'ENCLAVE_CHANGING'],
     ['activating auto-restart exit-code 0', 'EXPOSE_FAILED'],
     ['inactive dead success 0', 'EXPOSE_FAILED'],
-  ])('takes a unit for the port that is %s for %s', async (state, code) => {
+  ])("reports the port's unit in the state %s as %s", async (state, code) => {
     parent.set(`unit ${EXPOSE}`, state);
     expect(codes(await readHostStatus(host))).toEqual([code]);
   });
@@ -295,7 +295,7 @@ describe('host_status', () => {
     expect(tested.toSorted()).toEqual(Object.keys(HOST_FAULTS).toSorted());
   });
 
-  test('needs root, and a network for what is on the chain', async () => {
+  test('needs root, and --network to read the chain', async () => {
     onTestFinished(() => void vi.restoreAllMocks());
     const getuid = vi.spyOn(process, 'getuid').mockReturnValue(0);
     expect(await callScript('parent/host_status.ts', ['--app', 'weather'])).toMatchObject({

@@ -45,7 +45,7 @@ async function read(url: string, network: Network = 'localnet') {
 }
 
 describe('the registration of an enclave', () => {
-  test('is well once the key is registered, and not before or after', async () => {
+  test('has no fault once the key is registered, but has one before and after the registration', async () => {
     const configId = await createConfig();
     const { url } = await startServer({ nsm: fixture.nsm });
     expect(await read(url)).toMatchObject({

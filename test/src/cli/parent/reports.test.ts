@@ -27,12 +27,12 @@ test.each([
   ['the code of an earlier end', FAILED + END + END, 'the server ended with status 1'],
   ['an end and another boot', END + BOOT, undefined],
   ['two ends', `${END + BOOT}{"event":"end","reason":"fork"}\n`, 'fork'],
-])('reads from %s why the last enclave ended', (_what, text, expected) => {
+])('lastEnd reads the end of the last enclave from %s', (_what, text, expected) => {
   tell(text);
   expect(lastEnd(dir)).toBe(expected);
 });
 
-test('without any report the end is undefined', () => {
+test('lastEnd returns undefined if there is no report', () => {
   expect(lastEnd(dir)).toBeUndefined();
   expect(reportsSize(dir)).toBe(0);
 });
@@ -46,12 +46,12 @@ test.each([
   '{"event":"other","reason":"x"}\n',
   '{"event":"end","reason":"cut short',
   'null\n',
-])('ignores a line that no enclave of this project would report: %j', (line) => {
+])('lastEnd ignores a line that no enclave of this project would report: %j', (line) => {
   tell(END + line);
   expect(lastEnd(dir)).toBe('the server ended with status 1');
 });
 
-test('leaves earlier reports out on request', () => {
+test('lastEnd leaves earlier reports out on request', () => {
   tell(END);
   const before = reportsSize(dir);
   expect(lastEnd(dir, before)).toBeUndefined();
@@ -59,14 +59,14 @@ test('leaves earlier reports out on request', () => {
   expect(lastEnd(dir, before)).toBe('fork');
 });
 
-test('reads all of a new file that the relay has begun', () => {
+test('lastEnd reads all of a new file that the relay has begun', () => {
   tell(BOOT.repeat(10));
   const before = reportsSize(dir);
   tell(END);
   expect(lastEnd(dir, before)).toBe('the server ended with status 1');
 });
 
-describe('from a relay that was taken over', () => {
+describe('lastEnd, with files of a relay that was taken over,', () => {
   test('does not wait for a FIFO', () => {
     expect(spawnSync('mkfifo', [reportsPath(dir)]).status).toBe(0);
     // The read runs in a process of its own, since no timer can end a read that waits for the other end of a
@@ -106,7 +106,7 @@ console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1
     expect(lastEnd(dir)).toMatch(/^unknown: \/.*reports\.jsonl /);
   });
 
-  test('a socket is not read', async () => {
+  test('does not read a socket', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(reportsPath(dir), resolve));
     expect([lastEnd(dir), reportsSize(dir)]).toEqual([
@@ -117,7 +117,7 @@ console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1
   });
 });
 
-test('only the end of a long file is read', () => {
+test('lastEnd reads only the end of a long file', () => {
   tell(END + BOOT.repeat(5000) + FAILED + END);
   expect(lastEnd(dir)).toBe('the server ended with status 1 (NSM_UNAVAILABLE)');
 });

@@ -63,8 +63,8 @@ const flipped = (bytes: Buffer, at = bytes.length - 1): Buffer => {
 };
 const base64 = (text: string | undefined) => Buffer.from(text ?? '', 'base64');
 
-describe('an attested enclave gets its secrets', () => {
-  test('of which the host reads nothing', async () => {
+describe('provision', () => {
+  test('sends an attested enclave its secrets, of which the host reads nothing', async () => {
     const { server, host } = await start();
     expect(await withFile(host.url)).toEqual({
       status: 0,
@@ -79,7 +79,7 @@ describe('an attested enclave gets its secrets', () => {
     expect(host.saw('ciphertext')).toBe(true);
   });
 
-  test('a second run sends nothing, and confirms nothing: exit 5', async () => {
+  test('sends and confirms nothing in a second run: exit 5', async () => {
     const { host } = await start();
     await withFile(host.url);
     const { status, stdout } = await withFile(host.url, '--json');
@@ -87,7 +87,7 @@ describe('an attested enclave gets its secrets', () => {
     expect(host.paths.filter((path) => path === '/secrets')).toHaveLength(1);
   });
 
-  test('an answer of the host for an enclave without secrets confirms nothing either', async () => {
+  test('confirms nothing by an answer that the host gives for an enclave without secrets', async () => {
     const { server, host } = await start();
     host.changeAnswer = (answer) =>
       answer.path === '/readyz' ? { ...answer, status: 200, body: Buffer.from('{"ready":true}') } : answer;
@@ -96,7 +96,7 @@ describe('an attested enclave gets its secrets', () => {
     expect(await isReady(server)).toBe(false);
   });
 
-  test('from standard input, and if it runs one of several images', async () => {
+  test('reads the secrets from standard input, and accepts one of several images', async () => {
     const { server } = await start();
     const args = ['--secrets', '-', '--pcrs', file('other.pcrs'), '--json'];
     const { status, stdout } = await provision(server.url, args, JSON.stringify(VALUES));
@@ -195,7 +195,7 @@ describe('a host that alters a part', () => {
     ],
   ];
 
-  test('of the message prevents the delivery, and is reported by a code', async () => {
+  test('of the message prevents the delivery, which a code reports', async () => {
     const { server, host } = await start();
     for (const [caseName, code, lie] of cases) {
       lie(host);
@@ -261,8 +261,8 @@ describe('a host that alters a part', () => {
   });
 });
 
-describe('a host that replays', () => {
-  test('a document of an earlier request is refused: an old nonce', async () => {
+describe('a replay by the host is refused:', () => {
+  test('a document of an earlier request, which has an old nonce', async () => {
     const { host } = await start();
     let old: Buffer | undefined;
     host.changeAnswer = (answer) => {
@@ -275,7 +275,7 @@ describe('a host that replays', () => {
     expect([status, JSON.parse(stdout)]).toMatchObject([3, { code: 'POLICY_NONCE' }]);
   });
 
-  test('the attestation of another start: secrets sealed for that start are refused by this one', async () => {
+  test('the attestation of another start, whose sealed secrets this start refuses', async () => {
     const { server, host } = await start();
     const otherVault = await startVault({ provisioners: [me.hex] });
     host.changeRequest = (path, body) => {
@@ -291,7 +291,7 @@ describe('a host that replays', () => {
     expect([await isReady(server), await isReady(otherVault)]).toEqual([false, false]);
   });
 
-  test('a recorded message: to the same enclave, to its next start', async () => {
+  test('a recorded message, to the same enclave and to its next start', async () => {
     const { server, host } = await start();
     let recorded: Buffer = Buffer.alloc(0);
     host.changeRequest = (_, body) => {
@@ -306,7 +306,7 @@ describe('a host that replays', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('provision refuses', () => {
   test('an enclave with other registers, even if it has its secrets: exit 3', async () => {
     const { server } = await start();
     const args = [

@@ -103,7 +103,7 @@ describe('watch', () => {
   });
 });
 
-test('provisions as a command one start after the other, and ends at SIGTERM', async () => {
+test('watch, as a command, provisions one start after the other, and ends at SIGTERM', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'watch-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const me = newProvisioner();

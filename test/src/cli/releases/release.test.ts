@@ -124,7 +124,7 @@ test('a release without a key is verified by its identity, with the root beside 
   });
 });
 
-describe('refused is', () => {
+describe('release refuses', () => {
   test.each<[string, object]>([
     ['a build of changes that were not committed', { unchanged_tree: false }],
     ['a build of no commit', { commit: null }],

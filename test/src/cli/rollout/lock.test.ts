@@ -53,7 +53,7 @@ async function hold(): Promise<ChildProcess> {
   return child;
 }
 
-test('refuses a second process and names the first, until that releases it', () => {
+test('the lock refuses a second process and names the first, until that releases it', () => {
   const lock = takeLock(path);
   expect(lock.takenFrom).toBe(undefined);
   expect(() => takeLock(path)).toThrow(refusal(`process ${process.pid} runs a rollout of this config`));
@@ -62,7 +62,7 @@ test('refuses a second process and names the first, until that releases it', () 
   takeLock(path).release();
 });
 
-test('is refused while its process runs or is stopped, and is free once the process was killed', async () => {
+test('the lock is refused while its process runs or is stopped, and is free once the process was killed', async () => {
   const child = await hold();
   expect(() => takeLock(path)).toThrow(refusal(`process ${child.pid} runs`));
   child.kill('SIGSTOP');
@@ -75,7 +75,7 @@ test('is refused while its process runs or is stopped, and is free once the proc
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('goes to exactly one of several processes that find the lock of an ended process', async () => {
+test('the lock goes to exactly one of several processes that find the lock of an ended process', async () => {
   const ended = await hold();
   ended.kill('SIGKILL');
   await once(ended, 'exit');
@@ -92,7 +92,7 @@ test('goes to exactly one of several processes that find the lock of an ended pr
   expect(readdirSync(dir)).toEqual([expect.stringMatching(/lock$/)]);
 });
 
-describe('is taken over from', () => {
+describe('the lock is taken over from', () => {
   const takeOver = (changes: object) => {
     takeLock(path);
     rewrite(changes);
@@ -118,7 +118,7 @@ describe('is taken over from', () => {
   });
 });
 
-describe('is refused', () => {
+describe('the lock is refused', () => {
   test('for a process of another container, which this one can not see', () => {
     takeLock(path);
     rewrite({ namespace: 'pid:[1]' });
@@ -144,7 +144,7 @@ describe('is refused', () => {
   });
 });
 
-test('is not released by a process that has lost it', () => {
+test('the lock is not released by a process that has lost it', () => {
   const lock = takeLock(path);
   rewrite({ started: '1' });
   lock.release();

@@ -64,7 +64,7 @@ const MOMENTS = whole.effects.flatMap((name, effect) =>
 const END = { running: whole.plan.new.urls, callersReach: 'new', allowed: 'new', isOverlapping: false };
 const BEGINNING = { running: whole.plan.old.urls, callersReach: 'old', allowed: 'old', isOverlapping: false };
 
-test('goes through its steps in order, and finds nothing to do when it is run again', async () => {
+test('a rollout goes through its steps in order, and finds nothing to do when it is run again', async () => {
   expect(steps).toEqual(['start', 'provision', 'allow', 'register', 'switch', 'stop_old', 'end_overlap']);
   expect(whole.effects.filter((name) => name !== 'remember')).toEqual([
     'start',
@@ -79,7 +79,7 @@ test('goes through its steps in order, and finds nothing to do when it is run ag
   expect(await forward(whole.restart())).toEqual([]);
 });
 
-test.each(MOMENTS)('ends in the same state after it was killed %s', async (_, effect, isAfter) => {
+test.each(MOMENTS)('a rollout ends in the same state after it was killed %s', async (_, effect, isAfter) => {
   const world = await killedAt(effect, isAfter);
   await forward(world);
   expect([world.state, world.outages]).toEqual([END, []]);
@@ -153,7 +153,7 @@ describe('a node that shows the config as it was before the last version', () =>
 });
 
 test.each(MOMENTS)(
-  'goes back with --back, or refuses it, after it was killed %s',
+  'a rollout goes back with --back, or refuses it, after it was killed %s',
   async (_, effect, isAfter) => {
     const world = await killedAt(effect, isAfter);
     if (effect > stopsOld || (effect === stopsOld && isAfter)) {
@@ -167,7 +167,7 @@ test.each(MOMENTS)(
   },
 );
 
-test('ends in the same state after --back was killed at any effect, or goes forwards again', async () => {
+test('a rollout ends in the same state after --back was killed at any effect, or goes forwards again', async () => {
   const begun = () => killedAt(stopsOld, false);
   const { effects } = await begun().then(async (world) => {
     await back(world);
@@ -269,7 +269,7 @@ describe('callers keep their enclaves', () => {
   });
 });
 
-describe('stops', () => {
+describe('a rollout stops', () => {
   const refusal = (code: string, text = '') =>
     expect.objectContaining({ code, message: expect.stringContaining(text) });
 
@@ -329,7 +329,7 @@ describe('stops', () => {
   });
 });
 
-test('leaves out no step when the same rollout is repeated, after the old image was rolled out again', async () => {
+test('a rollout leaves out no step when it is repeated, after the old image was rolled out again', async () => {
   const world = new SimulatedRollout();
   await forward(world);
   world.admin('rotate');
@@ -340,14 +340,14 @@ test('leaves out no step when the same rollout is repeated, after the old image 
   expect(world.state).toEqual(END);
 });
 
-test('lets the overlap end by itself with end_overlap: time', async () => {
+test('a rollout lets the overlap end by itself with end_overlap: time', async () => {
   const world = new SimulatedRollout({ isEndedByAdmin: false });
   expect(await forward(world)).not.toContain('end_overlap');
   expect(world.state).toEqual({ ...END, isOverlapping: true });
   expect(world.printed.at(-2)).toMatch(/ends by itself, at 2026-01-01T01:00/);
 });
 
-test('waits for requests to drain before it stops the old enclaves, and for answers to settle before the overlap ends', async () => {
+test('a rollout waits for requests to drain before it stops the old enclaves, and for answers to settle before the overlap ends', async () => {
   const world = new SimulatedRollout();
   const began = world.now();
   await forward(world);
@@ -359,31 +359,34 @@ test('waits for requests to drain before it stops the old enclaves, and for answ
   ]);
 });
 
-test.each([-1, 1])('keeps every wait and deadline if the wall clock is set by %d days', async (days) => {
-  class Adjusted extends SimulatedRollout {
-    override remember(steps: Memory['steps']): void {
-      super.remember(steps);
-      this.wallAheadMs = days * 86_400_000;
-    }
+test.each([-1, 1])(
+  'a rollout keeps every wait and deadline if the wall clock is set by %d days',
+  async (days) => {
+    class Adjusted extends SimulatedRollout {
+      override remember(steps: Memory['steps']): void {
+        super.remember(steps);
+        this.wallAheadMs = days * 86_400_000;
+      }
 
-    override async pause(ms: number): Promise<void> {
-      await super.pause(ms);
-      this.wallAheadMs = days * 86_400_000;
+      override async pause(ms: number): Promise<void> {
+        await super.pause(ms);
+        this.wallAheadMs = days * 86_400_000;
+      }
     }
-  }
-  const world = new Adjusted();
-  await forward(world);
-  const { switched = 0, stopping = 0 } = world.steps;
-  expect(stopping - switched).toBe(30_000);
-  const stuck = new Adjusted();
-  stuck.broken.add('start');
-  const began = stuck.clock();
-  await expect(forward(stuck)).rejects.toMatchObject({ code: 'ROLLOUT_COMMAND' });
-  expect(stuck.clock() - began).toBe(10_000);
-});
+    const world = new Adjusted();
+    await forward(world);
+    const { switched = 0, stopping = 0 } = world.steps;
+    expect(stopping - switched).toBe(30_000);
+    const stuck = new Adjusted();
+    stuck.broken.add('start');
+    const began = stuck.clock();
+    await expect(forward(stuck)).rejects.toMatchObject({ code: 'ROLLOUT_COMMAND' });
+    expect(stuck.clock() - began).toBe(10_000);
+  },
+);
 
 test.each([8.64e15, Number.MAX_SAFE_INTEGER])(
-  'waits no longer than the plan says if a time in the memory is far ahead: %d',
+  'a rollout waits no longer than the plan says if a time in the memory is far ahead: %d',
   async (time) => {
     const world = await killedAt(whole.effects.indexOf('switch') + 1, true);
     world.steps = { switching: time, switched: time };
@@ -401,7 +404,7 @@ test("the admin's commands name the source of the image, if the plan has one", a
   );
 });
 
-test('reports an update without an overlap', async () => {
+test('a rollout reports an update without an overlap', async () => {
   const world = new SimulatedRollout({ overlap: 0 });
   await forward(world);
   expect(world.printed.join('\n')).toContain('WARNING: contracts accept no old enclave');

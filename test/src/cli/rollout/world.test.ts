@@ -80,7 +80,7 @@ test.each(ORDERS)('%s node that shows an old config is noticed', async (_which, 
   await expect(world.config()).rejects.toMatchObject({ code: 'ROLLOUT_NODES_DISAGREE' });
 });
 
-test('waits for a node that lags', async () => {
+test('a rollout waits for a node that lags', async () => {
   await showOldConfig(1);
   const world = await worldFor([lying.url, fixture.keeper.chain.node.url], 20_000);
   expect(world.findSide(await world.config())).toBe('new');

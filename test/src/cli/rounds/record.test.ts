@@ -42,20 +42,23 @@ test('the record counts a time in the future as now: the clock was set back', ()
   expect(openRecord(path, KeeperFileError).signed).toEqual([{ ageMs: 0, mist: 7n }]);
 });
 
-test.each([-2, 2])('keeps every age if the clock is set by %d days between two processes', (days) => {
-  openRecord(path, KeeperFileError).replace([{ ageMs: 2 * HOUR, mist: 7n }]);
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * HOUR });
-  onTestFinished(() => void vi.useRealTimers());
-  for (const _restart of [1, 2]) {
-    const [{ ageMs } = { ageMs: 0 }] = openRecord(path, KeeperFileError).signed;
-    expect(Math.abs(ageMs - 2 * HOUR)).toBeLessThan(HOUR / 60);
-  }
-});
+test.each([-2, 2])(
+  'the record keeps every age if the clock is set by %d days between two processes',
+  (days) => {
+    openRecord(path, KeeperFileError).replace([{ ageMs: 2 * HOUR, mist: 7n }]);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * HOUR });
+    onTestFinished(() => void vi.useRealTimers());
+    for (const _restart of [1, 2]) {
+      const [{ ageMs } = { ageMs: 0 }] = openRecord(path, KeeperFileError).signed;
+      expect(Math.abs(ageMs - 2 * HOUR)).toBeLessThan(HOUR / 60);
+    }
+  },
+);
 
 test.each([
   ['after a restart of the machine, by the wall clock', 'another', 0],
   ['of which the kernel is behind, as just signed', undefined, 1e12],
-])('counts a time %s', (_, boot, ahead) => {
+])('the record counts a time %s', (_, boot, ahead) => {
   openRecord(path, KeeperFileError).replace([{ ageMs: 0, mist: 7n }]);
   const { written, signed } = content();
   const uptime = written.uptime + ahead;

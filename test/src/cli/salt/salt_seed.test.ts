@@ -66,7 +66,7 @@ describe('fingerprint', () => {
   });
 });
 
-test('runs as a process', async () => {
+test('salt_seed runs as a process', async () => {
   const { status, stdout, stderr } = await spawnScript('salt/salt_seed.ts', ['generate', at('seed')]);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toBe(`wrote ${at('seed')}\nfingerprint: ${(await run('fingerprint', at('seed'))).stdout}`);

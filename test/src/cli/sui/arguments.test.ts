@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
+describe.each([['--dry-run'], ['--unsigned']])('register_enclave with %s refuses', (flag) => {
   test.each<[string, string[], string, string]>([
     ['an invalid id', registrationWith({ 0: '0x12zz' }), 'USAGE', '--enclave-package must be 0x and 64'],
     ['a short id', registrationWith({ 2: '0x5' }), 'USAGE', '--config must be'],
@@ -111,7 +111,7 @@ test('a missing key is noticed before the enclave is asked', async () => {
   }
 });
 
-describe('on a real network, development is refused by name', () => {
+describe('on a real network, create_config refuses roots and registers of development by a code:', () => {
   const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
   const config = () => [
     ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
@@ -121,7 +121,7 @@ describe('on a real network, development is refused by name', () => {
   ];
   const nodeOptions = () => ['--rpc-url', fixture.node.url, '--json'];
 
-  test.each(['mainnet', 'testnet', 'devnet'])('%s: registers and roots', async (network) => {
+  test.each(['mainnet', 'testnet', 'devnet'])('on %s', async (network) => {
     const real = [...nodeOptions(), '--network', network];
     const created = await script('create_config', [...config(), ...real], key());
     expect(created.json()).toMatchObject({
@@ -140,7 +140,7 @@ describe('on a real network, development is refused by name', () => {
     expect(fixture.node.calls).toEqual([]);
   });
 
-  test("registers of any application's emulated enclave", async () => {
+  test("also the registers of another application's emulated enclave", async () => {
     writeFileSync(fixture.file('dice.pcrs'), fixture.createNsm('dice').pcrsFile());
     const args = [
       ...config().slice(0, -1),

@@ -361,7 +361,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
 });
 
 describe('an execution that goes wrong', () => {
-  test('equivocation: another transaction holds the capability', async () => {
+  test('is reported if another transaction holds the capability (equivocation)', async () => {
     fixture.node.ledger.locked.add(capId);
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_EQUIVOCATION',
@@ -369,7 +369,7 @@ describe('an execution that goes wrong', () => {
     expect(fixture.node.ledger.objects.size).toBe(2);
   });
 
-  test('an object changed since the simulation', async () => {
+  test('is reported if an object has changed since the simulation', async () => {
     const { execute } = fixture.node.executor;
     fixture.node.executor.execute = async (...args) => {
       fixture.node.ledger.give(fixture.address, 1n);
@@ -382,7 +382,7 @@ describe('an execution that goes wrong', () => {
     });
   });
 
-  test('an abort that the simulation did not show', async () => {
+  test('is reported if it aborts, which the simulation did not show', async () => {
     const tx = new Transaction();
     const configId = await fixture.config(capId);
     updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId, image });

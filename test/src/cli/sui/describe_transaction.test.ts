@@ -5,7 +5,7 @@ import { describeTransaction } from '../../../../src/cli/sui/describe_transactio
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
 
-test('prints each command in a line, with its arguments', () => {
+test('describeTransaction writes each command in a line, with its arguments', () => {
   const tx = new Transaction();
   const [coin] = tx.splitCoins(tx.gas, [7n]);
   const made = tx.moveCall({
@@ -42,7 +42,7 @@ test.each([
   ['a text of seven letters, which is as long as a u64', 'weather', '"weather"'],
   ['a text that would rewrite the terminal', '\u001b[2J', '0x1b5b324a'],
   ['an empty text', '', '0'],
-])('%s', (_, value, described) => {
+])('describeTransaction shows %s', (_, value, described) => {
   const tx = new Transaction();
   tx.moveCall({ target: `${id('a')}::m::f`, arguments: [tx.pure.string(value)] });
   expect(describeTransaction(tx)).toEqual([`MoveCall ${id('a')}::m::f(${described})`]);

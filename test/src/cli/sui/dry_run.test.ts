@@ -65,7 +65,7 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, args) => {
     expect(exit).toBe(2);
   });
 
-  test('--dry-run --json, with no node named at all', async () => {
+  test('--dry-run --json needs no node', async () => {
     const { exit, json } = await script(name, [...args(), '--dry-run', '--json']);
     expect(json()).toMatchObject({
       status: 'dry-run',

@@ -59,7 +59,7 @@ async function expectRefused(result: ReturnType<typeof register>, code: string, 
   expect(fixture.node.ledger.executed).toHaveLength(sent);
 }
 
-describe('a document that the chain would not verify', () => {
+describe('register_enclave refuses a document that the chain would not verify:', () => {
   test('under a root that the chain does not pin', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
@@ -81,7 +81,7 @@ describe('a document that the chain would not verify', () => {
   });
 });
 
-describe('a document that the contract, or the admin, would not accept', () => {
+describe('register_enclave refuses a document that the contract, or the admin, would not accept:', () => {
   test('of another image than the config allows', async () => {
     await fixture.rotate(configId, capId);
     const { url } = await startServer({ nsm: fixture.nsm });
@@ -142,8 +142,8 @@ test.each(['options', 'arguments, as they once were'])('a registration by %s is 
   expect([exit, json()]).toMatchObject([0, { status: 'done', config: configId, configVersion: '0' }]);
 });
 
-describe('arguments that do not belong together', () => {
-  test('the id of another object in place of a config, or of no object', async () => {
+describe('among the arguments of register_enclave', () => {
+  test('the id of another object in place of a config is refused, or of no object', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
       register(url, { config: capId }),
@@ -153,7 +153,7 @@ describe('arguments that do not belong together', () => {
     await expectRefused(register(url, { config: STRANGER }), 'SUI_OBJECT_NOT_FOUND', STRANGER);
   });
 
-  test('a config of another application, or of another package', async () => {
+  test('a config of another application or package is refused', async () => {
     fixture.node.ledger.packages.set(STRANGER, { ...fixture.weather, original: STRANGER });
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
@@ -168,7 +168,7 @@ describe('arguments that do not belong together', () => {
     );
   });
 
-  test('a config of another module of the same package', async () => {
+  test('a config of another module of the same package is refused', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const args = [PACKAGE, PACKAGE, configId, url, 'dice', 'DICE', '--root', fixture.file('root.pem')];
     const message = `for ${PACKAGE}::dice::DICE`;
@@ -184,7 +184,7 @@ describe('arguments that do not belong together', () => {
     expect(enclave?.type).toBe(`${PACKAGE}::enclave::Enclave<${PACKAGE}::weather::WEATHER>`);
   });
 
-  test('the id of an enclave that does not exist', async () => {
+  test('the URL of an enclave that does not exist is refused', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const cause = `at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);

@@ -160,9 +160,9 @@ describe('upgrade', () => {
       'sources/tide.move': 'module dice::tide;\npublic fun height(): u64 { 1 }\n',
     };
     const { fetcher } = chooseFramework({});
-    const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
-    if ('error' in result) throw new Error(result.error);
-    const otherModules = result.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
+    const compiled = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+    if ('error' in compiled) throw new Error(compiled.error);
+    const otherModules = compiled.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
     putModules(id as string, otherModules);
     const sent = fixture.node.ledger.executed.length;
     const { exit, json } = await run('upgrade');

@@ -92,7 +92,7 @@ describe('a release in place of registers', () => {
   });
 });
 
-describe('0: trusted', () => {
+describe('verify_enclave ends with 0, trusted, for', () => {
   test.each(['binary', 'hexadecimal', 'JSON'])('a saved real document, %s', async (form) => {
     const document = { binary: file('weather.bin'), hexadecimal: WEATHER, JSON: file('weather.json') }[form];
     const { exit, out } = await verify(
@@ -158,7 +158,7 @@ describe('0: trusted', () => {
   });
 });
 
-test('runs as a process', async () => {
+test('verify_enclave runs as a process', async () => {
   const args = ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--at'];
   const [trusted, expired] = await Promise.all(
     [AT, '2026-01-01T00:00:00Z'].map((at) => spawnScript('verify/verify_enclave.ts', [...args, at])),
@@ -184,8 +184,8 @@ test('--help goes to standard output, with exit code 0', async () => {
   expect(exit).toBe(0);
 });
 
-describe('1: any other verdict', () => {
-  test('--require-hardware, under a development root: not under AWS’s', async () => {
+describe('verify_enclave ends with 1, any other verdict, for', () => {
+  test('an enclave under a development root, with --require-hardware', async () => {
     const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
     const { exit, out } = await verify(enclave.url, ...trust, '--require-hardware');
     expect(out).toMatch(
@@ -286,7 +286,7 @@ describe('1: any other verdict', () => {
   });
 });
 
-describe('2: no verdict', () => {
+describe('verify_enclave ends with 2, no verdict, for', () => {
   test.each([
     ['nothing asked', 'USAGE', () => []],
     ['no registers', 'USAGE', () => ['--file', WEATHER]],

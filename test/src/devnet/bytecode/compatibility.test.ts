@@ -157,8 +157,8 @@ function readInterface(source: string): ModuleInterface[] {
   return [readModule(findModule(source), SELF)];
 }
 
-describe('a module is read', () => {
-  test('with its types, but only with its public functions', () => {
+describe('a module', () => {
+  test('is read with its types, but only with its public functions', () => {
     const [dice] = base as [ModuleInterface];
     expect(dice.name).toBe('dice');
     expect([...dice.functions.keys()].sort()).toEqual(['all', 'keep', 'new', 'points', 'sides']);
@@ -181,7 +181,7 @@ describe('a module is read', () => {
     });
   });
 
-  test('if it is one of move/: the names are those of the sources', async () => {
+  test('of move/ is read with the names of its sources', async () => {
     const { modules } = await buildPackage('enclave', chooseFramework({}));
     const read = modules.map((module) => readModule(new Uint8Array(Buffer.from(module, 'base64'))));
     expect(read.map(({ name }) => name).sort()).toEqual(['attested', 'enclave', 'once', 'pcrs', 'source']);
@@ -191,7 +191,7 @@ describe('a module is read', () => {
     expect(enclave?.datatypes.get('Rotation')).toMatchObject({ abilities: 0 });
   });
 
-  test('and any other bytes are refused', () => {
+  test('is refused if any of its bytes are others', () => {
     const module = findModule(BASE);
     const otherVersion = Uint8Array.from(module);
     otherVersion[4] = 9;
@@ -216,7 +216,7 @@ describe('a module is read', () => {
     );
   });
 
-  test('a module that is cut anywhere is refused', () => {
+  test('is refused if it is cut anywhere', () => {
     const module = findModule(BASE);
     for (let length = 0; length < module.length; length += 1) {
       expect(() => readModule(module.subarray(0, length)), String(length)).toThrow(RangeError);
@@ -241,9 +241,9 @@ test("a package's digest is the compiler's own", async () => {
     'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n',
     'sources/dice.move': `${BASE}`,
   };
-  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
-  if ('error' in result) throw new Error(result.error);
-  const modules = result.modules.map((module) => Buffer.from(module, 'base64'));
-  expect([...packageDigest(modules, result.dependencies)]).toEqual(result.digest);
-  expect([...packageDigest(modules, [...result.dependencies].reverse())]).toEqual(result.digest);
+  const compiled = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+  if ('error' in compiled) throw new Error(compiled.error);
+  const modules = compiled.modules.map((module) => Buffer.from(module, 'base64'));
+  expect([...packageDigest(modules, compiled.dependencies)]).toEqual(compiled.digest);
+  expect([...packageDigest(modules, [...compiled.dependencies].reverse())]).toEqual(compiled.digest);
 });

@@ -22,9 +22,9 @@ export async function compileVariants(sources: readonly string[]): Promise<Uint8
     ),
   };
   const { fetcher } = chooseFramework({});
-  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
-  if ('error' in result) throw new Error(result.error);
-  const modules = result.modules.map((module) => Buffer.from(module, 'base64'));
+  const compiled = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+  if ('error' in compiled) throw new Error(compiled.error);
+  const modules = compiled.modules.map((module) => Buffer.from(module, 'base64'));
   return addresses.map((hex) => {
     const address = Buffer.from(hex, 'hex');
     const module = modules.find((bytes) => bytes.includes(address));

@@ -24,16 +24,16 @@ test('src/devnet/move/framework_modules.ts is as it would be generated now', asy
     ...sources('sui-framework/sources/', 'sources/sui/'),
     'Move.toml': MANIFEST,
   };
-  const result = await dumpMovePackage({
+  const compiled = await dumpMovePackage({
     files,
     network: 'testnet',
     ansiColor: false,
     silenceWarnings: true,
   });
-  if ('error' in result) throw new Error(result.error);
+  if ('error' in compiled) throw new Error(compiled.error);
   // In lines of at most 100 characters: a decoder of Base64 skips the newlines.
   const wrap = (module: string) => module.match(/.{1,100}/g)?.join('\n') ?? '';
-  const modules = result.modules.map((module) => `  \`\n${wrap(module)}\n\`,\n`).join('');
+  const modules = compiled.modules.map((module) => `  \`\n${wrap(module)}\n\`,\n`).join('');
   const header =
     '/** Generated: `npm test -- test/src/devnet/move/framework.test.ts -u`. Each is a module in Base64. */';
   const text = `${header}\nexport const FRAMEWORK_MODULES: readonly string[] = [\n${modules}];\n`;

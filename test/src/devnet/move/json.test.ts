@@ -64,6 +64,6 @@ test.each<[string, readonly number[], unknown]>([
     [6, 0, 0, 0, 0, 0, 0, 0, 1, 0],
     { content: '6', sizes: [{ '@variant': 'Small' }] },
   ],
-])('%s of %j', (type, bytes, json) => {
+])('toGrpcJson writes a %s of the bytes %j', (type, bytes, json) => {
   expect(convert(type, bytes)).toEqual(json);
 });

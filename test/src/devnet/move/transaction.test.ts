@@ -153,9 +153,9 @@ async function compiled(source: string): Promise<Uint8Array[]> {
     'Move.toml': '[package]\nname = "own"\nedition = "2024"\n\n[addresses]\nown = "0x0"\n',
     'sources/shop.move': source,
   };
-  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
-  if ('error' in result) throw new Error(result.error);
-  const modules = result.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
+  const output = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+  if ('error' in output) throw new Error(output.error);
+  const modules = output.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
   return modules.filter((module) => readModule(module).name === 'shop');
 }
 
@@ -235,13 +235,13 @@ beforeAll(async () => {
   packageId = published?.id ?? '';
 });
 
-test('init ran: a shared object with a table, a dynamic field and a frozen object are there', () => {
+test('init has made a shared object with a table, a dynamic field and a frozen object', () => {
   expect(findInLedger('::shop::Shop').owner).toMatchObject({ kind: 'shared' });
   expect(findInLedger('::shop::Box<u16>').owner).toEqual({ kind: 'immutable' });
   expect([...ledger.objects.values()].filter(({ owner }) => owner.kind === 'object')).toHaveLength(2);
 });
 
-test('a chain of calls: splits a coin, changes a table, emits an event, passes a value on, transfers', async () => {
+test('a chain of calls splits a coin, changes a table, emits an event, passes a value on, transfers', async () => {
   const { status, events, changes } = await execute({
     inputs: [u64(30), findInLedger('::shop::Shop'), text('tea'), undefined, u64(77), address(SENDER)],
     gasCoin: coin(),

@@ -71,7 +71,7 @@ describe('a value in BCS', () => {
     expect([...again(bytes, type)]).toEqual(bytes);
   });
 
-  test('integers of every size', () => {
+  test('is read and written in the same way for integers of every size', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(8, 16, 32, 64, 128, 256),

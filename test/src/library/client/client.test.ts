@@ -735,8 +735,8 @@ describe('the client reports', () => {
 
   test('a failure at the path of its URL, without the query', async () => {
     const requestedPaths: string[] = [];
-    const fetch: typeof globalThis.fetch = (input) => {
-      requestedPaths.push(String(input));
+    const fetch: typeof globalThis.fetch = (url) => {
+      requestedPaths.push(String(url));
       return Promise.reject(new TypeError());
     };
     const client = new EnclaveClient('https://host/enclave?a=b#c', {

@@ -14,10 +14,10 @@ const LIBRARY = fileURLToPath(new URL('../../../../src/library/', import.meta.ur
 async function bundle(code: string) {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-react-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const input = join(folder, 'page.ts');
-  writeFileSync(input, code);
+  const entry = join(folder, 'page.ts');
+  writeFileSync(entry, code);
   const external = (specifier: string) => !/^[./]/.test(specifier);
-  const built = await rolldown({ input, platform: 'browser', external });
+  const built = await rolldown({ input: entry, platform: 'browser', external });
   const { output } = await built.generate({ format: 'esm' });
   await built.close();
   return output.filter((chunk): chunk is OutputChunk => chunk.type === 'chunk');

@@ -1,4 +1,4 @@
-/** A true release is accepted in both forms. A false release is refused with the code of its fault. */
+/** A genuine release is accepted in both forms. A forged one is refused with the code of its fault. */
 import { createHash } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import fc from 'fast-check';

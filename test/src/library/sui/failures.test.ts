@@ -78,7 +78,7 @@ describe('the reader of an object reports', () => {
 
   test('a server that does not answer in time', async () => {
     const url = await startServer(() => undefined);
-    const slow: typeof fetch = (input, init) => fetch(input, { ...init, signal: AbortSignal.timeout(50) });
+    const slow: typeof fetch = (url, init) => fetch(url, { ...init, signal: AbortSignal.timeout(50) });
     const code = 'SUI_NODE_UNREACHABLE';
     const grpc = new SuiGrpcClient({ network: 'custom', baseUrl: url, fetch: slow });
     await expect(readConfig(grpc, ID)).rejects.toMatchObject({ code });

@@ -32,10 +32,10 @@ const createVector = (item: OnChainType): OnChainType => ({
   type: Type.VECTOR,
   typeParameterInstantiation: [item],
 });
-const datatype = (typeName: string, ...items: OnChainType[]): OnChainType => ({
+const datatype = (typeName: string, ...typeArguments: OnChainType[]): OnChainType => ({
   type: Type.DATATYPE,
   typeName,
-  typeParameterInstantiation: items,
+  typeParameterInstantiation: typeArguments,
 });
 const long = (short: string) =>
   short.replace(/^0x(\d)/, (_, digit) => `0x${String(digit).padStart(64, '0')}`);

@@ -26,7 +26,7 @@ describe('isIssuedBy answers whether a token is issued by', () => {
     [MICROSOFT_ISSUER, { iss: GOOGLE, tid: TID }, false],
     [TENANT, { iss: TENANT, tid: TID }, true],
     [TENANT, { iss: TENANT, tid: 'other' }, false],
-  ])('%s with %o: %s', (expected, claims, result) => {
-    expect(isIssuedBy(expected, claims)).toBe(result);
+  ])('%s with %o: %s', (expected, claims, isIssued) => {
+    expect(isIssuedBy(expected, claims)).toBe(isIssued);
   });
 });

@@ -151,8 +151,8 @@ describe('a login window that looks closed', () => {
       () => 'connected',
       (error) => (isCancelled(error) ? 'cancelled' : error.code),
     );
-    connected.then((result) => {
-      outcome = result;
+    connected.then((login) => {
+      outcome = login;
     });
     await turn();
     return { state: () => outcome, url: page.current.latest.sentTo[0]?.url, connected };

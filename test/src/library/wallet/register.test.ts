@@ -83,8 +83,12 @@ test('an option is read once, and the checked value is used', async () => {
   const redirectUris = [`${ORIGIN}/back`, 'https://attacker.example/back'];
   const clientIds = [CLIENT_ID, 'another'];
   const changing = (values: string[]) => ({ get: () => values.shift(), enumerable: true });
-  const item = Object.defineProperty({ ...GOOGLE }, 'clientId', changing(clientIds));
-  const registerOptions = Object.defineProperty({ providers: [item] }, 'redirectUri', changing(redirectUris));
+  const provider = Object.defineProperty({ ...GOOGLE }, 'clientId', changing(clientIds));
+  const registerOptions = Object.defineProperty(
+    { providers: [provider] },
+    'redirectUri',
+    changing(redirectUris),
+  );
   // A spread would read the getter here, so the prototype is set instead.
   const { wallet } = registerAs((options) => Object.setPrototypeOf(registerOptions, options));
   connect(wallet).catch(() => {});

@@ -121,17 +121,17 @@ describe('signTransaction', () => {
 describe('signAndExecuteTransaction', () => {
   test('sends what the user was shown, and returns bytes, signature, digest and effects', async () => {
     const { account, execute, asked: requests } = await connected();
-    const result = await execute({ transaction: something(), account, chain: CHAIN });
-    expect(node.ledger.executed).toContain(result.digest);
-    expect(requests).toMatchObject([{ kind: 'transaction', bytes: fromBase64(result.bytes) }]);
-    expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(result.bytes))).toBe(result.digest);
+    const executed = await execute({ transaction: something(), account, chain: CHAIN });
+    expect(node.ledger.executed).toContain(executed.digest);
+    expect(requests).toMatchObject([{ kind: 'transaction', bytes: fromBase64(executed.bytes) }]);
+    expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(executed.bytes))).toBe(executed.digest);
     // dapp-kit reads the effects in this way.
-    const effects = parseTransactionEffectsBcs(fromBase64(result.effects));
-    expect(effects).toMatchObject({ transactionDigest: result.digest, status: { success: true } });
+    const effects = parseTransactionEffectsBcs(fromBase64(executed.effects));
+    expect(effects).toMatchObject({ transactionDigest: executed.digest, status: { success: true } });
     const [created] = effects.changedObjects.filter(({ idOperation }) => idOperation === 'Created');
     const { object } = await client.core.getObject({ objectId: created?.objectId ?? '' });
     expect(object).toMatchObject({ digest: created?.outputDigest, owner: { AddressOwner: SOMEBODY } });
-    await node.verify(fromBase64(result.bytes), result.signature, account.address);
+    await node.verify(fromBase64(executed.bytes), executed.signature, account.address);
   });
 
   test('shows the transaction that a sponsor has completed, and lets the sponsor pay', async () => {

@@ -186,7 +186,7 @@ describe('POST /input', () => {
   });
 });
 
-test('serves no figures by default; with METRICS_PORT, outcomes, durations, restarts and the engine', async () => {
+test('the backend serves no figures by default, and with METRICS_PORT outcomes, durations, restarts and the engine', async () => {
   expect((await start()).metricsUrl).toBeUndefined();
   const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) process.exit(1); ${PROVES}`;
   const { post, go, metricsUrl } = await start({ worker, env: { METRICS_PORT: '0' } });
@@ -377,7 +377,7 @@ describe('the start is stopped by', () => {
     );
   });
 
-  test('not by an unknown key that is pinned: /healthz reports that its network is unknown', async () => {
+  test('nothing if the unknown key is pinned; /healthz reports that its network is unknown', async () => {
     const worker = WORKER.replace('"development":true', '"development":false');
     const { key } = await start({ worker, env: { ZKEY_BLAKE2B: HASH_OF_KEY } });
     expect(key).toEqual({ blake2b: HASH_OF_KEY, network: 'unknown', development: false, publicInputs: 1 });

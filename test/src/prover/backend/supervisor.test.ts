@@ -45,7 +45,7 @@ const COUNT = `
   const count = fs.existsSync(file) ? Number(fs.readFileSync(file, 'utf8')) + 1 : 1;
   fs.writeFileSync(file, String(count));`;
 
-test('proves one witness after another with the same process', async () => {
+test('a supervisor proves one witness after another with the same process', async () => {
   const { supervisor, prove } = await start(LOADS + PROVES);
   const { pid } = supervisor;
   for (const publicInput of ['1', '2', '3']) {

@@ -14,7 +14,7 @@ import { artifacts } from './generator.ts';
 const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('proves a request, and answers in the format of a proving service', () => {
+test('prove proves a request, and answers in the format of a proving service', () => {
   const request = requestFor(signToken(JSON.stringify(CLAIMS)));
   const [file, keys] = [join(folder, 'request.json'), join(folder, 'keys.json')];
   writeFileSync(file, JSON.stringify({ ...request, extendedEphemeralPublicKey: String(EPHEMERAL_KEY) }));

@@ -140,7 +140,7 @@ describe('the circuit accepts', () => {
   });
 });
 
-describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it: refused is', () => {
+describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it: the circuit refuses', () => {
   test.each<[string, string, Forgery]>([
     ['a byte over 255', 'Num2Bits', element('padded_unsigned_jwt', 5, (byte) => byte + 256)],
     ['a byte other than 0x80', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(0x81, LENGTH) }],
@@ -164,7 +164,7 @@ describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it:
   });
 });
 
-describe('rule 2, the header ends before the dot: refused is', () => {
+describe('rule 2, the header ends before the dot: the circuit refuses', () => {
   test.each<[string, string, Forgery]>([
     [
       'a header one character shorter',
@@ -200,7 +200,7 @@ describe('rule 2, the header ends before the dot: refused is', () => {
   });
 });
 
-describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: refused is', () => {
+describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: the circuit refuses', () => {
   test.each<[string, Forgery]>([
     ['another digest', { encoded: (em) => em.writeUInt8((em.at(-1) as number) ^ 1, 255) }],
     ['another hash algorithm', { encoded: (em) => em.writeUInt8(2, 256 - 32 - 5) }],
@@ -245,7 +245,7 @@ describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: refused is'
 
 const CLAIMS = ['kc', 'nonce', 'ev', 'aud'] as const;
 
-describe('rule 4, each extended claim is in the payload: refused is', () => {
+describe('rule 4, each extended claim is in the payload: the circuit refuses', () => {
   test.each(CLAIMS)('%s, with another text, position or length', (name) => {
     const text = `ext_${name}`;
     const refusalAfter = (differences: Record<string, number>) => refusal({ lie: shift(differences) });
@@ -315,7 +315,7 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
   });
 });
 
-describe('rule 5, an extended claim is name, colon, value and terminator: refused is', () => {
+describe('rule 5, an extended claim is name, colon, value and terminator: the circuit refuses', () => {
   test.each<[string, string, Forgery]>([
     ['another terminator', 'Member', withKc('"sub":"1062940492409993"]', { valueLength: 18 })],
     [
@@ -437,7 +437,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: refuse
   });
 });
 
-describe('rule 6, the audience is a single string named aud: refused is', () => {
+describe('rule 6, the audience is a single string named aud: the circuit refuses', () => {
   test.each<[string, string, Forgery]>([
     ['another claim', 'ZkLogin', withAud('"azp":"client-id",')],
     ['a list', 'JsonString', withAud('"aud":["client-id"],')],
@@ -452,7 +452,7 @@ describe('rule 6, the audience is a single string named aud: refused is', () => 
   });
 });
 
-describe('rule 7, the nonce is the hash of key, epoch and randomness: refused is', () => {
+describe('rule 7, the nonce is the hash of key, epoch and randomness: the circuit refuses', () => {
   const changeNonce = (at: number) =>
     NONCE.slice(0, at) + (NONCE[at] === 'A' ? 'B' : 'A') + NONCE.slice(at + 1);
   test.each<[string, string, Forgery]>([
@@ -489,7 +489,7 @@ describe('rule 7, the nonce is the hash of key, epoch and randomness: refused is
   });
 });
 
-describe('rule 8, an email is verified: refused is', () => {
+describe('rule 8, an email is verified: the circuit refuses', () => {
   test.each<[string, string, Forgery]>([
     ['an email that is not verified', 'JsonString', withEmail('"email_verified":false,')],
     ['an email that is not verified, by a string', 'ZkLogin', withEmail('"email_verified":"false",')],
@@ -507,7 +507,7 @@ describe('rule 8, an email is verified: refused is', () => {
   });
 });
 
-describe('rule 9, the issuer is a slice of the payload: refused is', () => {
+describe('rule 9, the issuer is a slice of the payload: the circuit refuses', () => {
   test('an issuer that begins in the header, or ends after the payload', () => {
     const start = Number(forge()['iss_index_b64']) - Number(forge()['payload_start_index']);
     expect(refusal({ lie: shift({ iss_index_b64: -start - 1 }) })).toBe('Num2Bits');
@@ -523,7 +523,7 @@ describe('rule 9, the issuer is a slice of the payload: refused is', () => {
   });
 });
 
-describe('rule 10, the public input is the hash of all that validators know: refused is', () => {
+describe('rule 10, the public input is the hash of all that validators know: the circuit refuses', () => {
   test('another public input', () => {
     const input = forge();
     const hash = BigInt(input['all_inputs_hash'] as string);

@@ -30,7 +30,7 @@ async function setUp() {
   return { ...frontend, refusal };
 }
 
-describe('a token with a changed claim', () => {
+describe('a token with a changed claim is refused:', () => {
   test.each<[string, () => object, number, string]>([
     ['without iss', () => ({ iss: undefined }), 422, 'PROVER_CLAIM'],
     ['with a list as iss', () => ({ iss: [GOOGLE] }), 422, 'PROVER_CLAIM'],
@@ -102,7 +102,7 @@ describe('a token with a changed claim', () => {
   });
 });
 
-describe('a token with a changed header, key or signature', () => {
+describe('a token with a changed header, key or signature is refused:', () => {
   test.each<[string, object, number, string]>([
     ['of no algorithm', { alg: 'none' }, 401, 'PROVER_TOKEN_REFUSED'],
     ['of another algorithm', { alg: 'RS512' }, 401, 'PROVER_TOKEN_REFUSED'],
@@ -173,7 +173,7 @@ describe('a token with a changed header, key or signature', () => {
   });
 });
 
-describe('a request', () => {
+describe('a request is refused:', () => {
   test.each<[string, object, string]>([
     ['without a salt', { salt: undefined }, 'salt is missing'],
     ['with an unknown property', { legacy: true }, 'unknown property: legacy'],
@@ -197,7 +197,7 @@ describe('a request', () => {
     ['with a token that is a list', { jwt: ['x'] }, 'jwt must'],
     ['with a key claim that users choose', { keyClaimName: 'name' }, 'keyClaimName must be "sub" or "email"'],
     ['with a key claim that is a list', { keyClaimName: ['sub'] }, 'keyClaimName must'],
-  ])('%s names what to change', async (_, changes, message) => {
+  ])('%s, by an error that names the change', async (_, changes, message) => {
     const { post, token, backend } = await setUp();
     const { status, body } = await post(requestFor(await token(), changes));
     expect([status, body['code']]).toEqual([400, 'PROVER_REQUEST']);

@@ -78,7 +78,7 @@ describe('a backend that', () => {
       504,
       'PROVER_BACKEND_TIMEOUT',
     ],
-  ])('%s', async (_, answer, status, code) => {
+  ])('%s causes an error with a code of its own', async (_, answer, status, code) => {
     const { ask, backend } = await startTestFrontend();
     const { prove } = backend;
     backend.prove = ({ input }, response) => answer(response, input);

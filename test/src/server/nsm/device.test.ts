@@ -264,10 +264,10 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
         ticks += 1;
       }, 10);
       const started = performance.now();
-      const results = await Promise.allSettled([1, 2, 3].map((n) => device.transact(Uint8Array.of(n))));
+      const settled = await Promise.allSettled([1, 2, 3].map((n) => device.transact(Uint8Array.of(n))));
       clearInterval(timer);
       return {
-        codes: results.map((result) => result.status === 'rejected' && result.reason.message),
+        codes: settled.map((outcome) => outcome.status === 'rejected' && outcome.reason.message),
         waited: performance.now() - started,
         ticks,
       };
@@ -316,9 +316,9 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
     const { driver, child } = start(held.answer);
     const running = child.run(async ({ NsmDevice, addonPath }) => {
       const device = new NsmDevice({ addonPath, maxWaiting: 2 });
-      const results = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => device.transact(Uint8Array.of(n))));
-      return results.map((result) =>
-        result.status === 'rejected' ? result.reason.message : result.value[0],
+      const settled = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => device.transact(Uint8Array.of(n))));
+      return settled.map((outcome) =>
+        outcome.status === 'rejected' ? outcome.reason.message : outcome.value[0],
       );
     });
     for (const n of [1, 2, 3]) {
@@ -334,9 +334,9 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
     const { child } = start();
     const codes = await child.run(async ({ NsmDevice, addonPath }) => {
       const device = new NsmDevice({ addonPath, maxWaiting: 0 });
-      const results = await Promise.allSettled([1, 2].map((n) => device.transact(Uint8Array.of(n))));
+      const settled = await Promise.allSettled([1, 2].map((n) => device.transact(Uint8Array.of(n))));
       await device.transact(Uint8Array.of(3));
-      return results.map((result) => (result.status === 'rejected' ? result.reason.code : 'answered'));
+      return settled.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'answered'));
     });
     expect(codes).toEqual(['answered', 'NSM_BUSY']);
   });
@@ -348,8 +348,8 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
       const calls = [nsm.getRandom(), nsm.getRandom(), nsm.getRandom()];
       await pause(100);
       nsm.close();
-      const results = await Promise.allSettled([...calls, nsm.getRandom()]);
-      return results.map((result) => result.status === 'rejected' && result.reason.code);
+      const settled = await Promise.allSettled([...calls, nsm.getRandom()]);
+      return settled.map((outcome) => outcome.status === 'rejected' && outcome.reason.code);
     });
     expect(await codes).toEqual(Array(4).fill('NSM_CLOSED'));
     expect(driver.requests).toHaveLength(1);

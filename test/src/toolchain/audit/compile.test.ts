@@ -77,11 +77,11 @@ describe('with a framework that is fetched', () => {
       'Move.toml': `${manifest}${dependency}\n[addresses]\napp = "0x0"\n`,
       'sources/app.move': source,
     };
-    const result = await compiler.compile('app', files, { folders: new Map(), published: new Map() }).then(
+    const compiled = await compiler.compile('app', files, { folders: new Map(), published: new Map() }).then(
       (modules) => modules.map(({ name }) => name).join(),
       ({ code }: AuditError) => code,
     );
-    return { result, requests };
+    return { result: compiled, requests };
   }
 
   test('sources compile against the revision that this program compiles against', async () => {

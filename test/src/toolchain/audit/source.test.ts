@@ -128,7 +128,7 @@ describe('an application in a repository of its own', () => {
     );
   });
 
-  test('has a framework', () => {
+  test('must have a framework', () => {
     const without = withLock((packages) => void delete packages['node_modules/sui-enclave-server']);
     expect(catchCode(() => read(without))).toBe('FRAMEWORK_UNKNOWN');
   });

@@ -186,7 +186,7 @@ export async function use(client: EnclaveClient): Promise<[Price, RouteOfLegs, L
   run('biome', 'check', '--vcs-enabled=false', '--error-on-warnings', join(dir, 'client.ts'));
 });
 
-describe('refuses', () => {
+describe('gen refuses', () => {
   const signs = (...structs: { name: string; fields: readonly object[] }[]) =>
     structs.map((payload, intent) => ({ intent, payload })) as never;
   const field = (name: string, move: string) => ({ name, move, type: move === 'u8' ? u8 : { move } });
@@ -274,7 +274,7 @@ test.each([
   ['WeatherResponse', 'weather_response'],
   ['NFTOfUser2', 'nft_of_user2'],
   ['A_B', 'a_b'],
-])('%s is %s in functions', (name, snake) => {
+])('the type %s is named %s in functions', (name, snake) => {
   expect(snakeCase(name)).toBe(snake);
 });
 
@@ -350,12 +350,12 @@ describe("in an author's own repository", () => {
   });
 });
 
-describe('writing', () => {
+describe('gen', () => {
   const { application } = filesOfTypes(TYPES, 'app');
   const under = (dir: string) =>
     new Map([...application].map(([path, content]) => [join(dir, path), content]));
 
-  test('makes the files, and does not change them later', () => {
+  test('writes the files, and does not change them later', () => {
     const files = under(folder());
     expect(() => writeGenerated(files, true)).toThrow(expect.objectContaining({ code: 'GEN_OUTDATED' }));
     expect([...files.keys()].some((path) => existsSync(path))).toBe(false);

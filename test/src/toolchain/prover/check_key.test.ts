@@ -21,7 +21,7 @@ function check(content: string, ...args: string[]) {
 
 // The published keys have 616 MB each. Only their digests are here.
 test.each(KNOWN_KEYS)(
-  'names the network of $network, and the setting',
+  'prover_check_key names the network of the key of $network, and the setting',
   ({ name, network, bytes, blake2b }) => {
     const { exit, json, text } = judgeKey('a.zkey', { bytes, blake2b });
     expect(exit).toBeUndefined();

@@ -56,7 +56,7 @@ async function run(file: string) {
 const BOTH = { zkLogin: 'program', 'zkLogin.dat': 'data' };
 
 test.each(['tar', 'gzip', 'zstd'] as const)(
-  'takes the two files out of layers as %s',
+  'prover_extract_generator takes the two files out of layers as %s',
   async (compression) => {
     const { exit, written, ...json } = await extract({ layers: [WHOLE], compression });
     expect(written).toMatchObject({ zkLogin: 'program', 'zkLogin.dat': 'data' });
@@ -72,11 +72,11 @@ test.each(['tar', 'gzip', 'zstd'] as const)(
   },
 );
 
-test('takes amd64 if the image has several platforms', async () => {
+test('prover_extract_generator takes amd64 if the image has several platforms', async () => {
   expect((await extract({ layers: [WHOLE], platforms: true })).written).toEqual(BOTH);
 });
 
-describe('of several layers', () => {
+describe('in an image of several layers', () => {
   test.each<[string, Member[][], object]>([
     ['the topmost file counts', [WHOLE, [{ ...DATA, content: 'new' }]], { ...BOTH, 'zkLogin.dat': 'new' }],
     ['a file may come back', [WHOLE, [{ path: 'app/.wh.binaries' }], [PROGRAM, DATA]], BOTH],
@@ -108,7 +108,7 @@ const changed = (replace: (member: Member) => Member[]): Image => ({
 const isBlob = ({ path }: Member) => path.startsWith('blobs/sha256/');
 const isLayer = ({ path, content }: Member) => isBlob({ path }) && Buffer.from(content ?? '')[0] === 0x1f;
 
-describe('refuses', () => {
+describe('prover_extract_generator refuses', () => {
   test.each<[string, string, Image]>([
     [
       'a link in place of the program',

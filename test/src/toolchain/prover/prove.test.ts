@@ -24,7 +24,7 @@ const ISSUED = String(1_715_786_862_000);
 
 const prove = (...args: string[]) => call(main, args);
 
-test('prints the input of the production circuit, and a warning that it is private', async () => {
+test('prove prints the input of the production circuit, and a warning that it is private', async () => {
   const { status, stdout, stderr } = await prove(GOOD, '--jwks', KEYS, '--at', ISSUED, '--input-only');
   expect(stderr).toBe('The output is PRIVATE: keep it out of logs and tickets.\n');
   expect(JSON.parse(stdout)).toEqual(buildInput(request, key, PROFILES.full).circuit);
@@ -52,7 +52,7 @@ test.each<[string, string[], string, number]>([
   ['an invalid time', [GOOD, '--jwks', KEYS, '--at', 'yesterday'], 'USAGE', 2],
   ['a time without a zone', [GOOD, '--jwks', KEYS, '--at', '2024-05-15T16:00:00'], 'USAGE', 2],
   ['another size', [GOOD, '--jwks', KEYS, '--size', 'huge'], 'USAGE', 2],
-])('refuses %s, and prints nothing private', async (_, args, code, exit) => {
+])('prove refuses %s, and prints nothing private', async (_, args, code, exit) => {
   const { status, stdout, stderr } = await prove(...args);
   expect(stderr).toMatch(new RegExp(`^${code}: `));
   expect(stderr).not.toContain(request.jwt.slice(0, 20));

@@ -6,7 +6,7 @@ import { inputSchema } from '../../../../src/toolchain/schema/input_schema.ts';
 
 const string = v.string();
 
-test('rules that JSON Schema has', () => {
+test('the schema has the rules that JSON Schema can express', () => {
   const schema = v.strictObject({
     pair: v.pipe(string, v.regex(/^[A-Z]{3,5}$/), v.maxLength(5)),
     days: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1)), 7),
@@ -157,7 +157,7 @@ describe('a rule that JSON Schema lacks stands in the description', () => {
   });
 });
 
-test('a type that contains itself ends', () => {
+test('the schema of a type that contains itself is finite', () => {
   interface Tree {
     readonly name: string;
     readonly parts: readonly Tree[];

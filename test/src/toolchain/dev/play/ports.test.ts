@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { namePorts, playPorts } from '../../../../../src/toolchain/dev/play/ports.ts';
 
-test('has the node and faucet of a local network, and 14 ports from 4170 for everything else', () => {
+test('make play has the ports of a local network for node and faucet, and 14 ports from 4170 for everything else', () => {
   const ports = playPorts({});
   expect([ports.wallet.node, ports.faucet]).toEqual([9000, 9123]);
   const numbers = namePorts(ports, true).map(([port]) => port);

@@ -73,7 +73,7 @@ async function localProvider(): Promise<string> {
   return issuer;
 }
 
-test('proves a token of a local oidc-provider: snarkjs verifies the proof, @mysten/sui assembles a signature', async () => {
+test('make prover proves a token of a local oidc-provider: snarkjs verifies the proof, @mysten/sui assembles a signature', async () => {
   const issuer = await localProvider();
   const { url, output } = await start({ ISSUER: issuer });
   const ephemeral = new Ed25519Keypair();

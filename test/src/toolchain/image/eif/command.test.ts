@@ -43,7 +43,7 @@ const BUILD = [
   'x.eif',
 ];
 
-test('builds, describes and measures', async () => {
+test('eif builds, describes and measures an image', async () => {
   expect(await eif(...BUILD)).toEqual({ status: 0, stdout: '', stderr: '' });
   const described = JSON.parse((await eif('describe', 'x.eif')).stdout);
   expect(described).toMatchObject({
@@ -63,7 +63,7 @@ test('builds, describes and measures', async () => {
   });
 });
 
-test('builds the same bytes each time', async () => {
+test('eif builds the same bytes each time', async () => {
   await eif(...BUILD);
   const first = readFileSync(join(dir, 'x.eif'));
   await eif(...BUILD);

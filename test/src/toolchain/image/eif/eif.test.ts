@@ -33,9 +33,9 @@ const PARTS = {
 /** Changes the image and corrects its CRC, so that a refusal is caused by the change. */
 function changed(change: (eif: Buffer) => Buffer | undefined): Buffer {
   const eif = writeEif(PARTS, METADATA);
-  const result = change(eif) ?? eif;
-  result.writeUInt32BE(crc32(result.subarray(548), crc32(result.subarray(0, 544))), 544);
-  return result;
+  const image = change(eif) ?? eif;
+  image.writeUInt32BE(crc32(image.subarray(548), crc32(image.subarray(0, 544))), 544);
+  return image;
 }
 
 describe('an image', () => {
