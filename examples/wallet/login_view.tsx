@@ -104,7 +104,7 @@ function ProviderPanel({ login, isEnabled }: ProviderProps) {
   const [how, setHow] = useState(first?.how);
   const [failure, setFailure] = useState<unknown>();
   const job = useJob(setFailure);
-  const way = ways.find((item) => item.how === how);
+  const way = ways.find((candidate) => candidate.how === how);
   const isReady = isEnabled && way !== undefined && job.step === undefined;
   const logIn = () => {
     if (way === undefined) return;

@@ -156,7 +156,7 @@ function create(
   from: string | undefined,
   record: URL,
 ): { name: string; files: string[] } {
-  const templateName = TEMPLATE_NAMES.find((item) => item === template);
+  const templateName = TEMPLATE_NAMES.find((candidate) => candidate === template);
   if (templateName === undefined)
     throw new Refused('USAGE', 2, `--template must be one of ${TEMPLATE_NAMES.join(', ')}`);
   const name = basename(folder).replaceAll('-', '_');

@@ -23,9 +23,9 @@ const Request = v.strictObject({
 
 /** Checks only names and types; buildInput checks the values. @throws ProverError that names the property */
 export function readProofRequest(value: unknown): ProofRequest {
-  const result = v.safeParse(Request, value);
-  if (result.success) return result.output;
-  const [issue] = result.issues;
+  const parsed = v.safeParse(Request, value);
+  if (parsed.success) return parsed.output;
+  const [issue] = parsed.issues;
   const property = v.getDotPath(issue);
   if (property === null) throw new ProverError('PROVER_REQUEST', 'the request must be a JSON object');
   if (issue.type === 'strict_object') {

@@ -57,9 +57,9 @@ export function readSetting<Value>(
   if (text === '' && unset !== '') {
     throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
   }
-  const result = v.safeParse(schema, text);
-  if (!result.success) throw new ConfigError(`${name} must ${v.getDescription(schema) ?? 'be set'}`);
-  return result.output;
+  const parsed = v.safeParse(schema, text);
+  if (!parsed.success) throw new ConfigError(`${name} must ${v.getDescription(schema) ?? 'be set'}`);
+  return parsed.output;
 }
 
 /** Accepts decimal integers of at most 15 digits, so that each is a safe integer. */

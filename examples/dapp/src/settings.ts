@@ -57,9 +57,9 @@ export class SettingsError extends Error {}
 
 /** @throws SettingsError, whose message names the entry */
 export function readSettings(json: unknown): Settings {
-  const result = v.safeParse(SettingsSchema, json);
-  if (result.success) return result.output;
-  const [issue] = result.issues;
+  const parsed = v.safeParse(SettingsSchema, json);
+  if (parsed.success) return parsed.output;
+  const [issue] = parsed.issues;
   throw new SettingsError(`${v.getDotPath(issue) ?? 'the whole file'}: ${issue.message}`);
 }
 

@@ -138,8 +138,8 @@ async function compile(
     ...Object.fromEntries(dependencies),
   };
   const { fetcher } = chooseFramework(env);
-  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
-  if ('error' in result) throw new Error(result.error);
-  const modules = result.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
+  const compiled = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+  if ('error' in compiled) throw new Error(compiled.error);
+  const modules = compiled.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
   return modules.filter((module) => /^0x0+$/.test(readModule(module).address));
 }

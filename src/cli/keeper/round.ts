@@ -118,13 +118,13 @@ export class Keeper {
   /** Reads the state of all nodes at once. */
   async #read(signal: AbortSignal): Promise<{ readings: Reading[]; silences: Silence[] }> {
     const { nodes } = this.#world;
-    const results = await Promise.allSettled(nodes.map(({ read }) => read(signal)));
+    const outcomes = await Promise.allSettled(nodes.map(({ read }) => read(signal)));
     const readings: Reading[] = [];
     const silences: Silence[] = [];
-    for (const [index, result] of results.entries()) {
+    for (const [index, outcome] of outcomes.entries()) {
       const node = nodes[index]?.name ?? '';
-      if (result.status === 'fulfilled') readings.push({ node, registered: result.value });
-      else silences.push({ node, error: result.reason });
+      if (outcome.status === 'fulfilled') readings.push({ node, registered: outcome.value });
+      else silences.push({ node, error: outcome.reason });
     }
     return { readings, silences };
   }

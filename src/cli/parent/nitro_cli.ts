@@ -52,14 +52,14 @@ function nitro<Schema extends v.GenericSchema>(
   } catch {
     throw new ParentError('NITRO_FAILED', `nitro-cli ${args[0]} did not answer in JSON`);
   }
-  const result = v.safeParse(schema, data);
-  if (!result.success) {
+  const parsed = v.safeParse(schema, data);
+  if (!parsed.success) {
     throw new ParentError(
       'NITRO_FAILED',
-      `nitro-cli ${args[0]} answered without a usable ${v.getDotPath(result.issues[0])}`,
+      `nitro-cli ${args[0]} answered without a usable ${v.getDotPath(parsed.issues[0])}`,
     );
   }
-  return result.output;
+  return parsed.output;
 }
 
 /** Returns all enclaves of this instance. */

@@ -101,8 +101,8 @@ function endIn(text: string): string | undefined {
 
 function parse(line: string): v.InferOutput<typeof Report> | undefined {
   try {
-    const result = v.safeParse(Report, JSON.parse(line));
-    return result.success ? result.output : undefined;
+    const parsed = v.safeParse(Report, JSON.parse(line));
+    return parsed.success ? parsed.output : undefined;
   } catch {
     return undefined;
   }

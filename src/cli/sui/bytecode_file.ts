@@ -90,12 +90,12 @@ export function parseBytecodeFile(
   } catch {
     throw refuse('is not JSON');
   }
-  const result = v.safeParse(BytecodeFile, data);
-  if (!result.success) {
-    const [issue] = result.issues;
+  const parsed = v.safeParse(BytecodeFile, data);
+  if (!parsed.success) {
+    const [issue] = parsed.issues;
     throw refuse(`is not a file of compile: ${v.getDotPath(issue) ?? 'it'} ${issue.message}`);
   }
-  const { chain: network, is_stub: isStub, framework, packages, dependencies, modules } = result.output;
+  const { chain: network, is_stub: isStub, framework, packages, dependencies, modules } = parsed.output;
   const name = packages.at(-1);
   if (name !== packageName) throw refuse(`has the package ${name}, not ${packageName}`);
   return { network, framework, isStub, packages, dependencies, modules };

@@ -153,8 +153,8 @@ export class Chain {
       return { status: 'unsigned', title, fields: { ...all, transaction }, text: transaction };
     }
     const { gas, ...executed } = await this.#execute(bytes, BigInt(gasData.budget ?? 0));
-    const results = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
-    return { status: 'done', title: `Done: ${title}`, fields: { ...all, ...results } };
+    const effects = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
+    return { status: 'done', title: `Done: ${title}`, fields: { ...all, ...effects } };
   }
 
   async #build(tx: Transaction, sender: string): Promise<Uint8Array> {
@@ -207,13 +207,13 @@ export class Chain {
     const signer = await readSigner(this.#env, this.#options);
     this.beforeSigning(budget);
     const { signature } = await signer.signTransaction(bytes);
-    const result = await resultOfSending(this.client, {
+    const sent = await resultOfSending(this.client, {
       transaction: bytes,
       signatures: [signature],
       include: { effects: true, objectTypes: true } as const,
       lookUpMs: this.indexingMs,
     });
-    const executed = result.Transaction ?? result.FailedTransaction;
+    const executed = sent.Transaction ?? sent.FailedTransaction;
     const { digest } = executed;
     const { changedObjects, gasUsed } = executed.effects;
     const gas = BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate);

@@ -43,8 +43,8 @@ export async function withoutExpiry(
   const lasting = bcs.TransactionData.serialize({
     V1: { ...data, expiration: { None: true } },
   }).toBytes();
-  const result = await client.core.simulateTransaction({ transaction: Transaction.from(lasting) });
-  return result.Transaction === undefined ? null : lasting;
+  const simulated = await client.core.simulateTransaction({ transaction: Transaction.from(lasting) });
+  return simulated.Transaction === undefined ? null : lasting;
 }
 
 async function hasOwnedInput(client: ClientWithCoreApi, data: TransactionData): Promise<boolean> {

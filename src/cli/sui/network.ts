@@ -106,12 +106,12 @@ export function connect(
     network: network ?? 'custom',
     baseUrl: node.url,
     // The transport has no deadline, and would wait for a node that hangs.
-    fetch: async (input, init) => {
+    fetch: async (request, init) => {
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
       failure = null;
       try {
-        const response = await platformFetch(input, { ...init, signal, redirect: 'error' });
+        const response = await platformFetch(request, { ...init, signal, redirect: 'error' });
         return await withBoundedBody(response, MAX_ANSWER);
       } catch (error) {
         failure = causeCode(error);

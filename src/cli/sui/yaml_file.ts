@@ -81,9 +81,9 @@ export function parseYamlFile<const S extends v.GenericSchema>(
     throw new Fault(`${path} is not YAML, or has tags of its own`, { cause });
   }
   // valibot accepts a list as an object, so null takes its place.
-  const result = v.safeParse(schema, Array.isArray(data) ? null : data);
-  if (!result.success) throw new Fault(`${path}: ${describe(result.issues[0])}`);
-  return result.output;
+  const parsed = v.safeParse(schema, Array.isArray(data) ? null : data);
+  if (!parsed.success) throw new Fault(`${path}: ${describe(parsed.issues[0])}`);
+  return parsed.output;
 }
 
 /** Describes an issue as "registers.pcr0 must be …". */

@@ -42,8 +42,8 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
     if (outcome !== undefined || failure !== undefined) verdict.current?.scrollIntoView();
   }, [outcome, failure]);
   const job = useJob((error) => setFailure(error instanceof Error ? error.message : 'It failed.'));
-  const endpoint = endpoints.find((item) => formatName(item) === name);
-  const type = signs.find((item) => item.name === typeName);
+  const endpoint = endpoints.find((candidate) => formatName(candidate) === name);
+  const type = signs.find((candidate) => candidate.name === typeName);
   const input = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
   const fields = input === undefined ? [] : listFields(input);
 
@@ -103,7 +103,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
               label="Type that it signs"
               value={typeName}
               onChange={chooseType}
-              options={signs.map((item) => item.name)}
+              options={signs.map((signedType) => signedType.name)}
             />
           </div>
           {fields.map((field) => (

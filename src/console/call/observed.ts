@@ -26,10 +26,10 @@ const MAX_READ = 1_048_576;
 
 /** Returns the platform's fetch, extended to record the traffic. */
 export function observing(seen: Observed[], base: URL): typeof globalThis.fetch {
-  return async (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : input);
+  return async (target, init) => {
+    const url = new URL(target instanceof Request ? target.url : target);
     const body = init?.body;
-    const response = await fetch(input, init);
+    const response = await fetch(target, init);
     const isSealed = url.pathname === `${base.pathname}sealed`;
     const bytes = await readStart(response.clone());
     const read = (text: string) => (isSealed ? '' : text.slice(0, MAX_KEPT));

@@ -34,9 +34,9 @@ export function Seen({ seen, isSealed }: Props) {
 /** Groups requests by path into one entry each, since a client repeats failed requests, and attests again. */
 function byPath(seen: readonly Observed[]): Observed[][] {
   const groups = new Map<string, Observed[]>();
-  for (const item of seen) {
-    const path = item.path.replace(/\?.*$/s, '');
-    groups.set(path, [...(groups.get(path) ?? []), { ...item, path }]);
+  for (const observed of seen) {
+    const path = observed.path.replace(/\?.*$/s, '');
+    groups.set(path, [...(groups.get(path) ?? []), { ...observed, path }]);
   }
   return [...groups.values()];
 }
@@ -44,7 +44,8 @@ function byPath(seen: readonly Observed[]): Observed[][] {
 function SeenRequests({ requests }: { readonly requests: readonly Observed[] }) {
   const last = requests.at(-1);
   if (!last) return null;
-  const sum = (count: (item: Observed) => number) => requests.reduce((total, item) => total + count(item), 0);
+  const sum = (count: (observed: Observed) => number) =>
+    requests.reduce((total, observed) => total + count(observed), 0);
   const times = requests.length === 1 ? '' : `${requests.length} times, `;
   const isAttestation = last.path === '/get_attestation';
   return (

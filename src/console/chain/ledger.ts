@@ -50,24 +50,24 @@ export async function readLedger(node: URL, signal: AbortSignal): Promise<Ledger
       objects: numberIn(counts, 'objects'),
       events: numberIn(counts, 'events'),
     },
-    transactions: records(json['transactions']).map((item) => ({
-      digest: textIn(item, 'digest'),
-      sender: textIn(item, 'sender'),
-      atMs: numberIn(item, 'atMs'),
-      calls: Array.isArray(item['calls']) ? item['calls'].slice(0, 20).map(String) : [],
-      failure: item['failure'] === null ? null : textIn(item, 'failure'),
-      gas: textIn(item, 'gas'),
+    transactions: records(json['transactions']).map((transaction) => ({
+      digest: textIn(transaction, 'digest'),
+      sender: textIn(transaction, 'sender'),
+      atMs: numberIn(transaction, 'atMs'),
+      calls: Array.isArray(transaction['calls']) ? transaction['calls'].slice(0, 20).map(String) : [],
+      failure: transaction['failure'] === null ? null : textIn(transaction, 'failure'),
+      gas: textIn(transaction, 'gas'),
     })),
-    objects: records(json['objects']).map((item) => ({
-      id: textIn(item, 'id'),
-      type: textIn(item, 'type'),
-      version: textIn(item, 'version'),
-      owner: textIn(item, 'owner'),
+    objects: records(json['objects']).map((object) => ({
+      id: textIn(object, 'id'),
+      type: textIn(object, 'type'),
+      version: textIn(object, 'version'),
+      owner: textIn(object, 'owner'),
     })),
-    events: records(json['events']).map((item) => ({
-      type: textIn(item, 'type'),
-      digest: textIn(item, 'digest'),
-      sender: textIn(item, 'sender'),
+    events: records(json['events']).map((event) => ({
+      type: textIn(event, 'type'),
+      digest: textIn(event, 'digest'),
+      sender: textIn(event, 'sender'),
     })),
   };
 }
@@ -87,12 +87,12 @@ function records(value: unknown): Json[] {
   return Array.isArray(value) ? value.slice(0, MAX_LISTED).filter(isRecord) : [];
 }
 
-function textIn(item: Json, name: string): string {
-  const value = item[name];
+function textIn(source: Json, name: string): string {
+  const value = source[name];
   return typeof value === 'string' ? value : '';
 }
 
-function numberIn(item: Json, name: string): number {
-  const value = item[name];
+function numberIn(source: Json, name: string): number {
+  const value = source[name];
   return typeof value === 'number' ? value : 0;
 }

@@ -26,7 +26,7 @@ export async function differenceOnChain(
   return structDifference(
     type,
     outer,
-    nested.filter((item) => item !== undefined),
+    nested.filter((inner) => inner !== undefined),
   );
 }
 

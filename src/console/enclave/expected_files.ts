@@ -59,7 +59,7 @@ export function useExpectedFiles(address: string | undefined): ExpectedFiles {
     remove: (file) =>
       hold({
         address,
-        files: present.files.filter((item) => item !== file),
+        files: present.files.filter((kept) => kept !== file),
         removed: server.files.includes(file) ? [...present.removed, file.kind] : present.removed,
       }),
     bind: () => hold({ ...present, address }),

@@ -44,8 +44,8 @@ export function replaced(before: readonly Given[], added: readonly Given[]): rea
 
 export function collectExpectation(files: readonly Given[]): Expectation {
   return {
-    images: files.flatMap((item) => (item.kind === 'registers' ? item.images : [])),
-    roots: files.flatMap((item) => (item.kind === 'roots' ? item.roots : [])),
+    images: files.flatMap((file) => (file.kind === 'registers' ? file.images : [])),
+    roots: files.flatMap((file) => (file.kind === 'roots' ? file.roots : [])),
   };
 }
 

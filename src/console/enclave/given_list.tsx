@@ -6,7 +6,7 @@ const WORDS = { document: 'document', registers: 'expected registers', roots: 'r
 
 interface Props {
   readonly given: readonly Given[];
-  readonly onDrop: (item: Given) => void;
+  readonly onDrop: (file: Given) => void;
 }
 
 /** Lists the files, besides the document, on which the verdict depends. */
@@ -19,20 +19,20 @@ export function GivenList({ given: files, onDrop }: Props) {
           <span className="subtle">root</span> AWS Nitro, built in
         </li>
       )}
-      {files.map((item) => {
-        const name = visibleText(item.name, 80);
+      {files.map((file) => {
+        const name = visibleText(file.name, 80);
         return (
-          <li key={`${item.kind} ${item.name}`} className="chip">
-            {item.kind === 'refused' ? (
+          <li key={`${file.kind} ${file.name}`} className="chip">
+            {file.kind === 'refused' ? (
               <span>
-                <Mark state="failed" label="Refused" /> {name}: {visibleText(item.why, 200)}
+                <Mark state="failed" label="Refused" /> {name}: {visibleText(file.why, 200)}
               </span>
             ) : (
               <span>
-                <span className="subtle">{WORDS[item.kind]}</span> {name}
+                <span className="subtle">{WORDS[file.kind]}</span> {name}
               </span>
             )}
-            <button type="button" aria-label={`Remove ${name}`} onClick={() => onDrop(item)}>
+            <button type="button" aria-label={`Remove ${name}`} onClick={() => onDrop(file)}>
               ×
             </button>
           </li>

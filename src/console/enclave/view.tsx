@@ -81,15 +81,15 @@ export function EnclaveView({ fields }: Props) {
   /** Replaces earlier files by new files of the same kinds, and examines the document again. */
   const give = (added: readonly Given[]) => {
     const all = expected.give(added.filter(({ kind }) => kind !== 'document'));
-    const document = added.find((item) => item.kind === 'document');
+    const document = added.find((file) => file.kind === 'document');
     const about = document ? { bytes: document.bytes, nonce: undefined, from: document.name } : subject;
     if (!about) return;
     setSubject(about);
     job.start(({ signal }) => report(about, all, signal));
   };
 
-  const drop = (item: Given) => {
-    const all = expected.remove(item);
+  const drop = (file: Given) => {
+    const all = expected.remove(file);
     if (subject) job.start(({ signal }) => report(subject, all, signal));
   };
 
@@ -127,7 +127,7 @@ export function EnclaveView({ fields }: Props) {
           // The config that a node returned is only for this address: another address gets new fields.
           key={'refused' in target ? '' : target.url.href}
           fields={fields}
-          onGiven={(item) => give([item])}
+          onGiven={(file) => give([file])}
         />
         <OwnServer expected={expected} />
         <GivenList given={files} onDrop={drop} />

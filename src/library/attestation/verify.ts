@@ -108,9 +108,9 @@ export async function judge(
   checkChain(chain, now, passed);
   await checkChainSignatures(chain, passed);
   await checkSignature(document, chain, passed);
-  const result = applyPolicy(document, policy, now, passed);
+  const accepted = applyPolicy(document, policy, now, passed);
   return {
-    ...result,
+    ...accepted,
     document,
     chain: entries,
     rootSha256: certificateFingerprint(chain[0].der),

@@ -174,9 +174,9 @@ function parseEndpoint(value: unknown, index: number): SchemaEndpoint {
 
 function parseInputs(value: unknown): Record<string, JsonSchema> {
   if (!isObject(value)) throw invalidSchema('inputs is not an object');
-  const inputs = Object.entries(value).map(([name, input]): [string, JsonSchema] => {
-    if (!isObject(input)) throw invalidSchema('an entry of inputs is not an object');
-    return [name, input];
+  const inputs = Object.entries(value).map(([name, jsonSchema]): [string, JsonSchema] => {
+    if (!isObject(jsonSchema)) throw invalidSchema('an entry of inputs is not an object');
+    return [name, jsonSchema];
   });
   return Object.fromEntries(inputs);
 }

@@ -61,8 +61,8 @@ export function digestEntry({ kind, version, subjects, previous }: LogEntry): st
 export function readEntries(value: unknown): readonly LogEntry[] {
   let previous = NO_ENTRY;
   const released = new Map<string, string>();
-  return requireList(value, 'entries').map((item) => {
-    const entry = readEntry(item);
+  return requireList(value, 'entries').map((listed) => {
+    const entry = readEntry(listed);
     if (entry.previous !== previous) {
       throw new ReleaseError(
         'RELEASE_LOG',

@@ -69,8 +69,8 @@ export function readStatement(value: unknown): Statement {
     throw badForm('the subject of the statement', `1 to ${MAX_SUBJECTS} files`);
   }
   const subjects = new Map<string, string>();
-  for (const item of listed) {
-    const { name, digest } = requireObject(item, 'a subject');
+  for (const subject of listed) {
+    const { name, digest } = requireObject(subject, 'a subject');
     const path = requireText(name, 'the name of a subject', NAME);
     if (subjects.has(path)) throw badForm('the subject of the statement', `free of repeated names (${path})`);
     const { sha256: hex } = requireObject(digest, `the digest of ${path}`);

@@ -64,8 +64,8 @@ export async function sendTransaction<Included extends Include = object>(
   const signed = { ...options, transaction: copyTransaction(transaction) };
   checkDuration('waitMs', waitMs);
   checkDuration('lookUpMs', signed.lookUpMs ?? LOOK_UP_MS);
-  const result = (await findInputs(client, signed)) ?? (await resultOfSending(client, signed));
-  const executed = result.Transaction ?? result.FailedTransaction;
+  const sent = (await findInputs(client, signed)) ?? (await resultOfSending(client, signed));
+  const executed = sent.Transaction ?? sent.FailedTransaction;
   const { error: cause } = executed.status;
   const failure = cause === null ? null : toExecutionError(cause);
   if (waitMs > 0) {

@@ -118,19 +118,21 @@ function formatType(type: OnChainType | undefined, depth: number): string {
   if (type?.type === undefined || depth === 0) return 'unknown';
   const plain = PLAIN[type.type];
   if (plain !== undefined) return plain;
-  const items = type.typeParameterInstantiation.map((item) => formatType(item, depth - 1));
-  if (type.type === VECTOR) return `vector<${items.join(', ')}>`;
+  const typeArguments = type.typeParameterInstantiation.map((typeArgument) =>
+    formatType(typeArgument, depth - 1),
+  );
+  if (type.type === VECTOR) return `vector<${typeArguments.join(', ')}>`;
   if (type.type !== DATATYPE) return 'unknown';
   const [, address = '', path = ''] = SHORT.exec(type.typeName ?? '') ?? [];
   const full = `0x${address}${path}`;
   if (full === '0x1::string::String') return 'String';
   if (full === '0x2::object::ID') return 'address';
-  if (full === '0x1::option::Option') return `Option<${items.join(', ')}>`;
+  if (full === '0x1::option::Option') return `Option<${typeArguments.join(', ')}>`;
   const name = formatName(path.split('::').at(-1));
   // No signed type has a struct of the framework, a contract's own struct called String, or one with
   // parameters.
-  const isForeign = address === '1' || address === '2' || isPlainType(name) || items.length > 0;
-  return isForeign ? bounded(items.length > 0 ? `${full}<${items.join(', ')}>` : full) : name;
+  const isForeign = address === '1' || address === '2' || isPlainType(name) || typeArguments.length > 0;
+  return isForeign ? bounded(typeArguments.length > 0 ? `${full}<${typeArguments.join(', ')}>` : full) : name;
 }
 
 /** Returns a node's text, as a name. */

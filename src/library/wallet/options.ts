@@ -103,8 +103,8 @@ export function readRegisterOptions(source: RegisterOptions): RegisterOptions {
 
 function readProvider(source: WalletProvider): WalletProvider {
   refuseUnknown('property of a provider', source ?? {}, OF_A_PROVIDER);
-  const item = copyKnown(source ?? {}, OF_A_PROVIDER);
-  return { ...item, provider: { ...item.provider } };
+  const provider = copyKnown(source ?? {}, OF_A_PROVIDER);
+  return { ...provider, provider: { ...provider.provider } };
 }
 
 /** Copies the known properties, inherited ones too. */
@@ -131,7 +131,7 @@ function checkRegisterOptions(options: RegisterOptions): void {
   if (typeof client?.core?.getCurrentSystemState !== 'function' || typeof client.network !== 'string') {
     throw invalid('client must be a client of @mysten/sui, such as SuiGrpcClient, with a network');
   }
-  for (const item of providers) checkProvider(item, options);
+  for (const provider of providers) checkProvider(provider, options);
   const ids = providers.map(walletId);
   if (new Set(ids).size < ids.length) throw invalid('providers has the same provider and clientId twice');
   if (new URL(redirectUri).origin !== location.origin) {

@@ -66,14 +66,14 @@ export class Secrets {
     if (this.#values)
       throw new ConfigError('the enclave has its secrets already: the first valid set is final');
     const entries = Object.fromEntries(this.#names.map((name) => [name, v.pipe(v.string(), v.minLength(1))]));
-    const result = v.safeParse(v.strictObject(entries), values);
-    if (!result.success) {
+    const parsed = v.safeParse(v.strictObject(entries), values);
+    if (!parsed.success) {
       throw new ConfigError(
         `secrets must be one JSON object with exactly these properties, each a non-empty string: ${this.#names.join(', ')}. For example ${formatExample(this.#names)}`,
       );
     }
-    this.#check(result.output);
-    this.#values = new Map(Object.entries(result.output));
+    this.#check(parsed.output);
+    this.#values = new Map(Object.entries(parsed.output));
     this.#completed();
   }
 

@@ -69,16 +69,16 @@ export function parseClients<Own extends Entry>(
   } catch {
     throw new ConfigError(`${setting} is not JSON`);
   }
-  const result = v.safeParse(
+  const parsed = v.safeParse(
     v.pipe(v.array(schema), v.minLength(1, 'needs an entry'), v.maxLength(1000)),
     data,
   );
-  if (!result.success) {
+  if (!parsed.success) {
     throw new ConfigError(
-      `${setting}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must be an array of ${shape}. An issuer other than the known providers also needs "jwks_url": an https URL whose path starts with one /. Optional: "presenters", an array of strings: accepted values of azp besides the client id`,
+      `${setting}, ${v.getDotPath(parsed.issues[0]) ?? 'top level'}: must be an array of ${shape}. An issuer other than the known providers also needs "jwks_url": an https URL whose path starts with one /. Optional: "presenters", an array of strings: accepted values of azp besides the client id`,
     );
   }
-  const clients = result.output.map((entry, index) => {
+  const clients = parsed.output.map((entry, index) => {
     const issuer = normalizeIssuer(entry.issuer);
     const client = {
       issuer,

@@ -103,8 +103,8 @@ export async function runApart(
       });
     }
   });
-  for (const input of [child.stdout, child.stderr]) {
-    createInterface({ input: input as Readable }).on('line', (line) => {
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream as Readable }).on('line', (line) => {
       const text = printable(line, MAX_LINE);
       log(text);
       if (last.push(text) > MAX_LAST) last.shift();

@@ -161,13 +161,13 @@ export class Compiler {
       return [folder, original === undefined ? sources : { ...sources, ...this.#published(original) }];
     });
     const network = this.#network;
-    const result = await compileSources(
+    const compiled = await compileSources(
       { files, local: Object.fromEntries(local), network },
       fetcher,
       this.#bounds,
     );
-    if ('error' in result) throw this.#failure(name, result.error);
-    return result.modules.map((text) => {
+    if ('error' in compiled) throw this.#failure(name, compiled.error);
+    return compiled.modules.map((text) => {
       const bytes = new Uint8Array(Buffer.from(text, 'base64'));
       const { address, module } = withoutSelfAddress(bytes);
       return { address, name: readModule(bytes).name, bytes: module };

@@ -87,7 +87,7 @@ export async function compileOrder(order: unknown, ask: Ask): Promise<Compiled> 
     return content;
   };
   await initMovePackageBuilder();
-  const result = await dumpMovePackage({
+  const compiled = await dumpMovePackage({
     ...(order as { files: Record<string, string>; network: BuildNetwork }),
     fetcher: {
       fetch: async (url, revision, folder) => await get({ kind: 'fetch', url, revision, folder }),
@@ -98,7 +98,7 @@ export async function compileOrder(order: unknown, ask: Ask): Promise<Compiled> 
     ansiColor: false,
     withUnpublishedDependencies: true,
   });
-  if ('error' in result) return { error: result.error.slice(0, MAX_ERROR) };
-  const { modules, dependencies } = result;
+  if ('error' in compiled) return { error: compiled.error.slice(0, MAX_ERROR) };
+  const { modules, dependencies } = compiled;
   return { modules, dependencies };
 }

@@ -137,9 +137,9 @@ async function onChain(
   { url, config, chain, enclaves }: Question,
 ): Promise<AskedEnclave> {
   const hex = toHex(publicKey);
-  const result = { url, publicKey: hex };
+  const attested = { url, publicKey: hex };
   const refuse = (code: AuditCode, why: string): AskedEnclave => ({
-    ...result,
+    ...attested,
     enclave: null,
     fault: new AuditError(code, `the key ${hex} at ${printable(url)} ${why}`),
   });
@@ -162,7 +162,7 @@ async function onChain(
     return refuse('ENCLAVE_STALE', 'is older than the config allows');
   }
   const registeredAt = new Date(Number(enclave.registeredAtMs));
-  return { ...result, enclave: { id: enclaveId, registeredAt }, fault: null };
+  return { ...attested, enclave: { id: enclaveId, registeredAt }, fault: null };
 }
 
 const OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {

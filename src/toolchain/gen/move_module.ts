@@ -99,10 +99,10 @@ function constructorText({ name, fields }: SchemaStruct): string {
 function accessorTexts({ name, fields }: SchemaStruct): string[] {
   return fields.map((field) => {
     const byValue = unwrapped(field.type).wrappers.length === 0 && !field.fields && field.type !== 'String';
-    const [result, body] = byValue
+    const [returned, body] = byValue
       ? [field.type, `self.${field.name}`]
       : [`&${field.type}`, `&self.${field.name}`];
-    return `public fun ${accessor(name, field.name)}(self: &${name}): ${result} {\n    ${body}\n}\n`;
+    return `public fun ${accessor(name, field.name)}(self: &${name}): ${returned} {\n    ${body}\n}\n`;
   });
 }
 

@@ -103,10 +103,10 @@ function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, Bundled
 }
 
 /** Bundles a module and everything that it imports into one file. */
-async function bundleFile(root: string, input: string, plugins: Plugin[]): Promise<BundledFile> {
+async function bundleFile(root: string, entry: string, plugins: Plugin[]): Promise<BundledFile> {
   const bundler = await rolldown({
     cwd: root,
-    input,
+    input: entry,
     // The bundle contains neither paths nor comments. So the registers stay the same if a file moves or a
     // comment changes.
     experimental: { attachDebugInfo: 'none' },

@@ -55,18 +55,18 @@ export function parseLock(text: string, name: string): Lock {
   } catch {
     throw new ImageError('LOCK_INVALID', `${name} is not JSON`);
   }
-  const result = v.safeParse(Lock, data);
-  if (!result.success) {
-    const at = v.getDotPath(result.issues[0]) ?? 'top level';
+  const parsed = v.safeParse(Lock, data);
+  if (!parsed.success) {
+    const at = v.getDotPath(parsed.issues[0]) ?? 'top level';
     throw new ImageError(
       'LOCK_INVALID',
       `${name}, ${at}: this is not in the form that npx --offline sui-enclave update_lock writes`,
     );
   }
-  const names = [...result.output.packages, ...result.output.sources].map((file) => file.name);
+  const names = [...parsed.output.packages, ...parsed.output.sources].map((file) => file.name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) throw new ImageError('LOCK_INVALID', `${name} names ${twice} twice`);
-  return result.output;
+  return parsed.output;
 }
 
 export function writeLock(path: string, lock: Lock): void {

@@ -49,7 +49,7 @@ export async function compileForPublishing(
     for (const dependency of localDependencies(files)) {
       if (!compiled.has(dependency)) await compile(dependency);
     }
-    const result = await dumpMovePackage({
+    const output = await dumpMovePackage({
       files,
       fetcher: framework.fetcher,
       network,
@@ -57,11 +57,11 @@ export async function compileForPublishing(
       ansiColor: false,
       withUnpublishedDependencies: true,
     });
-    if ('error' in result) throw compilerError(packageName, result.error, framework);
-    if (result.warnings)
-      throw new SuiCommandError('MOVE', `move/${packageName} compiles with warnings:\n${result.warnings}`);
-    compiled.set(packageName, result.modules);
-    for (const id of result.dependencies) dependencies.add(id);
+    if ('error' in output) throw compilerError(packageName, output.error, framework);
+    if (output.warnings)
+      throw new SuiCommandError('MOVE', `move/${packageName} compiles with warnings:\n${output.warnings}`);
+    compiled.set(packageName, output.modules);
+    for (const id of output.dependencies) dependencies.add(id);
   }
 }
 

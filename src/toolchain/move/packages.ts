@@ -238,7 +238,7 @@ export interface Build {
  */
 export async function buildPackage(name: string, framework: Framework): Promise<Build> {
   await initMovePackageBuilder();
-  const result = await dumpMovePackage({
+  const compiled = await dumpMovePackage({
     files: readPackage(packageDir(name)),
     fetcher: framework.fetcher,
     network: 'testnet',
@@ -246,8 +246,8 @@ export async function buildPackage(name: string, framework: Framework): Promise<
     ansiColor: false,
     withUnpublishedDependencies: true,
   });
-  if ('error' in result) throw compilerError(name, result.error, framework);
-  const { modules, dependencies, warnings = '' } = result;
+  if ('error' in compiled) throw compilerError(name, compiled.error, framework);
+  const { modules, dependencies, warnings = '' } = compiled;
   return { modules, dependencies, warnings };
 }
 
@@ -281,14 +281,14 @@ export async function testPackage(
   const leftOut = withCliTests ? [] : Object.keys(sources).filter((path) => NEEDS_CLI.test(path));
   for (const path of leftOut) delete sources[path];
   await initMovePackageBuilder();
-  const result = await testMovePackage({
+  const outcome = await testMovePackage({
     files: { ...sources, ...extra },
     fetcher: framework.fetcher,
     network: 'testnet',
     lintFlag: 'all',
     ansiColor: false,
   });
-  if ('error' in result && framework.failure?.()) throw compilerError(name, result.error, framework);
-  const { passed, output } = 'error' in result ? { passed: false, output: result.error } : result;
+  if ('error' in outcome && framework.failure?.()) throw compilerError(name, outcome.error, framework);
+  const { passed, output } = 'error' in outcome ? { passed: false, output: outcome.error } : outcome;
   return { passed, output: passed ? output : explainCompiler(output, framework), leftOut };
 }

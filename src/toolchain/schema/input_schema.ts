@@ -93,31 +93,33 @@ function describeFallback(schema: Schema, [first]: readonly unknown[]): unknown[
 }
 
 /** Returns an action that has no equivalent in JSON Schema. */
-function later(item: unknown): unknown {
-  return { kind: 'validation', type: 'later', item };
+function later(hidden: unknown): unknown {
+  return { kind: 'validation', type: 'later', item: hidden };
 }
 
 /** Returns the items of a pipe up to its first transformation, and one item that represents the rest. */
 function inputPipe(pipe: readonly unknown[], converted: Map<Schema, Schema>): unknown[] {
-  const items = flat(pipe);
-  const end = items.findIndex((item, index) => index > 0 && (isSchema(item) || isTransformation(item)));
-  const head = (end === -1 ? items : items.slice(0, end)).map((item) =>
-    isSchema(item) ? inputOnly(item, converted) : item,
+  const actions = flat(pipe);
+  const end = actions.findIndex(
+    (action, index) => index > 0 && (isSchema(action) || isTransformation(action)),
+  );
+  const head = (end === -1 ? actions : actions.slice(0, end)).map((action) =>
+    isSchema(action) ? inputOnly(action, converted) : action,
   );
   if (end === -1) return head;
-  return [...head, ...items.slice(end).map(later)];
+  return [...head, ...actions.slice(end).map(later)];
 }
 
 function flat(pipe: readonly unknown[]): unknown[] {
-  return pipe.flatMap((item) => ('pipe' in Object(item) ? flat(Object(item).pipe) : [item]));
+  return pipe.flatMap((action) => ('pipe' in Object(action) ? flat(Object(action).pipe) : [action]));
 }
 
 function isSchema(value: unknown): value is Schema {
   return Object(value).kind === 'schema';
 }
 
-function isTransformation(item: unknown): boolean {
-  const { kind, type } = Object(item);
+function isTransformation(action: unknown): boolean {
+  const { kind, type } = Object(action);
   return kind === 'transformation' && !WITHOUT_EFFECT.includes(type);
 }
 
@@ -131,8 +133,8 @@ function describeRule(schemaOrAction: Schema | Action): string {
   return message === undefined ? `${item['type']}${expects}` : `${item['type']}: ${message}`;
 }
 
-function messageOf(item: object): string | undefined {
-  return 'message' in item && typeof item.message === 'string' ? item.message : undefined;
+function messageOf(action: object): string | undefined {
+  return 'message' in action && typeof action.message === 'string' ? action.message : undefined;
 }
 
 /**

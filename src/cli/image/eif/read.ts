@@ -142,12 +142,12 @@ function readMetadata(data: Buffer): Metadata {
   } catch {
     throw new ImageError('EIF_INVALID', 'the metadata is not JSON in UTF-8');
   }
-  const result = v.safeParse(MetadataJson, value);
-  if (!result.success) {
+  const parsed = v.safeParse(MetadataJson, value);
+  if (!parsed.success) {
     throw new ImageError(
       'EIF_INVALID',
-      `the metadata's ${v.getDotPath(result.issues[0]) ?? 'top level'} is invalid`,
+      `the metadata's ${v.getDotPath(parsed.issues[0]) ?? 'top level'} is invalid`,
     );
   }
-  return result.output;
+  return parsed.output;
 }

@@ -67,7 +67,7 @@ export function createDappServer({ folder, settings, enclaveUrl, counterparts }:
     if (path === SCRIPT) return sendFile(response, path, script);
     if (path === ROW) return sendFile(response, path, row);
     const [, name, counterpartPath] = BROKEN.exec(path) ?? [];
-    const counterpart = COUNTERPARTS.find((item) => item === name);
+    const counterpart = COUNTERPARTS.find((candidate) => candidate === name);
     const file = counterpart === undefined ? path : counterpartPath || 'index.html';
     if (file === 'settings.json') {
       const url = counterpart === undefined ? enclaveUrl : counterparts[counterpart];
