@@ -17,16 +17,17 @@ export class Queue {
 
   #wait(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      const settled = new AbortController();
+      const enter = () => {
+        settled.abort();
+        resolve();
+      };
       const leave = () => {
         this.#waiting.delete(enter);
         reject(signal?.reason);
       };
-      const enter = () => {
-        signal?.removeEventListener('abort', leave);
-        resolve();
-      };
       this.#waiting.add(enter);
-      signal?.addEventListener('abort', leave, { once: true });
+      signal?.addEventListener('abort', leave, { once: true, signal: settled.signal });
     });
   }
 

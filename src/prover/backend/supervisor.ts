@@ -189,12 +189,15 @@ export class Supervisor {
 
   #sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
+      const elapse = () => {
         this.#pause = undefined;
         resolve();
       };
-      const timer = setTimeout(end, ms);
+      const timer = setTimeout(elapse, ms);
+      const end = () => {
+        clearTimeout(timer);
+        elapse();
+      };
       this.#pause = { end };
     });
   }
@@ -204,16 +207,17 @@ export class Supervisor {
       signal.throwIfAborted();
       if (this.#worker?.isUsable) return this.#worker;
       await new Promise<void>((resolve, reject) => {
+        const settled = new AbortController();
+        const wake = () => {
+          settled.abort();
+          resolve();
+        };
         const leave = () => {
           this.#waiting.delete(wake);
           reject(signal.reason);
         };
-        const wake = () => {
-          signal.removeEventListener('abort', leave);
-          resolve();
-        };
         this.#waiting.add(wake);
-        signal.addEventListener('abort', leave, { once: true });
+        signal.addEventListener('abort', leave, { once: true, signal: settled.signal });
       });
     }
   }

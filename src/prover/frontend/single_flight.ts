@@ -32,7 +32,7 @@ export class SingleFlight<Result> {
     const leave = () => {
       running.callers -= 1;
       if (running.callers > 0) return;
-      this.#forget(key, running);
+      this.#forget(key, running.abandoned);
       running.abandoned.abort(leaving.reason);
     };
     leaving.addEventListener('abort', leave, { once: true });
@@ -53,14 +53,14 @@ export class SingleFlight<Result> {
   #start(key: string, work: (abandoned: AbortSignal) => Promise<Result>): Running<Result> {
     const abandoned = new AbortController();
     const shared = startShared(() => work(abandoned.signal), abandoned.signal);
-    const result = shared.finally(() => this.#forget(key, running));
+    const result = shared.finally(() => this.#forget(key, abandoned));
     const running: Running<Result> = { result, abandoned, callers: 0 };
     this.#running.set(key, running);
     return running;
   }
 
-  /** Forgets the work, unless others have started it again. */
-  #forget(key: string, running: Running<Result>): void {
-    if (this.#running.get(key) === running) this.#running.delete(key);
+  /** Forgets the work that this controller ends, unless others have started it again. */
+  #forget(key: string, abandoned: AbortController): void {
+    if (this.#running.get(key)?.abandoned === abandoned) this.#running.delete(key);
   }
 }
