@@ -28,10 +28,10 @@ async function compile(value: number, ownValue: number) {
 
 test('a result is reused for the same sources of package and dependency, and for no others', async () => {
   const first = await compile(1, 1);
-  const results = [await compile(1, 1), await compile(2, 1), await compile(1, 7), await compile(1, 1)];
-  expect(results[0]).toBe(first);
-  expect(results[3]).toBe(first);
-  expect(new Set(results).size).toBe(3);
+  const outputs = [await compile(1, 1), await compile(2, 1), await compile(1, 7), await compile(1, 1)];
+  expect(outputs[0]).toBe(first);
+  expect(outputs[3]).toBe(first);
+  expect(new Set(outputs).size).toBe(3);
 });
 
 test('a failure is not kept: the compiler runs each time', async () => {

@@ -82,8 +82,8 @@ export function App({ settings, hasLogin }: Props) {
               registration={registration}
               account={account}
               isWithoutLogin={isWithoutLogin}
-              onMinted={(result) => {
-                setMinted(result);
+              onMinted={(minted) => {
+                setMinted(minted);
                 owned.refresh();
               }}
               onRefused={(reading, error) => setRefused({ reading, error })}

@@ -54,9 +54,10 @@ async function measureTime(rounds: number, call: () => Promise<unknown>): Promis
 
 /** Returns the median times in milliseconds. `floor` is the time of the five verifications. */
 export async function measureVerification(rounds: number) {
-  const inputs = verifications();
+  const signatures = verifications();
   const floor = await measureTime(rounds, async () => {
-    for (const input of inputs) if (!(await verifyEcdsa(input))) throw new Error('a signature does not hold');
+    for (const signature of signatures)
+      if (!(await verifyEcdsa(signature))) throw new Error('a signature does not hold');
   });
   const verify = await measureTime(rounds, () => verifyAttestation(bytes, { now, policy }));
   const predict = await measureTime(rounds, () => predictRegistration(bytes, now));

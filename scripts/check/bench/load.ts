@@ -105,15 +105,15 @@ export function parseWrk(report: string): LoadResult {
 export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount): Promise<LoadResult> {
   const { connections, seconds } = amount;
   const url = origin + ask.path;
-  const result = await autocannon({
+  const measured = await autocannon({
     url,
     connections,
     duration: seconds,
     ...createLoadOptions(ask, nextLoad()),
   });
-  const { non2xx, errors, duration, latency } = result;
+  const { non2xx, errors, duration, latency } = measured;
   if (non2xx > 0 || errors > 0) throw new Error(`autocannon: ${non2xx} refused, ${errors} failed`);
-  return { requests: result['2xx'], perSecond: result['2xx'] / duration, p99Ms: latency.p99 };
+  return { requests: measured['2xx'], perSecond: measured['2xx'] / duration, p99Ms: latency.p99 };
 }
 
 /** Creates the options. As with wrk, a request that never changes is created only once. */

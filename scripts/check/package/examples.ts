@@ -124,8 +124,8 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
   /** Runs the example in Node. */
   async function runNode(env: Readonly<Record<string, string>>, ...argv: string[]) {
     const options = { cwd: join(folder, 'node'), env: environment(env) };
-    const result = await run(process.execPath, argv, options).catch((error) => error);
-    const { code = 0, stdout, stderr } = result;
+    const outcome = await run(process.execPath, argv, options).catch((error) => error);
+    const { code = 0, stdout, stderr } = outcome;
     expectEqual(SECRET.test(stdout + stderr), false);
     return { code, stdout, stderr };
   }

@@ -70,12 +70,13 @@ export class World {
     const { signature } = await this.key.signTransaction(transaction);
     const include = { effects: true, events: true, objectTypes: true } as const;
     try {
-      const result = await this.client.executeTransaction({
+      const executed = await this.client.executeTransaction({
         transaction,
         signatures: [signature],
         include,
       });
-      const { digest, status, effects, events, objectTypes } = result.Transaction ?? result.FailedTransaction;
+      const { digest, status, effects, events, objectTypes } =
+        executed.Transaction ?? executed.FailedTransaction;
       await this.client.waitForTransaction({ digest });
       return {
         outcome: status.success

@@ -41,11 +41,11 @@ function formatLines(fields: object, indent = '  '): string[] {
     if (typeof value !== 'object' || value === null) return [`${indent}${name.padEnd(width)}${value ?? '-'}`];
     if (!Array.isArray(value)) return [`${indent}${name}`, ...formatLines(value, `${indent}  `)];
     if (value.length === 0) return [`${indent}${name.padEnd(width)}none`];
-    const items = value.flatMap((item) =>
-      typeof item === 'object'
-        ? [`${indent}  -`, ...formatLines(item, `${indent}    `)]
-        : [`${indent}  - ${item}`],
+    const lines = value.flatMap((entry) =>
+      typeof entry === 'object'
+        ? [`${indent}  -`, ...formatLines(entry, `${indent}    `)]
+        : [`${indent}  - ${entry}`],
     );
-    return [`${indent}${name}`, ...items];
+    return [`${indent}${name}`, ...lines];
   });
 }

@@ -156,8 +156,8 @@ function checkRegisterOptions(options: RegisterOptions): void {
   if (validEpochs !== undefined) readMaxEpoch({ currentEpoch: 0, validEpochs });
 }
 
-function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOptions): void {
-  const { provider, clientId, name, icon } = item;
+function checkProvider(entry: WalletProvider, { redirectUri, client }: RegisterOptions): void {
+  const { provider, clientId, name, icon } = entry;
   checkClient({ provider, clientId, redirectUri, ...findNetwork(client) });
   if (name !== undefined && (typeof name !== 'string' || name === '')) {
     throw invalid('the name of a provider must be a text, not empty');

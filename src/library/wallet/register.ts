@@ -50,18 +50,18 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
   const store = sessionStore(storage);
   const confirmed = oneAtATime(confirm);
   const registered = readRegistered();
-  const wallets = providers.map((item) => {
-    const id = walletId(item);
+  const wallets = providers.map((entry) => {
+    const id = walletId(entry);
     registered.get(id)?.();
     return new ZkLoginWallet({
       ...shared,
       id,
-      item,
+      item: entry,
       confirmed,
       store: prefixed(store, id),
       storeSurvives: storage === undefined,
-      name: item.name ?? `${item.provider.name} (this app only)`,
-      icon: item.icon ?? createIcon(ICON),
+      name: entry.name ?? `${entry.provider.name} (this app only)`,
+      icon: entry.icon ?? createIcon(ICON),
     });
   });
   for (const wallet of wallets) wallet.start();

@@ -74,12 +74,12 @@ export async function comparePackages(comparison: Comparison): Promise<ComparedP
     ...contracts.application.flatMap((version) => findApplicationCandidates(version, comparison)),
     ...contracts.dependencies.flatMap((dependency) => findDependencyCandidates(dependency, comparison)),
   ];
-  const results = await compareWithCommits(candidates, comparison);
+  const outcomes = await compareWithCommits(candidates, comparison);
   return [
     ...contracts.enclave.map((version) => compareWithReleases(version, comparison)),
     ...candidates.map((candidate): ComparedPackage => {
       const { name, on, versions, modules, isOlder } = candidate;
-      const { source, folders, fault } = results.get(candidate) ?? NOT_COMPARED;
+      const { source, folders, fault } = outcomes.get(candidate) ?? NOT_COMPARED;
       const { id, version } = on;
       return { name, id, version, versions, modules: listNames(modules), source, folders, isOlder, fault };
     }),
@@ -188,29 +188,29 @@ async function compareWithCommits(
   candidates: readonly Candidate[],
   comparison: Comparison,
 ): Promise<ReadonlyMap<Candidate, Result>> {
-  const results = new Map(candidates.flatMap((candidate) => matchReleases(candidate, comparison)));
+  const matches = new Map(candidates.flatMap((candidate) => matchReleases(candidate, comparison)));
   const names: string[] = [];
-  const isOpen = (candidate: Candidate) => results.get(candidate)?.source == null;
+  const isOpen = (candidate: Candidate) => matches.get(candidate)?.source == null;
   for await (const commit of comparison.commits) {
     for (const candidate of candidates.filter(isOpen)) {
-      const result = await compareWithCommit(candidate, commit, comparison);
+      const outcome = await compareWithCommit(candidate, commit, comparison);
       // A later fault does not replace the fault from the config's own sources, which say most about the
       // present versions.
-      if (names.length === 0 || result.source !== null) results.set(candidate, result);
+      if (names.length === 0 || outcome.source !== null) matches.set(candidate, outcome);
     }
     names.push(commit.name);
     if (!candidates.some(isOpen)) break;
   }
   for (const candidate of candidates.filter(isOpen)) {
     const { on, modules, isPresent } = candidate;
-    const fault = results.get(candidate)?.fault;
+    const fault = matches.get(candidate)?.fault;
     if (isPresent && fault != null && fault !== NO_SOURCES) continue;
     const where = `the package of no commit that was read (${names.join(', ')})`;
     const why = `${on.id} has the modules ${listNames(modules).join(', ')}, can run, and equals ${where}: ask the admin for the commit that it was published from, and name that by --older-source`;
     const unchecked = new AuditError('NOT_FULLY_CHECKED', why);
-    results.set(candidate, { source: null, folders: [], fault: unchecked });
+    matches.set(candidate, { source: null, folders: [], fault: unchecked });
   }
-  return results;
+  return matches;
 }
 
 /**

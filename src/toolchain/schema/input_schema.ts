@@ -126,11 +126,11 @@ function isTransformation(action: unknown): boolean {
 /** Describes a rule, such as `check: must name a place`. */
 function describeRule(schemaOrAction: Schema | Action): string {
   const action: Partial<Record<string, unknown>> = { ...schemaOrAction };
-  const item: Partial<Record<string, unknown>> =
+  const rule: Partial<Record<string, unknown>> =
     action['type'] === 'later' ? { ...Object(action['item']) } : action;
-  const message = messageOf(item);
-  const expects = typeof item['expects'] === 'string' ? ` ${item['expects']}` : '';
-  return message === undefined ? `${item['type']}${expects}` : `${item['type']}: ${message}`;
+  const message = messageOf(rule);
+  const expects = typeof rule['expects'] === 'string' ? ` ${rule['expects']}` : '';
+  return message === undefined ? `${rule['type']}${expects}` : `${rule['type']}: ${message}`;
 }
 
 function messageOf(action: object): string | undefined {

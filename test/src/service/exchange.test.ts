@@ -93,8 +93,8 @@ describe('an exchange fails', () => {
       const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}';
       const ask = async (count: number) => {
         const { client, open } = await rawHost((socket) => socket.write(interim.repeat(count) + answer));
-        const result = await client.get('/').catch((error) => error.reason);
-        return { result, open };
+        const reason = await client.get('/').catch((error) => error.reason);
+        return { result: reason, open };
       };
       expect((await ask(16)).result).toMatchObject({ status: 200 });
       const { result, open } = await ask(17);

@@ -137,8 +137,8 @@ async function startHung() {
     trustedProxies: 0,
     routes: (app, requests) => {
       inFlight = requests;
-      const send = async (response: Response, result: Promise<string>) =>
-        sendJson(response, 200, { result: await result });
+      const send = async (response: Response, body: Promise<string>) =>
+        sendJson(response, 200, { result: await body });
       app.get('/work', (_request, response) =>
         inFlight.work(response, () => send(response, waitForShared(call.promise))),
       );

@@ -26,8 +26,8 @@ export async function mint({ kit, sui, reading, enclaveId, owner }: Order): Prom
   const transaction = new Transaction();
   transaction.setSender(owner);
   transaction.transferObjects([mintCall(transaction, reading, sui, enclaveId)], owner);
-  const result = await kit.signAndExecuteTransaction({ transaction });
-  const { digest, effects, status } = result.Transaction ?? result.FailedTransaction;
+  const executed = await kit.signAndExecuteTransaction({ transaction });
+  const { digest, effects, status } = executed.Transaction ?? executed.FailedTransaction;
   if (status.error !== null) throw toExecutionError(status.error);
   // A node may show a transaction later than it executes it.
   await kit.getClient().core.waitForTransaction({ digest });

@@ -17,7 +17,7 @@ interface Props {
   readonly registration: ReturnType<typeof useRegistration>;
   readonly account: UiWalletAccount | null;
   readonly isWithoutLogin: boolean;
-  readonly onMinted: (result: MintResult) => void;
+  readonly onMinted: (minted: MintResult) => void;
   readonly onRefused: (reading: Reading, error: unknown) => void;
 }
 

@@ -124,12 +124,12 @@ describe('a node that hides what was registered', () => {
       enclaves: ['https://one.example'],
       gas_a_day: 150_000_000,
     });
-    const results = [];
+    const outcomes = [];
     for (let starts = 0; starts < 5; starts += 1) {
       urls[0] = await start();
-      results.push(...(await rounds(2)).flatMap(({ done, codes }) => [...done, ...codes]));
+      outcomes.push(...(await rounds(2)).flatMap(({ done, codes }) => [...done, ...codes]));
     }
-    expect(results).toEqual([
+    expect(outcomes).toEqual([
       'done',
       'NODE_CONTRADICTS',
       'done',

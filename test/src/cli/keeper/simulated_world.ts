@@ -153,10 +153,10 @@ export class Simulation {
       const { fault } = this;
       this.fault = 'none';
       if (fault === 'locked') throw new SuiError('SUI_EQUIVOCATION', 'a coin is locked');
-      const result = execute();
+      const executed = execute();
       this.gas.push({ keeper, at: this.now, mist: GAS });
       if (fault === 'unanswered') throw new UnknownOutcomeError('digest', 'no answer');
-      return result;
+      return executed;
     };
     return {
       nodes: [

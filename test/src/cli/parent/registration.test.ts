@@ -85,10 +85,10 @@ describe('the registration of an enclave', () => {
     await fixture.done('update_config', ...ofConfig(configId), '--max-key-age', '1');
     const real = Date.now;
     Date.now = () => real() + 2 * 3_600_000;
-    const result = await read(url).finally(() => {
+    const reading = await read(url).finally(() => {
       Date.now = real;
     });
-    expect(result).toMatchObject({ code: 'KEY_TOO_OLD' });
+    expect(reading).toMatchObject({ code: 'KEY_TOO_OLD' });
   });
 
   test('is unreadable without a node, a deployment file, or one of this chain', async () => {

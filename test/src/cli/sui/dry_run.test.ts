@@ -335,11 +335,11 @@ describe('the allowed image', () => {
     const text = typeof measurements === 'string' ? measurements : JSON.stringify(measurements);
     writeFileSync(join(folder, beside), text);
     const pcrs = ['--pcrs', join(folder, name), '--dry-run', '--json'];
-    const results = await Promise.all([
+    const outputs = await Promise.all([
       script('create_config', [...ofApplication(ENCLAVE, APP, 'weather', 'WEATHER'), 'weather', ...pcrs]),
       script('update_pcrs', [...ofConfig(OBJECT, ENCLAVE), ...pcrs]),
     ]);
-    return results.flatMap((result) => result.json()['notes'] ?? []);
+    return outputs.flatMap((output) => output.json()['notes'] ?? []);
   }
 
   const twice = (pattern: RegExp) => [expect.stringMatching(pattern), expect.stringMatching(pattern)];

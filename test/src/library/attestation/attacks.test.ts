@@ -90,9 +90,9 @@ describe('any bytes', () => {
     ['an array', [...DOCUMENT]],
     ['a buffer', DOCUMENT.buffer],
     ['nothing', undefined],
-  ])('%s is not a document', async (_, input) => {
-    expect(await refusal(input as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
-    await expect(predictRegistration(input as never, 0)).rejects.toMatchObject({
+  ])('%s is not a document', async (_, bytes) => {
+    expect(await refusal(bytes as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
+    await expect(predictRegistration(bytes as never, 0)).rejects.toMatchObject({
       code: 'DOCUMENT_SIZE',
     });
   });

@@ -18,40 +18,40 @@ const OPTIONS = { now: weather.at, policy: createPolicy(weather) };
 
 describe('verifyAttestation', () => {
   test('returns everything that it checked', async () => {
-    const result = await verifyAttestation(DOCUMENT, OPTIONS);
-    expect(result).toMatchObject({
+    const verdict = await verifyAttestation(DOCUMENT, OPTIONS);
+    expect(verdict).toMatchObject({
       image: WEATHER_IMAGE,
       checked: ['image', 'publicKey', 'maxAge'],
       rootSha256: AWS_NITRO_ROOT_SHA256,
       verifiedAt: new Date(WEATHER_AT),
       validUntil: new Date('2025-04-15T05:17:50Z'),
     });
-    expect(result.document).toMatchObject({
+    expect(verdict.document).toMatchObject({
       moduleId: 'i-06e4b98c6549ff803-enc0196373b195fb723',
       timestamp: WEATHER_AT,
       digest: 'SHA384',
       userData: null,
       nonce: null,
     });
-    expect([...result.document.pcrs.keys()]).toEqual([...Array(16).keys()]);
-    expect(result.chain).toHaveLength(5);
-    expect(result.chain[0]).toEqual({
+    expect([...verdict.document.pcrs.keys()]).toEqual([...Array(16).keys()]);
+    expect(verdict.chain).toHaveLength(5);
+    expect(verdict.chain[0]).toEqual({
       subject: 'C=US, O=Amazon, OU=AWS, CN=aws.nitro-enclaves',
       notBefore: new Date('2019-10-28T13:28:05Z'),
       notAfter: new Date('2049-10-28T14:28:05Z'),
     });
-    expect(result.chain[4]?.subject).toMatch(/CN=i-06e4b98c6549ff803-enc0196373b195fb723\.us-east-1\.aws$/);
+    expect(verdict.chain[4]?.subject).toMatch(/CN=i-06e4b98c6549ff803-enc0196373b195fb723\.us-east-1\.aws$/);
   });
 
   test('returns no image for a debug enclave', async () => {
     const debug = realCases.find(({ name }) => name === 'a debug enclave, asked for by name');
     if (debug === undefined) throw new Error('no case');
-    const result = await verifyAttestation(fromHex(debug.document), {
+    const verdict = await verifyAttestation(fromHex(debug.document), {
       now: debug.at,
       policy: createPolicy(debug),
     });
-    expect(result).toMatchObject({ image: null, checked: ['debug'] });
-    expect(result.document.userData).toHaveLength(91);
+    expect(verdict).toMatchObject({ image: null, checked: ['debug'] });
+    expect(verdict.document.userData).toHaveLength(91);
   });
 
   test('accepts the time as a Date', async () => {

@@ -332,8 +332,8 @@ describe('the verification of a release by key', () => {
         fc.uint8Array({ maxLength: 4 }),
         async (start, length, inserted) => {
           const changed = [...release.slice(0, start), ...inserted, ...release.slice(start + length)];
-          const result = await verifyRelease(Uint8Array.from(changed), options).catch((error) => error);
-          if (!(result instanceof ReleaseError)) expect(result).toEqual(expected);
+          const verdict = await verifyRelease(Uint8Array.from(changed), options).catch((error) => error);
+          if (!(verdict instanceof ReleaseError)) expect(verdict).toEqual(expected);
         },
       ),
       { numRuns: 300 },

@@ -39,8 +39,8 @@ function setUp() {
 
 test.each([true, false])('after the answer %s, the next question waits half a second', async (yes) => {
   const { confirmed, asked: questions, answer, endPause } = setUp();
-  const results = ['a', 'b', 'c'].map((name) => confirmed(question(name)));
-  const outcomes = Promise.allSettled(results);
+  const answers = ['a', 'b', 'c'].map((name) => confirmed(question(name)));
+  const outcomes = Promise.allSettled(answers);
   for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
     await turn();
     expect(questions).toEqual(expected);

@@ -109,7 +109,7 @@ describe.skipIf(!addonRunsHere)('with a driver that behaves', () => {
         ? encode({ DescribeNSM: description })
         : encode({ Attestation: { document: encode(nsmRequest) } });
     });
-    const results = await child.run(async ({ nsm }) => ({
+    const answers = await child.run(async ({ nsm }) => ({
       nsm: await nsm.describeNsm(),
       random: await nsm.getRandom(),
       pcr0: await nsm.describePcr(0),
@@ -123,7 +123,7 @@ describe.skipIf(!addonRunsHere)('with a driver that behaves', () => {
       }),
     }));
 
-    expect(results.nsm).toEqual({
+    expect(answers.nsm).toEqual({
       versionMajor: 1,
       versionMinor: 2,
       versionPatch: 3,
@@ -132,15 +132,15 @@ describe.skipIf(!addonRunsHere)('with a driver that behaves', () => {
       lockedPcrs: [0, 1, 2],
       digest: 'SHA384',
     });
-    expect(results.random).toHaveLength(256);
-    expect(hex(results.random)).toMatch(/^0de032eb0ab638c4/);
-    expect(results.pcr0.lock).toBe(true);
-    expect(hex(results.pcr0.data)).toMatch(/^7923a148c54dcbdce940a1e2/);
-    expect(hex(results.extended)).toMatch(/^30e84b2d7eeffe6d90a475797b/);
-    expect(results.lock).toBeUndefined();
-    expect(results.locks).toBeUndefined();
+    expect(answers.random).toHaveLength(256);
+    expect(hex(answers.random)).toMatch(/^0de032eb0ab638c4/);
+    expect(answers.pcr0.lock).toBe(true);
+    expect(hex(answers.pcr0.data)).toMatch(/^7923a148c54dcbdce940a1e2/);
+    expect(hex(answers.extended)).toMatch(/^30e84b2d7eeffe6d90a475797b/);
+    expect(answers.lock).toBeUndefined();
+    expect(answers.locks).toBeUndefined();
     // This driver puts the fields of the request into the document.
-    expect(decode(results.document)).toEqual({
+    expect(decode(answers.document)).toEqual({
       Attestation: { public_key: filled(1024, 3), nonce: filled(512, 2), user_data: filled(512, 1) },
     });
     expect(driver.opens).toHaveLength(1);
