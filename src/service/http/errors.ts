@@ -10,7 +10,7 @@ export type AnswerError = (
   thrown: unknown,
   request: IncomingMessage,
   response: ServerResponse,
-  /** Log for lines about the request. */
+  /** The request's log. */
   log: Logger,
 ) => void;
 

@@ -74,7 +74,7 @@ export class Load {
     while (this.#inFlight > 0) await sleep(10);
   }
 
-  /** Closes the connections of the load. */
+  /** Closes its connections. */
   async close(): Promise<void> {
     await this.pause();
     this.#agent.destroy();

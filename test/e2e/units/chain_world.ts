@@ -11,7 +11,7 @@ import { createLog } from '../../../src/service/log.ts';
 import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
 import { ofConfig } from '../../src/cli/sui/chain_fixture.ts';
 
-/** Settings that the keeper and the admin need, as JSON. */
+/** What the keeper and the admin need, as JSON. */
 export interface Facts {
   /** Content of `keeper.yaml`, without URLs. */
   readonly keeper: Record<string, unknown>;

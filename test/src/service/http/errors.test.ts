@@ -1,6 +1,5 @@
 /**
- * Tests of how connections with malformed HTTP end (in_flight.test.ts tests the answers), and of how a bug
- * is answered.
+ * How connections with malformed HTTP end (in_flight.test.ts tests the answers), and how a bug is answered.
  */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
