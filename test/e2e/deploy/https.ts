@@ -60,7 +60,7 @@ const RUN_AS: Record<string, string> =
 /** @param servers of the backend, each an address and options. They may follow the start. */
 export async function startEdge(servers: Servers, env: Record<string, string> = {}): Promise<Edge> {
   const folder = mkdtempSync(join(tmpdir(), 'https-'));
-  const { ca, cert, key } = makeTls([HOST]);
+  const { ca, cert, key } = makeTls([HOST, 'localhost']);
   const certificate = join(folder, 'certificate.pem');
   writeFileSync(certificate, cert + key, { mode: 0o600 });
   const lines = Object.entries(servers).map(([name, server]) => `  server ${name} ${server}\n`);
@@ -102,6 +102,26 @@ export async function startEdgeForTest(servers: Servers, env?: Record<string, st
   const edge = await startEdge(servers, env);
   onTestFinished(() => edge.stop());
   return edge;
+}
+
+/** Returns a fetch whose requests to an edge come from addresses of loopback, taken in turns. */
+export function fetchAs(addresses: readonly string[], edge: Edge): typeof globalThis.fetch {
+  let count = 0;
+  return async (input, init) => {
+    const { method, url, headers, body } = new Request(input, init);
+    const { pathname, search } = new URL(url);
+    const answer = await edge.request(pathname + search, {
+      method,
+      headers: Object.fromEntries(headers),
+      localAddress: addresses[count++ % addresses.length] ?? '',
+      ...(body && { body: await text(body) }),
+    });
+    const fields = Object.entries(answer.headers).map(([name, value]): [string, string] => [
+      name,
+      `${value}`,
+    ]);
+    return new Response(answer.body, { status: answer.status, headers: fields });
+  };
 }
 
 const QUERY = `

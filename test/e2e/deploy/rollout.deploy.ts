@@ -1,6 +1,7 @@
 /**
- * `sui-enclave rollout` from two emulated enclaves to two of the next image, behind Debian's HAProxy and on a
- * model of a Sui node. Meanwhile 1,000 calls are made, whose answers are submitted on chain.
+ * `sui-enclave rollout` from two emulated enclaves to two of the next image, behind the HTTPS recipe of
+ * deploy/https and on a model of a Sui node. Meanwhile 1,000 calls are made from 24 addresses, whose answers
+ * are submitted on chain.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,6 +24,7 @@ import {
 import { sendTransaction } from '../../../src/library/sui/index.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { script } from '../../src/cli/sui/run_script.ts';
+import { type Edge, fetchAs, HAPROXY_COMMAND, startEdge } from './https.ts';
 import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -31,6 +33,8 @@ const CALLS = 1000;
 const AT_ONCE = 8;
 /** Number of readings in a transaction. */
 const BATCH = 10;
+/** Addresses of users, each of which HAProxy sends to the same enclave. */
+const USERS = Array.from({ length: 24 }, (_, index) => `127.0.1.${index + 1}`);
 const CITIES = ['Oslo', 'Lima', 'Quito', 'Hanoi', 'Accra'];
 
 const folder = mkdtempSync(join(tmpdir(), 'rollout-'));
@@ -40,30 +44,9 @@ const user = new Ed25519Keypair();
 const programs: Program[] = [];
 let ports: { readonly old: readonly number[]; readonly new: readonly number[] };
 let node: { readonly url: string; readonly faucetUrl: string };
+let edge: Edge;
 let balancer: string;
 let ids: { readonly appPackage: string; readonly configId: string; readonly registrar: string };
-
-/** HAProxy's configuration has the new servers from the start, without calls at first. */
-const haproxyConfig = (port: number) => `
-global
-  stats socket ${folder}/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 20s
-  timeout server 20s
-  option httpchk GET /livez
-listen enclaves
-  bind 127.0.0.1:${port}
-${(['old', 'new'] as const)
-  .flatMap((side) =>
-    ports[side].map(
-      (each, index) =>
-        `  server ${side}${index} 127.0.0.1:${each} check inter 200ms${side === 'new' ? ' disabled' : ''}`,
-    ),
-  )
-  .join('\n')}
-`;
 
 const urls = (side: 'old' | 'new') => ports[side].map((port) => `http://127.0.0.1:${port}`);
 const enclave = (verb: 'start' | 'stop', side: 'old' | 'new') =>
@@ -72,10 +55,7 @@ const enclave = (verb: 'start' | 'stop', side: 'old' | 'new') =>
     ...(verb === 'start' ? [side === 'old' ? '1' : '2'] : []),
   ]);
 const setState = (side: 'old' | 'new', state: string) =>
-  ports[side].map((_, index) => [
-    ...[process.execPath, path('balancer.ts'), `${folder}/haproxy.sock`],
-    `set server enclaves/${side}${index} state ${state}`,
-  ]);
+  ports[side].map((_, index) => `set server enclaves/${side}${index} state ${state}`);
 
 /** Runs a command of the admin, which must succeed. */
 async function done(name: string, ...args: readonly string[]): Promise<Record<string, unknown>> {
@@ -91,6 +71,8 @@ function roll(plan: string): Program {
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
     SUI_PRIVATE_KEY: operator.getSecretKey(),
     DEPLOYMENTS: join(folder, 'deployments'),
+    NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
+    ...edge.env,
   };
   const program = start(process.execPath, [ROLLOUT, plan], env);
   programs.push(program);
@@ -139,9 +121,7 @@ async function submitAll(answers: Reading[], isOver: () => boolean): Promise<unk
 
 describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${HAPROXY})`, () => {
   beforeAll(async () => {
-    const port = await freePort();
     ports = { old: [await freePort(), await freePort()], new: [await freePort(), await freePort()] };
-    balancer = `http://127.0.0.1:${port}`;
     const root = pathToFileURL(`${folder}/`);
     for (const image of [1, 2]) DevelopmentTrust.load(root, 'weather', { image }).save();
     const model = start(process.execPath, [path('dev_node.ts'), root.href], {});
@@ -154,10 +134,16 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     for (const [program = '', ...args] of enclave('start', 'old')) {
       await once(start(program, args, {}).process, 'exit');
     }
-    writeFileSync(join(folder, 'haproxy.cfg'), haproxyConfig(port));
-    programs.push(start(HAPROXY, ['-db', '-f', join(folder, 'haproxy.cfg')], {}));
     const answers = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
-    for (const url of [...urls('old'), balancer]) await until(`${url} answers`, () => answers(url));
+    for (const url of urls('old')) await until(`${url} answers`, () => answers(url));
+    const servers = [
+      ...ports.old.map((port, index) => [`old${index}`, `127.0.0.1:${port}`]),
+      ...ports.new.map((port, index) => [`new${index}`, `127.0.0.1:${port} disabled`]),
+    ];
+    edge = await startEdge(Object.fromEntries(servers));
+    balancer = `https://localhost:${edge.httpsPort}`;
+    writeFileSync(join(folder, 'ca.pem'), edge.ca);
+    await until('HAProxy has an enclave', async () => (await edge.request('/readyz')).status === 200);
 
     const named = ['--network', 'localnet', '--rpc-url', node.url];
     const published = await done('publish', 'weather', ...named);
@@ -171,7 +157,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     };
   });
   afterAll(async () => {
-    await Promise.all(programs.map((program) => stop(program)));
+    await Promise.all([edge?.stop(), ...programs.map((program) => stop(program))]);
     for (const name of readdirSync(folder).filter((each) => each.endsWith('.pid'))) {
       try {
         process.kill(Number(readFileSync(join(folder, name), 'utf8')), 'SIGKILL');
@@ -193,8 +179,8 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       balancer,
       commands: {
         start: enclave('start', 'new'),
-        switch: [...setState('new', 'ready'), ...setState('old', 'drain')],
-        switch_back: [...setState('old', 'ready'), ...setState('new', 'drain')],
+        switch: [[HAPROXY_COMMAND, ...setState('new', 'ready'), ...setState('old', 'drain')]],
+        switch_back: [[HAPROXY_COMMAND, ...setState('old', 'ready'), ...setState('new', 'drain')]],
         stop_old: enclave('stop', 'old'),
         stop_new: enclave('stop', 'new'),
       },
@@ -210,7 +196,10 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       new SuiGrpcClient({ network: 'localnet', baseUrl: node.url }),
       ids.configId,
       balancer,
-      { roots: certificatesFromPem(readFileSync(join(folder, 'dev-root.pem'), 'utf8')) },
+      {
+        roots: certificatesFromPem(readFileSync(join(folder, 'dev-root.pem'), 'utf8')),
+        fetch: fetchAs(USERS, edge),
+      },
     );
     const answers: Reading[] = [];
     const failures: unknown[] = [];
@@ -255,5 +244,5 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       config: { overlap: null },
       answering: [{ registration: 'registered' }, { registration: 'registered' }],
     });
-  }, 180_000);
+  }, 600_000);
 });
