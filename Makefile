@@ -135,9 +135,12 @@ $(NODE_22)/.package-lock.json: test/e2e/node_22/package.json test/e2e/node_22/pa
 	@cp -p $^ test/e2e/node_22/.npmrc build/node-22
 	@node scripts/check/install.cjs build/node-22
 
+# What gets certificates in the tests, where Pebble, which issues them, and Python's venv are installed.
+CERTBOT := $(if $(shell command -v pebble && python3 -c 'import ensurepip, venv'),build/certbot/bin/certbot)
+
 # Runs the systemd units of the parent instance: systemd is PID 1 in namespaces, on an overlay of this machine's files. Needs
-# root and Debian's package systemd, and says so where it can't run.
-test-units: install build/test/relay
+# root and Debian's package systemd, and says so where it can't run; for those of deploy/https also haproxy and pebble.
+test-units: install build/test/relay $(CERTBOT)
 	vitest run --project units
 
 SECONDS ?= 3600
@@ -261,9 +264,6 @@ test-prover: install $(PROVER_ENGINE)
 
 # --- The proving service on many machines ---
 .PHONY: test-deploy check-deploy
-
-# What gets certificates in the tests, where Pebble, which issues them, is installed.
-CERTBOT := $(if $(shell command -v pebble),build/certbot/bin/certbot)
 
 build/certbot/bin/certbot: deploy/https/requirements.txt
 	@rm -rf build/certbot

@@ -1,0 +1,9 @@
+/** Commands of deploy/https/README.md, as a reader copies them. */
+import { readFileSync } from 'node:fs';
+
+const page = readFileSync(new URL('../deploy/https/README.md', import.meta.url), 'utf8');
+const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+
+/** Commands that install packages, which no test runs. */
+export const [, START = '', CERTIFICATE = '', ALB = '', SWITCH = ''] = blocks;
+if (blocks.length !== 5) throw new Error(`deploy/https/README.md has ${blocks.length} blocks of commands`);
