@@ -16,9 +16,32 @@ const { Resources: RESOURCES, Parameters: PARAMETERS } = parse(readFileSync(TEMP
   logLevel: 'silent',
 });
 
+/** Makes what the commands of the page name, in one process. Prints the names in the model by those. */
+const SETUP = `
+import boto3, json
+ec2 = boto3.client('ec2')
+subnets = ec2.describe_subnets()['Subnets']
+vpc = subnets[0]['VpcId']
+image = ec2.describe_images()['Images'][0]['ImageId']
+hosts = ec2.run_instances(ImageId=image, MinCount=2, MaxCount=2)['Instances']
+boto3.client('autoscaling').create_auto_scaling_group(
+    AutoScalingGroupName='hosts', InstanceId=hosts[0]['InstanceId'], MinSize=1, MaxSize=1,
+    VPCZoneIdentifier=subnets[0]['SubnetId'])
+print(json.dumps({
+    'vpc-1': vpc,
+    'sg-1': ec2.create_security_group(GroupName='hosts', Description='hosts', VpcId=vpc)['GroupId'],
+    'group-1': 'hosts',
+    'arn:aws:acm:…': boto3.client('acm').request_certificate(DomainName='enclaves.example')['CertificateArn'],
+    'subnet-1': subnets[0]['SubnetId'],
+    'subnet-2': subnets[1]['SubnetId'],
+    'Id=i-1': 'Id=' + hosts[0]['InstanceId'],
+    'Id=i-2': 'Id=' + hosts[1]['InstanceId'],
+}))
+`;
+
 let account: Account;
-/** Names of the page, and those of the model. */
-const names = new Map<string, string>();
+/** Names in the model, by those of the page. */
+let names: ReadonlyMap<string, string>;
 let targetGroup: string;
 
 /** Runs commands of the page with names of the model. */
@@ -39,27 +62,8 @@ const listTargets = (): string[] =>
 
 beforeAll(async () => {
   account = await Account.start();
-  const { Subnets: subnets } = account.aws('ec2', 'describe-subnets');
-  const vpc = subnets[0].VpcId;
-  const groupArgs = ['--group-name', 'hosts', '--description', 'hosts', '--vpc-id', vpc];
-  const { GroupId: group } = account.aws('ec2', 'create-security-group', ...groupArgs);
-  const { CertificateArn: certificate } = account.aws(
-    ...['acm', 'request-certificate', '--domain-name', 'enclaves.example'],
-  );
-  const { Images: images } = account.aws('ec2', 'describe-images', '--max-items', '1');
-  const { Instances: instances } = account.aws(
-    ...['ec2', 'run-instances', '--count', '2', '--image-id', images[0].ImageId],
-  );
-  account.aws(
-    ...['autoscaling', 'create-auto-scaling-group', '--auto-scaling-group-name', 'hosts'],
-    ...['--instance-id', instances[0].InstanceId, '--min-size', '1', '--max-size', '1'],
-    ...['--vpc-zone-identifier', subnets[0].SubnetId],
-  );
-  names.set('vpc-1', vpc).set('sg-1', group).set('group-1', 'hosts').set('arn:aws:acm:…', certificate);
-  for (const index of [0, 1]) {
-    names.set(`subnet-${index + 1}`, subnets[index].SubnetId);
-    names.set(`Id=i-${index + 1}`, `Id=${instances[index].InstanceId}`);
-  }
+  const env = { ...account.env, AWS_DEFAULT_REGION: REGION };
+  names = new Map(Object.entries(JSON.parse(runPython('python', ['-c', SETUP], env))));
   targetGroup = '';
   runCommands(ALB);
   targetGroup = account.resources('alb')['TargetGroup'] ?? '';
@@ -143,6 +147,20 @@ test('appends the address of the caller to X-Forwarded-For, without a port', () 
   ]) {
     expect(attributes).toContainEqual({ Key, Value });
   }
+});
+
+test('ends idle connections before HAProxy does, and before the server does, which waits as long', () => {
+  const keptSeconds = /timeout http-keep-alive (\d+)s/.exec(
+    readFileSync(join(ROOT, 'deploy/https/haproxy.cfg'), 'utf8'),
+  )?.[1];
+  const keptMs = /KEEP_ALIVE_TIMEOUT_MS = ([\d_]+);/.exec(
+    readFileSync(join(ROOT, 'src/service/http/http_server.ts'), 'utf8'),
+  )?.[1];
+  expect(keptMs?.replace('_', '')).toBe(`${keptSeconds}000`);
+  const { Value: seconds } = RESOURCES.LoadBalancer.Properties.LoadBalancerAttributes.find(
+    ({ Key: key }: { Key: string }) => key === 'idle_timeout.timeout_seconds',
+  );
+  expect(Number(seconds)).toBeLessThan(Number(keptSeconds));
 });
 
 test('limits each address by the address of its connection, at all of the listeners', () => {
