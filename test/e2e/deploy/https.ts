@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request as requestHttp } from 'node:http';
-import { type RequestOptions, request as requestHttps } from 'node:https';
+import { Agent, type RequestOptions, request as requestHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -104,8 +104,12 @@ export async function startEdgeForTest(servers: Servers, env?: Record<string, st
   return edge;
 }
 
-/** Returns a fetch whose requests to an edge come from addresses of loopback, taken in turns. */
+/**
+ * Returns a fetch whose requests to an edge come from addresses of loopback, taken in turns. Each address
+ * keeps its connection, but ends it when idle, before HAProxy does.
+ */
 export function fetchAs(addresses: readonly string[], edge: Edge): typeof globalThis.fetch {
+  const agent = new Agent({ keepAlive: true, timeout: 10_000 });
   let count = 0;
   return async (input, init) => {
     const { method, url, headers, body } = new Request(input, init);
@@ -114,6 +118,7 @@ export function fetchAs(addresses: readonly string[], edge: Edge): typeof global
       method,
       headers: Object.fromEntries(headers),
       localAddress: addresses[count++ % addresses.length] ?? '',
+      agent,
       ...(body && { body: await text(body) }),
     });
     const fields = Object.entries(answer.headers).map(([name, value]): [string, string] => [
@@ -133,14 +138,14 @@ s.shutdown(socket.SHUT_WR)
 sys.stdout.write(s.makefile().read())
 `;
 
-/** Sends a request on a connection of its own. */
+/** Sends a request, on a connection of its own if the options have no agent. */
 export function send(
   request: typeof requestHttp | typeof requestHttps,
   options: RequestOptions,
   body?: string,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const call = request({ ...options, agent: false }, async (response) => {
+    const call = request({ agent: false, ...options }, async (response) => {
       const { statusCode = 0, headers } = response;
       resolve({ status: statusCode, body: await text(response), headers });
     });
