@@ -7,6 +7,9 @@
 ///
 /// A reader must pin the id of its feed: the holder of a capability of `T` can create another feed of `T` with lax rules,
 /// and anyone can create one of a type of their own. See `read` and `read_checked`.
+///
+/// A writer chooses among the signed values that the rules allow, and may write several of them in one transaction:
+/// the rules compare the signed times, and no rule knows when a value was written.
 module feed::feed;
 
 use enclave::enclave::{Enclave, EnclaveCap, EnclaveConfig};
@@ -148,8 +151,9 @@ public struct FeedUpdated<phantom T> has copy, drop {
 
 /// Rules for `create`.
 ///
-/// Enclaves sign a `Quote` with this intent, symbol and number of decimals. A value is a multiple of 10 to the power of
-/// minus `decimals`, from `min_value` to `max_value`: never 0, so that readers can divide by it.
+/// Enclaves sign a `Quote` with this intent, which they use for nothing else, and with this symbol and number of decimals.
+/// A value is a multiple of 10 to the power of minus `decimals`, from `min_value` to `max_value`: never 0, so that readers
+/// can divide by it.
 ///
 /// A value older than `max_age_ms` can be neither written nor read. An update is `min_interval_ms` newer than the one
 /// before, or more; until it is `heartbeat_ms` newer, it must also have moved by `min_move_bps` hundredths of a percent of
@@ -516,4 +520,23 @@ fun sorted_values(signed: &vector<SignedValue>): vector<u64> {
 /// The payload that an enclave signs for a feed with these rules.
 public fun new_quote_for_testing(rules: &Rules, value: u64): Quote {
     Quote { symbol: rules.symbol, decimals: rules.decimals, value }
+}
+
+#[test_only]
+/// The median of the values of an update.
+public fun median_for_testing(values: vector<u64>): u64 {
+    let id = object::id_from_address(@0x0);
+    median(&values.map!(|value| SignedValue {
+        config_id: id,
+        config_version: 0,
+        enclave_id: id,
+        value,
+        timestamp_ms: 0,
+    }))
+}
+
+#[test_only]
+/// Whether a value has moved enough before the heartbeat.
+public fun has_moved_for_testing(before: u64, after: u64, min_move_bps: u64): bool {
+    has_moved(before, after, min_move_bps)
 }

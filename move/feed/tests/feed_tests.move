@@ -546,6 +546,42 @@ fun a_value_of_a_distrusted_image_is_refused() {
     abort
 }
 
+#[test]
+fun a_value_of_the_version_before_is_written_in_an_overlap() {
+    let mut world = world(1);
+    world.overlap();
+    world.update(0, 1_000_000);
+    let (value, _) = world.read_trusted();
+    assert_eq!(value, 1_000_000);
+    world.end();
+}
+
+#[test, expected_failure(abort_code = enclave::EInvalidConfigVersion)]
+fun and_refused_when_the_overlap_ends() {
+    let mut world = world(1);
+    world.overlap();
+    world.at(1_000);
+    world.update(0, 1_000_000);
+    abort
+}
+
+#[test, expected_failure(abort_code = enclave::EWrongPackageVersion)]
+fun a_value_under_a_config_of_another_package_version_is_refused() {
+    let mut world = world(1);
+    world.configs[0].set_package_version_for_testing(2);
+    world.update(0, 1_000_000);
+    abort
+}
+
+#[test, expected_failure(abort_code = enclave::EKeyTooOld)]
+fun a_value_of_a_key_that_is_too_old_is_refused() {
+    let mut world = world(1);
+    let World { configs, cap, .. } = &mut world;
+    configs[0].update_max_key_age(cap, option::some(1));
+    world.update(0, 1_000_000);
+    abort
+}
+
 #[test, expected_failure(abort_code = feed::ETooFewValues)]
 fun one_value_is_refused_where_two_are_needed() {
     world(2).update(0, 1_000_000);
@@ -769,6 +805,16 @@ fun and_no_longer_when_the_overlap_ends() {
 }
 
 #[test, expected_failure(abort_code = feed::EVersionNotAccepted)]
+fun nor_if_it_was_written_in_the_overlap() {
+    let mut world = world(1);
+    world.overlap();
+    world.update(0, 1_000_000);
+    world.at(1_000);
+    world.read_trusted();
+    abort
+}
+
+#[test, expected_failure(abort_code = feed::EVersionNotAccepted)]
 fun an_overlap_does_not_cover_two_versions() {
     let mut world = world(1);
     world.update(0, 1_000_000);
@@ -845,6 +891,28 @@ fun a_check_of_a_lax_feed_does_not_read_another() {
     world.update(0, 1_000_000);
     let check = lax.begin_check();
     check.read_checked(&world.feed, &world.clock);
+    abort
+}
+
+#[test, expected_failure(abort_code = feed::EWrongFeed)]
+fun a_check_of_a_lax_feed_is_not_continued_with_another() {
+    let (mut lax, world) = world(1).lax();
+    let signature = vectors::signature(0, 0, 1_000_000);
+    let World { configs, enclaves, clock, feed, .. } = &world;
+    lax.update(&enclaves[0], &configs[0], clock, vectors::start_ms(), 1_000_000, &signature);
+    let mut check = lax.begin_check();
+    check.check_config(feed, &configs[0], clock);
+    abort
+}
+
+#[test, expected_failure(abort_code = feed::EUpdatedSince)]
+fun a_check_is_not_continued_after_an_update() {
+    let mut world = world(1);
+    world.at(5_000);
+    world.update(0, 1_000_000);
+    let mut check = world.feed.begin_check();
+    world.update(5_000, 1_005_000);
+    check.check_config(&world.feed, &world.configs[0], &world.clock);
     abort
 }
 
