@@ -111,8 +111,8 @@ fun add(world: &World, round: &mut feed::Round<APP>, signer: u64, offset_ms: u64
 /// Writes the values of all three signers.
 fun update_all(world: &mut World) {
     let mut round = world.feed.begin();
-    world.add(&mut round, 0, 0, 1_000_000);
     world.add(&mut round, 2, 1_000, 1_300_000);
+    world.add(&mut round, 0, 0, 1_000_000);
     world.add(&mut round, 1, 0, 1_100_000);
     round.finish(&mut world.feed);
 }

@@ -1,4 +1,6 @@
-/** Explains the errors of `move/enclave`, and of the framework functions that it relies on. */
+/**
+ * Explains the errors of `move/enclave` and `move/feed`, and of the framework functions that they rely on.
+ */
 
 /** Codes and explanations of errors by module and name. Neither name nor code ever changes. */
 const ERRORS: Readonly<Record<string, readonly [code: number, explanation: string]>> = {
@@ -98,6 +100,52 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     4,
     'the claim is kept while its answer could be submitted again: wait until the answer is too old',
   ],
+  'feed::EInvalidSymbol': [1, 'the symbol of a feed must be 1 to 32 printable ASCII characters'],
+  'feed::EInvalidDecimals': [2, 'a feed has at most 18 decimals'],
+  'feed::EInvalidBounds': [3, 'the lowest value of a feed must be at least 1, and at most the highest'],
+  'feed::EInvalidTimes': [
+    4,
+    "a feed's minimum interval must be at most its heartbeat, which must be less than its maximum age",
+  ],
+  'feed::EInvalidMove': [5, 'the least move of a feed must be at most 10000 basis points'],
+  'feed::EInvalidConfigs': [6, 'a feed must list 1 to 16 configs, each once'],
+  'feed::EInvalidThreshold': [7, 'the threshold of a feed must be from 1 to the number of its configs'],
+  'feed::EWrongFeed': [8, 'the round or check was begun with another feed: pass that feed to every call'],
+  'feed::EConfigNotListed': [
+    9,
+    "the feed's rules do not list this config: have an enclave of a listed config sign",
+  ],
+  'feed::EConfigRepeated': [10, 'the round has a value of this config already: add one for each config'],
+  'feed::EOutOfBounds': [11, 'the value is outside of the bounds that the rules of the feed set'],
+  'feed::EAheadOfClock': [
+    12,
+    'the time of the value is more than 10 seconds ahead of the chain: the clock of the enclave is wrong',
+  ],
+  'feed::ETooFewValues': [13, "the update has values of fewer configs than the feed's threshold: add more"],
+  'feed::ENotNewer': [
+    14,
+    'the feed has a value of this time or a later one: another writer was faster, or the value is a repetition',
+  ],
+  'feed::ETooSoon': [
+    15,
+    'the minimum interval since the last value of the feed is not over: wait, and call the enclaves again',
+  ],
+  'feed::ENotDue': [
+    16,
+    'the value has moved by less than the bound, and the heartbeat is not due: there is nothing to write',
+  ],
+  'feed::ENoValue': [17, 'the feed has no value yet: update it first'],
+  'feed::ETooOld': [18, 'the value of the feed is older than the maximum age: update the feed first'],
+  'feed::EConfigRetired': [19, 'a value of the last update is of a config that is retired: do not use it'],
+  'feed::EVersionNotAccepted': [
+    20,
+    'a value of the last update is of an image that is no longer accepted: do not use it, and update the feed by new enclaves',
+  ],
+  'feed::EConfigNotChecked': [
+    21,
+    'a config of the last update was not checked: call check_config with every config that the feed lists',
+  ],
+  'feed::EUpdatedSince': [22, 'the feed was updated after the check began: begin the check after the update'],
 };
 
 /** Explanations of plain constants of the framework, by module and number. */

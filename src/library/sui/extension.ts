@@ -10,11 +10,13 @@ import {
   iterateEvents,
   readEvents,
 } from './events.ts';
+import { type Feed, readFeed } from './feed.ts';
+import * as feeds from './feed_calls.ts';
 import * as objects from './objects.ts';
 import { readApplicationType } from './packages.ts';
 import * as transactions from './transactions.ts';
 
-type Builders = typeof transactions;
+type Builders = typeof transactions & typeof feeds;
 
 /** Each builder without its first parameter, the transaction, which `tx.add` passes. */
 export type EnclaveCalls = {
@@ -27,7 +29,7 @@ export type EnclaveCalls = {
 export class SuiEnclaveExtension {
   readonly #client: ClientWithCoreApi;
   /** The builders: `tx.add(client.suiEnclave.call.updatePcrs({ … }))`. */
-  readonly call: EnclaveCalls = createCalls(transactions);
+  readonly call: EnclaveCalls = createCalls({ ...transactions, ...feeds });
 
   constructor(client: ClientWithCoreApi) {
     this.#client = client;
@@ -46,6 +48,11 @@ export class SuiEnclaveExtension {
   /** Reads a registrar by its object id: see the function of this name. */
   readRegistrar(registrarId: string, options?: AskOptions): Promise<objects.Registrar> {
     return objects.readRegistrar(this.#client, registrarId, options);
+  }
+
+  /** Reads a feed by its object id: see the function of this name. */
+  readFeed(feedId: string, options?: AskOptions): Promise<Feed> {
+    return readFeed(this.#client, feedId, options);
   }
 
   /** Finds out whether a key is registered: see the function of this name. */

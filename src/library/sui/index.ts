@@ -19,6 +19,15 @@ export {
 export { type EnclaveCalls, type SuiEnclaveExtension, suiEnclave } from './extension.ts';
 export { toExecutionError, toSuiError } from './failures.ts';
 export {
+  type Feed,
+  type FeedRules,
+  type FeedUpdate,
+  quoteType,
+  readFeed,
+  type SignedValue,
+} from './feed.ts';
+export { createFeed, type FeedQuote, type NewFeedRules, updateFeed } from './feed_calls.ts';
+export {
   acceptedImages,
   type Contract,
   type Enclave,

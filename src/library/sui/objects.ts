@@ -89,7 +89,7 @@ export interface Enclave extends Contract {
 /** The mark by which `sui::derived_object` reserves an address forever. */
 const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 
-type ReadObject = SuiClientTypes.Object<{ content: true }>;
+export type ReadObject = SuiClientTypes.Object<{ content: true }>;
 
 /**
  * Reads a config by its object id.
@@ -103,7 +103,11 @@ export async function readConfig(
   options: AskOptions = {},
 ): Promise<EnclaveConfig> {
   const object = await readObject(client, 'config', configId, options);
-  return { ...parseContract(object, 'EnclaveConfig'), ...parse(ConfigContent, object), id: object.objectId };
+  return {
+    ...parseContract(object, 'EnclaveConfig'),
+    ...parseContent(ConfigContent, object),
+    id: object.objectId,
+  };
 }
 
 /** Reads an enclave by its object id. @throws as `readConfig` does */
@@ -135,7 +139,7 @@ export async function readRegistrar(
   const object = await readObject(client, 'registrar', registrarId, options);
   return {
     ...parseContract(object, 'RegistrarCap'),
-    ...parse(RegistrarContent, object),
+    ...parseContent(RegistrarContent, object),
     id: object.objectId,
   };
 }
@@ -372,7 +376,7 @@ export async function listCapabilities(
   return objects.map(({ objectId }) => checkAddress('the id of the capability', objectId));
 }
 
-async function readObject(
+export async function readObject(
   client: ClientWithCoreApi,
   name: string,
   objectId: string,
@@ -407,25 +411,47 @@ async function readObjects(
 }
 
 function parseEnclave(object: ReadObject): Enclave {
-  return { ...parseContract(object, 'Enclave'), ...parse(EnclaveContent, object), id: object.objectId };
+  return {
+    ...parseContract(object, 'Enclave'),
+    ...parseContent(EnclaveContent, object),
+    id: object.objectId,
+  };
 }
 
-function parseContract({ objectId, type }: ReadObject, struct: Struct): Contract {
-  const expected = `an enclave::${struct}<…>`;
+function parseContract(object: ReadObject, struct: Struct): Contract {
+  const { packageId, application } = parseObjectType(object, 'enclave', struct);
+  return { enclavePackage: packageId, application };
+}
+
+/**
+ * Returns the package and the application of an object, whose type must be this struct of this module, for
+ * one application.
+ */
+export function parseObjectType({ objectId, type }: ReadObject, moduleName: string, struct: string) {
+  const expected = `${moduleName === 'enclave' ? 'an' : 'a'} ${moduleName}::${struct}<…>`;
   // A package has the type "package", which is not a struct.
   if (!type.includes('::'))
     throw new WrongObjectTypeError(objectId, expected, `a ${type || 'value without a type'}`);
   const { address, module, name, typeParams } = parseStructTag(type);
   const [application] = typeParams;
-  if (module !== 'enclave' || name !== struct || typeParams.length !== 1 || typeof application !== 'object') {
+  if (
+    module !== moduleName ||
+    name !== struct ||
+    typeParams.length !== 1 ||
+    typeof application !== 'object'
+  ) {
     throw new WrongObjectTypeError(objectId, expected, type);
   }
-  return { enclavePackage: address, application: normalizeStructTag(application) };
+  return { packageId: address, application: normalizeStructTag(application) };
 }
 
-function parse<Value extends Input, Input>(content: BcsType<Value, Input>, object: ReadObject): Value {
+/** Returns the content of an object. @throws SuiError: SUI_NODE_ANSWER if it is not of that type */
+export function parseContent<Value extends Input, Input>(
+  content: BcsType<Value, Input>,
+  object: ReadObject,
+): Value {
   const value = parseExactly(content, object.content);
   if (value === null)
-    throw badAnswer(`the content of ${object.objectId} does not match its type in move/enclave`);
+    throw badAnswer(`the content of ${object.objectId} does not match its type in this library`);
   return value;
 }

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { ABORT_CODES, explainAbort } from '../../../../src/library/sui/aborts.ts';
 
 function readErrors(module: string): { name: string; code: number; text: string }[] {
-  const path = new URL(`../../../../move/enclave/sources/${module}.move`, import.meta.url);
+  const folder = module === 'feed' ? 'feed' : 'enclave';
+  const path = new URL(`../../../../move/${folder}/sources/${module}.move`, import.meta.url);
   const constants = readFileSync(path, 'utf8').matchAll(
     /#\[error\(code = (\d+)\)\]\s*const (E\w+): vector<u8> =\s*b"([^"]*)";/g,
   );
@@ -11,7 +12,7 @@ function readErrors(module: string): { name: string; code: number; text: string 
 }
 
 describe('the explanations of aborts', () => {
-  const MODULES = ['enclave', 'pcrs', 'source', 'once'];
+  const MODULES = ['enclave', 'pcrs', 'source', 'once', 'feed'];
   const inSources = MODULES.flatMap((module) => readErrors(module).map(({ name }) => `${module}::${name}`));
 
   test('cover every error of the Move sources with its code, and no other', () => {
