@@ -9,8 +9,14 @@ const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 /** Folder of the images' sources: a clone, or the part of a clone in the installed package. */
 export const FRAMEWORK = IS_CLONE ? resolve(CLONE) : join(PACKAGE, 'framework');
 
+/** Folder of the framework's Move packages. */
+const MOVE = join(IS_CLONE ? CLONE : PACKAGE, 'move');
+
 /** The Move package of the framework, which the contracts of applications depend on. */
-export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');
+export const ENCLAVE_PACKAGE = join(MOVE, 'enclave');
+
+/** The Move package of feeds, which contracts may depend on too. */
+export const FEED_PACKAGE = join(MOVE, 'feed');
 
 /** The static files of the console: built in a clone, part of the installed package. */
 export const CONSOLE = IS_CLONE ? join(CLONE, 'out/console') : join(PACKAGE, 'console');

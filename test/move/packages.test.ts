@@ -1,12 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   buildPackage,
   chooseFramework,
+  packageAtPath,
   packageNames,
   testPackage,
 } from '../../src/toolchain/move/packages.ts';
+import { repositoryAt } from '../../src/toolchain/project.ts';
 import { enclaveVectors, feedVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 import { withoutOwnTests } from './without_own_tests.ts';
 
@@ -164,6 +168,22 @@ describe('the runner', () => {
       run.output.match(/aborted with code 0 originating in the module sui::nitro_attestation/g),
     ).toHaveLength(5);
   });
+});
+
+test('a local dependency names a package of the repository, or one of the framework', () => {
+  const root = mkdtempSync(join(tmpdir(), 'move-packages-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  mkdirSync(join(root, 'move/price'), { recursive: true });
+  writeFileSync(join(root, 'move/price/Move.toml'), '');
+  const repository = repositoryAt(root);
+  const find = (path: string) => packageAtPath(path, repository);
+  expect(find('../price')).toBe('price');
+  // In the installed framework, feed names enclave by a path from its own folder.
+  expect([find('../enclave'), find('../feed')]).toEqual(['enclave', 'feed']);
+  expect(find(relative(join(root, 'move/price'), fileURLToPath(new URL('feed', MOVE))))).toBe('feed');
+  expect([find('../weather'), find('../../feed'), find('../'), find('/etc')]).toEqual(
+    Array(4).fill(undefined),
+  );
 });
 
 describe('the choice of a framework', () => {

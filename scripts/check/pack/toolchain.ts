@@ -20,9 +20,9 @@ const TESTING = ['testing/fakes', 'testing/start_server'];
 const FILES = ['prover/keys/*.json', 'devnet/move_framework/**/*.{move,toml}', 'toolchain/dev/play/row.js'];
 
 /**
- * Files of the framework's Move package, on which the contracts of applications depend; without its tests.
+ * Files of the framework's Move packages, on which the contracts of applications depend; without their tests.
  */
-const MOVE = 'move/enclave/{Move.toml,sources/*.move}';
+const MOVE = 'move/{enclave,feed}/{Move.toml,sources/*.move}';
 
 /** Package that must not be installed twice: `onTestFinished` works only in the copy that runs the test. */
 const RUNNER = 'vitest';

@@ -9,7 +9,7 @@ import type { MoveCommit, PublishedPackage } from './commit.ts';
 import type { Modules } from './compile.ts';
 import { type AuditCode, AuditError } from './errors.ts';
 import type { Contracts, Dependency, PackageVersion } from './lineage.ts';
-import { type Release, releaseIn } from './releases.ts';
+import { feedModulesIn, type Release, releaseIn } from './releases.ts';
 
 /** Comparison of a version of a package. */
 export interface ComparedPackage {
@@ -54,7 +54,7 @@ interface Candidate {
   readonly name: 'application' | 'dependency';
   readonly on: PackageVersion;
   readonly versions: number;
-  /** Modules without those that a release of `enclave` contains. */
+  /** Modules without those that a release of `enclave` or `feed` contains. */
   readonly modules: Modules;
   readonly wanted: PublishedPackage;
   /** Whether this is the latest version of the application, or the version that the latest one links to. */
@@ -112,12 +112,13 @@ function compareWithReleases(on: PackageVersion, comparison: Comparison): Compar
   const { contracts, releases, own: enclaveModules } = comparison;
   const { id, version, linkage } = on;
   const release = releaseIn(on.modules, releases);
-  const modules = Object.keys((release ?? releases[0]).modules);
+  const enclaveNames = Object.keys((release ?? releases[0]).modules);
+  const modules = [...enclaveNames, ...(isApart(contracts) ? [] : feedModulesIn(on.modules, releases))];
   const beside = isApart(contracts) ? listNames(on.modules).filter((name) => !modules.includes(name)) : [];
   const [linked] = isApart(contracts) ? linkage.keys() : [];
   const message =
     release === undefined
-      ? `${describeDifference(enclaveModules, selectModules(on.modules, modules), COMPILED_ENCLAVE)}, and equals no release that this program knows`
+      ? `${describeDifference(enclaveModules, selectModules(on.modules, enclaveNames), COMPILED_ENCLAVE)}, and equals no release that this program knows`
       : beside[0] !== undefined
         ? `has a module ${beside[0]}, which ${formatName(release)} does not have`
         : linked && `links to the package ${linked}, which ${formatName(release)} does not do`;
@@ -135,7 +136,10 @@ function findApplicationCandidates(on: PackageVersion, comparison: Comparison): 
   const isPresent = on.version === application.length;
   const released = isApart(contracts)
     ? []
-    : Object.keys((releaseIn(on.modules, releases) ?? releases[0]).modules);
+    : [
+        ...Object.keys((releaseIn(on.modules, releases) ?? releases[0]).modules),
+        ...feedModulesIn(on.modules, releases),
+      ];
   const unreleased = listNames(on.modules).filter((name) => !released.includes(name));
   // A version that has only the modules of a release accepts nothing for the application.
   if (unreleased.length === 0 && !isPresent) return [];
@@ -220,7 +224,9 @@ async function compareWithCommits(
 function matchReleases(candidate: Candidate, { releases }: Comparison): [Candidate, Result][] {
   const { modules } = candidate;
   const release = releaseIn(modules, releases);
-  if (release === undefined || Object.keys(release.modules).length !== modules.size) return [];
+  if (release === undefined) return [];
+  const released = [...Object.keys(release.modules), ...feedModulesIn(modules, releases)];
+  if (released.length !== modules.size) return [];
   return [[candidate, { source: formatName(release), folders: [], fault: null }]];
 }
 
@@ -290,10 +296,10 @@ export function describeVersion({ name, version, versions }: ComparedPackage): s
 }
 
 /** Describes the source that a version was compared with, or that it matches. */
-export function describeSource({ name, source, folders }: ComparedPackage): string {
-  if (name === 'enclave')
-    return source === null ? 'the releases of move/enclave' : `${source} of move/enclave`;
+export function describeSource({ name, source, folders, modules }: ComparedPackage): string {
+  const released = modules.includes('feed') ? 'move/enclave and move/feed' : 'move/enclave';
+  if (name === 'enclave') return source === null ? `the releases of ${released}` : `${source} of ${released}`;
   if (source === null) return "the sources' modules";
-  if (folders.length === 0) return `${source} of move/enclave`;
+  if (folders.length === 0) return `${source} of ${released}`;
   return `${folders.map((folder) => `move/${folder}`).join(' and ')} of ${source}`;
 }

@@ -1,6 +1,7 @@
 /** Finds, among the Move packages of a commit, the one that a package on chain was published from. */
 import { printable } from 'sui-enclave-cli/printable';
 import type { Sources } from '../move/packages.ts';
+import { FEED_PACKAGE } from '../places.ts';
 import { type CompiledModule, type Compiler, folderAt } from './compile.ts';
 import { AuditError } from './errors.ts';
 import { localPaths, modulesIn, sourcesIn } from './move_sources.ts';
@@ -136,13 +137,20 @@ export class MoveCommit {
   }
 
   get #all(): ReadonlyMap<string, Folder> {
-    this.#folders ??= new Map(
+    this.#folders ??= this.#readFolders();
+    return this.#folders;
+  }
+
+  #readFolders(): ReadonlyMap<string, Folder> {
+    const folders = new Map(
       // The compiler takes the framework's package from this program, not from the commit.
       [...this.#paths].flatMap(([name, path]) =>
         name === 'enclave' ? [] : [[name, folderIn(path)] as const],
       ),
     );
-    return this.#folders;
+    const usesFeed = [...folders.values()].some(({ dependencies }) => dependencies.includes('feed'));
+    if (usesFeed && !folders.has('feed')) folders.set('feed', folderIn(FEED_PACKAGE));
+    return folders;
   }
 
   #folder(name: string): Folder {

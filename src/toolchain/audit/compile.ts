@@ -9,7 +9,7 @@ import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
 import { BUILD_NETWORKS, type BuildNetwork } from '../move/bytecode.ts';
 import type { Framework, Sources } from '../move/packages.ts';
-import { ENCLAVE_PACKAGE } from '../places.ts';
+import { ENCLAVE_PACKAGE, FEED_PACKAGE } from '../places.ts';
 import type { Bounds } from './apart.ts';
 import { type Compiled, compileApart } from './compile_process.ts';
 import { type AuditCode, AuditError } from './errors.ts';
@@ -74,13 +74,13 @@ function filterRequests(fetcher: MovePackageFetcher, check: (request: string) =>
 }
 
 /**
- * Returns the folder in `move/` that a local dependency of a Move.toml names. Returns `enclave` for the
- * framework's package.
+ * Returns the folder in `move/` that a local dependency of a Move.toml names. Returns `enclave` or `feed` for
+ * a package of the framework.
  */
 export function folderAt(path: string): string | undefined {
-  // The framework's package is in a clone, or in the installed program.
-  if (/^(?:\.\.|.*\/sui-enclave-toolchain\/move)\/enclave\/?$/.test(path)) return 'enclave';
-  return /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
+  // The framework's packages are in a clone, or in the installed program.
+  const [, released] = /^.*\/sui-enclave-toolchain\/move\/(enclave|feed)\/?$/.exec(path) ?? [];
+  return released ?? /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
 }
 
 /** Packages that a compiled package may link to. */
@@ -113,6 +113,17 @@ export class Compiler {
     const { fetcher } = this.framework;
     const noted = filterRequests(fetcher, (request) => this.#needed.add(request));
     const compiled = await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none, noted);
+    return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
+  }
+
+  /**
+   * Returns the modules of this program's `feed`, as a part of the package of `enclave`.
+   *
+   * @throws as `compile` does
+   */
+  async feed(): Promise<Modules> {
+    const none = { folders: new Map(), published: new Map() };
+    const compiled = await this.compile('feed', sourcesIn(FEED_PACKAGE), none);
     return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
   }
 
@@ -155,7 +166,11 @@ export class Compiler {
     { folders, published }: Linked,
     fetcher: MovePackageFetcher,
   ): Promise<CompiledModule[]> {
-    const all = new Map([...folders, ['enclave', sourcesIn(ENCLAVE_PACKAGE)] as const]);
+    const all = new Map([
+      ['feed', sourcesIn(FEED_PACKAGE)] as const,
+      ...folders,
+      ['enclave', sourcesIn(ENCLAVE_PACKAGE)] as const,
+    ]);
     const local = [...all].map(([folder, sources]): [string, Sources] => {
       const original = published.get(folder);
       return [folder, original === undefined ? sources : { ...sources, ...this.#published(original) }];

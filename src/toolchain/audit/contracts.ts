@@ -94,7 +94,7 @@ async function compare(
     config,
     contracts,
     own: enclaveModules,
-    releases: [ownRelease(version, enclaveModules), ...releases],
+    releases: [ownRelease(version, enclaveModules, await compiler.feed()), ...releases],
     // A difference from the stub proves nothing, unless the chain runs the stub itself.
     isDecisive: !isStub || isModelChain(await chain.identifier()),
     commits: listCommits({ ...audit, checks: failures }, source, compiler),

@@ -1,4 +1,7 @@
-/** The releases of `move/enclave`. Any other package with that name on chain comes from a stranger. */
+/**
+ * The releases of `move/enclave` and `move/feed`. Any other package with these names on chain comes from a
+ * stranger.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,15 +21,26 @@ export interface Release {
    * SHA-256 of each module by name, compiled against Sui's framework, with zeros instead of the package's id.
    */
   readonly modules: Readonly<Record<string, string>>;
+  /** The same of the modules of `move/feed`, as a part of the package of these modules. */
+  readonly feed: Readonly<Record<string, string>>;
 }
 
 /** Releases before this program's; none so far. */
 export const RELEASES: readonly Release[] = [];
 
-/** Returns the release of this program, by its compiled modules. */
-export function ownRelease(name: string, modules: Modules): Release {
+/** Returns the release of this program, by the compiled modules of `enclave` and of `feed`. */
+export function ownRelease(name: string, enclave: Modules, feed: Modules): Release {
+  return {
+    name,
+    packageVersion: ownPackageVersion(),
+    modules: hashModules(enclave),
+    feed: hashModules(feed),
+  };
+}
+
+function hashModules(modules: Modules): Readonly<Record<string, string>> {
   const digests = [...modules].map(([module, bytes]): [string, string] => [module, sha256(bytes)]);
-  return { name, packageVersion: ownPackageVersion(), modules: Object.fromEntries(digests.sort()) };
+  return Object.fromEntries(digests.sort());
 }
 
 function ownPackageVersion(): bigint {
@@ -41,12 +55,19 @@ function ownPackageVersion(): bigint {
  * functions of the release, because the release's modules name their friends.
  */
 export function releaseIn(modules: Modules, releases: readonly Release[]): Release | undefined {
-  return releases.find(({ modules: digests }) =>
-    Object.entries(digests).every(([name, digest]) => {
-      const bytes = modules.get(name);
-      return bytes !== undefined && sha256(bytes) === digest;
-    }),
-  );
+  return releases.find((release) => hasModules(modules, release.modules));
+}
+
+/** Returns the names of the modules of `feed`, if a package has those of a release. */
+export function feedModulesIn(modules: Modules, releases: readonly Release[]): string[] {
+  return Object.keys(releases.find(({ feed }) => hasModules(modules, feed))?.feed ?? {});
+}
+
+function hasModules(modules: Modules, digests: Readonly<Record<string, string>>): boolean {
+  return Object.entries(digests).every(([name, digest]) => {
+    const bytes = modules.get(name);
+    return bytes !== undefined && sha256(bytes) === digest;
+  });
 }
 
 function sha256(bytes: Uint8Array): string {

@@ -15,7 +15,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { causeCode } from 'sui-enclave/fetch';
 import { IS_CLONE } from 'sui-enclave-cli/places';
 import { SuiCommandError } from 'sui-enclave-cli/sui/errors';
-import { ENCLAVE_PACKAGE, FRAMEWORK_STUB } from '../places.ts';
+import { ENCLAVE_PACKAGE, FEED_PACKAGE, FRAMEWORK_STUB } from '../places.ts';
 import { findProject, type Project } from '../project.ts';
 
 /** File contents by path, relative to the package. */
@@ -135,7 +135,7 @@ class LocalPackages implements MovePackageFetcher {
     const name = packageAtPath(path);
     if (name === undefined) {
       throw new Error(
-        `a local dependency must be ../<package of move/>, or the framework's package enclave, not ${path}`,
+        `a local dependency must be ../<package of move/>, or the framework's package enclave or feed, not ${path}`,
       );
     }
     return sourcesForDependents(name);
@@ -147,9 +147,14 @@ export function packageNames(): string[] {
   return [...findProject().movePackages().keys()];
 }
 
-/** Returns the folders in `move/`, and the folder of the framework's own package. */
+/** The framework's own packages, by the names of their folders. */
+const FRAMEWORK_PACKAGES = new Map(
+  [ENCLAVE_PACKAGE, FEED_PACKAGE].map((folder) => [basename(folder), folder]),
+);
+
+/** Returns the folders in `move/`, and the folders of the framework's own packages. */
 function folders(project: Project): ReadonlyMap<string, string> {
-  return new Map([[basename(ENCLAVE_PACKAGE), ENCLAVE_PACKAGE], ...project.movePackages()]);
+  return new Map([...FRAMEWORK_PACKAGES, ...project.movePackages()]);
 }
 
 /** @throws SuiCommandError: MOVE */
@@ -163,10 +168,13 @@ function packageDir(name: string): string {
  * @param path by which a package in `move/` names a local dependency: `../enclave`, or in an author's
  *   repository `../../node_modules/sui-enclave-toolchain/move/enclave`
  */
-export function packageAtPath(path: string): string | undefined {
-  const project = findProject();
+export function packageAtPath(path: string, project = findProject()): string | undefined {
   const target = real(resolve(project.root, 'move/any', path));
-  return [...folders(project)].find(([, folder]) => real(folder) === target)?.[0];
+  const [name] = [...folders(project)].find(([, folder]) => real(folder) === target) ?? [];
+  if (name !== undefined) return name;
+  // A package of the framework names another of them by a path from its own folder.
+  const [, sibling = ''] = /^\.\.\/(\w+)\/?$/.exec(path) ?? [];
+  return FRAMEWORK_PACKAGES.has(sibling) ? sibling : undefined;
 }
 
 /** Returns the real path of a folder, since installed packages may be links. */

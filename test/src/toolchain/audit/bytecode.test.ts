@@ -6,13 +6,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fromHex, normalizeSuiAddress } from '@mysten/sui/utils';
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { isModelChain, modelChainId } from '../../../../src/cli/sui/network.ts';
 import { withoutSelfAddress } from '../../../../src/devnet/bytecode/self_address.ts';
 import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
-import { comparePackages } from '../../../../src/toolchain/audit/bytecode.ts';
+import { comparePackages, describeSource } from '../../../../src/toolchain/audit/bytecode.ts';
 import { MoveCommit } from '../../../../src/toolchain/audit/commit.ts';
 import {
   type CompiledModule,
@@ -70,9 +70,11 @@ function put(id: string, original: string, modules: Iterable<Uint8Array>, depend
 const compiler = new RememberingCompiler(chooseFramework({}), { network: undefined });
 
 let frameworkModules: Modules;
+let feedModules: Modules;
 let commit: MoveCommit;
 beforeAll(async () => {
   frameworkModules = await compiler.enclave();
+  feedModules = await compiler.feed();
   commit = new MoveCommit('the commit', WEATHER, compiler);
 });
 
@@ -96,7 +98,7 @@ async function compare(
   const packages = await comparePackages({
     config,
     own: frameworkModules,
-    releases: [ownRelease('0.1.0', frameworkModules), ...older],
+    releases: [ownRelease('0.1.0', frameworkModules, feedModules), ...older],
     contracts: await readContracts(config, chain),
     isDecisive: isModelChain(await chain.identifier()),
     commits: (async function* () {
@@ -150,6 +152,62 @@ describe('a package on chain', () => {
     expect((await compare(P3, P3)).faults).toEqual(['BYTECODE_DIFFERS', null]);
   });
 
+  // It compiles five packages.
+  test('that contains a release of move/feed agrees, but not with another feed', {
+    timeout: 240_000,
+  }, async () => {
+    const text = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
+    const folder = mkdtempSync(join(tmpdir(), 'audit-move-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, 'sources'));
+    const at = (name: string) =>
+      `${name} = { local = "../../node_modules/sui-enclave-toolchain/move/${name}" }\n`;
+    const manifest = `[package]\nname = "app"\nedition = "2024"\n[dependencies]\n${at('enclave')}${at('feed')}`;
+    writeFileSync(join(folder, 'Move.toml'), manifest);
+    const call =
+      '\npublic fun read(feed: &feed::feed::Feed<WEATHER>, clock: &Clock): (u64, u64) { feed.read(clock) }\n';
+    writeFileSync(join(folder, 'sources/weather.move'), text + call);
+    const folders = new Map([['weather', folder]]);
+    const compileLinked = async (published: ReadonlyMap<string, string>) => {
+      const sources = sourcesIn(folder);
+      const modules = await compiler.compile('weather', sources, { folders: new Map(), published });
+      return modules.map(({ bytes }) => bytes);
+    };
+    const application = await compileLinked(new Map());
+    put(P1, P1, [...enclaveModules(), ...feedModules.values(), ...application]);
+    const together = await compare(P1, P1, folders);
+    expect(together.faults).toEqual([null, null]);
+    expect(together.packages[1]?.modules).toEqual(['weather']);
+    expect(together.packages.map(describeSource)).toEqual([
+      'the release 0.1.0 of move/enclave and move/feed',
+      'move/weather of the commit',
+    ]);
+
+    const feedSources = sourcesIn(join(ROOT, 'move/feed'));
+    const path = 'sources/feed.move';
+    const lax = String(feedSources[path]).replace('MAX_AHEAD_MS: u64 = 10_000', 'MAX_AHEAD_MS: u64 = 60_000');
+    const none = { folders: new Map(), published: new Map() };
+    const laxFeed = await compiler.compile('feed', { ...feedSources, [path]: lax }, none);
+    put(P2, P2, [...enclaveModules(), ...laxFeed.map(({ bytes }) => bytes), ...application]);
+    const refused = await compare(P2, P2, folders);
+    expect(refused.faults).toEqual([null, 'BYTECODE_DIFFERS']);
+    expect(refused.packages[1]?.fault?.message).toContain('has another module feed');
+    // A release that is in the list agrees all the same.
+    const laxModules = new Map(laxFeed.map(({ name, bytes }) => [name, bytes]));
+    const older = ownRelease('0.0.9', frameworkModules, laxModules);
+    expect((await compare(P2, P2, folders, [older])).faults).toEqual([null, null]);
+
+    // The feed links to another package's `enclave`, so it has other bytes than in the list.
+    put(P1, P1, enclaveModules());
+    const published = new Map([['enclave', P1]]);
+    const linkedFeed = await compiler.compile('feed', feedSources, { folders: new Map(), published });
+    const linked = [...linkedFeed.map(({ bytes }) => bytes), ...(await compileLinked(published))];
+    put(P3, P3, linked, [P1]);
+    const apart = await compare(P1, P3, folders);
+    expect(apart.faults).toEqual([null, null]);
+    expect(apart.packages[1]).toMatchObject({ modules: ['feed', 'weather'], folders: ['weather', 'feed'] });
+  });
+
   test('that was upgraded is compared in each version, and the older ones are named', async () => {
     const enclave = enclaveModules();
     put(P1, P1, enclave);
@@ -175,7 +233,7 @@ describe('a package on chain', () => {
     put(P2, P1, enclaveModules());
     put(P3, P3, await weatherModules(P1), [P1]);
     expect((await compare(P1, P3)).faults).toEqual(['BYTECODE_DIFFERS', null, null]);
-    const release = ownRelease('0.0.9', modules);
+    const release = ownRelease('0.0.9', modules, feedModules);
     const callable = async (older: Release) => {
       const { faults, packages } = await compare(P1, P3, WEATHER, [older]);
       expect(faults).toEqual([null, null, null]);

@@ -1,18 +1,24 @@
-/** The packages that count as a release of `move/enclave`. */
+/** The packages that count as a release of `move/enclave` and `move/feed`. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Compiler, type Modules } from '../../../../src/toolchain/audit/compile.ts';
-import { ownRelease, RELEASES, releaseIn } from '../../../../src/toolchain/audit/releases.ts';
+import { feedModulesIn, ownRelease, RELEASES, releaseIn } from '../../../../src/toolchain/audit/releases.ts';
 import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 
 let releaseModules: Modules;
+let feedModules: Modules;
 beforeAll(async () => {
-  releaseModules = await new Compiler(chooseFramework({}), { network: undefined }).enclave();
+  const compiler = new Compiler(chooseFramework({}), { network: undefined });
+  releaseModules = await compiler.enclave();
+  feedModules = await compiler.feed();
 });
 
-// After a change of `move/enclave`, run: npm test -- test/src/toolchain/audit/releases.test.ts -u
-test('the release of this program is its move/enclave', () => {
-  expect(ownRelease('this', releaseModules)).toMatchInlineSnapshot(`
+// After a change of either, run: npm test -- test/src/toolchain/audit/releases.test.ts -u
+test('the release of this program is its move/enclave and move/feed', () => {
+  expect(ownRelease('this', releaseModules, feedModules)).toMatchInlineSnapshot(`
     {
+      "feed": {
+        "feed": "830b36e435479fda78051e550cab56d27984185b855c31a3ef82284fe9e1631b",
+      },
       "modules": {
         "attested": "95cbb2317c024a39a796f291e6cf819636c70591e57f5596001f139a049e7393",
         "enclave": "3a6a358aef0fd517941cabda10286e0f889578b8e06820104463b1076b98d25a",
@@ -28,7 +34,7 @@ test('the release of this program is its move/enclave', () => {
 
 describe('a release', () => {
   test('is in a package that has each of its modules', () => {
-    const release = ownRelease('this', releaseModules);
+    const release = ownRelease('this', releaseModules, feedModules);
     const older = { ...release, name: 'older', modules: { more: '0'.repeat(64) } };
     expect(releaseIn(releaseModules, [older, release])?.name).toBe('this');
     expect(releaseIn(new Map([...releaseModules, ['more', Uint8Array.of(1)]]), [older, release])?.name).toBe(
@@ -42,6 +48,16 @@ describe('a release', () => {
         name,
       ).toBeUndefined();
     }
+  });
+
+  test('of feed is in a package that has each of its modules, whatever else the package has', () => {
+    const release = ownRelease('this', releaseModules, feedModules);
+    const changed = new Map([...feedModules].map(([name, bytes]) => [name, Uint8Array.of(...bytes, 0)]));
+    const older = ownRelease('older', releaseModules, changed);
+    expect(feedModulesIn(new Map([...releaseModules, ...feedModules]), [older, release])).toEqual(['feed']);
+    expect(feedModulesIn(changed, [release])).toEqual([]);
+    expect(feedModulesIn(changed, [release, older])).toEqual(['feed']);
+    expect(feedModulesIn(releaseModules, [release, older])).toEqual([]);
   });
 
   test('in the list has a name and modules of its own', () => {
