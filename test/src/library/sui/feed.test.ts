@@ -7,6 +7,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { FEED_README } from '../../../move/feed_reader.ts';
+import { script } from '../../cli/sui/run_script.ts';
 import { FeedChain, RULES } from './feed_fixture.ts';
 
 // The first test of the file waits for the compiler.
@@ -62,6 +63,14 @@ describe('a feed on chain', () => {
       ...[chain.quote(2, 9_000_000n), chain.quote(0, 1_000n, oldest), chain.quote(1, 1_200_000n)],
     );
     expect(await readLast(wideId)).toMatchObject({ value: 1_200_000n, timestampMs: BigInt(oldest) });
+  });
+
+  test('may be written twice in one transaction, by values of different times', async () => {
+    const quotes = [chain.quote(0, 1_500_000n, chain.now - 5_000), chain.quote(0, 1_600_000n)];
+    await chain.send((tx) => {
+      for (const quote of quotes) sui.updateFeed(tx, { ...chain.call, feedId, quotes: [quote] });
+    }, chain.stranger);
+    expect(await readLast()).toMatchObject({ value: 1_600_000n, timestampMs: BigInt(chain.now) });
   });
 
   test('is not an enclave, and an enclave is not a feed', async () => {
@@ -371,6 +380,22 @@ describe('the builders', () => {
       expect(build(quotes)).toThrow(expect.objectContaining({ code: 'SUI_VALUE' }));
     }
   });
+});
+
+test('publish publishes move/feed and move/enclave as one package', async () => {
+  const { fixture } = chain;
+  const env = {
+    SUI_PRIVATE_KEY: fixture.admin.getSecretKey(),
+    SUI_FRAMEWORK_DIR: fixture.framework(),
+    DEPLOYMENTS: fixture.file('deployments'),
+  };
+  const node = ['--network', 'localnet', '--rpc-url', fixture.node.url, '--json'];
+  const { exit, json } = await script('publish', ['feed', ...node], env);
+  expect(exit).toBe(0);
+  const { package: packageId } = json();
+  const { typeOrigins } = await sui.readPackage(chain.client, String(packageId));
+  expect(typeOrigins.get('feed::Feed')).toBe(packageId);
+  expect(typeOrigins.get('enclave::EnclaveConfig')).toBe(packageId);
 });
 
 test('the snippet of the page creates, updates and reads a feed', async () => {

@@ -63,6 +63,9 @@ describe('a release', () => {
   test('in the list has a name and modules of its own', () => {
     expect(new Set(RELEASES.map(({ name }) => name)).size).toBe(RELEASES.length);
     // A release without modules would match every package.
-    expect(RELEASES.filter(({ modules }) => modules['enclave'] === undefined)).toEqual([]);
+    const lacks = RELEASES.filter(
+      ({ modules, feed }) => modules['enclave'] === undefined || feed['feed'] === undefined,
+    );
+    expect(lacks).toEqual([]);
   });
 });
