@@ -156,6 +156,17 @@ describe('an update is refused', () => {
     await expect(vouched).rejects.toMatchObject(abortOf('enclave::EWrongConfig'));
   });
 
+  test('if its round is not finished in the same transaction', async () => {
+    const unfinished = chain.send((tx) => {
+      const target = `${chain.feedPackage}::feed::begin`;
+      tx.moveCall({ target, typeArguments: [chain.application], arguments: [tx.object(feedId)] });
+    }, chain.stranger);
+    await expect(unfinished).rejects.toMatchObject({
+      code: 'SUI_EXECUTION',
+      message: expect.stringContaining('UnusedValueWithoutDrop'),
+    });
+  });
+
   test('with too few values, or two values of one config, also from two of its enclaves', async () => {
     const wideId = await createWide(2);
     const two = [chain.quote(0, 1_000_000n), chain.quote(0, 2_000_000n)] as const;
