@@ -8,7 +8,7 @@ import { isModelChain } from 'sui-enclave-cli/sui/network';
 import { chooseFramework } from '../move/packages.ts';
 import { type ComparedPackage, comparePackages, describeSource, describeVersion } from './bytecode.ts';
 import { MoveCommit } from './commit.ts';
-import { Compiler } from './compile.ts';
+import { Compiler, type Modules } from './compile.ts';
 import { AuditError } from './errors.ts';
 import { checkOnBranch, openSource } from './fetch.ts';
 import { type Contracts, readContracts } from './lineage.ts';
@@ -89,12 +89,13 @@ async function compare(
   const compiler = new Compiler(chooseFramework(env), chain);
   const { isStub, description } = compiler.framework;
   const enclaveModules = await compiler.enclave();
+  const feedModules: Modules = hasFeed(contracts) ? await compiler.feed() : new Map();
   const failures = new Checks();
   const packages = await comparePackages({
     config,
     contracts,
     own: enclaveModules,
-    releases: [ownRelease(version, enclaveModules, await compiler.feed()), ...releases],
+    releases: [ownRelease(version, enclaveModules, feedModules), ...releases],
     // A difference from the stub proves nothing, unless the chain runs the stub itself.
     isDecisive: !isStub || isModelChain(await chain.identifier()),
     commits: listCommits({ ...audit, checks: failures }, source, compiler),
@@ -109,6 +110,12 @@ async function compare(
   // Commits that can't be read matter only if a version is unknown.
   if (packages.some(({ fault }) => fault !== null)) checks.all.push(...failures.all);
   return packages;
+}
+
+/** Returns whether a package has a module of that name: otherwise, compiling it would only take time. */
+function hasFeed({ enclave, application, dependencies }: Contracts): boolean {
+  const versions = [...enclave, ...application, ...dependencies.flatMap(({ lineage }) => lineage)];
+  return versions.some(({ modules }) => modules.has('feed'));
 }
 
 /** Yields the config's commit, then the commits that it named before, then the auditor's. */
