@@ -55,6 +55,7 @@ const config = Config.serialize({
   registrars: [REGISTRAR],
   is_retired: true,
   package_version: 1,
+  is_open: true,
 }).toBytes();
 const enclave = Enclave.serialize({
   id: ENCLAVE,
@@ -79,6 +80,7 @@ const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
     source: null,
     configVersion: 0,
   }).toBytes(),
+  OpenConfigCreated: ENCLAVE_EVENTS.OpenConfigCreated.serialize({ configId: CONFIG }).toBytes(),
   PcrsUpdated: ENCLAVE_EVENTS.PcrsUpdated.serialize({
     configId: CONFIG,
     image,
@@ -147,7 +149,7 @@ fun as_written_here() {
     );
     let mut ctx = tx_context::new_from_hint(@0xA, ${TRANSACTION}, 0, 0, 0);
     let cap = enclave::new_cap(test_utils::create_one_time_witness<LAYOUT>(), &mut ctx);
-    let mut config = cap.new_config_for_testing(&mut ctx);
+    let mut config = cap.new_open_config_for_testing(&mut ctx);
     let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
     config.begin_overlap(&cap, pcr0, pcr1, pcr2, option::none(), 4, &clock);
     config.end_overlap(&cap);
@@ -227,6 +229,7 @@ test('objects are read from these bytes', async () => {
     registrars: [REGISTRAR],
     isRetired: true,
     packageVersion: 1n,
+    isOpen: true,
   });
   expect(await readEnclave(createClient('Enclave', ENCLAVE, enclave), ENCLAVE)).toEqual({
     ...contract,

@@ -18,6 +18,11 @@ public(package) fun of_document(document: &NitroAttestationDocument): Attested {
     new(pcrs::of_document(document), pk, *document.timestamp())
 }
 
+/// The time of the attestation, in milliseconds since the Unix epoch.
+public(package) fun at_ms(attested: &Attested): u64 {
+    attested.2
+}
+
 /// Registers, public key and time.
 public(package) fun unpack(attested: Attested): (Pcrs, vector<u8>, u64) {
     let Attested(pcrs, pk, at_ms) = attested;

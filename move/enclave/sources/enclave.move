@@ -3,7 +3,8 @@
 /// An `EnclaveConfig` names the trusted image by its registers PCR0 to PCR2, with a version that increases when they
 /// change. An `Enclave` is a running instance of that image, identified by its attested public key. The holder of the
 /// `EnclaveCap` controls both, and may let a `RegistrarCap` register enclaves; anyone can read them, verify signatures
-/// with them and destroy stale enclaves. In an overlap, enclaves of the version before are not stale yet.
+/// with them and destroy stale enclaves. In an overlap, enclaves of the version before are not stale yet. Under a config
+/// that was created open, anyone may also register enclaves, on any host: see `new_open_enclave_config`.
 ///
 /// Contracts verify an answer with `assert_signed`. An answer is a statement, not a command: while it is fresh, anyone
 /// may submit it, and more than once. If an answer triggers something that must happen only once, verify it with
@@ -69,6 +70,10 @@ const ENoOverlap: vector<u8> = b"The config has no overlap";
 const EWrongPackageVersion: vector<u8> = b"The config is of another version of this package: call that one, or migrate";
 #[error(code = 21)]
 const ENotOlder: vector<u8> = b"The config is of this version of the package already, or of a newer one";
+#[error(code = 22)]
+const ENotOpen: vector<u8> = b"The config is not open: registering takes its capability or a registrar";
+#[error(code = 23)]
+const EDocumentTooOld: vector<u8> = b"Anyone may register only an attestation of the last 10 minutes: attest again";
 
 /// The version of this package that configs are of. An upgrade raises it if the versions before must end for configs that
 /// migrate.
@@ -79,6 +84,9 @@ const PUBLIC_KEY_BYTES: u64 = 32;
 const MAX_AHEAD_MS: u64 = 60_000;
 /// Maximum length of an overlap: 24 hours.
 const MAX_OVERLAP_MS: u64 = 24 * 60 * 60 * 1000;
+/// Maximum age of an attestation that anyone may register: 10 minutes. A key can be registered once only, so with an old
+/// document a stranger could use up most of the maximum age of another operator's key.
+const MAX_OPEN_DOCUMENT_AGE_MS: u64 = 10 * 60 * 1000;
 
 public use fun share_config as EnclaveConfig.share;
 public use fun share_enclave as Enclave.share;
@@ -100,6 +108,8 @@ public struct EnclaveConfig<phantom T> has key {
     is_retired: bool,
     /// The only version of this package that may verify by it and change it: see `migrate`.
     package_version: u64,
+    /// Whether anyone may register enclaves. Never changes.
+    is_open: bool,
 }
 
 /// Until `until_ms`, in milliseconds since the Unix epoch, contracts also accept enclaves of the version before, which run
@@ -170,6 +180,11 @@ public struct EnclaveConfigCreated<phantom T> has copy, drop {
     config_version: u64,
 }
 
+/// The config that was created just before is open: anyone may register enclaves under it, for as long as it exists.
+public struct OpenConfigCreated<phantom T> has copy, drop {
+    config_id: ID,
+}
+
 /// A config has new registers: enclaves of older versions are stale from now on, but for those of the version before if
 /// there is `overlap_until_ms`, which become stale at that time.
 public struct PcrsUpdated<phantom T> has copy, drop {
@@ -222,7 +237,7 @@ public struct RegistrarCapRevoked<phantom T> has copy, drop {
 }
 
 /// An enclave was registered, and contracts accept its signatures. `registered_by` is the id of the capability or
-/// registrar that was used.
+/// registrar that was used, or the id of the config if it is open and neither was used.
 public struct EnclaveRegistered<phantom T> has copy, drop {
     enclave_id: ID,
     config_id: ID,
@@ -315,11 +330,32 @@ public fun new_enclave_config<T>(
     source: Option<Source>,
     ctx: &mut TxContext,
 ): EnclaveConfig<T> {
-    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), source, ctx)
+    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), source, false, ctx)
+}
+
+/// `new_enclave_config`, for an image that several operators run: as long as the config exists, anyone may register
+/// enclaves of its latest registers by `register_enclave_as_anyone`, without a capability.
+///
+/// Contracts accept each of these enclaves. Nothing says on whose host one runs: its host can't change what the image
+/// computes, but it sees requests that are not sealed, may delay or drop requests and upstream answers, and may submit
+/// only the answers that it likes. So an open config is not for an image that needs secrets, or whose host must be trusted.
+///
+/// Nobody owns an enclave: as under any config, only the capability's holder can destroy one that is not stale. A host that
+/// misbehaves restarts its enclave and registers the new key, so destroying an enclave excludes a key, not a host.
+public fun new_open_enclave_config<T>(
+    cap: &EnclaveCap<T>,
+    name: String,
+    pcr0: vector<u8>,
+    pcr1: vector<u8>,
+    pcr2: vector<u8>,
+    source: Option<Source>,
+    ctx: &mut TxContext,
+): EnclaveConfig<T> {
+    cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), source, true, ctx)
 }
 
 #[allow(lint(share_owned))]
-/// Shares a config of `new_enclave_config`, in the transaction that made it.
+/// Shares a config of `new_enclave_config` or `new_open_enclave_config`, in the transaction that made it.
 public fun share_config<T>(config: EnclaveConfig<T>) {
     transfer::share_object(config)
 }
@@ -449,6 +485,19 @@ public fun register_enclave_as_registrar<T>(
     document: NitroAttestationDocument,
 ) {
     transfer::share_object(config.enclave_of_registrar(registrar, attested::of_document(&document)))
+}
+
+/// `register_enclave` by anyone, if the config is open, with an attestation of the last 10 minutes.
+///
+/// A document is public, so a stranger may register another operator's enclave. This is the registration that its
+/// operator would have made: the stranger gets no right over the enclave, and pays for it. The operator's own transaction
+/// then aborts with `EAlreadyRegistered`.
+public fun register_enclave_as_anyone<T>(
+    config: &mut EnclaveConfig<T>,
+    document: NitroAttestationDocument,
+    clock: &Clock,
+) {
+    transfer::share_object(config.enclave_of_anyone(attested::of_document(&document), clock))
 }
 
 #[allow(lint(share_owned))]
@@ -614,6 +663,11 @@ public fun is_registrar<T>(config: &EnclaveConfig<T>, registrar_id: ID): bool {
     config.registrars.contains(&registrar_id)
 }
 
+/// Returns whether anyone may register enclaves: see `new_open_enclave_config`. It never changes.
+public fun is_open<T>(config: &EnclaveConfig<T>): bool {
+    config.is_open
+}
+
 /// The id of the capability that governs the config.
 public fun capability_id<T>(config: &EnclaveConfig<T>): ID {
     config.capability_id
@@ -659,12 +713,13 @@ public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>, clock: &
 
 // === Configs and registration, on plain values ===
 
-/// `new_enclave_config` of registers that are checked.
+/// `new_enclave_config` or `new_open_enclave_config` of registers that are checked.
 public(package) fun config_of<T>(
     cap: &EnclaveCap<T>,
     name: String,
     pcrs: Pcrs,
     source: Option<Source>,
+    is_open: bool,
     ctx: &mut TxContext,
 ): EnclaveConfig<T> {
     let id = object::new(ctx);
@@ -678,6 +733,7 @@ public(package) fun config_of<T>(
         source,
         config_version,
     });
+    if (is_open) event::emit(OpenConfigCreated<T> { config_id: id.to_inner() });
     EnclaveConfig {
         id,
         name,
@@ -690,6 +746,7 @@ public(package) fun config_of<T>(
         registrars: vec_set::empty(),
         is_retired: false,
         package_version: PACKAGE_VERSION,
+        is_open,
     }
 }
 
@@ -712,6 +769,22 @@ public(package) fun enclave_of_registrar<T>(
     config.assert_version();
     assert!(config.is_registrar(object::id(registrar)), ENotRegistrar);
     config.register(object::id(registrar), attested)
+}
+
+/// `register_enclave_as_anyone` without the document, and without sharing the enclave.
+public(package) fun enclave_of_anyone<T>(
+    config: &mut EnclaveConfig<T>,
+    attested: Attested,
+    clock: &Clock,
+): Enclave<T> {
+    config.assert_version();
+    assert!(config.is_open, ENotOpen);
+    let now = clock.timestamp_ms();
+    let at_ms = attested.at_ms();
+    // The hypervisor's clock may be ahead of the chain's.
+    assert!(at_ms >= now || now - at_ms <= MAX_OPEN_DOCUMENT_AGE_MS, EDocumentTooOld);
+    let registered_by = object::id(config);
+    config.register(registered_by, attested)
 }
 
 /// `finish_rotation` without the document, and without sharing the enclave.
@@ -832,6 +905,14 @@ public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): 
     let pcr =
         x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
     cap.new_enclave_config(b"testing".to_string(), pcr, pcr, pcr, option::none(), ctx)
+}
+
+#[test_only]
+/// The same, open.
+public fun new_open_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
+    let pcr =
+        x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
+    cap.new_open_enclave_config(b"testing".to_string(), pcr, pcr, pcr, option::none(), ctx)
 }
 
 #[test_only]

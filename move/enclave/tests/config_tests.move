@@ -99,7 +99,7 @@ fun a_new_config_is_shared_and_has_version_0() {
 fun a_new_config_is_announced() {
     let mut ctx = tx_context::dummy();
     let cap = enclave::new_cap_for_testing<CONFIG_TESTS>(&mut ctx);
-    let config = cap.config_of(b"test".to_string(), pcrs::new(PCR0, PCR1, PCR2), option::none(), &mut ctx);
+    let config = cap.config_of(b"test".to_string(), pcrs::new(PCR0, PCR1, PCR2), option::none(), false, &mut ctx);
     let events = event::events_by_type<EnclaveConfigCreated<CONFIG_TESTS>>();
     assert_eq!(
         bcs::to_bytes(&events),

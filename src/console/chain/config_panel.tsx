@@ -17,7 +17,7 @@ interface Props {
 export function ConfigPanel({ state, fields }: Props) {
   const { config, holders, readAtMs } = state;
   const { image, overlap, source } = config;
-  const isOpen = overlap !== null && isOverlapping(config, readAtMs);
+  const overlaps = overlap !== null && isOverlapping(config, readAtMs);
   return (
     <Panel
       title={`Config “${visibleText(config.name, 80)}”`}
@@ -25,8 +25,8 @@ export function ConfigPanel({ state, fields }: Props) {
         config.isRetired ? (
           <Tag tone="danger">retired</Tag>
         ) : (
-          <Tag tone={isOpen ? 'warning' : 'success'}>
-            {`version ${config.configVersion}${isOpen ? ', in overlap' : ''}`}
+          <Tag tone={overlaps || config.isOpen ? 'warning' : 'success'}>
+            {`version ${config.configVersion}${overlaps ? ', in overlap' : ''}${config.isOpen ? ', open' : ''}`}
           </Tag>
         )
       }
@@ -37,7 +37,7 @@ export function ConfigPanel({ state, fields }: Props) {
           ['PCR0', <Bytes key="pcr0" hex={image.pcr0} name="PCR0" />],
           ['PCR1', <Bytes key="pcr1" hex={image.pcr1} name="PCR1" />],
           ['PCR2', <Bytes key="pcr2" hex={image.pcr2} name="PCR2" />],
-          ...(isOpen
+          ...(overlaps
             ? ([
                 [
                   'Also accepted',
@@ -57,6 +57,12 @@ export function ConfigPanel({ state, fields }: Props) {
             config.maxKeyAgeMs === null
               ? 'of any age'
               : `at most ${duration(Number(config.maxKeyAgeMs))} old`,
+          ],
+          [
+            'Registration',
+            config.isOpen
+              ? 'open: anyone may register enclaves of the image, on any host'
+              : 'by the capability and the registrars',
           ],
           ...holders.map((holder): [string, React.ReactNode] => [
             holder.role === 'capability' ? 'Changed by' : `Registrar ${holder.id.slice(0, 8)}…`,

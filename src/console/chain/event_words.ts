@@ -9,6 +9,8 @@ export function describeEvent(event: EnclaveEvent): string {
       return 'A capability was created';
     case 'EnclaveConfigCreated':
       return `The config was created as “${visibleText(event.data.name, 80)}”, version ${event.data.configVersion}`;
+    case 'OpenConfigCreated':
+      return 'The config is open: anyone may register enclaves';
     case 'PcrsUpdated': {
       const { configVersion, overlapUntilMs } = event.data;
       const overlap =

@@ -79,6 +79,11 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
     21,
     'the config is of this version of the package already, or of a newer one: there is nothing to migrate',
   ],
+  'enclave::ENotOpen': [22, 'the config is not open: register with its capability or a registrar'],
+  'enclave::EDocumentTooOld': [
+    23,
+    'without a capability, only an attestation of the last 10 minutes can be registered: request a new one from the enclave',
+  ],
   'pcrs::EPcrMissing': [1, 'one of the registers PCR0, PCR1 and PCR2 is missing'],
   'pcrs::EPcrLength': [2, 'one of the registers is not 48 bytes long'],
   'pcrs::EDebugPcrs': [

@@ -34,6 +34,8 @@ export const ENCLAVE_EVENTS = {
     source: bcs.option(SourceContent),
     configVersion: u64,
   }),
+  /** The config that was created just before is open: anyone may register enclaves under it, permanently. */
+  OpenConfigCreated: bcs.struct('OpenConfigCreated', { configId: bcs.Address }),
   /**
    * A config has new registers: enclaves of older versions are stale from now on. If `overlapUntilMs` is not
    * null, enclaves of the version before become stale only at that time, in milliseconds since the Unix
@@ -68,7 +70,7 @@ export const ENCLAVE_EVENTS = {
   RegistrarCapRevoked: bcs.struct('RegistrarCapRevoked', Registrar),
   /**
    * An enclave was registered for the application. `registeredBy` is the capability or registrar that was
-   * used.
+   * used, or the config itself if it is open and neither was used.
    */
   EnclaveRegistered: bcs.struct('EnclaveRegistered', {
     ...Enclave,

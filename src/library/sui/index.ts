@@ -76,6 +76,7 @@ export {
   newRegistrarCap,
   publishPackage,
   registerEnclave,
+  registerEnclaveAsAnyone,
   registerEnclaveAsRegistrar,
   retireConfig,
   revokeRegistrarCap,

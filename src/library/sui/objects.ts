@@ -68,6 +68,11 @@ export interface EnclaveConfig extends Contract {
    * PACKAGE_VERSION there.
    */
   readonly packageVersion: bigint;
+  /**
+   * Whether anyone may register enclaves of the image, on any host, without a capability. Fixed at the
+   * creation of the config.
+   */
+  readonly isOpen: boolean;
 }
 
 /** An enclave that is registered under a config. */

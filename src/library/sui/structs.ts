@@ -84,6 +84,7 @@ export const ConfigContent = bcs.struct('EnclaveConfig', {
   registrars: bcs.vector(bcs.Address),
   isRetired: bcs.bool(),
   packageVersion: u64,
+  isOpen: bcs.bool(),
 });
 
 export const EnclaveContent = bcs.struct('Enclave', {

@@ -103,6 +103,11 @@ export interface Allowed {
 export interface Creation extends EnclaveCall, Allowed {
   readonly capId: ObjectInput;
   readonly name: string;
+  /**
+   * Whether anyone may register enclaves of the image, on any host, for as long as the config exists. Not for
+   * an image that needs secrets. Default: false.
+   */
+  readonly isOpen?: boolean | undefined;
 }
 
 function creation(tx: Transaction, call: Creation) {
@@ -111,7 +116,8 @@ function creation(tx: Transaction, call: Creation) {
 
 /** Creates and shares a config at version 0, which allows this image. */
 export function createEnclaveConfig(tx: Transaction, call: Creation): void {
-  if (call.source !== undefined) shareConfig(tx, { ...call, config: newEnclaveConfig(tx, call) });
+  if (call.source !== undefined || call.isOpen)
+    shareConfig(tx, { ...call, config: newEnclaveConfig(tx, call) });
   else tx.moveCall({ ...target(call, 'create_enclave_config'), arguments: creation(tx, call) });
 }
 
@@ -121,7 +127,7 @@ export function createEnclaveConfig(tx: Transaction, call: Creation): void {
 export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionResult {
   const callArguments = creation(tx, call);
   return tx.moveCall({
-    ...target(call, 'new_enclave_config'),
+    ...target(call, call.isOpen ? 'new_open_enclave_config' : 'new_enclave_config'),
     arguments: [...callArguments, optional(tx, call, call.source)],
   });
 }
@@ -299,6 +305,21 @@ export function registerEnclaveAsRegistrar(
   tx.moveCall({
     ...target(call, 'register_enclave_as_registrar'),
     arguments: [object(tx, 'config', call.configId), object(tx, 'registrar', call.registrarId), document],
+  });
+}
+
+/**
+ * Registers the enclave that the document attests, under an open config. Needs no capability: anyone can do
+ * that with an attestation of the last 10 minutes.
+ */
+export function registerEnclaveAsAnyone(
+  tx: Transaction,
+  call: ConfigCall & { readonly attestation: AttestationInput },
+): void {
+  const document = documentArgument(tx, call.attestation);
+  tx.moveCall({
+    ...target(call, 'register_enclave_as_anyone'),
+    arguments: [object(tx, 'config', call.configId), document, tx.object.clock()],
   });
 }
 

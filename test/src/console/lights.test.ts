@@ -17,6 +17,7 @@ const config: EnclaveConfig = {
   registrars: [],
   isRetired: false,
   packageVersion: 1n,
+  isOpen: false,
 };
 const enclave: ListedEnclave = {
   id: '0x4',

@@ -188,6 +188,7 @@ test('an object has its fields in JSON for a caller that asks for them', async (
     registrars: { contents: [] },
     is_retired: false,
     package_version: expect.any(String),
+    is_open: false,
   });
   expect(await read(configId, false)).toBeUndefined();
   expect(await read('0x6', true)).toMatchObject({ timestamp_ms: expect.stringMatching(/^\d{13}$/) });

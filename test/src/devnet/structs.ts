@@ -24,6 +24,7 @@ export const Config = bcs.struct('EnclaveConfig', {
   registrars: bcs.vector(bcs.Address),
   is_retired: bcs.bool(),
   package_version: bcs.u64(),
+  is_open: bcs.bool(),
 });
 export const Enclave = bcs.struct('Enclave', {
   id: bcs.Address,

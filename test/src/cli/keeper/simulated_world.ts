@@ -42,6 +42,7 @@ export const CONFIG: EnclaveConfig = {
   source: null,
   overlap: null,
   packageVersion: 1n,
+  isOpen: false,
   capabilityId: id('d'),
   configVersion: 0n,
   maxKeyAgeMs: null,

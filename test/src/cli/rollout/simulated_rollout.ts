@@ -165,6 +165,7 @@ export class SimulatedRollout implements World, Memory {
       registrars: this.registrars,
       isRetired: false,
       packageVersion: 1n,
+      isOpen: false,
     };
   }
 

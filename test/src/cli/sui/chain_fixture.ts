@@ -87,6 +87,12 @@ export class ChainFixture {
     return new EmulatedNsm(now, this.#root, developmentRegisters(application, image));
   }
 
+  /** Creates the emulated NSM of an enclave in debug mode, whose registers are zero. */
+  createDebugNsm(): EmulatedNsm {
+    const zero = new Uint8Array(48);
+    return new EmulatedNsm(Date.now, this.#root, [zero, zero, zero]);
+  }
+
   get address(): string {
     return this.admin.toSuiAddress();
   }

@@ -47,6 +47,7 @@ describe('readConfig', () => {
       registrars: [],
       isRetired: false,
       packageVersion: 1n,
+      isOpen: false,
     });
   });
 

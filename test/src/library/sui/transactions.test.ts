@@ -83,6 +83,20 @@ describe('a transaction of move/enclave', () => {
     ]);
   });
 
+  test('is built by createEnclaveConfig for an open config, which is shared in the same transaction', async () => {
+    const calls = await buildCalls((tx) =>
+      sui.createEnclaveConfig(tx, { ...common, capId, name: 'open', image, isOpen: true }),
+    );
+    expect(calls).toEqual([
+      { call: `${PACKAGE}::source::none<>`, args: [] },
+      {
+        call: `${PACKAGE}::enclave::new_open_enclave_config<${APPLICATION}>`,
+        args: [capId, bcs.string().serialize('open').toBytes(), ...registers(image), 'result 0'],
+      },
+      { call: `${PACKAGE}::enclave::share_config<${APPLICATION}>`, args: ['result 1'] },
+    ]);
+  });
+
   test('is built by updatePcrs', async () => {
     const otherImage = { ...image, pcr0: '7'.repeat(96) };
     const calls = await buildCalls((tx) =>

@@ -20,8 +20,8 @@ test('the release of this program is its move/enclave and move/feed', () => {
         "feed": "830b36e435479fda78051e550cab56d27984185b855c31a3ef82284fe9e1631b",
       },
       "modules": {
-        "attested": "95cbb2317c024a39a796f291e6cf819636c70591e57f5596001f139a049e7393",
-        "enclave": "3a6a358aef0fd517941cabda10286e0f889578b8e06820104463b1076b98d25a",
+        "attested": "b1ce8865ddc7736fa4f37cb79bca820da118cf0f56b1c60149363533e1e60659",
+        "enclave": "d042fef5e8fb260ba0bf1377555dcc236a4fd7d53d422572f23360a381d91324",
         "once": "61f43a12bf12f392cee4c78df9009ced283871b8c4ba99e77b261f6b98117d61",
         "pcrs": "2f8030a880b1c424eca6946f879896542648e489e44c08e5d138bb83594ee977",
         "source": "5d6abe80151f601b49145fef63ae9008a8643f05ebe2a51f461f2b4e2986851a",
