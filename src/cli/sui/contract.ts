@@ -61,6 +61,7 @@ const Measurements = v.pipe(
     folder: v.optional(v.pipe(v.string(), v.regex(/^[\w./-]{0,100}$/))),
     framework_version: v.optional(v.pipe(plain, v.maxLength(50))),
     node_version: v.optional(plain),
+    secrets: v.optional(v.array(v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/)))),
     registers: v.object({ pcr0: v.string(), pcr1: v.string(), pcr2: v.string() }),
   }),
 );
@@ -80,6 +81,31 @@ export interface ImageToAllow {
   readonly source: Source | undefined;
   /** Who vouches for it, in the form of the deployment file; undefined without `--release`. */
   readonly signer: SignerRecord | undefined;
+  readonly secrets: SecretNames;
+}
+
+/** Names of the secrets that an image needs, as its build recorded them, or why they are unknown. */
+type SecretNames = readonly string[] | string;
+
+/**
+ * Refuses an image for an open config, unless the record of its build says that it needs no secrets:
+ * strangers run the image too.
+ *
+ * @throws SuiCommandError: OPEN_SECRETS, SECRETS_UNKNOWN
+ */
+export function checkNeedsNoSecrets({ secrets }: ImageToAllow): void {
+  if (typeof secrets === 'string') {
+    throw new SuiCommandError(
+      'SECRETS_UNKNOWN',
+      `an open config is for an image that needs no secrets, but ${secrets}: build the image, or copy the file of its build there. Nothing was sent`,
+    );
+  }
+  if (secrets.length > 0) {
+    throw new SuiCommandError(
+      'OPEN_SECRETS',
+      `the image needs the secrets ${secrets.join(', ')}, and anyone may run the image of an open config: use a config that is not open, or remove the secrets from app.yaml. Nothing was sent`,
+    );
+  }
 }
 
 /**
@@ -103,27 +129,31 @@ export async function imageToAllow(
   if (vouched !== undefined) {
     if (url !== undefined) throw new UsageError('a release names its source: leave --source-url out');
     if (pcrs !== PCRS_OPTION.pcrs.default) throw new UsageError('give either --pcrs or --release');
-    return releasedImage(chain, vouched, releaseOptions.release ?? '');
+    return await releasedImage(chain, vouched, releaseOptions.release ?? '');
   }
-  const { image, doubt, origin } = await readBuild(chain, pcrs);
+  const { image, doubt, origin, secrets } = await readBuild(chain, pcrs);
   if (doubt !== null && isOnRealNetwork(chain) && !experimental) {
     throw new SuiCommandError(
       'EXPERIMENTAL_IMAGE',
       `${pcrs} ${doubt}, and ${chain.description} is a real network: build a tagged release with CHANNEL=stable, or give --experimental. Nothing was sent`,
     );
   }
-  if (url === undefined) return { image, source: undefined, signer: undefined };
+  if (url === undefined) return { image, source: undefined, signer: undefined, secrets };
   if (typeof origin === 'string') {
     throw new SuiCommandError(
       'SOURCE_UNKNOWN',
       `--source-url names the repository of ${pcrs}, but ${origin}: leave it out, or build the image from a commit. Nothing was sent`,
     );
   }
-  return { image, source: { url, ...origin }, signer: undefined };
+  return { image, source: { url, ...origin }, signer: undefined, secrets };
 }
 
 /** @param file `release.json` */
-function releasedImage(chain: Chain, { release, signer }: VouchedRelease, file: string): ImageToAllow {
+async function releasedImage(
+  chain: Chain,
+  { release, signer }: VouchedRelease,
+  file: string,
+): Promise<ImageToAllow> {
   const { image, source: signedSource, version, subjects } = release;
   // Every release has the file.
   const source = { ...signedSource, measurementsSha256: subjects.get('measurements.json') ?? '' };
@@ -131,7 +161,23 @@ function releasedImage(chain: Chain, { release, signer }: VouchedRelease, file: 
   chain.notes.push(
     `The image of the release ${version}: its signer says that it is of the commit ${source.commit}.`,
   );
-  return { image, source, signer };
+  const secrets = await readReleasedSecrets(
+    join(dirname(file), 'measurements.json'),
+    source.measurementsSha256,
+  );
+  return { image, source, signer, secrets };
+}
+
+async function readReleasedSecrets(path: string, digest: string): Promise<SecretNames> {
+  const text = await readFileArgument(path).then(String, () => null);
+  if (text === null) return `there is no ${path}`;
+  if (createHash('sha256').update(text).digest('hex') !== digest) return `${path} is not that of the release`;
+  const parsed = v.safeParse(Measurements, text);
+  return parsed.success ? namesIn(path, parsed.output) : `${path} can't be read`;
+}
+
+function namesIn(path: string, { secrets }: v.InferOutput<typeof Measurements>): SecretNames {
+  return secrets ?? `${path} is of an older build, which did not record the secrets`;
 }
 
 /**
@@ -162,19 +208,20 @@ interface Build {
   readonly image: Image;
   readonly doubt: string | null;
   readonly origin: Omit<Source, 'url'> | string;
+  readonly secrets: SecretNames;
 }
 
 async function readBuild(chain: Chain, path: string): Promise<Build> {
   const image = parsePcrs((await readFileArgument(path, PCRS_HINT)).toString());
   checkNotDevelopment(chain, image, path);
-  const { note, doubt, origin } = await describeImage(path, image);
+  const { note, ...build } = await describeImage(path, image);
   if (note !== null) chain.notes.push(note);
   else if (isOnRealNetwork(chain)) {
     chain.notes.push(
       `WARNING: the build of the registers in ${path} is unknown: the measurements file beside it is missing.`,
     );
   }
-  return { image, doubt, origin };
+  return { image, ...build };
 }
 
 /**
@@ -203,18 +250,22 @@ function isOnRealNetwork(chain: Chain): boolean {
 async function describeImage(
   path: string,
   image: Image,
-): Promise<{ note: string | null } & Pick<Build, 'doubt' | 'origin'>> {
+): Promise<{ note: string | null } & Omit<Build, 'image'>> {
   const name = basename(path, '.pcrs');
   const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
   const text = await readFileArgument(beside).then(String, () => null);
   // Registers that were copied from a release have no such file beside them.
-  if (text === null) return { note: null, doubt: null, origin: `there is no ${basename(beside)} beside it` };
+  if (text === null) {
+    const origin = `there is no ${basename(beside)} beside it`;
+    return { note: null, doubt: null, origin, secrets: `there is no ${beside}` };
+  }
   const parsed = v.safeParse(Measurements, text);
   if (!parsed.success) {
     return {
       note: `WARNING: ${beside} is not a file that a build wrote, so the build of the registers in ${path} is unknown.`,
       doubt: `is of an unknown build, since ${beside} can't be read`,
       origin: `${beside} can't be read`,
+      secrets: `${beside} can't be read`,
     };
   }
   const { application, commit, unchanged_tree, channel, registers } = parsed.output;
@@ -223,13 +274,15 @@ async function describeImage(
       note: `WARNING: ${beside} has other registers than ${path}: they come from different builds.`,
       doubt: `is of an unknown build, since ${beside} has other registers`,
       origin: `${beside} has other registers`,
+      secrets: `${beside} has other registers`,
     };
   }
   const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
   const note = `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
   const origin = describeOrigin(beside, text, parsed.output);
-  if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null, origin };
-  return { note, doubt: `is of an experimental image${tree}`, origin };
+  const secrets = namesIn(beside, parsed.output);
+  if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null, origin, secrets };
+  return { note, doubt: `is of an experimental image${tree}`, origin, secrets };
 }
 
 function describeOrigin(

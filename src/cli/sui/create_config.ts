@@ -14,8 +14,9 @@ import { objectId, text } from '../values.ts';
 import { awaitListing, capabilitiesIn, findCapability } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
-import { imageToAllow, isSameImage } from './contract.ts';
+import { checkNeedsNoSecrets, imageToAllow, isSameImage } from './contract.ts';
 import type { Application } from './deployments.ts';
+import { SuiCommandError } from './errors.ts';
 import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -51,17 +52,27 @@ async function readEntry(
   return noted;
 }
 
-/** Returns the config that the deployment file has for the application, unless it is retired. */
+/**
+ * Returns the config that the deployment file has for the application, unless it is retired.
+ *
+ * @throws SuiCommandError: DEPLOYMENT if only one of the two configs, this one and the requested one, is open
+ */
 async function present(
   { deployments }: ConfigInput,
   chain: Chain,
   noted: Application | undefined,
   { application }: ApplicationIds,
-  image: Image,
+  { image, isOpen }: { readonly image: Image; readonly isOpen: boolean },
 ): Promise<Outcome | undefined> {
   if (deployments === undefined || noted?.config === undefined) return undefined;
   const config = await readConfig(chain.client, noted.config.id);
   if (config.isRetired) return undefined;
+  if (config.isOpen !== isOpen) {
+    throw new SuiCommandError(
+      'DEPLOYMENT',
+      `${deployments.path} has the config ${config.id}, which is ${config.isOpen ? 'open' : 'not open'} for ever: ${config.isOpen ? 'give --open to keep it' : 'leave out --open to keep it'}, or create another with --again. Nothing was sent`,
+    );
+  }
   const same = isSameImage(config.image, image);
   return {
     status: 'unchanged',
@@ -71,6 +82,7 @@ async function present(
       name: config.name,
       configVersion: config.configVersion,
       capability: config.capabilityId,
+      isOpen: config.isOpen,
       ...config.image,
     },
   };
@@ -85,7 +97,7 @@ async function note(
   chain: Chain,
   outcome: Outcome,
   { original }: ApplicationIds,
-  signer: SignerRecord | undefined,
+  { isOpen, signer }: { readonly isOpen: boolean; readonly signer: SignerRecord | undefined },
 ): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
     const { enclavePackage, appPackage, module, witness } = input.ids;
@@ -110,7 +122,7 @@ async function note(
       module,
       witness,
       capability,
-      config: { id: config, name, version: 0 },
+      config: { id: config, name, version: 0, ...(isOpen && { isOpen }) },
       ...(signer && { signer }),
     };
     return [[entry, { ...before, ...created, registrars: [], enclaves: [] }]];
@@ -138,6 +150,9 @@ export const main = suiCommand({
       help: "make a new EnclaveCap with this Publisher of the application's module",
       schema: objectId,
     },
+    open: {
+      help: 'let anyone register enclaves of the image, on any host, for as long as the config exists; for an application without secrets',
+    },
     ...EXPERIMENTAL_FLAG,
     again: { help: 'create another config even if the deployment file has one' },
   },
@@ -151,11 +166,16 @@ export const main = suiCommand({
     const { name } = input.args;
     const { enclavePackage } = ids;
     const { cap: named, publisher: publisherId } = options;
-    const { image, source, signer } = await imageToAllow(chain, options);
+    const allowed = await imageToAllow(chain, options);
+    const { image, source, signer } = allowed;
+    const isOpen = options.open;
+    if (isOpen) checkNeedsNoSecrets(allowed);
     const application = await readApplicationType(chain.client, ids.appPackage, ids.module, ids.witness);
     const applied = { application, original: await chain.originalPackage(ids.appPackage) };
     const noted = await readEntry(input, chain, applied);
-    const existing = options.again ? undefined : await present(input, chain, noted, applied, image);
+    const existing = options.again
+      ? undefined
+      : await present(input, chain, noted, applied, { image, isOpen });
     if (existing !== undefined) return existing;
     const call = { enclavePackage, application };
     const tx = new Transaction();
@@ -163,15 +183,16 @@ export const main = suiCommand({
       publisherId === undefined
         ? (named ?? noted?.capability ?? (await findCapability(chain, enclavePackage, application)))
         : newCapFromPublisher(tx, { ...call, publisherId });
-    createEnclaveConfig(tx, { ...call, capId, name, image, source });
+    createEnclaveConfig(tx, { ...call, capId, name, image, source, isOpen });
     if (typeof capId !== 'string') tx.transferObjects([capId], chain.sender());
     let made: Executed['created'] = [];
     const outcome = await chain.submit(tx, {
-      title: `create the config ${JSON.stringify(name)} for ${application}`,
+      title: `create the ${isOpen ? 'open ' : ''}config ${JSON.stringify(name)} for ${application}`,
       fields: {
         name,
         application,
         ...(typeof capId === 'string' ? { capability: capId } : { publisher: publisherId }),
+        isOpen,
         ...image,
         ...(source && { source }),
       },
@@ -184,7 +205,7 @@ export const main = suiCommand({
         };
       },
     });
-    await note(input, chain, outcome, applied, signer);
+    await note(input, chain, outcome, applied, { isOpen, signer });
     await awaitListing(chain, made);
     return outcome;
   },

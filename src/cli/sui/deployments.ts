@@ -50,7 +50,15 @@ const ApplicationEntry = v.strictObject({
   objects: v.optional(v.array(v.strictObject({ id: Id, type: v.pipe(v.string(), v.maxLength(1000)) }))),
   /** Who signs the releases of the application: a key in hexadecimal, or a workflow. */
   signer: v.optional(SignerRecord),
-  config: v.optional(v.strictObject({ id: Id, name: v.string(), version: Version })),
+  config: v.optional(
+    v.strictObject({
+      id: Id,
+      name: v.string(),
+      version: Version,
+      /** Whether anyone may register enclaves under it. */
+      isOpen: v.optional(v.boolean()),
+    }),
+  ),
   registrars: v.array(v.strictObject({ id: Id, holder: Id })),
   enclaves: v.array(
     v.strictObject({

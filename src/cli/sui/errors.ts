@@ -28,6 +28,14 @@ export const SUI_COMMAND_CODES = {
     notTried,
     'A repository was named for an image of which no build from a commit is recorded. Nothing was sent.',
   ],
+  OPEN_SECRETS: [
+    notTried,
+    'The image needs secrets, and the config is open, or would be: strangers could run it. Nothing was sent.',
+  ],
+  SECRETS_UNKNOWN: [
+    notTried,
+    'The config is open, or would be, and no record of the build says that the image needs no secrets. Nothing was sent.',
+  ],
   RELEASE_SIGNER: [
     notTried,
     'The release is signed by another signer than the one that the deployment file has. Nothing was sent.',

@@ -26,7 +26,7 @@ const URLS = { urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true 
 export const main = suiCommand({
   name: 'register_enclave',
   purpose:
-    'Requests the attestation of each enclave, checks it, and registers the keys under the config, in one transaction. It\nsends nothing that the chain would refuse. An enclave that is registered already is reported, not registered again.',
+    'Requests the attestation of each enclave, checks it, and registers the keys under the config, in one transaction. It\nsends nothing that the chain would refuse. An enclave that is registered already is reported, not registered again.\nUnder an open config, the sender needs no capability.',
   example: 'https://weather.example --network testnet',
   ids: ['enclavePackage', 'appPackage', 'configId', 'module', 'witness'],
   arguments: URLS,

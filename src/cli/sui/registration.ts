@@ -5,7 +5,13 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
 import { type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
-import { loadAttestation, registerEnclave, registerEnclaveAsRegistrar } from 'sui-enclave/sui/transactions';
+import {
+  type AttestationInput,
+  loadAttestation,
+  registerEnclave,
+  registerEnclaveAsAnyone,
+  registerEnclaveAsRegistrar,
+} from 'sui-enclave/sui/transactions';
 import { quantity } from 'sui-enclave/wording';
 import { UsageError } from '../command.ts';
 import { type Attested, askForAttestation, type Expected, readAttestedKey } from './attest.ts';
@@ -90,12 +96,50 @@ function toEntry({ report }: { readonly report: { readonly enclave: string; read
   return { id: report.enclave, url: report.url };
 }
 
+interface RegistrationCall {
+  readonly enclavePackage: string;
+  readonly application: string;
+  readonly configId: string;
+  readonly attestation: AttestationInput;
+}
+
+/** The right by which a sender registers enclaves. */
+interface Right {
+  /** Adds the call that registers an enclave. */
+  register(tx: Transaction, call: RegistrationCall): void;
+  /** The capability, for the report; none under an open config. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** Note about the time within which the transaction must be sent, if there is a limit. */
+  readonly deadline?: string;
+}
+
+function chooseRight({ capabilityId: capId, isOpen }: EnclaveConfig, registrarId: string | undefined): Right {
+  if (registrarId !== undefined) {
+    return {
+      register: (tx, call) => registerEnclaveAsRegistrar(tx, { ...call, registrarId }),
+      fields: { registrar: registrarId },
+    };
+  }
+  if (isOpen) {
+    return {
+      register: registerEnclaveAsAnyone,
+      fields: {},
+      deadline: 'Send it within 10 minutes: without a capability, the chain registers no older attestation.',
+    };
+  }
+  return {
+    register: (tx, call) => registerEnclave(tx, { ...call, capId }),
+    fields: { capability: capId },
+  };
+}
+
 /**
  * Sends one transaction that registers all missing keys, or nothing if all are registered. Notes in the
  * deployment file also enclaves that are registered and missing there: an earlier command may have been
  * killed between its transaction and its note.
  *
- * @param registrarId a RegistrarCap of the sender, in place of the config's capability
+ * @param registrarId a RegistrarCap of the sender, in place of the config's capability. An open config needs
+ *   neither
  * @throws SuiCommandError: WOULD_ABORT for a key that was destroyed; SuiError
  */
 export async function register(
@@ -104,7 +148,8 @@ export async function register(
   candidates: readonly Candidate[],
   registrarId?: string,
 ): Promise<Outcome> {
-  const { application, id: configId, capabilityId: capId, configVersion } = config;
+  const { application, id: configId, configVersion } = config;
+  const right = chooseRight(config, registrarId);
   const all = [];
   for (const candidate of candidates) {
     const { enclaveId, state } = await findRegistration(chain.client, config, candidate.publicKey, {
@@ -134,17 +179,16 @@ export async function register(
   }
   const tx = new Transaction();
   for (const attestation of missing.map(({ candidate }) => loadAttestation(tx, candidate.document))) {
-    const call = { enclavePackage, application, configId, attestation };
-    if (registrarId === undefined) registerEnclave(tx, { ...call, capId });
-    else registerEnclaveAsRegistrar(tx, { ...call, registrarId });
+    right.register(tx, { enclavePackage, application, configId, attestation });
   }
   const outcome = await chain.submit(tx, {
     title: `register ${describeCandidates(missing.map(({ candidate }) => candidate))} for ${application}`,
     fields: {
       ...fields,
-      ...(registrarId === undefined ? { capability: capId } : { registrar: registrarId }),
+      ...right.fields,
     },
   });
+  if (outcome.status === 'unsigned' && right.deadline !== undefined) chain.notes.push(right.deadline);
   await deployments?.noteEnclaves(chain, outcome, config, [...unnoted, ...missing.map(toEntry)]);
   return outcome;
 }

@@ -16,6 +16,7 @@ import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
 import {
   checkContract,
+  checkNeedsNoSecrets,
   checkNotRetired,
   checkSameSigner,
   type ImageToAllow,
@@ -73,9 +74,10 @@ registers the enclaves that are not registered yet; with --again, it also makes 
     await checkContract(chain, config, ids);
     checkNotRetired(config);
     const target = { enclavePackage, config, deployments };
-    return isSameImage(config.image, image) && !options.again
-      ? await registerAlone(chain, target, candidates)
-      : await allowAndRegister(chain, target, candidates, allowed, overlapEnd(config, options));
+    if (isSameImage(config.image, image) && !options.again)
+      return await registerAlone(chain, target, candidates);
+    if (config.isOpen) checkNeedsNoSecrets(allowed);
+    return await allowAndRegister(chain, target, candidates, allowed, overlapEnd(config, options));
   },
 });
 

@@ -58,6 +58,11 @@ interface Findings {
 const isAccepted = (answer: Answering, { accepted }: Pick<Findings, 'accepted'>) =>
   answer.trusted && accepted.some(({ id }) => id === answer.enclave);
 
+/** Describes who may register, as ", where anyone may register enclaves"; empty unless the config is open. */
+function describeOpenness({ config: { isOpen, isRetired } }: Pick<Findings, 'config'>): string {
+  return isOpen && !isRetired ? ', where anyone may register enclaves' : '';
+}
+
 /** Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; empty without an overlap. */
 function describeOverlap({ config, now }: Pick<Findings, 'config' | 'now'>): string {
   if (config.isRetired || !isOverlapping(config, now)) return '';
@@ -71,7 +76,7 @@ function formatTime(ms: bigint | undefined): string {
 /** Describes the verdict in one line. */
 function describeVerdict(findings: Findings): string {
   const { config, enclaves, accepted, urls, answering: answers, silent } = findings;
-  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${describeOverlap(findings)}`;
+  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${describeOverlap(findings)}${describeOpenness(findings)}`;
   if (config.isRetired) return `RETIRED: ${name}. Contracts accept none of its enclaves.`;
   const registered = `${accepted.length} of ${quantity(enclaves.length, 'registered enclave')}`;
   if (urls.length === 0)
@@ -162,7 +167,7 @@ registered or not accepted, or if no answer can be trusted.`,
     const { image, overlap, ...configFields } = config;
     return {
       status: 'done',
-      title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${describeOverlap({ config, now })}${config.isRetired ? ', retired' : ''}`,
+      title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${describeOverlap({ config, now })}${config.isOpen ? ', open' : ''}${config.isRetired ? ', retired' : ''}`,
       fields: {
         config: {
           ...configFields,

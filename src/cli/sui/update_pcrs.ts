@@ -7,6 +7,7 @@ import { RELEASE_OPTIONS } from '../releases/read_release.ts';
 import { suiCommand } from './command.ts';
 import {
   checkContract,
+  checkNeedsNoSecrets,
   checkNotRetired,
   checkSameSigner,
   imageToAllow,
@@ -26,7 +27,8 @@ export const main = suiCommand({
   arguments: {},
   options: { ...PCRS_OPTION, ...SOURCE_OPTION, ...RELEASE_OPTIONS, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
   async run({ ids, options, deployments }, chain) {
-    const { image, source, signer } = await imageToAllow(chain, options);
+    const allowed = await imageToAllow(chain, options);
+    const { image, source, signer } = allowed;
     checkSameSigner(deployments, ids.configId, signer);
     const config = await readLatestConfig(chain, ids.configId, deployments);
     await checkContract(chain, config, ids);
@@ -39,6 +41,7 @@ export const main = suiCommand({
         fields: { config: config.id, configVersion, ...image },
       };
     }
+    if (config.isOpen) checkNeedsNoSecrets(allowed);
     const untilMs = overlapEnd(config, options);
     const tx = new Transaction();
     const call = { ...ids, application, capId, image, source };

@@ -60,6 +60,7 @@ describe('the measurements', () => {
       folder: 'src/apps/weather',
       framework_version: readRelease().version,
       framework_integrity: null,
+      secrets: [],
       commit: git('rev-parse', 'HEAD'),
       unchanged_tree: true,
       committed_lock: true,
