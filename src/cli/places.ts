@@ -22,3 +22,10 @@ export const DEV_EMULATED = `ATTEST=emulated ${PROGRAM} dev`;
 
 /** Says where registers come from, to users who don't have any yet. */
 export const PCRS_HINT = `\`${PROGRAM} build\` writes out/nitro.pcrs with the image, and \`${DEV_EMULATED}\` writes out/dev.pcrs, or out/dev-<name>.pcrs for another application than weather`;
+
+/** Returns the folder of the deployment files, relative to the folder in which the command runs. */
+export function deploymentsFolder({
+  DEPLOYMENTS: folder,
+}: Readonly<Record<string, string | undefined>>): string {
+  return folder || 'deployments';
+}

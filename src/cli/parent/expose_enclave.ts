@@ -11,6 +11,12 @@ import {
 } from '../command.ts';
 import { attest, type Requirements } from '../provision/enclave.ts';
 import { readProvisionerKey } from '../provision/files.ts';
+import {
+  CONFIG_OPTIONS,
+  type ConfigOptions,
+  checkConfigOptions,
+  requireNoOpenConfig,
+} from '../provision/open_config.ts';
 import { readRegularFile } from '../read_file.ts';
 import { enclaveName, integer, ipv4, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
@@ -29,7 +35,7 @@ const PROXY_LINES = `Only programs on this instance reach it, such as your proxy
 themselves could write their own address into X-Forwarded-For. For a proxy on another host, give --address with this
 instance's private address, and let its security group admit that proxy alone.`;
 
-interface Options {
+interface Options extends ConfigOptions {
   readonly eif: string;
   readonly name: string;
   readonly debug: boolean;
@@ -88,6 +94,7 @@ Secrets Manager. May be run again at any time: it changes nothing that already r
       help: 'the port on 127.0.0.1 for the figures of an image with METRICS_PORT (default: none)',
       schema: integer(1, 65_535),
     },
+    ...CONFIG_OPTIONS,
     'take-port': {
       help: 'take the port from another enclave of this instance, which this enclave replaces',
     },
@@ -96,13 +103,16 @@ Secrets Manager. May be run again at any time: it changes nothing that already r
 such an image reads the addresses of callers from a header, in which anyone who reaches the port could write any address.
 
 The secrets are sealed: only an enclave that attests the registers of the EIF can open them. Root on this instance can
-still read them in the file or in Secrets Manager. To keep them off the instance, run provision on another machine.`,
+still read them in the file or in Secrets Manager. To keep them off the instance, run provision on another machine. None
+are passed if the config of the application is open (CONFIG_OPEN), as a file of deployments/ says, or the network of
+--network.`,
   async run({ options }, context) {
     const { env, io } = context;
     const { address, port } = options;
     if (options.secrets !== undefined && options['secret-id'] !== undefined) {
       throw new UsageError('give either --secrets or --secret-id');
     }
+    checkConfigOptions(options);
     if (options['metrics-port'] === port)
       throw new UsageError('give --metrics-port another port than --port');
     const image = loadImage(options.eif);
@@ -128,7 +138,10 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     const state = await ensureRelay(env, options.eif, options.name);
     io.log(`relay: ${state}`);
     const isReadyNow = await isReady(env, listen);
-    if (!isReadyNow && sealing) await sealAndHandOver(sealing, { relay: { env, program }, cid, listen });
+    if (!isReadyNow && sealing) {
+      await requireNoOpenConfig(options, env);
+      await sealAndHandOver(sealing, { relay: { env, program }, cid, listen });
+    }
     const hasSecrets = isReadyNow || sealing !== undefined;
     io.log(secretsLine(isReadyNow, hasSecrets, manifest));
     requireRelay(env);

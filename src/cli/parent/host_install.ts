@@ -1,6 +1,7 @@
 /** `sui-enclave host install NAME`: on the parent instance, installs an enclave as systemd units. */
 import * as v from 'valibot';
 import { command, readFileArgument, runAsProcess, UsageError } from '../command.ts';
+import { CONFIG_OPTIONS, checkConfigOptions, requireNoOpenConfig } from '../provision/open_config.ts';
 import { enclaveName, integer, ipv4, path } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { checkSecrets } from './expose.ts';
@@ -74,11 +75,15 @@ writes settings, units and users. systemd then starts the enclave at each boot, 
       help: 'the id of the secret in AWS Secrets Manager with that JSON object',
       schema: v.pipe(v.string(), v.regex(/^[\w/+=.@:-]{1,2048}$/, 'must be the id of a secret')),
     },
+    ...CONFIG_OPTIONS,
     start: { help: 'start the enclave too' },
   },
   notes: `Without --secrets and --secret-id, the enclave waits for its secrets, if its application has any: run provision on
-another machine.`,
+another machine. With them, nothing is installed if the config of the application is open (CONFIG_OPEN), as a file of
+deployments/ says, or the network of --network.`,
   async run({ args: { name }, options: { start, secrets: file, ...options } }, { env, io }) {
+    checkConfigOptions(options);
+    if ((file ?? options['secret-id']) !== undefined) await requireNoOpenConfig(options, env);
     const host = thisHost(env);
     const secrets = file === undefined ? undefined : String(await readFileArgument(file));
     const { pcr0 } = install(host, name, { ...options, secrets });

@@ -6,6 +6,7 @@ import { EXIT } from '../command.ts';
 export const PROVISION_CODES = {
   SECRETS_FILE: 'The secrets, or the file with them, can not be used.',
   PROVISIONER_KEY: "The provisioner's key, or the file with it, can not be used.",
+  CONFIG_OPEN: "The application's config is open, so anyone may run its image. Nothing was sent.",
   SECRETS_REFUSED: 'The enclave opened the secrets and refused them, in a sealed answer.',
   SECRETS_NOT_TAKEN: 'The secrets were refused in clear, by the enclave or by anyone on the way.',
   SECRETS_RECEIPT: 'The answer is not the receipt for these secrets: they may not have arrived.',
@@ -21,6 +22,15 @@ export class ProvisionError extends CodedError<ProvisionCode> {
   constructor(code: ProvisionCode, message: string, serverCode: string | null = null) {
     super(code, message);
     this.serverCode = serverCode;
+  }
+}
+
+/** The config of the application is open, so nothing was tried. */
+export class OpenConfigError extends ProvisionError {
+  readonly exit = EXIT.notTried;
+
+  constructor(message: string) {
+    super('CONFIG_OPEN', message);
   }
 }
 

@@ -4,6 +4,7 @@ import { ClientError, EnclaveUnreachableError } from 'sui-enclave/client/errors'
 import { baseUrl, type Http } from 'sui-enclave/client/http';
 import type { EnclaveError } from 'sui-enclave/errors';
 import { type ProvisionerKey, sealSecrets } from 'sui-enclave/sealing/secrets';
+import { SuiError } from 'sui-enclave/sui/errors';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import {
   type Context,
@@ -16,10 +17,17 @@ import {
   UsageError,
 } from '../command.ts';
 import { PCRS_HINT } from '../places.ts';
+import { SuiCommandError } from '../sui/errors.ts';
 import { enclaveUrl, integer, path } from '../values.ts';
 import { attest, deliver, needsSecrets, type Recipient, type Requirements } from './enclave.ts';
 import { parseSecrets, readProvisionerKey, readSecretsFile } from './files.ts';
 import { Metrics } from './metrics.ts';
+import {
+  CONFIG_OPTIONS,
+  type ConfigOptions,
+  checkConfigOptions,
+  requireNoOpenConfig,
+} from './open_config.ts';
 import { type Found, watch } from './watch.ts';
 
 const NOT_PROVEN = 3;
@@ -28,7 +36,7 @@ const UNCONFIRMED = 5;
 
 const TIMEOUT_MS = 10_000;
 
-interface Options {
+interface Options extends ConfigOptions {
   readonly pcrs: readonly string[];
   readonly secrets: string | undefined;
   readonly key: string | undefined;
@@ -85,14 +93,18 @@ command after each.`,
       help: "trust the certificates of this PEM file in place of AWS's root (development)",
       schema: path,
     },
+    ...CONFIG_OPTIONS,
     'print-key': {
       help: 'only print the public key of --key, for the list provisioners in app.yaml',
     },
   },
   notes: `--key is PEM, as openssl genpkey -algorithm ed25519 -out provisioner.pem writes it, or 64 hexadecimal digits.
 
+No secrets are sent if the config of the application is open (CONFIG_OPEN), as a file of deployments/ says, or the network
+of --network.
+
 exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no valid receipt; 2 not tried (invalid
-command line, or a file that can't be read or that others can read); 3 it does not prove that it runs the image; 4 it
+command line, a file that can't be read or that others can read, or a config that is or may be open); 3 it does not prove that it runs the image; 4 it
 can't be reached; 5 unconfirmed: /readyz, which a host can forge, says that the enclave has secrets, so nothing was sent`,
   // A message may contain a part of a secret.
   handlesSecrets: true,
@@ -119,6 +131,8 @@ interface Work {
   readonly requirements: Requirements;
   readonly secrets: Readonly<Record<string, string>>;
   readonly provisioner: ProvisionerKey | undefined;
+  /** Checks that strangers can't run the image. */
+  readonly checkConfig: () => Promise<void>;
 }
 
 async function provision(options: Options, url: string | undefined, context: Context): Promise<Result> {
@@ -146,6 +160,7 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
   if (options['metrics-port'] !== undefined && !options.watch) {
     throw new UsageError('--metrics-port is for --watch only');
   }
+  checkConfigOptions(options);
   const images = await Promise.all(pcrs.map(readImage));
   const roots =
     root === undefined ? undefined : certificatesFromPem((await readFileArgument(root)).toString());
@@ -155,6 +170,7 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
     requirements: { images, roots },
     secrets: secrets === '-' ? parseSecrets(io.stdin()) : readSecretsFile(secrets, env),
     provisioner: key === undefined ? undefined : readProvisionerKey(key, env),
+    checkConfig: () => requireNoOpenConfig(options, env),
   };
 }
 
@@ -162,7 +178,11 @@ async function readImage(file: string): Promise<Image> {
   return parsePcrs((await readFileArgument(file, PCRS_HINT)).toString());
 }
 
-async function send({ http, secrets, provisioner }: Work, { sealingKey, state }: Recipient): Promise<void> {
+async function send(
+  { http, secrets, provisioner, checkConfig }: Work,
+  { sealingKey, state }: Recipient,
+): Promise<void> {
+  await checkConfig();
   await deliver(http, await sealSecrets(secrets, sealingKey, state, { provisioner }));
 }
 
@@ -199,6 +219,8 @@ function chooseExit(error: EnclaveError): number | undefined {
     const isPolicy = error.code === 'POLICY_INVALID' || error.code === 'POLICY_ZERO_IMAGE';
     return isPolicy ? EXIT.notTried : NOT_PROVEN;
   }
+  if (error instanceof SuiError) return EXIT.notTried;
+  if (error instanceof SuiCommandError) return error.exit;
   return error instanceof ClientError ? NOT_PROVEN : undefined;
 }
 

@@ -10,6 +10,7 @@ import { namedEntries } from 'sui-enclave-service/named_entries';
 import { replaceFileDurably } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
+import { deploymentsFolder } from '../places.ts';
 import { printable } from '../printable.ts';
 import { readRegularFile } from '../read_file.ts';
 import { SignerRecord } from '../releases/read_release.ts';
@@ -17,9 +18,6 @@ import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 import { ID_NAMES, type IdName, type Ids, optionFor } from './ids.ts';
 import type { Outcome } from './outcome.ts';
-
-/** Folder of the files, relative to the folder in which the command runs. */
-const FOLDER = 'deployments';
 
 const Id = v.pipe(
   v.string('must be an id'),
@@ -103,9 +101,9 @@ export class Deployments {
   readonly app: string | undefined;
 
   /** @param app the application that `--app` names */
-  constructor(network: string, { DEPLOYMENTS: folder }: Environment, app: string | undefined) {
+  constructor(network: string, env: Environment, app: string | undefined) {
     this.network = network;
-    this.path = relative('', join(folder || FOLDER, `${network}.json`));
+    this.path = relative('', join(deploymentsFolder(env), `${network}.json`));
     this.app = app;
   }
 

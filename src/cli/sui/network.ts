@@ -5,17 +5,9 @@ import { causeCode, NoAnswerError, platformFetch, withBoundedBody } from 'sui-en
 import { SuiError } from 'sui-enclave/sui/errors';
 import { ANSWER_TOO_LARGE } from 'sui-enclave/sui/failures';
 import { SuiCommandError } from './errors.ts';
+import { NETWORKS, type Network, NODES } from './network_names.ts';
 
-/** The public nodes of the Sui Foundation, and the node of `sui start`. */
-const NODES = {
-  mainnet: 'https://fullnode.mainnet.sui.io:443',
-  testnet: 'https://fullnode.testnet.sui.io:443',
-  devnet: 'https://fullnode.devnet.sui.io:443',
-  localnet: 'http://127.0.0.1:9000',
-} as const;
-
-export type Network = keyof typeof NODES;
-export const NETWORKS = Object.keys(NODES) as Network[];
+export { NETWORKS, type Network };
 
 /**
  * Chains of the networks that are never reset: the first 4 bytes of the digest of the first checkpoint, in

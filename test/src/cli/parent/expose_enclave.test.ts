@@ -100,8 +100,8 @@ async function start({
   });
   const port = await freePort();
   const common = ['--eif', eif, '--port', String(port), '--root', join(parent.dir, 'root.pem')];
-  const expose = (args: string[] = [], input = '') =>
-    parent.run('expose_enclave.ts', [...common, ...args], {}, input);
+  const expose = (args: string[] = [], input = '', env: Record<string, string> = {}) =>
+    parent.run('expose_enclave.ts', [...common, ...args], env, input);
   const opened = () => enclave.open(parent.read('handed'));
   const isHanded = () => existsSync(join(parent.dir, 'handed'));
   return { parent, expose, opened, isHanded, port };
@@ -286,6 +286,29 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
+  test('hands nothing to an enclave of an application whose config is open', async () => {
+    const { parent, expose, isHanded } = await start();
+    const id = `0x${'1'.repeat(64)}`;
+    const config = { id, name: 'main', version: 0, isOpen: true };
+    const applications = { quotes: { package: id, original: id, config, registrars: [], enclaves: [] } };
+    mkdirSync(join(parent.dir, 'deployments'));
+    const file = { network: 'testnet', chain: '4c78adac', applications };
+    parent.set('deployments/testnet.json', JSON.stringify(file));
+    const env = { DEPLOYMENTS: join(parent.dir, 'deployments') };
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS, env);
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/^CONFIG_OPEN: /)]);
+    expect(stderr).not.toContain('hunter2');
+    expect(isHanded()).toBe(false);
+    // Without secrets, the enclave is connected as usual.
+    expect((await expose([], '', env)).status).toBe(0);
+    expect(isHanded()).toBe(false);
+
+    // host_install does not even keep them.
+    const install = ['weather', '--eif', join(parent.dir, 'missing.eif'), '--secret-id', 'sui-enclave'];
+    const refused = await parent.run('host_install.ts', install, env);
+    expect([refused.status, refused.stderr]).toEqual([2, expect.stringMatching(/^CONFIG_OPEN: /)]);
+  });
+
   test('hands nothing to an enclave that does not attest to the registers of the image', async () => {
     const { expose, isHanded } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
     const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
@@ -448,7 +471,12 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     [['--name', 'relay'], 2, /--name must not be relay/],
     [['--name', 'other'], 1, /no enclave named other runs/],
     [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
-    [['--app', 'weather'], 2, /^USAGE: Unknown option '--app'\. See sui-enclave expose_enclave --help\n$/],
+    [
+      ['--image', 'weather'],
+      2,
+      /^USAGE: Unknown option '--image'\. See sui-enclave expose_enclave --help\n$/,
+    ],
+    [['--config', `0x${'1'.repeat(64)}`], 2, /--config and --rpc-url need --network/],
     [['--port', '0'], 2, /--port must be an integer from 1 to 65535/],
     [['--port', '65536'], 2, /--port must be an integer from 1 to 65535/],
     [['--address', 'everywhere'], 2, /--address must be an IPv4 address/],
