@@ -98,8 +98,12 @@ export async function signRelease(folder: string, version = 'v1.2.0') {
 }
 
 /** Writes a build, its signer and its release, and returns the options that name the release. */
-export async function writeRelease(folder: string, registers = REGISTERS): Promise<string[]> {
-  writeBuild(folder, registers);
+export async function writeRelease(
+  folder: string,
+  registers = REGISTERS,
+  measurements: object = {},
+): Promise<string[]> {
+  writeBuild(folder, registers, measurements);
   writeSigner(folder);
   expect(await signRelease(folder)).toMatchObject({ status: 0, stderr: '' });
   return ['--release', join(folder, 'out/release.json'), ...reading(folder)];

@@ -1,5 +1,5 @@
 /** The commands that write registers take them from a release that its author vouches for. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -10,7 +10,7 @@ import { Deployments } from '../../../../src/cli/sui/deployments.ts';
 import { readConfig } from '../../../../src/library/sui/objects.ts';
 import { COMMIT, keyed, REGISTERS, REPOSITORY, reading, writeRelease } from '../releases/release_fixture.ts';
 import { call } from '../run.ts';
-import { ChainFixture, ofConfig } from './chain_fixture.ts';
+import { ChainFixture, ofApplication, ofConfig, PACKAGE } from './chain_fixture.ts';
 
 let fixture: ChainFixture;
 let configId: string;
@@ -54,6 +54,29 @@ test('a release that is withdrawn, or that nothing vouches for, is refused, and 
   await call(main, ['withdraw', 'v1.2.0', ...keyed(folder)]);
   expect(await update(...options)).toMatchObject({ code: 'RELEASE_WITHDRAWN' });
   expect(sent()).toBe(before);
+});
+
+test('an open config is created of a release if its measurements.json says that it needs no secrets', async () => {
+  const before = sent();
+  const ids = ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER');
+  const create = async (argv: string[]) =>
+    (await fixture.run('create_config', ...ids, 'main', '--open', ...argv)).json();
+  expect(await create(options)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
+  const again = mkdtempSync(join(folder, 'again-'));
+  const needing = await writeRelease(again, REGISTERS, { secrets: ['API_KEY'] });
+  expect(await create(needing)).toMatchObject({ code: 'OPEN_SECRETS' });
+  const last = mkdtempSync(join(folder, 'last-'));
+  const needless = await writeRelease(last, REGISTERS, { secrets: [] });
+  // The signed digest binds the file.
+  const path = join(last, 'out/measurements.json');
+  const record = readFileSync(path);
+  writeFileSync(path, `${record} `);
+  expect(await create(needless)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
+  rmSync(path);
+  expect(await create(needless)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
+  expect(sent()).toBe(before);
+  writeFileSync(path, record);
+  expect(await create(needless)).toMatchObject({ status: 'done', isOpen: true });
 });
 
 test('a config accepts only the signer of the release with which it was created', () => {
