@@ -103,7 +103,7 @@ export const SERVER_SETTINGS = {
     default: '256',
     meaning:
       'requests in progress, counted once they have arrived completely. Further ones are answered 503 with ' +
-      '`Retry-After`. A request whose caller has disconnected counts until it is done. A request that only ' +
+      '`Retry-After`, before their bodies are checked. A request whose caller has disconnected counts until it is done. A request that only ' +
       'waits for the upstream call of another request, such as for the same place, does not count. At most ' +
       'a quarter of `MAX_CONNECTIONS` wait in this way, and at most an eighth for the same call; further ' +
       'ones are answered 503 at once',

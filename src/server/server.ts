@@ -77,6 +77,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
     exposedHeaders: [ENCLAVE_KEY_HEADER],
     trustedProxies,
     routePaths: routes && findPaths(routes),
+    slotEndpoints: config.requests === 'sealed' ? [] : endpoints,
     onEnd: createEndObserver(parts),
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);

@@ -13,10 +13,11 @@ import express, {
 } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import { ServerError } from '../errors.ts';
-import { cors, type Origins, type RoutePaths } from './cors.ts';
+import { type CorsPolicy, cors, type RoutePaths } from './cors.ts';
 import type { AnswerError } from './errors.ts';
 import type { InFlight } from './in_flight.ts';
 import type { JsonBodies } from './json_body.ts';
+import type { Refusals } from './refusals.ts';
 import { addHeader } from './respond.ts';
 import { originForm } from './target.ts';
 
@@ -26,10 +27,6 @@ const MAX_HEADERS = 100;
 export const readQuery = (query: string): ParsedUrlQuery => parse(query, '&', '=', { maxKeys: 0 });
 
 export interface AppOptions {
-  /** The origins whose pages may read answers. */
-  readonly corsOrigins: '*' | Origins;
-  /** Headers of answers that these pages may read, beside those of every service. Default: none. */
-  readonly exposedHeaders?: readonly string[] | undefined;
   /** The paths of an application's own routes. Default: none. */
   readonly routePaths?: RoutePaths | undefined;
   /** Number of trusted proxies in front, for `request.ip`. */
@@ -37,6 +34,7 @@ export interface AppOptions {
 }
 
 export interface AppParts extends AppOptions {
+  readonly cors: CorsPolicy;
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
   readonly answerError: AnswerError;
@@ -44,12 +42,18 @@ export interface AppParts extends AppOptions {
   routes(app: Express): void;
 }
 
+export interface ListenerParts {
+  readonly inFlight: InFlight;
+  readonly refusals: Refusals;
+  readonly answerError: AnswerError;
+}
+
 /** @throws ConfigError if two endpoints have the same path */
 export function createApp({ inFlight, bodies, answerError, routes, ...options }: AppParts): Express {
   const app = express();
   configure(app, options);
-  app.use(receive(inFlight, bodies, answerError));
-  app.use(cors(options.corsOrigins, options.exposedHeaders, options.routePaths));
+  app.use(receive(bodies));
+  app.use(cors(options.cors, options.routePaths));
   routes(app);
   requireDistinctPaths(app);
   app.use(unanswered(app));
@@ -73,33 +77,42 @@ export function configure(app: Express, { trustedProxies }: Pick<AppOptions, 'tr
 const INVALID_TARGET = '/\0';
 
 /**
- * Hands requests to the application in a form that its router can read: it would parse any other target with
- * Node's legacy URL parser, which throws for some and prints others.
+ * Gives each request its id and deadline, checks it, and hands it to the application, or refuses it. The
+ * application gets a target that its router can read: it would parse any other with Node's legacy URL parser,
+ * which throws for some and prints others.
  */
-export function createListener(app: Express): RequestListener {
+export function createListener(
+  app: Express,
+  { inFlight, refusals, answerError }: ListenerParts,
+): RequestListener {
+  // `unanswered` and `handleError` answer everything. Express would make its own last handler for each
+  // request.
+  const handle: RequestListener = (request, response) =>
+    app(request as Request, response as Response, () => response.destroy());
   return (request, response) => {
     request.url = originForm(request.method, request.url ?? '') ?? INVALID_TARGET;
-    // `unanswered` and `handleError` answer everything. Express would make its own last handler for each
-    // request.
-    app(request as Request, response as Response, () => response.destroy());
+    const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
+    if (!inFlight.track(request, response, fail)) return;
+    try {
+      checkRequest(request);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (!refusals.take(request, response, handle)) handle(request, response);
   };
 }
 
-/**
- * Gives the request its id and deadline, and checks it. One handler does all of this, since each handler of
- * Express costs time.
- */
-function receive(inFlight: InFlight, bodies: JsonBodies, answerError: AnswerError): RequestHandler {
-  return (request, response, next) => {
-    const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
-    if (!inFlight.track(request, response, fail)) return;
-    checkRequest(request);
+/** Creates the first handler, which discards bodies that mean nothing. */
+function receive(bodies: JsonBodies): RequestHandler {
+  return (request, _response, next) => {
     // The body of a GET means nothing (RFC 9110, section 9.3.1).
     if (request.method === 'GET' || request.method === 'HEAD') bodies.discard(request);
     next();
   };
 }
 
+/** @throws ServerError */
 function checkRequest(request: IncomingMessage): void {
   requireFewHeaders(request);
   if (request.url === INVALID_TARGET) {

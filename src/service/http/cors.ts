@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
 import { ServerError } from '../errors.ts';
 import { discardBody, hasBody } from './json_body.ts';
@@ -27,32 +27,54 @@ export interface RoutePaths {
 const MAX_AGE_SECONDS = '600';
 
 /**
- * Allows pages of these origins to read answers (Fetch Standard, "CORS protocol"), never with credentials,
- * and answers their preflights. (The package `cors` recomputes its headers for each request, which would take
- * a sixth of the time of a request here. The policy is fixed, so the headers are too.)
- *
- * @param exposed the service's own headers that pages may read
+ * Allows pages of these origins to read answers (Fetch Standard, "CORS protocol"), never with credentials.
+ * (The package `cors` recomputes its headers for each request, which would take a sixth of the time of a
+ * request here. The policy is fixed, so the headers are too.)
  */
-export function cors(
-  origins: '*' | Origins,
-  exposed: readonly string[] = [],
-  routes?: RoutePaths,
-): RequestHandler {
-  const exposedHeaders = [...EXPOSED_HEADERS, ...exposed].join(', ');
-  return (request, response, next) => {
-    requireAdmission(origins, request);
-    if (routes?.leavesCors(request.path)) {
-      next();
-      return;
-    }
-    const { origin } = request.headers;
+export class CorsPolicy {
+  readonly #origins: '*' | Origins;
+  readonly #exposedHeaders: string;
+
+  /** @param exposed the service's own headers that pages may read */
+  constructor(origins: '*' | Origins, exposed: readonly string[] = []) {
+    this.#origins = origins;
+    this.#exposedHeaders = [...EXPOSED_HEADERS, ...exposed].join(', ');
+  }
+
+  /**
+   * @throws ServerError: INVALID_INPUT, for a request from another machine's page to a server of development
+   */
+  requireAdmission(request: IncomingMessage): void {
+    if (this.#origins === '*' || this.#origins.admits?.(request) !== false) return;
+    throw new ServerError(
+      'INVALID_INPUT',
+      'a server of development on loopback answers programs and pages of this machine only: Host must be 127.0.0.1 or localhost, and Origin http on either or in CORS_ORIGINS',
+    );
+  }
+
+  /** Adds the headers of every answer. @returns whether pages of the request's origin may read answers */
+  addHeaders({ headers: { origin } }: IncomingMessage, response: ServerResponse): boolean {
+    const origins = this.#origins;
     const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
     // A cache must not serve one origin's answer to another.
     if (origins !== '*') addHeader(response, 'vary', 'Origin');
     if (allowed) {
       addHeader(response, 'access-control-allow-origin', origins === '*' ? '*' : (origin as string));
-      addHeader(response, 'access-control-expose-headers', exposedHeaders);
+      addHeader(response, 'access-control-expose-headers', this.#exposedHeaders);
     }
+    return allowed;
+  }
+}
+
+/** Creates the handler that adds the policy's headers to answers, and answers preflights. */
+export function cors(policy: CorsPolicy, routes?: RoutePaths): RequestHandler {
+  return (request, response, next) => {
+    policy.requireAdmission(request);
+    if (routes?.leavesCors(request.path)) {
+      next();
+      return;
+    }
+    const allowed = policy.addHeaders(request, response);
     if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
       next();
       return;
@@ -63,18 +85,6 @@ export function cors(
     writeHead(response, 204, []);
     response.end();
   };
-}
-
-/**
- * @throws ServerError: INVALID_INPUT, for a request from another machine's page to a server of development
- */
-function requireAdmission(origins: '*' | Origins, request: Request): void {
-  if (origins !== '*' && origins.admits?.(request) === false) {
-    throw new ServerError(
-      'INVALID_INPUT',
-      'a server of development on loopback answers programs and pages of this machine only: Host must be 127.0.0.1 or localhost, and Origin http on either or in CORS_ORIGINS',
-    );
-  }
 }
 
 /** Adds the headers by which a preflight allows the request that follows it. */

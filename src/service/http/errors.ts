@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { HttpError, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { hasBody } from './json_body.ts';
-import { addHeader, isAnswered, sendJson } from './respond.ts';
+import { addHeader, isAnswered, JsonText, sendJson } from './respond.ts';
 
 /** Answers a request with an error. Never throws: if the answer can't be sent, the connection is closed. */
 export type AnswerError = (
@@ -67,6 +67,24 @@ export function refusalCode(response: ServerResponse): string | undefined {
 export const answerError = errorAnswers((response, { status, message, code, details }) => {
   sendJson(response, status, { error: message, code, ...details });
 });
+
+/**
+ * Returns a function that answers with an error as `answerError` does, but creates the body only once and
+ * writes no line to the log. The whole request must have arrived.
+ */
+export function prepareAnswer({
+  status,
+  message,
+  code,
+  retryAfterSeconds,
+}: ServerError): (response: ServerResponse) => void {
+  const retryAfter = retryAfterSeconds === undefined ? [] : ['retry-after', String(retryAfterSeconds)];
+  const body = new JsonText(JSON.stringify({ error: message, code }), retryAfter);
+  return (response) => {
+    (response as Refusal)[CODE] = code;
+    sendJson(response, status, body);
+  };
+}
 
 function sendError(
   write: WriteError,

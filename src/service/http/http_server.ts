@@ -13,15 +13,23 @@ import type { Logger } from '../log.ts';
 import { allowedConnections } from '../open_files.ts';
 import { type AppOptions, createApp, createListener } from './app.ts';
 import { Connections, createRequestClass } from './connections.ts';
+import { CorsPolicy, type Origins } from './cors.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
 import { InFlight, type RequestEnd } from './in_flight.ts';
 import { JsonBodies } from './json_body.ts';
+import { Refusals, type SlotEndpoint } from './refusals.ts';
 
 /** Time limit for the headers of a request, and for idle connections between requests, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
 
 export interface HttpServerParts extends AppOptions {
+  /** The origins whose pages may read answers. */
+  readonly corsOrigins: '*' | Origins;
+  /** Headers of answers that these pages may read, beside those of every service. Default: none. */
+  readonly exposedHeaders?: readonly string[] | undefined;
+  /** Endpoints whose handlers only work in a slot; see `Refusals`. Default: none. */
+  readonly slotEndpoints?: readonly SlotEndpoint[] | undefined;
   readonly limits: Limits;
   /** Number of hosts that the server calls as upstreams, which need open files too. */
   readonly upstreamHosts: number;
@@ -42,7 +50,8 @@ const connectionsOf = new WeakMap<Server, Connections>();
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
   const { limits, log, routes, answerError: answerWith = answerError } = parts;
-  const { corsOrigins, exposedHeaders, routePaths, trustedProxies } = parts;
+  const { routePaths, trustedProxies } = parts;
+  const cors = new CorsPolicy(parts.corsOrigins, parts.exposedHeaders);
   const maxConnections = allowedConnections(
     limits.maxConnections,
     parts.upstreamHosts,
@@ -57,9 +66,9 @@ export function createHttpServer(parts: HttpServerParts): Server {
   };
   const inFlight = new InFlight(log, connections, inFlightLimits, parts.onEnd);
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
+  const refusals = new Refusals(parts.slotEndpoints ?? [], { inFlight, cors, log });
   const app = createApp({
-    corsOrigins,
-    exposedHeaders,
+    cors,
     routePaths,
     trustedProxies,
     inFlight,
@@ -87,9 +96,10 @@ export function createHttpServer(parts: HttpServerParts): Server {
   connectionsOf.set(server, connections);
   server.on('close', () => {
     inFlight.stop();
+    refusals.stop();
     bodies.stop();
   });
-  const listener = createListener(app);
+  const listener = createListener(app, { inFlight, refusals, answerError: answerWith });
   server.on('request', listener);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', listener);

@@ -204,8 +204,18 @@ export class InFlight {
     const entry = (response as Tracked)[ENTRY];
     // The caller has disconnected, or the deadline has passed.
     if (!entry || entry.closed || response.headersSent) return undefined;
-    if (entry.work === 'running' || this.#running < this.#maxRunning) return entry;
-    throw new ServerError(
+    if (entry.work === 'running' || !this.isFull) return entry;
+    throw this.createRefusal();
+  }
+
+  /** Whether all slots are taken. */
+  get isFull(): boolean {
+    return this.#running >= this.#maxRunning;
+  }
+
+  /** Creates the error with which requests are refused while all slots are taken. */
+  createRefusal(): ServerError {
+    return new ServerError(
       'OVERLOADED',
       `the server is busy with ${quantity(this.#maxRunning, 'request')}: try again`,
       { retryAfterSeconds: 1 },

@@ -105,7 +105,18 @@ function send(
 const BODY = Symbol('body');
 type Answered = ServerResponse & { [BODY]?: string | Uint8Array | undefined };
 
-let answered: Answered[] = [];
+let tasks: (() => void)[] = [];
+
+/** Calls a function at the end of the event loop's turn, after those that were passed before. */
+export function atEndOfTurn(task: () => void): void {
+  if (tasks.push(task) === 1) setImmediate(runTasks);
+}
+
+function runTasks(): void {
+  // This includes tasks that these tasks add.
+  for (const task of tasks) task();
+  tasks = [];
+}
 
 /**
  * Writes the answers of one turn of the event loop one after the other at its end. Between two requests, each
@@ -114,17 +125,10 @@ let answered: Answered[] = [];
  */
 function endWithTurn(response: Answered, body: string | Uint8Array): void {
   response[BODY] = body;
-  if (answered.push(response) === 1) setImmediate(writeAnswers);
-}
-
-function writeAnswers(): void {
-  const responses = answered;
-  answered = [];
-  for (const response of responses) {
-    const body = response[BODY];
+  atEndOfTurn(() => {
     response[BODY] = undefined;
     response.end(body);
-  }
+  });
 }
 
 /** Returns whether the whole answer is decided, though the peer may not have received it. */

@@ -5,14 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command, runAsProcess } from '../../../src/cli/command.ts';
 import { integer } from '../../../src/cli/values.ts';
-import { formatCounts } from './answers.ts';
+import { formatCounts, Judge } from './answers.ts';
 import { tryDescriptors } from './descriptors.ts';
 import { formatFindings } from './finding.ts';
 import { SaltUser } from './key_faults.ts';
-import { Histogram } from './load.ts';
+import { Histogram, Load } from './load.ts';
 import { NodeFaults } from './node_faults.ts';
 import { tryNsmFaults } from './nsm_faults.ts';
-import type { Sizes } from './processes.ts';
+import { Part, type Sizes } from './processes.ts';
 import { SLOTS } from './settings.ts';
 import { tryUpstreamFaults } from './upstream_faults.ts';
 import { World } from './world.ts';
@@ -25,6 +25,7 @@ const HANG_SECONDS = 120;
 /** Most that memory, heap and descriptors may grow after the first measurement. */
 const GROWTH = { resident: 64, heap: 16, descriptors: 16 } as const;
 const MAX_REFUSAL = 0.1;
+const REFUSED_CONNECTIONS = 8;
 
 export const main = command({
   name: 'soak',
@@ -109,19 +110,39 @@ async function measureRefusal({
   upstream.tell({ mode: 'hangs' });
   const held = Array.from({ length: SLOTS }, () => load.send(load.nextPlace()));
   await sleep(200);
+  // The first refusals are slow, since V8 has not compiled their functions.
+  await load.closedLoop(REFUSED_CONNECTIONS, MEASURE_MS);
   const before = judge.codes.get('OVERLOADED') ?? 0;
   const cpu = weather.cpu;
-  await load.closedLoop(8, MEASURE_MS);
+  await load.closedLoop(REFUSED_CONNECTIONS, MEASURE_MS);
   const refusals = (judge.codes.get('OVERLOADED') ?? 0) - before;
-  const share = (weather.cpu - cpu) / refusals / acceptedCpu;
+  const refusalCpu = (weather.cpu - cpu) / refusals;
   upstream.tell({ mode: 'well' });
   await Promise.all(held);
+  const bareCpu = await measureBare();
+  const share = refusalCpu / acceptedCpu;
+  const [refusal, accepted, floor] = [refusalCpu, acceptedCpu, bareCpu].map((cpu) => Math.round(cpu * 1e6));
   findings.addFigure(
     "CPU of a refusal beside an accepted cold request's",
     share <= MAX_REFUSAL,
-    `${(share * 100).toFixed(0)} % (${Math.round(share * acceptedCpu * 1e6)} µs of ${Math.round(acceptedCpu * 1e6)} µs)`,
+    `${(share * 100).toFixed(0)} % (${refusal} µs of ${accepted} µs; a bare server's takes ${floor} µs)`,
     `at most ${MAX_REFUSAL * 100} %`,
   );
+}
+
+/** Measures the CPU time of a 503 of Node's own server, in seconds. */
+async function measureBare(): Promise<number> {
+  const bare = await Part.start('./bare.ts', {});
+  try {
+    const load = new Load(bare.origin, new Judge());
+    await load.closedLoop(REFUSED_CONNECTIONS, MEASURE_MS);
+    const cpu = bare.cpu;
+    const { requests } = await load.closedLoop(REFUSED_CONNECTIONS, MEASURE_MS);
+    await load.close();
+    return (bare.cpu - cpu) / requests;
+  } finally {
+    bare.signal('SIGKILL');
+  }
 }
 
 /** Measures the accepted requests under overload without a fault. */

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { LogOutput } from '../../../src/service/log_output.ts';
 
 /** Whether this is Linux, which has /dev/full, to which no byte can be written. */
@@ -57,6 +57,27 @@ test('a log that nobody reads keeps at most 4 MiB of lines; once it is read agai
   expect(lost).toEqual([written - kept]);
   output.write('again\n');
   await expect.poll(() => readAll(pipe)).toBe('again\n');
+});
+
+test('a log writes its first line at once, and lines within the pause after it together', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const pipe = unreadPipe();
+  const output = new LogOutput(pipe, () => expect.fail());
+  // `expect.poll` would advance the clock.
+  const waitFor = async (bytes: number) => {
+    while (output.waiting > bytes) await new Promise(setImmediate);
+    return readAll(pipe);
+  };
+  output.write('first\n');
+  expect(await waitFor(0)).toBe('first\n');
+  for (const line of ['second\n', 'third\n']) {
+    output.write(line);
+    await new Promise(setImmediate);
+  }
+  expect([readAll(pipe), output.waiting]).toEqual(['', 13]);
+  vi.advanceTimersByTime(10);
+  expect(await waitFor(12)).toBe('second\nthird\n');
 });
 
 test.runIf(isLinux)(

@@ -1,0 +1,103 @@
+/**
+ * Refuses requests while all slots are taken, before Express routes them and anybody reads their bodies.
+ * Under overload, refusals cost time that the accepted requests need.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Logger } from '../log.ts';
+import type { CorsPolicy } from './cors.ts';
+import { prepareAnswer } from './errors.ts';
+import type { InFlight } from './in_flight.ts';
+import { atEndOfTurn } from './respond.ts';
+
+/** Time for which refusals are counted before the log reports them, in milliseconds. */
+const REPORT_MS = 1000;
+
+export interface SlotEndpoint {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+}
+
+export interface RefusalsParts {
+  readonly inFlight: InFlight;
+  readonly cors: CorsPolicy;
+  readonly log: Logger;
+}
+
+export class Refusals {
+  readonly #inFlight: InFlight;
+  readonly #cors: CorsPolicy;
+  readonly #log: Logger;
+  /** The endpoints by path. */
+  readonly #endpoints: ReadonlyMap<string, SlotEndpoint>;
+  readonly #answer: (response: ServerResponse) => void;
+  #refused = 0;
+  #report: NodeJS.Timeout | undefined;
+
+  /**
+   * @param endpoints endpoints that call `InFlight.work`, and before only read and check the request. Their
+   *   errors are answered by `answerError`
+   */
+  constructor(endpoints: readonly SlotEndpoint[], { inFlight, cors, log }: RefusalsParts) {
+    this.#inFlight = inFlight;
+    this.#cors = cors;
+    this.#log = log;
+    this.#endpoints = new Map(endpoints.map(({ method, path }) => [path, { method, path }]));
+    this.#answer = prepareAnswer(inFlight.createRefusal());
+  }
+
+  /**
+   * Takes a request that would be refused. If its body does not arrive in the present turn of the event loop,
+   * or a slot becomes free, the request is handled after all.
+   *
+   * @returns whether the request was taken
+   */
+  take(request: IncomingMessage, response: ServerResponse, handle: RequestListener): boolean {
+    if (!this.#inFlight.isFull) return false;
+    const { method, url = '' } = request;
+    const query = url.indexOf('?');
+    const endpoint = this.#endpoints.get(query === -1 ? url : url.slice(0, query));
+    if (!endpoint || endpoint.method !== method || !this.#isAdmitted(request)) return false;
+    atEndOfTurn(() => {
+      // The connection has ended.
+      if (request.socket.destroyed) return;
+      if (!this.#inFlight.isFull || !request.complete) handle(request, response);
+      else if (!response.headersSent) this.#refuse(request, response, endpoint);
+    });
+    return true;
+  }
+
+  /** Returns whether the policy admits the request; the answer to another names the reason. */
+  #isAdmitted(request: IncomingMessage): boolean {
+    try {
+      this.#cors.requireAdmission(request);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, route: SlotEndpoint): void {
+    // The log reads the path from Express' property.
+    Object.assign(request, { route });
+    this.#cors.addHeaders(request, response);
+    this.#answer(response);
+    this.#refused += 1;
+    this.#report ??= setTimeout(() => this.#logRefused(), REPORT_MS).unref();
+  }
+
+  /** Each refusal has its own line at level info, which an operator may have turned off. */
+  #logRefused(): void {
+    this.#log.warn(
+      { code: 'OVERLOADED', requests: this.#refused },
+      'requests were refused: all slots are taken',
+    );
+    this.#refused = 0;
+    this.#report = undefined;
+  }
+
+  stop(): void {
+    if (this.#report === undefined) return;
+    clearTimeout(this.#report);
+    this.#logRefused();
+  }
+}
