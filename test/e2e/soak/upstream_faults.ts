@@ -1,6 +1,7 @@
 /** Faults of the upstream, stopped processes and a wrong clock, under overload. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatCounts, since } from './answers.ts';
+import { SLOTS } from './settings.ts';
 import type { World } from './world.ts';
 
 /** Time that the weather application keeps a failure, in milliseconds: FAILURE_MS there. */
@@ -29,6 +30,8 @@ interface FailedPlace {
 
 function listFaults(world: World): Fault[] {
   const { weather } = world;
+  // Twice the time in which requests take all slots, which a busy machine needs longer for.
+  const stoppedMs = Math.max(800, (2 * SLOTS * 1000) / (world.capacity * OVERLOAD));
   return [
     {
       name: 'upstream hangs',
@@ -67,14 +70,14 @@ function listFaults(world: World): Fault[] {
     },
     {
       name: 'upstream is stopped (SIGSTOP)',
-      ms: 800,
+      ms: stoppedMs,
       code: /^OVERLOADED$/,
       begin: () => world.upstream.signal('SIGSTOP'),
       end: () => world.upstream.signal('SIGCONT'),
     },
     {
       name: 'server is stopped (SIGSTOP)',
-      ms: 800,
+      ms: stoppedMs,
       code: /^OVERLOADED$/,
       begin: () => weather.signal('SIGSTOP'),
       async end() {
