@@ -11,9 +11,13 @@ import { type ParentMachine, PROGRAM } from './parent_machine.ts';
 
 type Figures = ReadonlyMap<string, number>;
 
-/** A selector of an expression: job or name, and a matcher of the label `code` or `kind`. */
-const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind)(=|=~|!~)"([^"]+)"\})?`;
+/** A selector of an expression: job or name, and a matcher of the label `code`, `kind` or `proxy`. */
+const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind|proxy)(=|=~|!~)"([^"]+)"\})?`;
 const COMPARISON = /^(?:sum by \(\w+\) \((.+)\)|(.+)) (==|>|<) (\d+|0\.1 \* \((\w+) \+ (\w+)\))$/;
+/** A share of counts, which the rates of two selectors give. */
+const SHARE = new RegExp(
+  String.raw`^sum by \(\w+\) \(rate\(${SELECTOR}\[\w+\]\)\) / sum by \(\w+\) \(rate\((\w+)\[\w+\]\)\) > (0\.\d+)$`,
+);
 const OPERAND = new RegExp(String.raw`^(time\(\) - )?(?:(?:changes|increase)\()?${SELECTOR}(?:\[\w+\]\))?$`);
 
 export class Walk {
@@ -51,6 +55,7 @@ export class Walk {
 
   /** Returns whether an expression holds. It knows the forms of the alerts that are walked through. */
   #holds(expression: string): boolean {
+    if (SHARE.test(expression)) return this.#isShareBeyond(expression);
     const [, summed, single, operator, bound = '', ...sum] = COMPARISON.exec(expression) ?? [];
     const [, isAge, name = '', label, matcher, pattern = ''] = OPERAND.exec(summed ?? single ?? '') ?? [];
     expect(name, expression).not.toBe('');
@@ -77,6 +82,21 @@ export class Walk {
     );
     this.#earlier = new Map([...this.#earlier, ...values]);
     return results.some(Boolean);
+  }
+
+  /** Returns whether the share among what was counted since the last look is beyond its bound. */
+  #isShareBeyond(expression: string): boolean {
+    const [, name = '', label = '', matcher, pattern = '', total = '', bound] = SHARE.exec(expression) ?? [];
+    const figures = this.#scrape(this.#portOf(name)) ?? new Map<string, number>();
+    const counts = [...figures].filter(([series]) => series.replace(/\{.*/, '') === total);
+    expect([name, counts.length > 0], expression).toEqual([total, true]);
+    const grown = counts.map(
+      ([series, value]) => [series, value - (this.#earlier.get(series) ?? value)] as const,
+    );
+    this.#earlier = new Map([...this.#earlier, ...counts]);
+    const add = (all: typeof grown) => all.reduce((sum, [, count]) => sum + count, 0);
+    const matching = grown.filter(([series]) => matches(series, label, matcher, pattern));
+    return add(matching) / add(grown) > Number(bound);
   }
 
   #portOf(name: string): number {
