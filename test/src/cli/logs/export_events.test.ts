@@ -1,5 +1,5 @@
 /** The command that copies closed events into a file, with a fake of journalctl. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -97,6 +97,48 @@ test('export_events begins a new file at 10 MB, and keeps the previous one', asy
   writeJournal([entryOf(2)]);
   await run();
   expect(readLines()).toEqual(written(2));
+});
+
+test('export_events skips garbage between two entries: bytes, huge lines, deep lists and half an entry at the end', async () => {
+  const [first, last] = [entryOf(1), entryOf(2)].map((each) => JSON.stringify(each));
+  const secret = 'sk_live_4242';
+  const garbage = [
+    Buffer.from([0, 0xff, 0xfe, 0xc3, 0x28]),
+    `${secret}\u001b]0;title\u0007`,
+    '['.repeat(1_000_000),
+    JSON.stringify(entry('s=9', `weather ${secret.repeat(500_000)}`)),
+    JSON.stringify({ ...entryOf(9), __CURSOR: `--vacuum-size=1\n${secret}` }),
+    JSON.stringify({ ...entryOf(9), __REALTIME_TIMESTAMP: secret }),
+    JSON.stringify(entry('s=9', `__proto__ ${JSON.stringify({ ...event(9), __proto__x: secret })}`)),
+  ];
+  const lines = [first ?? '', ...garbage, last ?? ''].flatMap((each) => [
+    Buffer.from(each),
+    Buffer.from('\n'),
+  ]);
+  writeFileSync(join(dir, 'entries'), Buffer.concat([...lines, Buffer.from(first ?? '').subarray(0, 90)]));
+  const { status, stderr } = await run();
+  expect([status, stderr]).toEqual([0, expect.stringMatching(/^left in the journal: 2 lines of enclaves/)]);
+  expect(readFileSync(file, 'utf8') + stderr).not.toContain(secret);
+  expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([written(1, 2), 's=2\n']);
+});
+
+test('export_events replaces links in the place of the previous file and of the cursor, and writes to no other file', async () => {
+  const victim = join(dir, 'victim');
+  writeFileSync(victim, 's=7\n', { mode: 0o600 });
+  symlinkSync(victim, `${file}.1`);
+  symlinkSync(victim, `${file}.cursor`);
+  writeFileSync(file, `${'x'.repeat(9_999_990)}\n`);
+  writeJournal([entryOf(8)]);
+  expect((await run()).status).toBe(0);
+  expect([readFileSync(victim, 'utf8'), readFileSync(`${file}.cursor`, 'utf8')]).toEqual(['s=7\n', 's=8\n']);
+  expect(readFileSync(`${file}.1`, 'utf8')).toMatch(/x\n\{"enclave":"weather".*\}\n$/);
+});
+
+test('export_events refuses a FIFO in the place of the file, which has no reader', async () => {
+  execFileSync('mkfifo', [file]);
+  writeJournal([entryOf(1)]);
+  const { status, stderr } = await run();
+  expect([status, stderr]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: /)]);
 });
 
 describe('export_events ends with an error', () => {

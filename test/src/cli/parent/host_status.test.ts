@@ -283,6 +283,34 @@ describe('host_status', () => {
     expect(status.enclaves[0]?.state.lastReport).toMatch(/^unknown: /);
   });
 
+  test('prints nothing of a hostile journal but one short line of text, and takes no name for another', async () => {
+    const line = (message: unknown, time = '1767225600000000') =>
+      JSON.stringify({ MESSAGE: message, __REALTIME_TIMESTAMP: time });
+    const hostile = [
+      line('weather {"event":"listening"}'),
+      ...[
+        'garbage',
+        '['.repeat(100_000),
+        line([27, 91]),
+        line(null),
+        line('weather {"x":1}', '9'.repeat(40)),
+      ],
+      line('__proto__ {"event":"polluted"}'),
+      line('weather.other {"event":"other"}'),
+      line(`../weather {"event":"path"}`),
+      line(`weather {"event":"\u001b[2J\u202e${'x'.repeat(100_000)}"}`),
+      line('weather {"event":\nok  weather'),
+    ];
+    parent.set('journal', hostile.join('\n'));
+    const status = await readHostStatus(host);
+    expect(codes(status)).toEqual([]);
+    const event = status.enclaves[0]?.state.lastEvent ?? '';
+    expect(event).toMatch(/^2026-01-01T00:00:00\.000Z \{"event":"[\x20-\x7e]+…$/);
+    expect(event.length).toBeLessThan(400);
+    expect(formatStatus(status)).not.toMatch(/[^\x20-\x7e\n…→]|polluted|"path"/);
+    expect({}).not.toHaveProperty('event');
+  });
+
   test('fails if systemd does not answer', async () => {
     parent.set('systemctl fails', 'show');
     await expect(readHostStatus(host)).rejects.toMatchObject({ code: 'PROGRAM_FAILED' });
