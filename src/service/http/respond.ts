@@ -113,9 +113,18 @@ export function atEndOfTurn(task: () => void): void {
 }
 
 function runTasks(): void {
-  // This includes tasks that these tasks add.
-  for (const task of tasks) task();
-  tasks = [];
+  let begun = 0;
+  try {
+    // This includes tasks that these tasks add.
+    for (const task of tasks) {
+      begun += 1;
+      task();
+    }
+  } finally {
+    // If a task has thrown, the answers of the others must be written nevertheless.
+    tasks = tasks.slice(begun);
+    if (tasks.length > 0) setImmediate(runTasks);
+  }
 }
 
 /**
