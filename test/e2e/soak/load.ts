@@ -6,6 +6,11 @@ import { add, type Judge } from './answers.ts';
 /** Interval at which due requests are sent, in milliseconds. */
 const TICK_MS = 4;
 const MAX_SOCKETS = 512;
+/**
+ * Time after which the server may close an idle connection, in milliseconds: its limit is 30 s, and a busy
+ * machine has this process notice it late.
+ */
+const IDLE_MS = 25_000;
 /** Longest duration in the histogram, in milliseconds. */
 const MAX_MS = 60_000;
 
@@ -35,12 +40,22 @@ export class Histogram {
   }
 }
 
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** The server has closed a connection that was idle for as long as it keeps one. */
+class IdleClosed extends Error {}
+
 export class Load {
   readonly #url: string;
   readonly #judge: Judge;
   #agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
   #place = 0;
   #inFlight = 0;
+  /** The time at which the last answer on a connection ended, by performance.now(). */
+  readonly #usedAt = new WeakMap<object, number>();
   #timer: NodeJS.Timeout | undefined;
   /** Durations of accepted requests since they were due; undefined while faults are tried. */
   histogram: Histogram | undefined;
@@ -109,20 +124,39 @@ export class Load {
     }
   }
 
-  async #exchange(place: string): Promise<{ status: number; text: string }> {
+  /** Sends a request again if the server has closed the idle connection before it read the request. */
+  async #exchange(place: string): Promise<Answer> {
+    try {
+      return await this.#exchangeOnce(place);
+    } catch (error) {
+      if (!(error instanceof IdleClosed)) throw error;
+      return await this.#exchangeOnce(place);
+    }
+  }
+
+  async #exchangeOnce(place: string): Promise<Answer> {
     const body = JSON.stringify({ payload: { location: place } });
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     return await new Promise((resolve, reject) => {
+      let connection: object | undefined;
+      let idleMs = 0;
       const request = send(this.#url, { agent: this.#agent, method: 'POST', headers }, (response) => {
         let text = '';
         response.setEncoding('utf8');
         response.on('data', (chunk) => {
           text += chunk;
         });
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+        response.on('end', () => {
+          if (connection !== undefined) this.#usedAt.set(connection, performance.now());
+          resolve({ status: response.statusCode ?? 0, text });
+        });
         response.on('error', reject);
       });
-      request.on('error', reject);
+      request.on('socket', (socket) => {
+        connection = socket;
+        idleMs = performance.now() - (this.#usedAt.get(socket) ?? Number.POSITIVE_INFINITY);
+      });
+      request.on('error', (error) => reject(idleMs > IDLE_MS ? new IdleClosed() : error));
       request.end(body);
     });
   }
