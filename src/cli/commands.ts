@@ -190,7 +190,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   configure_enclave: {
     reader: 'operator',
-    summary: 'plan or create an AWS instance for enclaves',
+    summary: 'plan, apply or delete a CloudFormation stack of hosts for enclaves',
     load: () => import('./parent/configure_enclave.ts'),
   },
   doctor: {

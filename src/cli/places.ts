@@ -9,6 +9,11 @@ export const CLONE = fileURLToPath(new URL('../..', import.meta.url));
 /** Whether the program runs in a clone; otherwise it is installed. */
 export const IS_CLONE = existsSync(join(CLONE, 'src/cli/main.ts'));
 
+/** The CloudFormation template of hosts for enclaves. */
+export const STACK_TEMPLATE = IS_CLONE
+  ? join(CLONE, 'deploy/aws/stack.yaml')
+  : fileURLToPath(new URL('../deploy/aws/stack.yaml', import.meta.url));
+
 /** The file of the program, for Node. */
 export const PROGRAM_FILE = fileURLToPath(new URL('bin.cjs', import.meta.url));
 

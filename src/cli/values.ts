@@ -26,6 +26,29 @@ export const ipv4 = v.pipe(
   v.check((address) => isIPv4(address), 'must be an IPv4 address'),
 );
 
+/** A range of IPv4 addresses, in CIDR notation. */
+export const ipv4Range = v.pipe(
+  v.string(),
+  v.check((range) => {
+    const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(range) ?? [];
+    return isIPv4(address) && Number(bits) <= 32;
+  }, 'must be IPv4 addresses in CIDR notation, such as 203.0.113.7/32'),
+);
+
+export const awsRegion = v.pipe(
+  v.string(),
+  v.regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be a region such as eu-central-1'),
+);
+
+/** The ARN of a secret in AWS Secrets Manager. */
+export const secretArn = v.pipe(
+  v.string(),
+  v.regex(
+    /^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+$/,
+    'must be the ARN of a secret: arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME',
+  ),
+);
+
 /**
  * The id of an object or a package on Sui, or an address, in full length. A short one is more often a
  * truncated copy than a system id such as `0x2`.

@@ -21,7 +21,10 @@ const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-cli');
 
 /** Patterns of the files that the program reads besides its modules, from `src`. */
-const FILES = ['cli/**/*.{sh,service,path,cjs}', 'cli/logs/*.json'];
+const FILES = ['cli/**/*.{service,path,cjs}', 'cli/logs/*.json'];
+
+/** The template that configure_enclave applies, from the root of the repository. */
+const TEMPLATE = 'deploy/aws/stack.yaml';
 
 export const cliEntries = () => sourcesIn('cli');
 
@@ -37,6 +40,7 @@ export function packCli(publication: Publication, internal: readonly string[]): 
   const { version } = publication;
   const manifest = readManifest('cli');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
+  cpSync(join(ROOT, TEMPLATE), join(FOLDER, TEMPLATE));
   writeFileSync(join(FOLDER, RELEASE_FILE), `${JSON.stringify({ ...readRelease(), version }, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, publication));
   return makeTarball({

@@ -134,6 +134,18 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       return 'or a user other than root';
     },
 
+    async 'it ships the template that configure_enclave applies'() {
+      const places = join(project, 'node_modules/sui-enclave-cli/cli/places.js');
+      const print = 'console.log((await import(process.argv[1])).STACK_TEMPLATE)';
+      const node = [...['--input-type=module', '--eval', print], places];
+      const { stdout } = await run(process.execPath, node, { cwd: project });
+      const [template, original] = [stdout.trim(), join(ROOT, 'deploy/aws/stack.yaml')].map((path) =>
+        readFileSync(path, 'utf8'),
+      );
+      expectEqual(template, original);
+      return `${quantity(template?.length ?? 0, 'byte')}`;
+    },
+
     async 'without the toolchain, a command of it says in one line what to install'() {
       await expectNoToolchain(project, /is not installed beside this program/);
       return 'with exit code 2';

@@ -1,28 +1,45 @@
-import { isIPv4 } from 'node:net';
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/** `sui-enclave configure_enclave`: plans, applies and deletes the CloudFormation stack of deploy/aws. */
+import { quantity } from 'sui-enclave/wording';
 import * as v from 'valibot';
+import { type Context, command, type Result, runAsProcess, UsageError } from '../command.ts';
 import {
-  type Context,
-  command,
-  type Environment,
-  type Result,
-  runAsProcess,
-  UsageError,
-} from '../command.ts';
-import { readRegularFile } from '../read_file.ts';
-import { path } from '../values.ts';
-import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
+  awsRegion,
+  enclaveName,
+  enclaveUrl,
+  integer,
+  ipv4,
+  ipv4Range,
+  objectId,
+  path,
+  secretArn,
+} from '../values.ts';
 import { ParentError } from './errors.ts';
+import { type HostFiles, readHostFiles, readStackImage } from './host_files.ts';
 import { describeRefusal, INSTEAD } from './instance_types.ts';
-import { run } from './programs.ts';
-
-const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
+import { SIZE_OPTIONS } from './nitro_cli.ts';
+import {
+  type ChangeSet,
+  deleteChangeSet,
+  deleteStack,
+  type ExistingStack,
+  executeChangeSet,
+  listEnclaves,
+  listEnding,
+  makeChangeSet,
+  REVIEW,
+  readInstanceType,
+  readObjectSize,
+  readStack,
+  type StackEnclave,
+  type StackPlace,
+  unprotect,
+} from './stack.ts';
+import { fillParameters, type StackParameters, type StackSettings } from './stack_parameters.ts';
 
 const matching = (pattern: RegExp, message: string) => v.pipe(v.string(), v.regex(pattern, message));
 
-/** Type of an EC2 instance, judged by its name. The plan asks AWS about it before it creates anything. */
-const instanceType = v.pipe(
+/** Type of an EC2 instance for enclaves, judged by its name. AWS is asked about it too. */
+const enclaveType = v.pipe(
   matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as m5.xlarge'),
   v.check(
     (type) => describeRefusal(type) === undefined,
@@ -31,162 +48,311 @@ const instanceType = v.pipe(
   ),
 );
 
-/** A range of IPv4 addresses, in CIDR notation. */
-const network = v.pipe(
-  v.string(),
-  v.check((value) => {
-    const [, address = '', bits = ''] = /^(.+)\/(\d{1,2})$/.exec(value) ?? [];
-    return isIPv4(address) && Number(bits) <= 32;
-  }, 'must be IPv4 addresses in CIDR notation, such as 203.0.113.7/32'),
+const subnets = v.pipe(
+  matching(
+    /^subnet-[0-9a-f]{8,17}(,subnet-[0-9a-f]{8,17}){0,2}$/,
+    'must be 1 to 3 subnets, such as subnet-0a1b2c3d,subnet-4e5f6a7b',
+  ),
+  v.transform((list) => list.split(',')),
+  v.check((list) => new Set(list).size === list.length, 'names a subnet twice'),
 );
+
+const enclaveUrls = v.pipe(
+  matching(
+    /^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?(,https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?){0,15}$/,
+    'must be 1 to 16 base URLs without a path, with commas in between',
+  ),
+  v.transform((list) => list.split(',')),
+  v.array(enclaveUrl),
+);
+
+const LOG_DAYS = [
+  '1',
+  '3',
+  '5',
+  '7',
+  '14',
+  '30',
+  '60',
+  '90',
+  '120',
+  '150',
+  '180',
+  '365',
+  '400',
+  '545',
+  '731',
+];
+
+/** Options without which there is no plan. --delete needs none of them. */
+const NEEDED = ['bucket', 'vpc', 'subnets', 'cidr'] as const;
 
 export const main = command({
   name: 'configure_enclave',
-  purpose: `Prints the AWS commands that create an instance for enclaves, with its security group and role; with --apply, runs
-those that are still necessary. It asks no questions, and may be run again.`,
-  example: '--region eu-central-1 --key-name admin --cidr 192.0.2.1/32',
+  purpose: `Shows what a CloudFormation stack of hosts for enclaves would change in your AWS account, and changes it with --apply.
+It asks no questions, and may be run again. deploy/aws/README.md describes the stack.`,
+  example:
+    '--region eu-central-1 --bucket my-releases --vpc vpc-0a1b2c3d --subnets subnet-0a1b2c3d --cidr 192.0.2.1/32',
   arguments: {},
   options: {
-    region: {
-      value: '<region>',
-      help: 'the AWS region of the instance',
-      schema: matching(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be a region such as eu-central-1'),
-      required: true,
-    },
-    'key-name': {
-      value: '<name>',
-      help: 'an EC2 key pair of yours, to log in as ec2-user',
-      schema: matching(/^[\w.@][\w.@-]{0,254}$/, 'must be the name of an EC2 key pair'),
-      required: true,
-    },
-    cidr: {
-      value: '<addresses>',
-      help: 'who may log in (port 22) and reach the server (port 3000): your own address, such as 203.0.113.7/32',
-      schema: network,
-      required: true,
-    },
-    'public-cidr': {
-      value: '<addresses>',
-      help: 'who else may reach the server: 0.0.0.0/0 for everybody',
-      schema: network,
-    },
-    secrets: {
-      value: '<file>',
-      help: "the application's secrets as a JSON object, for Secrets Manager; the instance may read it",
-      schema: path,
-    },
+    region: { value: '<region>', help: 'the AWS region', schema: awsRegion, required: true },
     name: {
       value: '<name>',
-      help: 'the name of everything that it creates',
+      help: 'the name of the stack',
       schema: matching(/^[a-z][a-z0-9-]{0,62}$/, 'must be a name in lower case'),
       default: 'sui-enclave',
     },
+    release: {
+      value: '<folder>',
+      help: 'the folder with node-, program- and image-VERSION.tar.gz, which the bucket has too',
+      schema: path,
+      default: 'release',
+    },
+    bucket: {
+      value: '<name>',
+      help: 'the bucket with the files of the release (needed)',
+      schema: matching(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket'),
+    },
+    prefix: {
+      value: '<prefix>',
+      help: 'the prefix of these files in the bucket',
+      schema: matching(
+        /^([A-Za-z0-9_-][A-Za-z0-9._-]*\/)+$/,
+        'must be names of folders, with a slash after each',
+      ),
+      default: 'sui-enclave/',
+    },
+    vpc: {
+      value: '<id>',
+      help: 'the network of the hosts (needed)',
+      schema: matching(/^vpc-[0-9a-f]{8,17}$/, 'must be the id of a VPC'),
+    },
+    subnets: {
+      value: '<ids>',
+      help: '1 to 3 of its subnets, with commas in between; each has a group of its own (needed)',
+      schema: subnets,
+    },
+    cidr: {
+      value: '<addresses>',
+      help: 'IPv4 addresses that may reach the service: 0.0.0.0/0 for everybody (needed)',
+      schema: ipv4Range,
+    },
+    port: {
+      value: '<port>',
+      help: 'the port of the service on each instance',
+      schema: integer(1024, 65_535),
+      default: '3000',
+    },
+    address: {
+      value: '<address>',
+      help: 'the address of each instance to listen on: see expose_enclave',
+      schema: ipv4,
+    },
     'instance-type': {
       value: '<type>',
-      help: 'the type of the instance: x86-64, with Nitro Enclaves',
-      schema: instanceType,
+      help: 'the type of the instances: x86-64, with Nitro Enclaves',
+      schema: enclaveType,
       default: 'm5.xlarge',
     },
-    apply: { help: 'run the commands' },
+    'per-subnet': {
+      value: '<number>',
+      help: 'instances in each subnet, each with one enclave',
+      schema: integer(1, 20),
+      default: '1',
+    },
+    enclave: {
+      value: '<name>',
+      help: 'the name of the enclave on its instance',
+      schema: enclaveName,
+      default: 'enclave',
+    },
+    ...SIZE_OPTIONS,
+    secret: {
+      value: '<arn>',
+      help: "the secret in Secrets Manager with the application's secrets",
+      schema: secretArn,
+    },
+    'log-days': {
+      value: '<days>',
+      help: 'days for which CloudWatch keeps the events',
+      schema: v.picklist(LOG_DAYS, `must be one of ${LOG_DAYS.join(', ')}`),
+      default: '30',
+    },
+    'keeper-secret': {
+      value: '<arn>',
+      help: "the secret with the keeper's keystore: starts a host with a keeper",
+      schema: secretArn,
+    },
+    'keeper-address': { value: '<address>', help: "the keeper's address on Sui", schema: objectId },
+    'provisioner-key': {
+      value: '<arn>',
+      help: "the secret with the provisioner's key in PEM: starts a host with a provisioner",
+      schema: secretArn,
+    },
+    'provisioner-secret': {
+      value: '<arn>',
+      help: "the secret with the application's secrets, which the provisioner alone reads",
+      schema: secretArn,
+    },
+    enclaves: { value: '<urls>', help: 'base URLs that the provisioner watches', schema: enclaveUrls },
+    'helper-type': {
+      value: '<type>',
+      help: 'the type of the hosts of keeper and provisioner, on x86-64',
+      schema: matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as t3.small'),
+      default: 't3.small',
+    },
+    delete: { help: 'delete the stack, with all its enclaves; shows only which, without --apply' },
+    'end-keys': { help: 'with --apply, accept a change that ends enclaves, whose keys are then lost' },
+    apply: { help: 'apply the change that is shown' },
   },
-  run({ options }, context) {
-    const { name, region, cidr, secrets } = options;
-    const steps = planInstance({
-      name,
-      region,
-      keyName: options['key-name'],
-      adminCidr: cidr,
-      publicCidr: options['public-cidr'],
-      instanceType: options['instance-type'],
-      secretsFile: secrets === undefined ? undefined : checkSecretsFile(secrets),
-      userData: USER_DATA,
-    });
-    if (options.apply) return apply(steps, context);
-    const text = formatPlan(steps).trimEnd();
-    return { json: { plan: text }, text };
+  run({ options }, { env, io }) {
+    const { name, region, apply } = options;
+    const place = { env, region, name };
+    if (options.delete) return remove(place, apply, io);
+    const [missing] = NEEDED.filter((option) => options[option] === undefined);
+    if (missing !== undefined) throw new UsageError(`--${missing} is required`);
+    const settings = options as typeof options & StackSettings;
+    const files = readHostFiles(options.release);
+    const parameters = fillParameters(settings, files, readStackImage(env, files.image));
+    checkInstanceType(place, settings, parameters);
+    checkBucket(place, settings, files);
+    return change(place, parameters, { apply, endKeys: options['end-keys'] }, io);
   },
 });
 
-/** Checks the file, but not the names of the secrets: the image determines them and may not be built yet. */
-function checkSecretsFile(path: string): string {
-  let data: unknown;
+/** @throws UsageError, if the type has no room for the enclave according to AWS */
+function checkInstanceType(place: StackPlace, settings: StackSettings, parameters: StackParameters): void {
+  const type = settings['instance-type'];
+  const { hasEnclaves, isX86, cpus, memoryMib } = readInstanceType(place, type);
+  const refuse = (reason: string) => new UsageError(`--instance-type: ${type} ${reason}`);
+  if (!hasEnclaves || !isX86) throw refuse(`must be an x86-64 type with Nitro Enclaves. Choose ${INSTEAD}`);
+  // The parent keeps a core, which is two CPUs.
+  if (settings.cpus > cpus - 2) throw refuse(`has ${cpus} CPUs, of which an enclave can have ${cpus - 2}`);
+  if (Number(parameters['MemoryMib']) >= memoryMib) {
+    throw refuse(`has ${memoryMib} MiB of memory, and the enclave takes ${parameters['MemoryMib']}`);
+  }
+}
+
+/** @throws ParentError: RELEASE_MISSING, without which the hosts would not start */
+function checkBucket(place: StackPlace, { bucket, prefix }: StackSettings, files: HostFiles): void {
+  const { node, program, image, keeper } = files;
+  for (const file of [node, program, image, ...(keeper === undefined ? [] : [keeper])]) {
+    const url = `s3://${bucket}/${prefix}${file.name}`;
+    const size = readObjectSize(place, bucket, prefix + file.name);
+    if (size === undefined) {
+      throw new ParentError('RELEASE_MISSING', `${url} is not there: aws s3 cp ${file.path} ${url}`);
+    }
+    if (size !== file.bytes) {
+      throw new ParentError(
+        'RELEASE_MISSING',
+        `${url} has ${size} bytes, and ${file.path} has ${file.bytes}: give the new file another version`,
+      );
+    }
+  }
+}
+
+function change(
+  place: StackPlace,
+  parameters: StackParameters,
+  { apply, endKeys }: { readonly apply: boolean; readonly endKeys: boolean },
+  io: Context['io'],
+): Result {
+  const { name: stack, region } = place;
+  const stackOrReview = readStack(place);
+  const existing = stackOrReview?.status === REVIEW ? undefined : stackOrReview;
+  const changeSet = makeChangeSet(place, existing, parameters);
+  const { changes } = changeSet;
+  if (existing !== undefined && changes.length === 0) {
+    return { json: { status: 'unchanged', stack, region }, text: `The stack ${stack} is as it should be.` };
+  }
+  let ending: StackEnclave[];
   try {
-    data = JSON.parse(readRegularFile(path).toString());
+    ending =
+      existing === undefined
+        ? []
+        : listEnding(changeSet, existing.parameters, parameters, listEnclaves(place));
+    io.log(describeChange(place, existing, parameters, changeSet));
+    if (existing !== undefined) io.log(describeEnding(ending));
+    if (apply && ending.length > 0 && !endKeys) {
+      throw new ParentError(
+        'KEYS_END',
+        `this change ends ${quantity(ending.length, 'enclave')}: pass --end-keys to lose the keys`,
+      );
+    }
+    if (apply) unprotect(place, ending);
   } catch (error) {
-    // The parser's own message quotes the file's content.
-    const reason = error instanceof SyntaxError ? 'is not JSON' : "can't be read";
-    throw new UsageError(`${path} ${reason}`);
+    deleteChangeSet(place, changeSet.name);
+    throw error;
   }
-  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
-  if (
-    !isObject ||
-    !Object.values(data as object).every((value) => typeof value === 'string' && value !== '')
-  ) {
-    throw new UsageError(`${path} must be a JSON object of strings that are not empty`);
+  const plan = { stack, region, parameters: compare(existing, parameters), changes, ending };
+  if (!apply) {
+    deleteChangeSet(place, changeSet.name);
+    return { json: { status: 'planned', ...plan }, text: 'Nothing was applied: add --apply to apply it.' };
   }
-  return resolve(path);
+  executeChangeSet(place, changeSet);
+  const enclaves = listEnclaves(place);
+  const lines = [`The stack ${stack} is applied. Its enclaves:`, ...enclaves.map(formatEnclave)];
+  return { json: { status: 'applied', ...plan, enclaves }, text: lines.join('\n') };
 }
 
-function apply(steps: readonly Step[], { env, io }: Context): Result {
-  const variables = new Map<string, string>();
-  const findResult = (name: string): string => {
-    const value = variables.get(name);
-    if (value === undefined) throw new ParentError('PROGRAM_FAILED', `${name} is not known yet`);
-    return value;
-  };
-  const results: object[] = [];
-  const fill = (argument: Argument) => fillArgument(argument, findResult);
-  for (const step of steps) {
-    const existing = look(env, step.find.map(fill));
-    const result = existing ?? make(env, step, fill);
-    const { what: description, sets } = step;
-    if (sets !== undefined) variables.set(sets, result);
-    results.push({ what: description, made: existing === undefined, ...(sets !== undefined && { result }) });
-    io.log(`${description}: ${existing === undefined ? 'made' : 'there'}${sets ? ` (${result})` : ''}`);
+/** Deletes the stack; without `apply`, only says what ends. */
+function remove(place: StackPlace, apply: boolean, io: Context['io']): Result {
+  const { name: stack, region } = place;
+  if (readStack(place) === undefined) {
+    return { json: { status: 'unchanged', stack, region }, text: `There is no stack ${stack} in ${region}.` };
   }
-  const address = variables.get('ADDRESS');
-  return { json: { steps: results, address }, text: `Log in: ssh ec2-user@${address}` };
+  const ending = listEnclaves(place);
+  io.log(`The stack ${stack} in ${region} would be deleted, with its hosts, roles and log group.`);
+  io.log(describeEnding(ending));
+  if (!apply) {
+    return {
+      json: { status: 'planned', stack, region, ending },
+      text: 'Nothing was deleted: add --apply to delete it.',
+    };
+  }
+  unprotect(place, ending);
+  deleteStack(place);
+  return { json: { status: 'deleted', stack, region, ending }, text: `The stack ${stack} is deleted.` };
 }
 
-/**
- * Makes the resource of a step.
- *
- * @returns the output of the step's last command
- * @throws ParentError: PROGRAM_FAILED
- */
-function make(
-  env: Environment,
-  { what: description, make: commands, input }: Step,
-  fill: (argument: Argument) => string,
-) {
-  if (commands.length === 0) throw new ParentError('PROGRAM_FAILED', `${description} was not found`);
-  const outputs = commands.map((command, index) => {
-    const file = index === commands.length - 1 ? input : undefined;
-    return call(env, command.map(fill), file === undefined ? '' : { file });
-  });
-  return outputs.at(-1) ?? '';
+/** Returns the parameters that change, with the value before. */
+function compare(existing: ExistingStack | undefined, parameters: StackParameters) {
+  return Object.entries(parameters)
+    .filter(([name, value]) => existing === undefined || existing.parameters[name] !== value)
+    .map(([name, after]) => ({ name, before: existing?.parameters[name], after }));
 }
 
-/** Returns the existing resource; undefined if it is missing. */
-function look(env: Environment, command: readonly string[]): string | undefined {
-  const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1));
-  if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
-  const output = status === 0 ? stdout.trim() : '';
-  return output === '' || output === 'None' ? undefined : output;
-}
-
-/** Returns the output of the command. @throws ParentError: PROGRAM_FAILED, with the program's own message */
-function call(env: Environment, command: readonly string[], input: string | { file: string }): string {
-  const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1), input);
-  if (status !== 0) throw failure(command, stderr);
-  return stdout.trim();
-}
-
-function failure([program, ...args]: readonly string[], stderr: string): ParentError {
-  return new ParentError(
-    'PROGRAM_FAILED',
-    `${program} ${args.slice(2, 4).join(' ')} failed: ${stderr.trim()}`,
+function describeChange(
+  { name, region }: StackPlace,
+  existing: ExistingStack | undefined,
+  parameters: StackParameters,
+  { changes }: ChangeSet,
+): string {
+  const show = (value: string | undefined) => (value === undefined || value === '' ? '(empty)' : value);
+  const differences = compare(existing, parameters).map(({ name: parameter, before, after }) =>
+    existing === undefined
+      ? `  ${parameter} = ${show(after)}`
+      : `  ${parameter} = ${show(after)}, was ${show(before)}`,
   );
+  return [
+    `The stack ${name} in ${region} ${existing === undefined ? 'is new' : 'changes'}.`,
+    'Parameters:',
+    ...(differences.length > 0 ? differences : ['  all as before']),
+    'Resources:',
+    ...changes.map(({ action, resource, type, replacement }) => {
+      const more = replacement === undefined || replacement === 'False' ? '' : `, replaced: ${replacement}`;
+      return `  ${action} ${resource} (${type})${more}`;
+    }),
+  ].join('\n');
+}
+
+function describeEnding(ending: readonly StackEnclave[]): string {
+  if (ending.length === 0) return 'No enclave ends.';
+  return ['These enclaves end, and their keys are lost:', ...ending.map(formatEnclave)].join('\n');
+}
+
+function formatEnclave({ instance, zone, address, group }: StackEnclave): string {
+  return `  ${instance} at ${address || 'no address'} in ${zone}, of the group ${group}`;
 }
 
 if (import.meta.main) await runAsProcess(main);

@@ -11,6 +11,10 @@ export const PARENT_CODES = {
     'The enclave that run_enclave --foreground watched has ended. The message repeats its last report.',
   SECRETS_REFUSED:
     'The secrets differ from those that the application names, or the enclave did not accept them.',
+  RELEASE_MISSING: 'The bucket does not have a file that the hosts of the stack fetch.',
+  STACK_STATE: 'The CloudFormation stack is another one, is being changed, or accepts no such change.',
+  STACK_FAILED: 'CloudFormation could not make or apply the change. The message has its reasons.',
+  KEYS_END: 'The change would end enclaves, whose keys are then lost.',
 } as const;
 
 export type ParentCode = keyof typeof PARENT_CODES;

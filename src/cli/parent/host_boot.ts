@@ -8,7 +8,7 @@ import { formatPcrs } from 'sui-enclave/attestation/image';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { command, readFileArgument, runAsProcess, UsageError } from '../command.ts';
-import { enclaveName, enclaveUrl, integer, ipv4, path } from '../values.ts';
+import { awsRegion, enclaveName, enclaveUrl, integer, ipv4, path, secretArn } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { FOLDERS, formatProgram, type Host, isInstalled, must, nameUnits, thisHost } from './host.ts';
 import { install } from './host_install.ts';
@@ -17,7 +17,6 @@ import { run } from './programs.ts';
 const AGENT = 'opt/aws/amazon-cloudwatch-agent';
 
 const matching = (pattern: RegExp) => v.pipe(v.string(), v.regex(pattern));
-const secretArn = matching(/^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+$/);
 /** Schema of a parameter that may be empty, which then is undefined. */
 const optional = <S extends v.GenericSchema<string, unknown>>(schema: S) =>
   v.union([
@@ -29,11 +28,10 @@ const optional = <S extends v.GenericSchema<string, unknown>>(schema: S) =>
   ]);
 const register = matching(/^[0-9a-f]{96}$/);
 const registers = { pcr0: register, pcr1: register, pcr2: register };
-const region = matching(/^[a-z]{2}(-[a-z]+)+-\d$/);
 
 const EnclaveHost = v.strictObject({
   role: v.literal('enclave'),
-  region,
+  region: awsRegion,
   name: enclaveName,
   ...registers,
   cpus: integer(2, 126),
@@ -45,13 +43,13 @@ const EnclaveHost = v.strictObject({
 });
 const KeeperHost = v.strictObject({
   role: v.literal('keeper'),
-  region,
+  region: awsRegion,
   address: matching(/^0x[0-9a-f]{64}$/),
   secretArn,
 });
 const ProvisionerHost = v.strictObject({
   role: v.literal('provisioner'),
-  region,
+  region: awsRegion,
   urls: v.pipe(
     v.string(),
     v.transform((urls) => urls.split(',')),

@@ -48,7 +48,7 @@ test.each<[string, (path: string, dir: string) => readonly string[]]>([
   ['provision/provision.ts', (path) => ['--print-key', '--key', path]],
   ['provision/provision.ts', (path) => [URL, '--pcrs', path, '--secrets', '-']],
   ['parent/run_enclave.ts', (path) => ['--eif', path]],
-  ['parent/configure_enclave.ts', (path) => [...AWS, '--secrets', path]],
+  ['parent/configure_enclave.ts', (path, dir) => [...AWS, '--release', makeRelease(path, dir)]],
   ['../toolchain/image/eif.ts', (path) => ['describe', path]],
   ['salt/salt_seed.ts', (path) => ['fingerprint', path]],
   ['rollout/rollout.ts', (path) => [path]],
@@ -74,4 +74,14 @@ test('status does not wait for a FIFO in place of the deployment file', async ()
   expect(stderr).toMatch(/^DEPLOYMENT: .*testnet\.json can't be read: NOT_A_REGULAR_FILE/);
 }, 25_000);
 
-const AWS = ['--region', 'eu-west-1', '--key-name', 'k', '--cidr', '192.0.2.1/32'] as const;
+const AWS = [
+  ...['--region', 'eu-west-1', '--bucket', 'releases', '--cidr', '192.0.2.1/32'],
+  ...['--vpc', 'vpc-0a1b2c3d', '--subnets', 'subnet-0a1b2c3d'],
+];
+/** Makes a folder in which a file of the release is a link to this path. */
+function makeRelease(path: string, dir: string): string {
+  const release = join(dir, 'release');
+  mkdirSync(release);
+  symlinkSync(path, join(release, 'node-1.tar.gz'));
+  return release;
+}

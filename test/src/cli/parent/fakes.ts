@@ -104,50 +104,43 @@ for file; do
   done <"$FAKES/root$file"
 done`,
   userdel: '',
+  // Keeps one stack in the file `stack`, and answers with `changes`, `resources`, `groups` and `instances`.
   aws: String.raw`
 [ "$1" != --region ] || shift 2
-service=$1 action=$2 all=$*
+[ "$1" != --output ] || shift 2
+action=$2
 [ "$(text denied)" != "$action" ] || fail 'An error occurred (UnauthorizedOperation): not allowed'
-[ "$(text refused)" != "$action" ] || fail "$(text refusal)"
-# The real one expands variables in the path (awscli/paramfile.py, get_file): a path with one must not get here.
-param_file() {
-  path=$(after "$@"); path=$(printf %s "$path" | sed 's,^file://,,')
-  case $path in *'$'*) fail "a variable in $path" ;; esac
-  cat "$path"
-}
-mkdir -p "$FAKES/made"
-make() { printf %s "$2" >"$FAKES/made/$1"; echo "$2"; }
-find_made() { [ -e "$FAKES/made/$1" ] && cat "$FAKES/made/$1" && echo; }
-rule() { printf 'rule %s %s' "$1" "$2" | tr / _; }
+or() { if [ -e "$FAKES/$1" ]; then cat "$FAKES/$1"; else echo "$2"; fi; }
 case $action in
-  create-security-group) make describe-security-groups sg-1; exit ;;
-  authorize-security-group-ingress) make "$(rule "$(after --port "$@")" "$(after --cidr "$@")")" sgr-1; exit ;;
-  create-role) make get-role "$(after --role-name "$@")"; exit ;;
-  put-role-policy) make get-role-policy read-secret; exit ;;
-  create-instance-profile) make profile "$(after --instance-profile-name "$@")"; exit ;;
-  add-role-to-instance-profile) make 'role of profile' "$(after --role-name "$@")"; exit ;;
-  create-secret) param_file --secret-string "$@" >"$FAKES/secret string" || exit; make describe-secret arn:secret; exit ;;
-  run-instances) param_file --user-data "$@" >"$FAKES/user data" || exit; make describe-instances i-1; exit ;;
-  wait) echo >"$FAKES/running"; exit ;;
-  get-parameter) echo ami-1; exit ;;
-  describe-instance-types) if [ -e "$FAKES/no such type" ]; then echo None; else after --instance-types "$@"; fi; exit ;;
-  get-secret-value) text secret; exit ;;
-  describe-security-group-rules)
-    # The query names the port and the range: FromPort==X && CidrIpv4=='Y'
-    port=$(printf %s "$all" | sed 's/.*FromPort==.\([0-9]*\).*/\1/') cidr=$(printf %s "$all" | sed "s/.*CidrIpv4=='\([^']*\)'.*/\1/")
-    asked=$(rule "$port" "$cidr") ;;
-  get-instance-profile) case $all in *RoleName*) asked='role of profile' ;; *) asked=profile ;; esac ;;
-  *) asked=$action ;;
-esac
-case $all in
-  *PublicIpAddress*) if [ -e "$FAKES/running" ]; then echo 203.0.113.5; else echo None; fi; exit ;;
-esac
-find_made "$asked" && exit
-case $service in
-  iam) fail 'An error occurred (NoSuchEntity)' ;;
-  secretsmanager) fail 'An error occurred (ResourceNotFoundException)' ;;
-esac
-echo None`,
+  get-secret-value) text secret ;;
+  describe-instance-types)
+    or 'instance type' '{"InstanceTypes":[{"NitroEnclavesSupport":"supported","ProcessorInfo":{"SupportedArchitectures":["x86_64"]},"VCpuInfo":{"DefaultVCpus":4},"MemoryInfo":{"SizeInMiB":16384}}]}' ;;
+  head-object)
+    key=$(after --key "$@")
+    size=$(text "size of $(basename "$key")")
+    [ -n "$size" ] || fail 'An error occurred (404) when calling the HeadObject operation: Not Found'
+    echo "{\"ContentLength\":$size}" ;;
+  describe-stacks)
+    [ -e "$FAKES/stack" ] || fail "An error occurred (ValidationError) when calling the DescribeStacks operation: Stack with id $4 does not exist"
+    text stack ;;
+  create-change-set)
+    cat /dev/stdin >"$FAKES/template"
+    [ "$(after --template-body "$@")" = file:///dev/stdin ] || fail 'another template'
+    after --parameters "$@" >"$FAKES/parameters"
+    echo '{"Id":"arn:change-set"}' ;;
+  describe-change-set)
+    or changes '{"Status":"CREATE_COMPLETE","Changes":[{"ResourceChange":{"Action":"Add","LogicalResourceId":"EnclaveGroup1","ResourceType":"AWS::AutoScaling::AutoScalingGroup"}}]}' ;;
+  execute-change-set)
+    printf '{"Stacks":[{"StackStatus":"CREATE_COMPLETE","Description":"Hosts of sui-enclave - x","Parameters":%s}]}' "$(text parameters)" >"$FAKES/stack" ;;
+  delete-stack) rm "$FAKES/stack" ;;
+  wait) [ "$3" != "$(text 'wait fails')" ] || fail "Waiter failed" ;;
+  describe-stack-resources) or resources '{"StackResources":[]}' ;;
+  describe-stack-events) or events '{"StackEvents":[]}' ;;
+  describe-auto-scaling-groups) or groups '{"AutoScalingGroups":[]}' ;;
+  describe-instances) or instances '{"Reservations":[]}' ;;
+  delete-change-set | set-instance-protection) ;;
+  *) fail "no such action: $action" ;;
+esac`,
 };
 
 export class Parent {
