@@ -261,8 +261,7 @@ function change(
   const stackOrReview = readStack(place);
   const existing = stackOrReview?.status === REVIEW ? undefined : stackOrReview;
   const changeSet = makeChangeSet(place, existing, parameters);
-  const { changes } = changeSet;
-  if (existing !== undefined && changes.length === 0) {
+  if (changeSet === undefined) {
     return { json: { status: 'unchanged', stack, region }, text: `The stack ${stack} is as it should be.` };
   }
   let ending: StackEnclave[];
@@ -284,6 +283,7 @@ function change(
     deleteChangeSet(place, changeSet.name);
     throw error;
   }
+  const { changes } = changeSet;
   const plan = { stack, region, parameters: compare(existing, parameters), changes, ending };
   if (!apply) {
     deleteChangeSet(place, changeSet.name);
@@ -340,7 +340,7 @@ function describeChange(
     ...(differences.length > 0 ? differences : ['  all as before']),
     'Resources:',
     ...changes.map(({ action, resource, type, replacement }) => {
-      const more = replacement === undefined || replacement === 'False' ? '' : `, replaced: ${replacement}`;
+      const more = replacement === '' || replacement === 'False' ? '' : `, replaced: ${replacement}`;
       return `  ${action} ${resource} (${type})${more}`;
     }),
   ].join('\n');

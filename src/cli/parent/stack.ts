@@ -14,29 +14,30 @@ export interface StackPlace {
   readonly name: string;
 }
 
-/** How the template's description begins, by which a stack of this project is known. */
-const DESCRIPTION = 'Hosts of sui-enclave';
+/** Parameters by which a stack of this template is known. */
+const MARKS = ['Pcr0', 'ImageSha256'];
 /** Names of the groups of enclaves in the template; the parameter with the subnet has the same digit. */
 const GROUP = /^EnclaveGroup([1-3])$/;
 /** Status of a stack that CloudFormation made for a change set. It has no resources. */
 export const REVIEW = 'REVIEW_IN_PROGRESS';
 /** States of an instance in which AWS sets its protection. */
 const SETTABLE = ['InService', 'Standby'];
+/** Values of `Replacement` for a resource that stays. */
+const KEPT = ['', 'False'];
 /** Argument by which the AWS CLI reads its standard input. In a path, it would expand variables. */
 const FROM_INPUT = 'file:///dev/stdin';
 
-const text = v.optional(v.string(), '');
+const text = v.nullish(v.string(), '');
 const Stack = v.object({
   StackStatus: v.string(),
   StackStatusReason: text,
-  Description: text,
   Parameters: v.optional(v.array(v.object({ ParameterKey: v.string(), ParameterValue: text })), []),
 });
 const Change = v.object({
   Action: v.string(),
   LogicalResourceId: v.string(),
   ResourceType: v.string(),
-  Replacement: v.optional(v.string()),
+  Replacement: text,
 });
 const ChangeSet = v.object({
   Status: v.string(),
@@ -44,7 +45,7 @@ const ChangeSet = v.object({
   Changes: v.optional(v.array(v.object({ ResourceChange: Change })), []),
 });
 const Resources = v.object({
-  StackResources: v.array(v.object({ LogicalResourceId: v.string(), PhysicalResourceId: text })),
+  StackResources: v.array(v.object({ LogicalResourceId: text, PhysicalResourceId: text })),
 });
 const Groups = v.object({
   AutoScalingGroups: v.array(
@@ -86,14 +87,13 @@ export interface ResourceChange {
   readonly action: string;
   readonly resource: string;
   readonly type: string;
-  /** Whether CloudFormation replaces the resource: `True`, `False` or `Conditional`. */
-  readonly replacement: string | undefined;
+  /** Whether CloudFormation replaces the resource: `True`, `False` or `Conditional`; empty for others. */
+  readonly replacement: string;
 }
 
 export interface ChangeSet {
   readonly name: string;
   readonly type: 'CREATE' | 'UPDATE';
-  /** Empty if the stack would stay as it is. */
   readonly changes: readonly ResourceChange[];
 }
 
@@ -195,7 +195,10 @@ export function readStack(place: StackPlace): ExistingStack | undefined {
   const stack = stacks?.Stacks[0];
   if (stack === undefined) return undefined;
   if (stack.StackStatus === REVIEW) return { status: REVIEW, parameters: {} };
-  if (!stack.Description.startsWith(DESCRIPTION)) {
+  const parameters = Object.fromEntries(
+    stack.Parameters.map(({ ParameterKey: key, ParameterValue: value }) => [key, value]),
+  );
+  if (!MARKS.every((mark) => mark in parameters)) {
     throw new ParentError(
       'STACK_STATE',
       `the stack ${name} was made from another template: pass another --name`,
@@ -204,24 +207,20 @@ export function readStack(place: StackPlace): ExistingStack | undefined {
   if (stack.StackStatus.endsWith('_IN_PROGRESS')) {
     throw new ParentError('STACK_STATE', `the stack ${name} is being changed (${stack.StackStatus}): wait`);
   }
-  return {
-    status: stack.StackStatus,
-    parameters: Object.fromEntries(
-      stack.Parameters.map(({ ParameterKey: key, ParameterValue: value }) => [key, value]),
-    ),
-  };
+  return { status: stack.StackStatus, parameters };
 }
 
 /**
  * Makes a change set, which changes nothing until it is executed.
  *
+ * @returns undefined if the stack would stay as it is
  * @throws ParentError: STACK_STATE, if the stack accepts no change; STACK_FAILED, with the reason
  */
 export function makeChangeSet(
   place: StackPlace,
   existing: ExistingStack | undefined,
   parameters: StackParameters,
-): ChangeSet {
+): ChangeSet | undefined {
   if (existing !== undefined && !/^(CREATE|(UPDATE|IMPORT)(_ROLLBACK)?)_COMPLETE$/.test(existing.status)) {
     throw new ParentError(
       'STACK_STATE',
@@ -251,9 +250,8 @@ export function makeChangeSet(
   const { Status: status, StatusReason: reason, Changes: changes } = read(ChangeSet, place, description);
   if (status !== 'CREATE_COMPLETE') {
     deleteChangeSet(place, name);
-    if (!/didn't contain changes|^No updates are/.test(reason)) {
-      throw new ParentError('STACK_FAILED', `the change set failed: ${reason || status}`);
-    }
+    if (/didn't contain changes|^No updates are/.test(reason)) return undefined;
+    throw new ParentError('STACK_FAILED', `the change set failed: ${reason || status}`);
   }
   return {
     name,
@@ -338,7 +336,7 @@ export function listEnding(
     );
   }
   const replaced = changes
-    .filter(({ action, replacement = 'False' }) => action === 'Remove' || replacement !== 'False')
+    .filter(({ action, replacement }) => action === 'Remove' || !KEPT.includes(replacement))
     .map(({ resource }) => resource);
   return enclaves.filter(({ resource }) => {
     const subnet = `Subnet${GROUP.exec(resource)?.[1]}`;

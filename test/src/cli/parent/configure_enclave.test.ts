@@ -216,7 +216,7 @@ describe('--apply', () => {
 
   test('updates an existing stack, and names the parameters that change', async () => {
     const args = await createStack();
-    addImage('1.0.1');
+    addImage('1.0.1', 'endpoints: []\nsecrets: [API_KEY]\n');
     setChange({
       ...{ Action: 'Modify', LogicalResourceId: 'EnclaveTemplate', ResourceType: 'AWS::EC2::LaunchTemplate' },
       Replacement: 'False',
@@ -224,7 +224,7 @@ describe('--apply', () => {
     const { status, stdout } = await configure([...args, '--apply']);
     expect(status).toBe(0);
     expect(stdout).toMatch(
-      /changes\.\nParameters:\n {2}ImageVersion = 1\.0\.1, was 1\.0\.0\n {2}ImageSha256 = .*\nRes/,
+      /changes\.\nParameters:\n {2}ImageVersion = 1\.0\.1, was 1\.0\.0\n {2}ImageSha256 = .*\n {2}Pcr0 = /,
     );
     expect(stdout).toMatch(/^No enclave ends\.$/m);
     expect(changes().at(-2)).toMatch(/--change-set-type UPDATE /);
@@ -334,14 +334,17 @@ describe('--delete', () => {
 });
 
 describe('the stack of this name', () => {
-  const setStack = (StackStatus: string, Description = 'Hosts of sui-enclave - x') =>
-    parent.set('stack', JSON.stringify({ Stacks: [{ StackStatus, Description }] }));
+  const OURS = ['Pcr0', 'ImageSha256'];
+  const setStack = (StackStatus: string, names: readonly string[] = OURS) => {
+    const Parameters = names.map((name) => ({ ParameterKey: name, ParameterValue: 'x' }));
+    parent.set('stack', JSON.stringify({ Stacks: [{ StackStatus, Parameters, Description: null }] }));
+  };
 
   test.each([
     ['an update', WITH_SECRET],
     ['a deletion', ['--region', 'eu-west-1', '--delete', '--apply']],
   ])('is left alone by %s if it is of another template', async (_, args) => {
-    setStack('CREATE_COMPLETE', 'A website');
+    setStack('CREATE_COMPLETE', ['Pcr0']);
     expect((await configure(args)).stderr).toMatch(/^STACK_STATE: .*made from another template/);
     expect(changes()).toEqual([]);
   });
@@ -367,7 +370,7 @@ describe('the stack of this name', () => {
   );
 
   test('is new if CloudFormation only made it for a change set', async () => {
-    setStack('REVIEW_IN_PROGRESS', '');
+    setStack('REVIEW_IN_PROGRESS', []);
     expect((await configure(WITH_SECRET)).stdout).toMatch(/is new/);
     expect(changes()[0]).toMatch(/--change-set-type CREATE /);
     expect((await configure(['--region', 'eu-west-1', '--delete', '--apply'])).stdout).toMatch(/is deleted/);

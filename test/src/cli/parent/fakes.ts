@@ -131,7 +131,7 @@ case $action in
   describe-change-set)
     or changes '{"Status":"CREATE_COMPLETE","Changes":[{"ResourceChange":{"Action":"Add","LogicalResourceId":"EnclaveGroup1","ResourceType":"AWS::AutoScaling::AutoScalingGroup"}}]}' ;;
   execute-change-set)
-    printf '{"Stacks":[{"StackStatus":"CREATE_COMPLETE","Description":"Hosts of sui-enclave - x","Parameters":%s}]}' "$(text parameters)" >"$FAKES/stack" ;;
+    printf '{"Stacks":[{"StackStatus":"CREATE_COMPLETE","Parameters":%s}]}' "$(text parameters)" >"$FAKES/stack" ;;
   delete-stack) rm "$FAKES/stack" ;;
   wait) [ "$3" != "$(text 'wait fails')" ] || fail "Waiter failed" ;;
   describe-stack-resources) or resources '{"StackResources":[]}' ;;
