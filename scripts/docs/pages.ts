@@ -46,6 +46,7 @@ const GROUPS: readonly (readonly [start: string, group: string])[] = [
   ['src/library/', 'The library'],
   ['examples/', 'The library'],
   ['src/prover/', "zkLogin's prover"],
+  ['deploy/aws/', 'Applications and enclaves'],
   ['deploy/', "zkLogin's prover"],
   ['src/testing/', 'The project'],
   ['src/', 'Applications and enclaves'],

@@ -23,8 +23,8 @@ const FOLDER = join(ROOT, 'build/package-cli');
 /** Patterns of the files that the program reads besides its modules, from `src`. */
 const FILES = ['cli/**/*.{service,path,cjs}', 'cli/logs/*.json'];
 
-/** The template that configure_enclave applies, from the root of the repository. */
-const TEMPLATE = 'deploy/aws/stack.yaml';
+/** The template that configure_enclave applies, and the rights for it, from the root of the repository. */
+const TEMPLATES = ['deploy/aws/stack.yaml', 'deploy/aws/operator-policy.json'];
 
 export const cliEntries = () => sourcesIn('cli');
 
@@ -40,7 +40,7 @@ export function packCli(publication: Publication, internal: readonly string[]): 
   const { version } = publication;
   const manifest = readManifest('cli');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
-  cpSync(join(ROOT, TEMPLATE), join(FOLDER, TEMPLATE));
+  for (const file of TEMPLATES) cpSync(join(ROOT, file), join(FOLDER, file));
   writeFileSync(join(FOLDER, RELEASE_FILE), `${JSON.stringify({ ...readRelease(), version }, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, publication));
   return makeTarball({

