@@ -29,6 +29,8 @@ async function start() {
   const ask = async () => readAll(await dial(port));
   const looked = await startSupervised(port);
   expect(await ask()).toBe('from the target');
+  // The bridge may answer before the server has started.
+  await expect.poll(() => children(looked.role.child.pid).length, PATIENTLY).toBe(2);
   return { ...looked, ask };
 }
 

@@ -453,3 +453,10 @@ fun a_flood_of_enclaves_leaves_the_config_as_it_is() {
     enclaves.destroy_empty();
     world.end();
 }
+
+#[test]
+fun an_attestation_has_the_time_of_its_document() {
+    let world = world();
+    assert_eq!(attested_at(&world.config, KEY, AT_MS).at_ms(), AT_MS);
+    world.end();
+}

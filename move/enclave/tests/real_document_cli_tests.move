@@ -112,6 +112,27 @@ fun a_registrar_registers_it() {
 }
 
 #[test]
+fun anyone_registers_it_under_an_open_config() {
+    let mut ctx = tx_context::dummy();
+    let mut clock = clock::create_for_testing(&mut ctx);
+    clock.set_for_testing(NOW_MS);
+    let cap = enclave::new_cap_for_testing<REAL_DOCUMENT_CLI_TESTS>(&mut ctx);
+    let mut config = cap.new_open_enclave_config(
+        b"real".to_string(),
+        PCR0_AND_PCR1,
+        PCR0_AND_PCR1,
+        PCR2,
+        option::none(),
+        &mut ctx,
+    );
+    config.register_enclave_as_anyone(nitro_attestation::load_nitro_attestation(DOCUMENT, &clock), &clock);
+    assert!(config.was_registered(vectors::public_key()));
+    config.destroy_config_for_testing();
+    cap.destroy_cap_for_testing();
+    clock.destroy_for_testing();
+}
+
+#[test]
 fun a_rotation_registers_the_successor() {
     let mut ctx = tx_context::dummy();
     let mut clock = clock::create_for_testing(&mut ctx);

@@ -1,6 +1,7 @@
 /** A poster: in each round, it settles what it has sent, asks the enclaves, and posts the newest value. */
 import { type EnclaveError, isEnclaveError } from 'sui-enclave/errors';
 import { MoveAbortError, SuiError } from 'sui-enclave/sui/errors';
+import { quantity } from 'sui-enclave/wording';
 import { type GasBudget, GasLimitError } from '../rounds/budget.ts';
 import { type Alert, type AlertCode, createAlert } from './alerts.ts';
 import { PosterFileError } from './file.ts';
@@ -137,7 +138,7 @@ export class Poster {
     const state = await node.readState();
     const differenceMs = Math.abs(state.clockMs - now());
     if (differenceMs > MINUTE_MS) {
-      const message = `this machine's clock and the chain's differ by ${Math.round(differenceMs / 1000)} seconds: correct this machine's clock, or compare with another node`;
+      const message = `this machine's clock and the chain's differ by ${quantity(Math.round(differenceMs / 1000), 'second')}: correct this machine's clock, or compare with another node`;
       findings.alerts.push({ code: 'CLOCK_DIFFERS', subject: node.name, message });
     }
     await this.#settle(node, state, findings, stop);
