@@ -136,9 +136,10 @@ export function cliSteps(work: string, tarball: () => string): Steps {
 
     async 'it ships the template that configure_enclave applies'() {
       const places = join(project, 'node_modules/sui-enclave-cli/cli/places.js');
-      const print = 'console.log((await import(process.argv[1])).STACK_TEMPLATE)';
-      const node = [...['--input-type=module', '--eval', print], places];
-      const { stdout } = await run(process.execPath, node, { cwd: project });
+      const print = `console.log((await import(${JSON.stringify(places)})).STACK_TEMPLATE)`;
+      const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', print], {
+        cwd: project,
+      });
       const [template, original] = [stdout.trim(), join(ROOT, 'deploy/aws/stack.yaml')].map((path) =>
         readFileSync(path, 'utf8'),
       );

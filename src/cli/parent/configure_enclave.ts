@@ -90,7 +90,7 @@ const NEEDED = ['bucket', 'vpc', 'subnets', 'cidr'] as const;
 export const main = command({
   name: 'configure_enclave',
   purpose: `Shows what a CloudFormation stack of hosts for enclaves would change in your AWS account, and changes it with --apply.
-It asks no questions, and may be run again. deploy/aws/README.md describes the stack.`,
+It asks no questions, and may be run again. The page "Enclaves on AWS" describes the stack.`,
   example:
     '--region eu-central-1 --bucket my-releases --vpc vpc-0a1b2c3d --subnets subnet-0a1b2c3d --cidr 192.0.2.1/32',
   arguments: {},
