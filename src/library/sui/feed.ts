@@ -23,7 +23,7 @@ export interface FeedRules {
   readonly decimals: number;
   /** Lowest value, at least 1. */
   readonly minValue: bigint;
-  /** Highest value. */
+  /** Highest value that an update may have. */
   readonly maxValue: bigint;
   /** Maximum age of a value that is written or read; more than the heartbeat. */
   readonly maxAgeMs: bigint;

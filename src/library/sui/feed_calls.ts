@@ -49,6 +49,7 @@ export function createFeed(
 
 /** A signed quote, and the objects of the enclave that signed it. */
 export interface FeedQuote {
+  /** The registered enclave whose key signed the quote. */
   readonly enclaveId: ObjectInput;
   /** The config of that enclave, which the rules must list. */
   readonly configId: ObjectInput;

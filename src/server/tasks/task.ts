@@ -93,6 +93,7 @@ export interface TaskOptions {
 
 /** The result of `task`. */
 export interface Task {
+  /** Name of the task, as it was defined. */
   readonly name: string;
   /** Makes the task's state in one server. */
   schedule(options: TaskOptions): ScheduledTask;
