@@ -1,10 +1,8 @@
 /** `sui-enclave keep`: keeps enclaves registered, and destroys those that are stale. */
-import { endOnSignal } from 'sui-enclave-service/signals';
 import { type Context, command, EXIT, type Result, readFileArgument, runAsProcess } from '../command.ts';
-import { pause } from '../pause.ts';
 import { GasBudget, NO_RECORD } from '../rounds/budget.ts';
-import { repeat } from '../rounds/loop.ts';
 import { openRecord } from '../rounds/record.ts';
+import { watch } from '../rounds/watch.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';
@@ -41,7 +39,11 @@ exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2
     const { once, record, ...signing } = options;
     await readSigner(context.env, signing);
     const start: Start = { file, path: args.file, record: record ?? `${args.file}.record.json`, signing };
-    return once || options['dry-run'] ? await runOnce(start, context) : await watch(start, context);
+    if (once || options['dry-run']) return await runOnce(start, context);
+    const { keeper, gas } = await createKeeper(start, context);
+    const round = (signal: AbortSignal) => keeper.round(signal);
+    const format = { formatDone: formatLines, formatAlert: formatLine };
+    return await watch({ file, metrics: new Metrics(gas), round, ...format }, context);
   },
 });
 
@@ -89,33 +91,6 @@ async function runOnce(start: Start, context: Context): Promise<Result> {
 function formatSummary(report: Report): string[] {
   const lines = [...formatLines(report), ...report.alerts.map(formatLine)];
   return lines.length === 0 ? ['Nothing to do.'] : lines;
-}
-
-async function watch(start: Start, context: Context): Promise<Result> {
-  const { file } = start;
-  const { keeper, gas } = await createKeeper(start, context);
-  const metrics = new Metrics(gas);
-  const { metricsPort } = file;
-  const listener = metricsPort === undefined ? undefined : await metrics.serve(metricsPort);
-  const stop = new AbortController();
-  const loop = {
-    ...file,
-    random: Math.random,
-    round: (signal: AbortSignal) => keeper.round(signal),
-    note: (report: Report | undefined) => metrics.note(report, Date.now()),
-    formatDone: formatLines,
-    formatAlert: formatLine,
-    log: (line: string) => context.io.log(line),
-    pause,
-  };
-  const watching = repeat(loop, stop.signal);
-  endOnSignal(async () => {
-    stop.abort();
-    await watching;
-  });
-  await watching;
-  listener?.close();
-  return { json: { status: 'ended' } };
 }
 
 if (import.meta.main) await runAsProcess(main);

@@ -1,7 +1,5 @@
 /** `sui-enclave post`: writes the newest answer of some enclaves on chain, in each period. */
-import { endOnSignal } from 'sui-enclave-service/signals';
 import {
-  type Context,
   command,
   type Environment,
   EXIT,
@@ -10,10 +8,9 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
-import { pause } from '../pause.ts';
 import { GasBudget, NO_RECORD } from '../rounds/budget.ts';
-import { repeat } from '../rounds/loop.ts';
 import { openRecord } from '../rounds/record.ts';
+import { watch } from '../rounds/watch.ts';
 import { Chain } from '../sui/chain.ts';
 import { readRoots } from '../sui/contract.ts';
 import { Deployments } from '../sui/deployments.ts';
@@ -66,11 +63,13 @@ exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2
     } = options;
     const isDryRun = options['dry-run'] === true;
     const files = isDryRun ? undefined : { record, transactions };
-    const poster = await createPoster(file, { path: args.file, signing, files, env: context.env });
+    const started = await createPoster(file, { path: args.file, signing, files, env: context.env });
     if (file.root !== undefined) {
       context.io.log(`Trusts the certificates of ${file.root} in place of AWS's root.`);
     }
-    return once || isDryRun ? await runOnce(poster, isDryRun) : await watch(poster, file, context);
+    if (once || isDryRun) return await runOnce(started, isDryRun);
+    const round = (signal: AbortSignal) => started.poster.round(signal);
+    return await watch({ file, metrics: new Metrics(started.gas), round, formatDone, formatAlert }, context);
   },
 });
 
@@ -175,31 +174,6 @@ async function runOnce({ poster }: Started, isDryRun: boolean): Promise<Result> 
 function formatSummary(report: Report): string[] {
   const lines = [...formatDone(report), ...report.alerts.map(formatAlert)];
   return lines.length === 0 ? ['Nothing to post.'] : lines;
-}
-
-async function watch({ poster, gas }: Started, file: PosterFile, context: Context): Promise<Result> {
-  const metrics = new Metrics(gas);
-  const { metricsPort } = file;
-  const listener = metricsPort === undefined ? undefined : await metrics.serve(metricsPort);
-  const stop = new AbortController();
-  const loop = {
-    ...file,
-    random: Math.random,
-    round: (signal: AbortSignal) => poster.round(signal),
-    note: (report: Report | undefined) => metrics.note(report, Date.now()),
-    formatDone,
-    formatAlert,
-    log: (line: string) => context.io.log(line),
-    pause,
-  };
-  const watching = repeat(loop, stop.signal);
-  endOnSignal(async () => {
-    stop.abort();
-    await watching;
-  });
-  await watching;
-  listener?.close();
-  return { json: { status: 'ended' } };
 }
 
 if (import.meta.main) await runAsProcess(main);
