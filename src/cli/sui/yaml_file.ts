@@ -50,8 +50,9 @@ function isNodeUrl(url: string): boolean {
   }
 }
 
+/** Also called for lists that another check refuses, so not every text is a URL. */
 function areDifferent(urls: readonly string[]): boolean {
-  return new Set(urls.map((url) => new URL(url).href)).size === urls.length;
+  return new Set(urls.map((url) => URL.parse(url)?.href ?? url)).size === urls.length;
 }
 
 /** Returns the schema of a list of base URLs of different enclaves. */

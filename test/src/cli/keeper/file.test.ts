@@ -78,6 +78,8 @@ describe('the file is refused:', () => {
       'enclaves must have at most 64 URLs',
       { enclaves: Array.from({ length: 65 }, (_, n) => `http://e${n}.example`) },
     ],
+    ['enclaves.0 must be the URL of an enclave', { enclaves: ['http://127.0.0.1:99999'] }],
+    ['node must be an https URL', { node: 'nonsense' }],
     ['enclaves has a URL twice', { enclaves: ['https://one.example', 'https://one.example/'] }],
     ['enclaves.0 must be the URL of an enclave', { enclaves: ['https://user@one.example'] }],
     ['network must be one of', { network: 'othernet' }],
