@@ -9,6 +9,7 @@ import {
   integer,
   network,
   nodeUrls,
+  normalizeUrls,
   parseYamlFile,
   quoted,
   YamlFileError,
@@ -57,7 +58,6 @@ const commands = v.pipe(
 
 const sourceUrl = v.pipe(v.string('must be a URL'), SOURCE_OPTION['source-url'].schema);
 const side = v.strictObject({ pcrs: filePath, enclaves: enclaveUrls(MAX_ENCLAVES) });
-const hrefs = (urls: readonly string[]) => urls.map((url) => new URL(url).href);
 
 const PlanYaml = v.pipe(
   v.strictObject({
@@ -88,8 +88,8 @@ const PlanYaml = v.pipe(
   }),
   v.forward(
     v.check((plan) => {
-      const old = hrefs(plan.old.enclaves);
-      return !hrefs(plan.new.enclaves).some((url) => old.includes(url));
+      const old = normalizeUrls(plan.old.enclaves);
+      return !normalizeUrls(plan.new.enclaves).some((url) => old.includes(url));
     }, 'has a URL of old: the old and the new enclaves run beside each other'),
     ['new'],
   ),

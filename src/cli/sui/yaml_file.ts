@@ -50,9 +50,16 @@ function isNodeUrl(url: string): boolean {
   }
 }
 
-/** Also called for lists that another check refuses, so not every text is a URL. */
+/**
+ * Returns the URLs in their normal form, to compare them. Checks of a whole list also see the texts that
+ * other checks refuse, so a text that is not a URL stays as it is.
+ */
+export function normalizeUrls(urls: readonly string[]): string[] {
+  return urls.map((url) => URL.parse(url)?.href ?? url);
+}
+
 function areDifferent(urls: readonly string[]): boolean {
-  return new Set(urls.map((url) => URL.parse(url)?.href ?? url)).size === urls.length;
+  return new Set(normalizeUrls(urls)).size === urls.length;
 }
 
 /** Returns the schema of a list of base URLs of different enclaves. */
