@@ -236,10 +236,14 @@ async function askToSign(page: Page, texts: readonly string[]): Promise<() => Pr
   return async () => await page.evaluate(() => Reflect.get(globalThis, 'signed').length);
 }
 
-/** Reads the dialog: its message, the place of the click, and the element with the focus. */
-async function readQuestion(page: Page, text: string) {
-  const dialog = page.getByRole('dialog', { name: 'Sign this message?' }).filter({ hasText: text });
-  await dialog.waitFor();
+/**
+ * Reads the open dialog: its message, the place of the click, and the element with the focus. The wallet
+ * prepares several calls at once, so their questions come in any order.
+ */
+async function readQuestion(page: Page) {
+  const open = page.getByRole('dialog', { name: 'Sign this message?' });
+  const text = await open.locator('blockquote').innerText();
+  const dialog = open.filter({ hasText: text });
   const sign = dialog.getByRole('button', { name: 'Sign', exact: true });
   const box = await sign.boundingBox();
   if (box === null) throw new Error('there is no button');
@@ -251,14 +255,14 @@ async function readQuestion(page: Page, text: string) {
  * Moves the clock until the wallet's own pause is over, but not beyond the half second in which a question
  * accepts no answer.
  */
-async function readNextQuestion(page: Page, text: string) {
-  const dialog = page.getByRole('dialog', { name: 'Sign this message?' }).filter({ hasText: text });
+async function readNextQuestion(page: Page) {
+  const dialog = page.getByRole('dialog', { name: 'Sign this message?' });
   const isAsked = async () => {
     await page.clock.runFor(50);
     return await dialog.isVisible();
   };
   await expect.poll(isAsked, { timeout: 30_000, interval: 250 }).toBe(true);
-  return await readQuestion(page, text);
+  return await readQuestion(page);
 }
 
 test('neither clicks in one place nor a key held down answer a question that nobody has read', async () => {
@@ -268,7 +272,7 @@ test('neither clicks in one place nor a key held down answer a question that nob
   await page.clock.install();
   await page.clock.pauseAt(Date.now() + 60_000);
   const signed = await askToSign(page, ['first', 'second', 'third', 'fourth']);
-  const { sign, x, y, focused } = await readQuestion(page, 'first');
+  const { sign, x, y, focused } = await readQuestion(page);
   expect(focused).toBe("Don't sign");
   await page.mouse.click(x, y);
   await page.clock.runFor(499);
@@ -277,17 +281,17 @@ test('neither clicks in one place nor a key held down answer a question that nob
   await expect.poll(() => sign.isEnabled()).toBe(true);
   await page.mouse.dblclick(x, y);
   await expect.poll(signed).toBe(1);
-  const { dialog: second } = await readNextQuestion(page, 'second');
+  const { dialog: second } = await readNextQuestion(page);
   await page.keyboard.down('Escape');
   await second.waitFor({ state: 'detached' });
-  const { dialog: third } = await readNextQuestion(page, 'third');
+  const { dialog: third } = await readNextQuestion(page);
   await page.keyboard.down('Escape');
   expect(await third.isVisible()).toBe(true);
   await page.keyboard.up('Escape');
   // The button that refuses has the focus.
   await page.keyboard.down('Enter');
   await third.waitFor({ state: 'detached' });
-  const { dialog: fourth } = await readNextQuestion(page, 'fourth');
+  const { dialog: fourth } = await readNextQuestion(page);
   await page.keyboard.down('Enter');
   expect(await fourth.isVisible()).toBe(true);
   await page.keyboard.up('Enter');
