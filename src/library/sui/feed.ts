@@ -5,7 +5,7 @@ import { text, u8, u64 } from '../wire/bcs.ts';
 import { signedType } from '../wire/intent.ts';
 import { struct } from '../wire/struct.ts';
 import type { AskOptions } from './ask.ts';
-import { parseContent, parseObjectType, readObject } from './objects.ts';
+import { parseContent, parseObjectType, readObject } from './read_object.ts';
 import { timeMs } from './structs.ts';
 
 /** The type that enclaves sign for feeds with this intent: a value, its symbol and its decimals. */

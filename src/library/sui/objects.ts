@@ -2,22 +2,14 @@
  * Reads the objects of `move/enclave` from a Sui node. Browser-safe. Works with every client of
  * `@mysten/sui`.
  */
-import { type BcsType, bcs } from '@mysten/sui/bcs';
-import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
-import { deriveDynamicFieldID, deriveObjectID, normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
+import { bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { deriveDynamicFieldID, deriveObjectID, normalizeStructTag } from '@mysten/sui/utils';
 import type { Image } from '../attestation/image.ts';
 import { type U64Input, u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
-import { ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
-import { toSuiError } from './failures.ts';
-import {
-  ConfigContent,
-  EnclaveContent,
-  EnclaveKey,
-  parseExactly,
-  RegistrarContent,
-  type Source,
-} from './structs.ts';
+import { parseContent, parseObjectType, type ReadObject, readObject, readObjects } from './read_object.ts';
+import { ConfigContent, EnclaveContent, EnclaveKey, RegistrarContent, type Source } from './structs.ts';
 import { checkAddress, checkBytes, checkStructType, invalidValue, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
@@ -93,8 +85,6 @@ export interface Enclave extends Contract {
 
 /** The mark by which `sui::derived_object` reserves an address forever. */
 const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
-
-export type ReadObject = SuiClientTypes.Object<{ content: true }>;
 
 /**
  * Reads a config by its object id.
@@ -381,40 +371,6 @@ export async function listCapabilities(
   return objects.map(({ objectId }) => checkAddress('the id of the capability', objectId));
 }
 
-export async function readObject(
-  client: ClientWithCoreApi,
-  name: string,
-  objectId: string,
-  options: AskOptions,
-): Promise<ReadObject> {
-  const id = checkAddress(`the id of the ${name}`, objectId);
-  const [object] = await readObjects(client, [id], options);
-  if (!object) throw new ObjectNotFoundError(id);
-  return object;
-}
-
-/** Reads objects in the order of the ids; undefined for an object that doesn't exist. */
-async function readObjects(
-  client: ClientWithCoreApi,
-  ids: string[],
-  options: AskOptions,
-): Promise<(ReadObject | undefined)[]> {
-  if (ids.length === 0) return [];
-  const { objects } = await askNode(options, (signal) =>
-    client.core.getObjects({ objectIds: ids, include: { content: true }, ...signal }),
-  );
-  return ids.map((id, index) => {
-    const object = objects[index];
-    if (object instanceof Error) {
-      const error = toSuiError(object);
-      if (error instanceof ObjectNotFoundError) return undefined;
-      throw error;
-    }
-    if (object?.objectId !== id) throw badAnswer(`the node answered with an object other than ${id}`);
-    return object;
-  });
-}
-
 function parseEnclave(object: ReadObject): Enclave {
   return {
     ...parseContract(object, 'Enclave'),
@@ -426,37 +382,4 @@ function parseEnclave(object: ReadObject): Enclave {
 function parseContract(object: ReadObject, struct: Struct): Contract {
   const { packageId, application } = parseObjectType(object, 'enclave', struct);
   return { enclavePackage: packageId, application };
-}
-
-/**
- * Returns the package and the application of an object, whose type must be this struct of this module, for
- * one application.
- */
-export function parseObjectType({ objectId, type }: ReadObject, moduleName: string, struct: string) {
-  const expected = `${moduleName === 'enclave' ? 'an' : 'a'} ${moduleName}::${struct}<…>`;
-  // A package has the type "package", which is not a struct.
-  if (!type.includes('::'))
-    throw new WrongObjectTypeError(objectId, expected, `a ${type || 'value without a type'}`);
-  const { address, module, name, typeParams } = parseStructTag(type);
-  const [application] = typeParams;
-  if (
-    module !== moduleName ||
-    name !== struct ||
-    typeParams.length !== 1 ||
-    typeof application !== 'object'
-  ) {
-    throw new WrongObjectTypeError(objectId, expected, type);
-  }
-  return { packageId: address, application: normalizeStructTag(application) };
-}
-
-/** Returns the content of an object. @throws SuiError: SUI_NODE_ANSWER if it is not of that type */
-export function parseContent<Value extends Input, Input>(
-  content: BcsType<Value, Input>,
-  object: ReadObject,
-): Value {
-  const value = parseExactly(content, object.content);
-  if (value === null)
-    throw badAnswer(`the content of ${object.objectId} does not match its type in this library`);
-  return value;
 }
