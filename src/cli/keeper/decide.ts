@@ -8,7 +8,7 @@ import {
   isKeyTooOld,
   isStale,
 } from 'sui-enclave/sui/objects';
-import { isSameImage } from '../sui/contract.ts';
+import { isSameImage } from '../sui/image_to_allow.ts';
 import type { Candidate } from '../sui/registration.ts';
 import type { Alert } from './alerts.ts';
 

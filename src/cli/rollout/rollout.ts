@@ -10,8 +10,8 @@ import {
   UsageError,
 } from '../command.ts';
 import { RELEASE_OPTIONS, readRelease, type VouchedRelease } from '../releases/read_release.ts';
-import { checkSameSigner, isSameImage } from '../sui/contract.ts';
 import { Deployments } from '../sui/deployments.ts';
+import { checkSameSigner, isSameImage } from '../sui/image_to_allow.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';

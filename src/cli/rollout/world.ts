@@ -18,15 +18,9 @@ import { PROGRAM } from '../places.ts';
 import { needsSecrets } from '../provision/enclave.ts';
 import { askForAttestation, readAttestedKey } from '../sui/attest.ts';
 import { Chain } from '../sui/chain.ts';
-import {
-  checkContract,
-  checkNotRetired,
-  enclaveAt,
-  isSameImage,
-  readImage,
-  readRoots,
-} from '../sui/contract.ts';
+import { checkContract, checkNotRetired, enclaveAt, readRoots } from '../sui/contract.ts';
 import type { Deployments } from '../sui/deployments.ts';
+import { isSameImage, readImage } from '../sui/image_to_allow.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
 import { RolloutError } from './errors.ts';

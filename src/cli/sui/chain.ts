@@ -92,6 +92,11 @@ export class Chain {
     return this.#connected.isReal;
   }
 
+  /** Whether the user named such a network. @throws as `client` */
+  get isOnRealNetwork(): boolean {
+    return this.isNamed && this.isReal;
+  }
+
   /** The node, described for people. @throws as `client` */
   get description(): string {
     return this.#connected.description;

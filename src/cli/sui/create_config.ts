@@ -14,9 +14,9 @@ import { objectId, text } from '../values.ts';
 import { awaitListing, capabilitiesIn, findCapability } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
-import { checkNeedsNoSecrets, imageToAllow, isSameImage } from './contract.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
+import { checkNeedsNoSecrets, imageToAllow, isSameImage } from './image_to_allow.ts';
 import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 

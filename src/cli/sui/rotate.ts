@@ -16,17 +16,19 @@ import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
 import {
   checkContract,
-  checkNeedsNoSecrets,
   checkNotRetired,
-  checkSameSigner,
-  type ImageToAllow,
-  imageToAllow,
-  isSameImage,
   overlapEnd,
   overlapField,
   readLatestConfig,
   readRoots,
 } from './contract.ts';
+import {
+  checkNeedsNoSecrets,
+  checkSameSigner,
+  type ImageToAllow,
+  imageToAllow,
+  isSameImage,
+} from './image_to_allow.ts';
 import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import {

@@ -12,7 +12,8 @@ import { runAsProcess } from '../command.ts';
 import { enclaveUrl, integer, objectId, path, text } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
-import { checkNotRetired, checkRegistered, readImage, readRoots } from './contract.ts';
+import { checkNotRetired, checkRegistered, readRoots } from './contract.ts';
+import { readImage } from './image_to_allow.ts';
 import { chooseObjects } from './move_call.ts';
 import { ROOT_OPTION } from './options.ts';
 import {

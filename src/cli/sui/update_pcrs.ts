@@ -5,17 +5,8 @@ import { beginOverlap, updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
 import { RELEASE_OPTIONS } from '../releases/read_release.ts';
 import { suiCommand } from './command.ts';
-import {
-  checkContract,
-  checkNeedsNoSecrets,
-  checkNotRetired,
-  checkSameSigner,
-  imageToAllow,
-  isSameImage,
-  overlapEnd,
-  overlapField,
-  readLatestConfig,
-} from './contract.ts';
+import { checkContract, checkNotRetired, overlapEnd, overlapField, readLatestConfig } from './contract.ts';
+import { checkNeedsNoSecrets, checkSameSigner, imageToAllow, isSameImage } from './image_to_allow.ts';
 import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 
 export const main = suiCommand({

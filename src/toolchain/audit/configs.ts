@@ -8,7 +8,7 @@ import { toSuiError } from 'sui-enclave/sui/failures';
 import { acceptedImages, type EnclaveConfig, readConfig } from 'sui-enclave/sui/objects';
 import { printable } from 'sui-enclave-cli/printable';
 import { type Chain, fromNode } from 'sui-enclave-cli/sui/chain';
-import { isSameImage } from 'sui-enclave-cli/sui/contract';
+import { isSameImage } from 'sui-enclave-cli/sui/image_to_allow';
 import { AuditError } from './errors.ts';
 
 /** Maximum number of configs that are read, more than any application has. */

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { toHex } from '@mysten/sui/utils';
 import type { Image } from 'sui-enclave/attestation';
 import type { Source } from 'sui-enclave/sui/structs';
-import { isSameImage } from 'sui-enclave-cli/sui/contract';
+import { isSameImage } from 'sui-enclave-cli/sui/image_to_allow';
 import { developmentRegisters } from 'sui-enclave-testing/emulated_nsm';
 import { createDevelopmentMeasurements } from '../image/measurements.ts';
 import { AuditError } from './errors.ts';

@@ -14,7 +14,7 @@ import { measureImage } from 'sui-enclave-cli/image/eif/measure';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import { printable } from 'sui-enclave-cli/printable';
-import { isSameImage } from 'sui-enclave-cli/sui/contract';
+import { isSameImage } from 'sui-enclave-cli/sui/image_to_allow';
 import { LOCK } from '../image/build.ts';
 import { compareEifs } from '../image/compare.ts';
 import { findBuilder } from '../image/container.ts';
