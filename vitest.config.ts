@@ -36,6 +36,7 @@ const ONE_WORKER = { maxWorkers: 1, sequence: { groupOrder: 3 } };
 // Beside other work, a test that takes 4 s alone may take 40 s.
 const SHORT_TESTS = { testTimeout: 90_000, hookTimeout: 90_000 };
 // Long enough beside other work: a limit ends what hangs, and measures nothing.
+const A_MINUTE_OF_POLLING = { expect: { poll: { timeout: 60_000 } } };
 const THREE_MINUTES = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 const PROJECTS: ProjectOptions[] = [
@@ -85,7 +86,6 @@ const PROJECTS: ProjectOptions[] = [
   {
     name: 'wallet',
     include: ['test/e2e/wallet/*.e2e.ts'],
-    expect: { poll: { timeout: 10_000 } },
     ...THREE_MINUTES,
     ...DEFAULT_WORKERS,
   },
@@ -147,6 +147,7 @@ async function browserProject(): Promise<TestProjectInlineConfiguration> {
       ],
       globalSetup: ['test/e2e/browser/enclave.ts'],
       testTimeout: 60_000,
+      ...A_MINUTE_OF_POLLING,
       ...DEFAULT_WORKERS,
       browser: {
         enabled: true,
@@ -176,5 +177,10 @@ export default defineConfig({
     dedupe: ['sui-enclave', 'react'],
     alias: { '@zktx.io/sui-move-builder/full': `${import.meta.dirname}/test/move_compiler.ts` },
   },
-  test: { projects: [...PROJECTS.map((test) => ({ test })), ...browserProjects] },
+  test: {
+    projects: [
+      ...PROJECTS.map((test) => ({ test: { ...A_MINUTE_OF_POLLING, ...test } })),
+      ...browserProjects,
+    ],
+  },
 });

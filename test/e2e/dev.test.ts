@@ -35,7 +35,7 @@ function dev(env: Record<string, string>, root = ROOT) {
 /** Returns the request that curl makes of the line that `make dev` prints. */
 async function tryIt(run: { output: string }): Promise<{ url: string; answer: Response }> {
   const line = /curl -s (\S+) -H '(\S+): (\S+)' -d '(.*)'/;
-  await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(line);
+  await expect.poll(() => run.output).toMatch(line);
   const [, url = '', name = '', value = '', body = ''] = line.exec(run.output) ?? [];
   return { url, answer: await fetch(url, { method: 'POST', headers: { [name]: value }, body }) };
 }
@@ -93,7 +93,7 @@ test('an error of a timer is logged and ends no server, as in production', async
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwOnceItListens)}`,
   });
   const { url } = await tryIt(run);
-  await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(/thrown by a timer/);
+  await expect.poll(() => run.output).toMatch(/thrown by a timer/);
   expect((await fetch(new URL('/health_check', url))).status).toBe(200);
   expect(run.output).toMatch(/ERROR: an error occurred outside of any request: the server continues/);
   run.child.kill('SIGINT');
@@ -170,7 +170,7 @@ test('an application finds its files as in the image, from any folder', async ()
   cpSync(join(ROOT, 'test/fixtures/apps/site'), join(copy, 'src/apps/site'), { recursive: true });
   shareModules(ROOT, copy);
   const run = dev({ APP: 'site', OUT: 'elsewhere', ATTEST: 'emulated' }, copy);
-  await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(/--root elsewhere\/dev-root\.pem/);
+  await expect.poll(() => run.output).toMatch(/--root elsewhere\/dev-root\.pem/);
   const [, url = ''] =
     /npx --offline sui-enclave verify (\S+) --pcrs elsewhere\/dev-site\.pcrs/.exec(run.output) ?? [];
   for (const path of ['home', 'static/index.html']) {
@@ -241,10 +241,8 @@ describe('a save', () => {
     for (const [at, word] of ['first', 'second'].entries()) {
       const types = 'src/apps/weather/types.ts';
       saveByRename(types, (text) => text.replace(/'must \w+ a place'/, `'must ${word} a place'`));
-      await expect.poll(() => countStarts(weather), { timeout: 20_000 }).toBe(at + 2);
-      await expect
-        .poll(() => refusal().catch(() => ''), { timeout: 10_000 })
-        .toContain(`must ${word} a place`);
+      await expect.poll(() => countStarts(weather)).toBe(at + 2);
+      await expect.poll(() => refusal().catch(() => '')).toContain(`must ${word} a place`);
       expect(await fetchKey(url)).toBe(key);
     }
     expect(countStarts(weather)).toBe(3);
@@ -253,8 +251,8 @@ describe('a save', () => {
 
     // Both servers have loaded this file.
     saveByRename('src/server/boot.ts', (text) => `${text}\n`);
-    await expect.poll(() => [countStarts(weather), countStarts(salt)], { timeout: 20_000 }).toEqual([4, 2]);
-    await expect.poll(() => fetchKey(saltUrl).catch(() => ''), { timeout: 10_000 }).toBe(saltKey);
+    await expect.poll(() => [countStarts(weather), countStarts(salt)]).toEqual([4, 2]);
+    await expect.poll(() => fetchKey(saltUrl).catch(() => '')).toBe(saltKey);
 
     weather.child.kill('SIGTERM');
     await weather.ended;
@@ -297,7 +295,7 @@ describe('a save', () => {
       output += chunk;
     });
     const ended = once(child, 'close');
-    const expectOutput = (text: string) => expect.poll(() => output, { timeout: 30_000 }).toContain(text);
+    const expectOutput = (text: string) => expect.poll(() => output).toContain(text);
     await expectOutput('The key t runs each task now: tick.');
     await expectOutput('run 1 of version 1');
     child.stdin.write('t');
@@ -316,7 +314,7 @@ describe('a save', () => {
     await tryIt(run);
     appendToWeather('const x = ;\n');
     const frame = /\/weather\/app\.ts:\d+:11: SyntaxError: .+\n(.*\n)?> \d+ \| const x = ;\n +\| {11}\^/;
-    await expect.poll(() => run.output, { timeout: 20_000 }).toMatch(frame);
+    await expect.poll(() => run.output).toMatch(frame);
   });
 
   test('with which the application sends a request of its own to another machine: the error names upstream()', async () => {
@@ -325,7 +323,7 @@ describe('a save', () => {
     );
     const run = dev({}, copy);
     const refusal = /a connection to feed\.invalid leaves this machine.*ask it by upstream\(\) of create/;
-    await expect.poll(() => run.output, { timeout: 20_000 }).toMatch(refusal);
+    await expect.poll(() => run.output).toMatch(refusal);
     expect((await tryIt(run)).answer.status).toBe(200);
   });
 

@@ -34,7 +34,7 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
   const ended = once(child, 'close');
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
-  await expect.poll(() => output, { timeout: 15_000 }).toMatch(/Ctrl-C ends it\.\n$/);
+  await expect.poll(() => output).toMatch(/Ctrl-C ends it\.\n$/);
 
   const url = (label: string) => new RegExp(`(http://127\\.0\\.0\\.1:\\d+)  the ${label}`).exec(output)?.[1];
   expect(output.indexOf('Fakes:')).toBeGreaterThan(output.indexOf('the salt service'));

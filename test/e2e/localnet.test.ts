@@ -163,7 +163,7 @@ async function fund(address: string): Promise<void> {
     const { balance } = await client.core.getBalance({ owner: address });
     return BigInt(balance.balance) > 0n;
   };
-  await expect.poll(funded, { timeout: 30_000 }).toBe(true);
+  await expect.poll(funded).toBe(true);
 }
 
 describe('on a Sui node', { timeout: 120_000 }, () => {
@@ -284,7 +284,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
       const { objects } = await client.core.listOwnedObjects({ owner: session.address });
       return objects.map(({ type }) => type);
     };
-    await expect.poll(owned, { timeout: 30_000 }).toContainEqual(expect.stringMatching(/::WeatherNFT$/));
+    await expect.poll(owned).toContainEqual(expect.stringMatching(/::WeatherNFT$/));
   });
 
   test('a client trusts an enclave by its registration', async (context) => {

@@ -248,7 +248,7 @@ test('listings, functions and results are returned', async () => {
     return true;
   };
   // Each listing shows the last transaction after a delay of its own.
-  await expect.poll(listed, { timeout: 30_000 }).toBe(true);
+  await expect.poll(listed).toBe(true);
   expect(Number((await core.getReferenceGasPrice()).referenceGasPrice)).toBeGreaterThan(0);
   const { function: described } = await core.getMoveFunction({
     packageId: probe.packageId,

@@ -237,7 +237,7 @@ test("an error outside of any request ends neither the server nor its key, and i
     });
   }
   const lines = () => said.split('\n').filter((line) => line.includes('outside of any request'));
-  await expect.poll(() => lines().length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => lines().length).toBe(2);
   expect(said).not.toMatch(/hunter2/);
   const [, url = '', key = ''] = /"url":"([^"]*)","public_key":"([0-9a-f]*)"/.exec(said) ?? [];
   expect(await (await fetch(`${url}/health_check`)).json()).toMatchObject({ pk: key });
@@ -310,7 +310,7 @@ describe('the production entry', () => {
         output += chunk;
       });
       const key = /"public_key":"([0-9a-f]{64})"/;
-      await expect.poll(() => output, { timeout: 10_000 }).toMatch(key);
+      await expect.poll(() => output).toMatch(key);
       const fixedKey = Buffer.from(ed25519.getPublicKey(seed)).toString('hex');
       expect(key.exec(output)?.[1]).not.toBe(fixedKey);
       expect(messages).toEqual([]);

@@ -31,7 +31,7 @@ async function start() {
     ALLOW_INSECURE_DEV_KEY: '1',
     PORT: '0',
   });
-  await expect.poll(output, { timeout: 20_000 }).toContain('"msg":"listening"');
+  await expect.poll(output).toContain('"msg":"listening"');
   const [, url = ''] = /"url":"([^"]+)"/.exec(output()) ?? [];
   const enginePid = Number(readFileSync(worker.replace(/worker$/, 'pid'), 'utf8'));
   const post = () =>
@@ -63,5 +63,5 @@ test('kill -9 leaves no engine behind either, since the input of the engine ends
   expect(existsSync(`/proc/${enginePid}/exe`)).toBe(true);
   backend.kill('SIGKILL');
   await once(backend, 'exit');
-  await expect.poll(() => existsSync(`/proc/${enginePid}/exe`), { timeout: 5000 }).toBe(false);
+  await expect.poll(() => existsSync(`/proc/${enginePid}/exe`)).toBe(false);
 });

@@ -183,7 +183,7 @@ test('is refused while another one of the config runs on the machine; a dry run 
   const isHeld = holdAt('start', true);
   let isTried = false;
   const first = run([], () => isTried);
-  await expect.poll(isHeld, { timeout: 10_000 }).toBe(true);
+  await expect.poll(isHeld).toBe(true);
   for (const args of [[], ['--back']]) {
     const { exit, output } = await run(args);
     expect([exit, output]).toEqual([2, expect.stringMatching(/^ROLLOUT_RUNNING: process \d+ runs/)]);

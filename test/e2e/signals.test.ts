@@ -51,7 +51,7 @@ test.each([
   // The stream closes when every process has closed its end of the pipe, not only the one that got the
   // signal.
   const closed = once(child, 'close');
-  await expect.poll(() => output, { timeout: 20_000 }).toMatch(url);
+  await expect.poll(() => output).toMatch(url);
   const server = url.exec(output)?.[1] ?? '';
   expect((await fetch(server)).status).toBeLessThan(500);
 

@@ -174,7 +174,7 @@ describe.runIf(canRun)('a bridge', () => {
         greeted += 1;
       });
     }
-    await expect.poll(() => greeted, { timeout: 10_000 }).toBe(2100);
+    await expect.poll(() => greeted).toBe(2100);
     for (const socket of sockets) socket.destroy();
   });
 
@@ -287,7 +287,7 @@ describe.runIf(canRun)('a bridge', () => {
     };
     const outcomes = Array.from({ length: 10 }, connect);
     await expect.poll(() => descriptors(role)).toBeGreaterThan(20);
-    await expect.poll(() => descriptors(role), { timeout: 5000 }).toBeLessThan(10);
+    await expect.poll(() => descriptors(role)).toBeLessThan(10);
     expect(new Set(await Promise.all(outcomes))).toEqual(new Set([seen]));
     expect(new Set(await Promise.all(received))).toEqual(new Set([ended === 'peer' ? 'a request' : '']));
   });

@@ -107,7 +107,7 @@ describe.runIf(canRun)('the hand-off', () => {
         printed += chunk;
       });
     }
-    await expect.poll(() => printed, { timeout: 10_000 }).toMatch(/"url":"/);
+    await expect.poll(() => printed).toMatch(/"url":"/);
     const url = /"url":"([^"]+)"/.exec(printed)?.[1] as string;
     const send = async (message: string) => {
       const socket = await dial(port);

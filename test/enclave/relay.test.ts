@@ -44,7 +44,7 @@ async function blueAndGreen(...args: string[]) {
 }
 
 async function answering(port: number): Promise<void> {
-  await expect.poll(() => refusal(port), { timeout: 5000 }).toBe('connected');
+  await expect.poll(() => refusal(port)).toBe('connected');
 }
 
 async function figures(port: number): Promise<Map<string, number>> {
@@ -152,7 +152,7 @@ describe.runIf(canRun)('reports', () => {
     for (const socket of half) socket.write('{"half');
     expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
     // Connections that send nothing more make room.
-    await expect.poll(() => host.report(BLUE, `${LINE}\n`), { timeout: 15_000 }).toBe('taken');
+    await expect.poll(() => host.report(BLUE, `${LINE}\n`)).toBe('taken');
   });
 });
 
@@ -178,9 +178,7 @@ describe.runIf(canRun)('events', () => {
     host.stdout = '';
     blue.write(`${LINE}\n`.repeat(50_000));
     const dropped = 'relay_dropped_lines_total{enclave="blue",kind="event",reason="rate"}';
-    await expect
-      .poll(async () => (await figures(metrics)).get(dropped), { timeout: 20_000 })
-      .toBeGreaterThan(40_000);
+    await expect.poll(async () => (await figures(metrics)).get(dropped)).toBeGreaterThan(40_000);
     green.write('{"event":"e"}\n');
     await expect.poll(() => host.stdout).toMatch(/green \{"event":"e"\}\n/);
     expect(host.stdout.split('\n').length).toBeLessThan(5000);
@@ -291,7 +289,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     for (let round = 0; round < 30; round += 1) {
       flood.push(...(await Promise.all(Array.from({ length: 100 }, () => host.dial(BLUE, 8101)))));
     }
-    await expect.poll(() => open.length, { timeout: 20_000 }).toBe(limit);
+    await expect.poll(() => open.length).toBe(limit);
     const after = await figures(metrics);
     expect(after.get('relay_connections{enclave="blue",direction="out"}')).toBe(limit);
     expect(after.get('relay_refused_total{enclave="blue",direction="out",reason="full"}')).toBe(3000 - limit);
@@ -318,7 +316,7 @@ describe.runIf(canRun)('callers', () => {
     const ended = outcome(held);
     blue.stop();
     expect(await ended).toBe('ECONNRESET');
-    await expect.poll(() => refusal(bluePort), { timeout: 5000 }).toBe('ECONNREFUSED');
+    await expect.poll(() => refusal(bluePort)).toBe('ECONNREFUSED');
     expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
     await host.listen(BLUE, 3000, echo('blue again'));
     await answering(bluePort);
@@ -364,7 +362,7 @@ describe.runIf(canRun)('callers', () => {
       expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
     }
     // The other connections were rejected after they had waited for room.
-    await expect.poll(() => open.length - probes, { timeout: 20_000 }).toBeGreaterThan(2500);
+    await expect.poll(() => open.length - probes).toBeGreaterThan(2500);
     expect(open.length - probes).toBeLessThanOrEqual(2560);
     const rejected = await Promise.race([
       Promise.any(silent),
@@ -477,9 +475,7 @@ describe.runIf(canRun)('the folder', () => {
       `relay: can't take the address 127.0.0.1:${otherListener.port}: Address already in use\n`,
     );
     otherListener.stop();
-    await expect
-      .poll(async () => refusal(otherListener.port).then((seen) => seen), { timeout: 5000 })
-      .toBe('connected');
+    await expect.poll(async () => refusal(otherListener.port).then((seen) => seen)).toBe('connected');
     expect(await ask(await dialFrom('127.0.0.1', otherListener.port))).toBe('blue x');
   });
 });

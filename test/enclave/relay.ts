@@ -73,14 +73,14 @@ export class Host {
       this.stderr += chunk;
     });
     this.ended = new Promise((resolve) => child.on('close', resolve));
-    await expect.poll(() => this.stderr + (child.exitCode ?? ''), { timeout: 10_000 }).toMatch(/serves|\d$/);
+    await expect.poll(() => this.stderr + (child.exitCode ?? '')).toMatch(/serves|\d$/);
   }
 
   /** Makes the relay read its folder again. */
   async reload(): Promise<void> {
     const before = this.stderr.length;
     this.child?.kill('SIGHUP');
-    await expect.poll(() => this.stderr.slice(before), { timeout: 10_000 }).toMatch(/serves/);
+    await expect.poll(() => this.stderr.slice(before)).toMatch(/serves/);
   }
 
   /** Connects to a vsock port of the host, as an enclave does. */

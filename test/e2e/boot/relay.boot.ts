@@ -112,18 +112,14 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   await boot(host, 'out/nitro.eif', UNUSED);
 
   // The two enclaves run two different images.
-  await expect
-    .poll(() => get(callers, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
-    .toBe(200);
-  await expect
-    .poll(() => get(otherPort, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
-    .toBe(200);
+  await expect.poll(() => get(callers, '/livez').then(({ status }) => status, String)).toBe(200);
+  await expect.poll(() => get(otherPort, '/livez').then(({ status }) => status, String)).toBe(200);
   const [blueKey, otherKey] = [await keyAt(callers), await keyAt(otherPort)];
   expect(blueKey).not.toBe(otherKey);
   expect(await handOver(host, BLUE)).toBe('accepted');
   // On a busy machine, an emulated enclave may give up on its upstream.
   await expect
-    .poll(() => temperatureAt(callers, 'San Francisco').catch(String), { timeout: 60_000 })
+    .poll(() => temperatureAt(callers, 'San Francisco').catch(String))
     .toBe(Math.trunc(computeTemperature('San Francisco')));
   const app = (name: string) => JSON.parse(host.reports(name).split('\n')[0] ?? '');
   expect([app('blue'), app('other')]).toMatchObject([{ event: 'boot' }, { event: 'boot', app: 'weather' }]);
@@ -141,16 +137,16 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   const load = (async () => {
     while (!isOver) keys.push(await keyAt(callers));
   })();
-  await expect.poll(() => keys.length, { timeout: 20_000 }).toBeGreaterThan(3);
+  await expect.poll(() => keys.length).toBeGreaterThan(3);
   host.conf('blue', ...lines(BLUE));
   host.conf('green', ...lines(GREEN, listen(callers)));
   await host.reload();
-  await expect.poll(() => keys.at(-1), { timeout: 20_000 }).not.toBe(blueKey);
+  await expect.poll(() => keys.at(-1)).not.toBe(blueKey);
   isOver = true;
   await load;
   expect(new Set(keys).size).toBe(2);
   await expect
-    .poll(() => temperatureAt(callers, 'Tokyo').catch(String), { timeout: 60_000 })
+    .poll(() => temperatureAt(callers, 'Tokyo').catch(String))
     .toBe(Math.trunc(computeTemperature('Tokyo')));
 
   // Blue ends, and the others continue.
@@ -165,7 +161,7 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   // While green is down, its callers are refused at once.
   await green.end();
   await expect
-    .poll(() => get(callers, '/livez').then(String, (error) => error.cause?.code), { timeout: 20_000 })
+    .poll(() => get(callers, '/livez').then(String, (error) => error.cause?.code))
     .toBe('ECONNREFUSED');
   expect(await keyAt(otherPort)).toBe(otherKey);
 }, 600_000);

@@ -123,7 +123,7 @@ describe('the application of the page', () => {
 
   test('answers the request that make dev prints, with the key of the fake alone', async () => {
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
-    await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
+    await expect.poll(output).toMatch(/Ctrl-C ends it/);
     expect(output()).toMatch(/runs against fakes of api\.feed\.example\.$/m);
     const [, url = '', body = ''] =
       /curl -s (\S+) -H 'Content-Type: application\/json' -d '(.*)'/.exec(output()) ?? [];
@@ -139,18 +139,18 @@ describe('the application of the page', () => {
     onTestFinished(() => writeFileSync(file, source));
     const { output, child } = dev({});
     const starts = () => [...output().matchAll(/curl -s (\S+)\/process_data/g)].map(([, url]) => url ?? '');
-    await expect.poll(starts, { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(starts).toHaveLength(1);
     const [url = ''] = starts();
     writeFileSync(file, source.replace("path: '/latest'", "path: '/newest'"));
-    await expect.poll(starts, { timeout: 20_000 }).toEqual([url, url]);
+    await expect.poll(starts).toEqual([url, url]);
     expect(output()).toContain('src/apps/price/app.ts has changed: restarting.');
     expect((await fetch(`${url}/newest?pair=SUI-USD`)).status).toBe(200);
     expect((await fetch(`${url}/latest?pair=SUI-USD`)).status).toBe(404);
 
     writeFileSync(file, 'this is not a program');
-    await expect.poll(output, { timeout: 20_000 }).toMatch(/The server ended \(exit code 1\)/);
+    await expect.poll(output).toMatch(/The server ended \(exit code 1\)/);
     writeFileSync(file, source);
-    await expect.poll(starts, { timeout: 20_000 }).toEqual([url, url, url]);
+    await expect.poll(starts).toEqual([url, url, url]);
     expect((await fetch(`${url}/latest?pair=SUI-USD`)).status).toBe(200);
 
     child.kill('SIGTERM');
@@ -166,7 +166,7 @@ describe('the application of the page', () => {
     expect(await once(wrong.child, 'close')).toEqual([1, null]);
     expect(wrong.output()).toBe('sui-enclave dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n');
     const right = dev({ PRICE_MAX_AGE_SECONDS: '5' });
-    await expect.poll(right.output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
+    await expect.poll(right.output).toMatch(/Ctrl-C ends it/);
     writeFileSync(file, 'PRICE_API_KEY=hunter2\n');
     const secret = dev({});
     expect(await once(secret.child, 'close')).toEqual([1, null]);
@@ -182,16 +182,16 @@ describe('the application of the page', () => {
     expect(without.output()).toMatch(/It calls its real hosts: api\.feed\.example\./);
     expect(without.output()).toMatch(/sui-enclave dev: PRICE_API_KEY must be set in the environment/);
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
-    await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
+    await expect.poll(output).toMatch(/Ctrl-C ends it/);
     expect(output()).not.toMatch(/my-real-key|curl/);
   });
 
   test('has a contract that runs on make dev-sui: it is published, called by submit and upgraded, and refuses a stale enclave', async () => {
     const sui = dev({ FAUCET_PORT: '0' }, 'src/toolchain/dev/sui/main.ts');
-    await expect.poll(sui.output, { timeout: 30_000 }).toMatch(/Ctrl-C ends it/);
+    await expect.poll(sui.output).toMatch(/Ctrl-C ends it/);
     const [node = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(sui.output()) ?? [];
     const enclave = dev({ ATTEST: 'emulated' });
-    await expect.poll(enclave.output, { timeout: 30_000 }).toMatch(/Ctrl-C ends it/);
+    await expect.poll(enclave.output).toMatch(/Ctrl-C ends it/);
     const [, url = ''] = /curl -s (\S+)\/process_data/.exec(enclave.output()) ?? [];
     const key = { SUI_PRIVATE_KEY: readFileSync(join(dir, 'out/dev-sui.key'), 'utf8').trim() };
     const command = async (name: string, ...args: string[]) => {

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import type { Browser, Locator, Page } from 'playwright';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { frame, trailer } from '../../../src/devnet/grpc_web.ts';
 import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { launch } from '../console/console.ts';
@@ -59,14 +59,14 @@ async function startPlay(): Promise<void> {
   play = spawn('script', ['-qec', command, '/dev/null'], { cwd: ROOT, env, detached: true });
   ended = once(play, 'close');
   play.stdout?.on('data', (chunk) => (output += String(chunk).replaceAll('\r', '')));
-  await vi.waitFor(() => expect(output).toContain('Ctrl-C ends it'), 110_000);
+  await expect.poll(() => output, { timeout: 110_000 }).toContain('Ctrl-C ends it');
 }
 
 /** Presses a key in the terminal, and waits for the output. */
 async function press(key: string, line: string): Promise<void> {
   const before = output.length;
   play.stdin?.write(key);
-  await vi.waitFor(() => expect(output.slice(before)).toContain(line), 30_000);
+  await expect.poll(() => output.slice(before)).toContain(line);
 }
 
 beforeAll(async () => {
@@ -261,7 +261,7 @@ async function readNextQuestion(page: Page) {
     await page.clock.runFor(50);
     return await dialog.isVisible();
   };
-  await expect.poll(isAsked, { timeout: 30_000, interval: 250 }).toBe(true);
+  await expect.poll(isAsked, { interval: 250 }).toBe(true);
   return await readQuestion(page);
 }
 

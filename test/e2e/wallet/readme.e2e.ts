@@ -54,7 +54,7 @@ test('the page of the README logs in and sends, from an origin that nobody has r
   await page.fill('input[name=password]', 'any');
   await page.click('button[type=submit]');
   await page.click('button[type=submit]');
-  await expect.poll(() => output.textContent(), { timeout: 10_000 }).toMatch(/^0x[0-9a-f]{64} until 102$/);
+  await expect.poll(() => output.textContent()).toMatch(/^0x[0-9a-f]{64} until 102$/);
   const [address = ''] = (await output.textContent())?.split(' ') ?? [];
   node.ledger.give(address, 1_000_000_000n);
   await page.click('#send');

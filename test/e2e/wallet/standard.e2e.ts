@@ -464,7 +464,5 @@ test('a page in a frame of another page registers no wallet', async () => {
   context.on('weberror', (error) => errors.push(error.error().message));
   const outer = await context.newPage();
   await outer.goto(`${services.elsewhere}/frame`);
-  await expect
-    .poll(() => errors, { timeout: 10_000 })
-    .toEqual([expect.stringMatching(/^the page is in a frame/)]);
+  await expect.poll(() => errors).toEqual([expect.stringMatching(/^the page is in a frame/)]);
 });

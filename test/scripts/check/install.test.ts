@@ -37,11 +37,12 @@ touch node_modules/complete node_modules/.package-lock.json
 rmdir running
 echo end >> "$LOG"
 `;
-/** Fake of the compiler: writes its output in two halves. */
+/** Fake of the compiler: writes half of its output, waits while `hold` exists, and writes the rest. */
 const CXX = `#!/bin/sh
 while [ "$1" != -o ]; do shift; done
 printf half > "$2"
 sleep 0.3
+while test -e "$HOLD"; do sleep 0.05; done
 printf +half >> "$2"
 `;
 
@@ -125,7 +126,7 @@ async function threeStarters() {
   await expect.poll(log, { interval: 10 }).toEqual([expect.stringMatching(/^begin ci --no-audit --no-fund/)]);
   const waitingStarters = [make('install'), make('install')] as const;
   const wait = () => waitingStarters.every(({ output }) => WAITING.test(output()));
-  await expect.poll(wait, { interval: 10, timeout: 10_000 }).toBe(true);
+  await expect.poll(wait, { interval: 10 }).toBe(true);
   const release = () => rmSync(path('hold'));
   return { first, others: waitingStarters, release };
 }
@@ -298,6 +299,7 @@ test("the circuit's tools of make prover are installed once too, without their s
 
 test('the addon appears as a whole, even if others compile it at the same time or are killed', async () => {
   expect(await make('install').ended).toBe(0);
+  writeFileSync(path('hold'), '');
   const killed = make('addon');
   const half = () =>
     existsSync(path('build')) && readdirSync(path('build')).some((name) => /^nsm\.node/.test(name));
@@ -305,6 +307,7 @@ test('the addon appears as a whole, even if others compile it at the same time o
   killGroup(killed.child);
   await killed.ended;
   expect(existsSync(path('build/nsm.node'))).toBe(false);
+  rmSync(path('hold'));
 
   const starters = [make('addon'), make('addon')];
   const seen = new Set<string>();

@@ -99,7 +99,7 @@ describe('an exchange fails', () => {
       expect((await ask(16)).result).toMatchObject({ status: 200 });
       const { result, open } = await ask(17);
       expect(result).toBe('unreachable');
-      await vi.waitFor(() => expect(open()).toBe(0));
+      await expect.poll(() => open()).toBe(0);
     },
   );
 

@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux')('a server that may open 256 files',
     '%s: 400 half bodies keep no other caller out',
     async (_what, server) => {
       const { printed } = startWithin(256, [join(SRC, server.entry), ...server.args], server.env);
-      await expect.poll(printed, { timeout: 20_000 }).toMatch(/"url":"/);
+      await expect.poll(printed).toMatch(/"url":"/);
       const [, url = ''] = /"url":"([^"]+)"/.exec(printed()) ?? [];
       const sockets = Array.from({ length: 400 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
       onTestFinished(() => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import axios from 'axios';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createExchange } from '../../../src/service/exchange.ts';
 import { allowOnlyLoopback } from '../../../src/testing/only_loopback.ts';
 
@@ -49,7 +49,7 @@ test('loopback and local sockets work', async () => {
   const path = join(tmpdir(), `only-loopback-${process.pid}.sock`);
   const local = createServer((_, response) => response.end('here')).listen(path);
   onTestFinished(() => void [server.close(), local.close()]);
-  await vi.waitFor(() => expect([server.listening, local.listening]).toEqual([true, true]));
+  await expect.poll(() => [server.listening, local.listening]).toEqual([true, true]);
   const { port } = server.address() as { port: number };
   for (const host of ['127.0.0.1', 'localhost', '127.0.0.1']) {
     expect(await (await fetch(`http://${host}:${port}/`)).text()).toBe('here');

@@ -83,7 +83,7 @@ test('export_events follows the journal until SIGTERM, and has written each even
   const script = fileURLToPath(new URL('../../../../src/cli/logs/export_events.ts', import.meta.url));
   const child = spawn(process.execPath, [script, file], { env: env(), stdio: 'ignore' });
   onTestFinished(() => void child.kill('SIGKILL'));
-  await expect.poll(() => readdirSync(dir), { timeout: 20_000 }).toContain('events.jsonl.cursor');
+  await expect.poll(() => readdirSync(dir)).toContain('events.jsonl.cursor');
   expect(readLines()).toEqual(written(1, 2));
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);

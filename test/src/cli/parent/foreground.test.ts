@@ -47,7 +47,7 @@ async function awaitExit(child: ChildProcess): Promise<number | null> {
 test('the command starts an enclave, and ends with it and with its reason', async () => {
   const running = spawnScript('parent/run_enclave.ts', ['--foreground', '--eif', eif], { env: parent.env });
   const enclaves = join(parent.dir, 'enclaves');
-  await expect.poll(() => existsSync(enclaves), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => existsSync(enclaves)).toBe(true);
   writeFileSync(
     join(parent.state, 'reports.jsonl'),
     '{"event":"failed","code":"CONFIG"}\n{"event":"end","reason":"the server ended"}\n',
@@ -128,7 +128,7 @@ test('the command waits for a start that an earlier process left behind, and doe
   await once(starter, 'spawn');
   const running = start();
   const countDescribes = () => parent.calls('nitro-cli').filter((call) => call.includes('describe')).length;
-  await expect.poll(countDescribes, { timeout: 10_000 }).toBeGreaterThan(2);
+  await expect.poll(countDescribes).toBeGreaterThan(2);
   expect(starts()).toEqual([]);
   parent.setEnclave();
   expect((await running).first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
@@ -140,7 +140,7 @@ test('the command does not take a failure of nitro-cli for the end of the enclav
   const countCalls = () => parent.calls('nitro-cli').length;
   parent.set('describe fails', '[ E07 ] no');
   const before = countCalls();
-  await expect.poll(countCalls, { timeout: 10_000 }).toBeGreaterThan(before);
+  await expect.poll(countCalls).toBeGreaterThan(before);
   parent.set('describe fails', '');
   child.kill('SIGTERM');
   expect([await awaitExit(child), await output]).toEqual([0, expect.stringMatching(/was terminated\n$/)]);
@@ -153,7 +153,7 @@ test.each([
   const folder = join(parent.dir, 'state/relay');
   const env = { SUI_ENCLAVE_RELAY: output === 'state' ? 'unit' : join(parent.dir, output) };
   const running = parent.run('run_enclave.ts', ['--eif', eif], env);
-  await expect.poll(() => existsSync(join(folder, 'changed')), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => existsSync(join(folder, 'changed'))).toBe(true);
   // The enclave must not start before the relay uses the configuration, since its first reports would be
   // lost.
   expect(starts()).toEqual([]);

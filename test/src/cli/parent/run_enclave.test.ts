@@ -75,7 +75,7 @@ describe('run_enclave', () => {
     child.stdout?.on('data', (chunk) => (output += chunk));
     // The output closes when the console, too, has closed its end of the pipe.
     const closed = once(child, 'close');
-    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/must not be registered\.\nthe console\n/);
+    await expect.poll(() => output).toMatch(/must not be registered\.\nthe console\n/);
     expect(parent.calls().find((call) => call.includes('run-enclave'))).toMatch(/--debug-mode$/);
     child.kill('SIGTERM');
     await closed;

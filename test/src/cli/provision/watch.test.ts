@@ -122,10 +122,10 @@ test('watch, as a command, provisions one start after the other, and ends at SIG
   });
   const printed = Promise.all([text(child.stdout), text(child.stderr)]);
   const isReady = async (url: string) => (await fetch(`${url}/readyz`)).status === 200;
-  await expect.poll(() => isReady(first.url), { timeout: 40_000 }).toBe(true);
+  await expect.poll(() => isReady(first.url)).toBe(true);
   const second = await startVault({ provisioners: [me.hex] });
   host.target = second.url;
-  await expect.poll(() => isReady(second.url), { timeout: 40_000 }).toBe(true);
+  await expect.poll(() => isReady(second.url)).toBe(true);
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
   expect(await ended).toBe(0);

@@ -39,7 +39,7 @@ const attestations = () => enclave.requests.filter((path) => path.startsWith('/g
 
 /** Waits for events outside React, such as an answer, until they reach the component. */
 async function until(check: () => void): Promise<void> {
-  await complete(() => vi.waitFor(check));
+  await complete(() => vi.waitFor(check, 60_000));
 }
 
 async function attested(strict = false) {

@@ -46,7 +46,7 @@ async function sent(): Promise<URL> {
     const [first] = page.current.latest.sentTo;
     if (first === undefined) throw new Error('the window is blank');
     return first.url;
-  });
+  }, 60_000);
 }
 
 /** Registers a wallet whose user has logged in. */
@@ -302,7 +302,7 @@ describe('a login whose window the browser blocks', () => {
     page.current.blocksWindows = true;
     const { wallet } = register();
     connect(wallet).catch(() => {});
-    return await vi.waitFor(() => new URL(page.current.left[0] ?? ''));
+    return await vi.waitFor(() => new URL(page.current.left[0] ?? ''), 60_000);
   }
 
   /** Loads the page again, with the same session storage, but nothing else of the earlier page. */
@@ -379,7 +379,7 @@ describe('a login whose window the browser blocks', () => {
     const { wallet } = register();
     const connected = connect(wallet);
     connected.catch(() => {});
-    await vi.waitFor(() => expect(page.current.left).toHaveLength(1));
+    await expect.poll(() => page.current.left).toHaveLength(1);
     const shown = Object.assign(new Event('pageshow'), { persisted: true });
     page.current.window.dispatchEvent(shown);
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
@@ -410,7 +410,7 @@ describe('the salt and the proof', () => {
     const first = connect(wallet);
     first.catch(() => {});
     await handOver(createRedirect(await sent()));
-    await vi.waitFor(() => expect(signal?.aborted).toBe(false));
+    await expect.poll(() => signal?.aborted).toBe(false);
     answers = true;
     const second = connect(wallet);
     expect(signal?.aborted).toBe(true);
@@ -457,7 +457,7 @@ describe('the salt and the proof', () => {
     attempts.fails = false;
     node.epoch = 103;
     const connected = connect(wallet);
-    await vi.waitFor(() => expect(page.current.opened).toHaveLength(2));
+    await expect.poll(() => page.current.opened).toHaveLength(2);
     await handOver(createRedirect(await sent()));
     await connected;
   });

@@ -78,7 +78,7 @@ describe('the redirect page in a window of its own', () => {
     arrive();
     const done = answerLogin();
     vi.useRealTimers();
-    await vi.waitFor(() => expect(arrived).toHaveLength(1));
+    await expect.poll(() => arrived).toHaveLength(1);
     end();
     expect(page.current.document.text).toMatch(/^Handing over/);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

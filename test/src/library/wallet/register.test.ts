@@ -92,7 +92,10 @@ test('an option is read once, and the checked value is used', async () => {
   // A spread would read the getter here, so the prototype is set instead.
   const { wallet } = registerAs((options) => Object.setPrototypeOf(registerOptions, options));
   connect(wallet).catch(() => {});
-  const { url } = await vi.waitFor(() => page.current.latest.sentTo[0] ?? Promise.reject(new Error('blank')));
+  const { url } = await vi.waitFor(
+    () => page.current.latest.sentTo[0] ?? Promise.reject(new Error('blank')),
+    60_000,
+  );
   expect(url.searchParams.get('redirect_uri')).toBe(`${ORIGIN}/back`);
   expect(url.searchParams.get('client_id')).toBe(CLIENT_ID);
   expect([redirectUris, clientIds]).toEqual([['https://attacker.example/back'], ['another']]);

@@ -231,7 +231,7 @@ describe('confirm', () => {
   function dialogs() {
     const open: ((answer: boolean) => void)[] = [];
     const confirm = () => new Promise<boolean>((resolve) => open.push(resolve));
-    const shown = async (count: number) => await vi.waitFor(() => expect(open).toHaveLength(count));
+    const shown = async (count: number) => await expect.poll(() => open).toHaveLength(count);
     return { open, confirm, shown };
   }
 
@@ -316,7 +316,7 @@ describe('a session that has expired', () => {
     const { account, changes } = await connected();
     node.epoch = 103n;
     page.current.document.dispatchEvent(new Event('visibilitychange'));
-    await vi.waitFor(() => expect(changes).toEqual([[account.address], []]));
+    await expect.poll(() => changes).toEqual([[account.address], []]);
   });
 
   test('is noticed by a signature that the user confirms too late', async () => {

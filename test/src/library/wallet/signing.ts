@@ -42,6 +42,7 @@ export async function connected(options: Given = {}) {
   const accounts = connect(wallet);
   const url = await vi.waitFor(
     () => page.current.latest.sentTo[0]?.url ?? Promise.reject(new Error('blank')),
+    60_000,
   );
   await handOver(createRedirect(url));
   const [account] = (await accounts).accounts;

@@ -79,7 +79,7 @@ describe('the service', () => {
     const [first, second, third] = inputs as [Input, Input, Input];
     const killed = post(url, first);
     const waiting = post(url, second);
-    await expect.poll(() => fetchState(url), { interval: 5, timeout: 60_000 }).toBe('proving');
+    await expect.poll(() => fetchState(url), { interval: 5 }).toBe('proving');
     const pid = enginePid() as number;
     process.kill(pid, 'SIGKILL');
     const next = post(url, third);

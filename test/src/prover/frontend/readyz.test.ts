@@ -55,7 +55,7 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
 ])('the front end is not ready while the backend is %s', async (_, change, code, message) => {
   const backend = await FakeBackend.start();
   const readyz = await start(backend);
-  await vi.waitFor(() => expect(backend.askedForHealth).toBe(1));
+  await expect.poll(() => backend.askedForHealth).toBe(1);
   change(backend);
   const answer = await readyz();
   expect(answer).toMatchObject({ status: 503, code });
@@ -65,7 +65,7 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
 test('the front end asks the backend once for many requests, and again after two seconds', async () => {
   const backend = await FakeBackend.start();
   const readyz = await start(backend);
-  await vi.waitFor(() => expect(backend.askedForHealth).toBe(1));
+  await expect.poll(() => backend.askedForHealth).toBe(1);
   await Promise.all(Array.from({ length: 50 }, () => readyz()));
   expect(backend.askedForHealth).toBe(2);
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2001);

@@ -38,9 +38,7 @@ async function startRealBackend() {
   };
   const backend = await startBackend({ config: readBackendConfig(env), log: createLog('silent') });
   onTestFinished(() => backend.close());
-  await expect
-    .poll(async () => (await fetch(`${backend.url}/healthz`)).status, { timeout: 60_000 })
-    .toBe(200);
+  await expect.poll(async () => (await fetch(`${backend.url}/healthz`)).status).toBe(200);
   return backend;
 }
 
@@ -88,7 +86,7 @@ test('a wallet gets its proof although the engine is stopped in the middle of it
   });
   const proofAnswer = frontend.ask();
   const health = async () => ((await (await fetch(`${url}/healthz`)).json()) as { status: string }).status;
-  await expect.poll(health, { interval: 5, timeout: 60_000 }).toBe('proving');
+  await expect.poll(health, { interval: 5 }).toBe('proving');
   process.kill(pid, 'SIGSTOP');
   expect((await proofAnswer).status).toBe(200);
   expect(enginePid()).not.toBe(pid);

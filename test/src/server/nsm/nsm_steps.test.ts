@@ -56,7 +56,7 @@ describe('the clock', () => {
     clock.requireConfirmed();
     expect(attestation).toHaveBeenCalledTimes(1);
     vi.advanceTimersByTime(CONFIRM_EVERY_MS);
-    await vi.waitFor(() => expect(attestation).toHaveBeenCalledTimes(2));
+    await expect.poll(() => attestation).toHaveBeenCalledTimes(2);
     end();
     vi.advanceTimersByTime(10 * CONFIRM_EVERY_MS);
     expect(attestation).toHaveBeenCalledTimes(2);

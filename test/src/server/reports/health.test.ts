@@ -70,7 +70,7 @@ describe('a round of probes', () => {
     expect(await health.status()).toEqual(REACHABLE);
     expect(probes).toHaveLength(2);
     probes[1]?.reject(FAILURE);
-    await vi.waitFor(async () => expect(await health.status()).toEqual(UNREACHABLE));
+    await expect.poll(async () => await health.status()).toEqual(UNREACHABLE);
     expect(probes).toHaveLength(2);
   });
 

@@ -90,11 +90,11 @@ test('callers that take all connections to a host leave those of tasks', async (
     async ({ feed }) => await holdAll(feed, SOCKETS_OF_CALLERS + 10),
   );
   const asking = server.get('/ask');
-  await vi.waitFor(() => expect(host.held).toHaveLength(SOCKETS_OF_CALLERS), 60_000);
+  await expect.poll(() => host.held).toHaveLength(SOCKETS_OF_CALLERS);
   expect(await server.runTask('mark')).toBe('done');
   expect(runs).toBe(1);
   host.release();
-  await vi.waitFor(() => expect(host.held).toHaveLength(10), 60_000);
+  await expect.poll(() => host.held).toHaveLength(10);
   host.release();
   expect((await asking).status).toBe(200);
 });
@@ -105,11 +105,11 @@ test('tasks that take all their connections leave those of callers', async () =>
     async ({ feed }) => (await feed.get('/price')).data as object,
   );
   const running = server.runTask('mark');
-  await vi.waitFor(() => expect(host.held).toHaveLength(TASK_SOCKETS_PER_HOST), 60_000);
+  await expect.poll(() => host.held).toHaveLength(TASK_SOCKETS_PER_HOST);
   expect((await server.get('/ask')).status).toBe(200);
   // Four at a time, and never more.
   for (let requests = 0; requests < CALLS_OF_A_RUN; requests += TASK_SOCKETS_PER_HOST) {
-    await vi.waitFor(() => expect(host.held).toHaveLength(TASK_SOCKETS_PER_HOST), 60_000);
+    await expect.poll(() => host.held).toHaveLength(TASK_SOCKETS_PER_HOST);
     host.release();
   }
   expect(await running).toBe('done');
@@ -203,7 +203,7 @@ test('a call that a task shares with callers has the share of the task', async (
     { UPSTREAM_CALLS_PER_MINUTE: '1' },
   );
   const running = server.runTask('mark');
-  await vi.waitFor(() => expect(host.held).toHaveLength(1), 60_000);
+  await expect.poll(() => host.held).toHaveLength(1);
   const answers = [server.get('/ask'), server.get('/ask')];
   host.release();
   for (const answer of answers) expect((await answer).status).toBe(200);

@@ -119,7 +119,7 @@ describe('a connection that closes leaves nothing behind after', () => {
     const socket = await send(port, bytes);
     await sleep(50);
     socket.destroy();
-    await expect.poll(held, { timeout: 4000 }).toEqual(NOTHING);
+    await expect.poll(held).toEqual(NOTHING);
   });
 });
 
@@ -146,7 +146,7 @@ test('connections that were cut anywhere, in any of these ways, leave nothing be
     }),
     { numRuns: CONNECTIONS / AT_ONCE },
   );
-  await expect.poll(held, { timeout: 4000 }).toEqual(NOTHING);
+  await expect.poll(held).toEqual(NOTHING);
   // The server still takes eight requests at once.
   let received = '';
   const socket = await send(port, ask('/20').repeat(8));

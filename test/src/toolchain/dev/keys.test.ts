@@ -47,7 +47,7 @@ test('play passes on an error of the work of a key, at once or later, and contin
     .mockRejectedValueOnce(new Error('later'));
   const { terminal, errors } = listen(run);
   terminal.press('rrr');
-  await vi.waitFor(() => expect(errors).toEqual([new Error('at once'), new Error('later')]));
+  await expect.poll(() => errors).toEqual([new Error('at once'), new Error('later')]);
   expect(run).toHaveBeenCalledTimes(3);
 });
 

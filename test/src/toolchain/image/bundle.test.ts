@@ -62,7 +62,7 @@ async function start(folder: string, env: Record<string, string>, options: reado
     output += text;
   });
   const address = () => /"url":"([^"]+)"/.exec(output)?.[1];
-  await expect.poll(address, { timeout: 20_000 }).toBeDefined();
+  await expect.poll(address).toBeDefined();
   const end = async () => {
     child.kill();
     await ended;

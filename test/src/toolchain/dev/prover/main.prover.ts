@@ -40,7 +40,7 @@ async function start(env: Record<string, string> = {}): Promise<Prover> {
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-  await expect.poll(() => output, { timeout: 60_000 }).toMatch(/Ctrl-C ends it\.\n/);
+  await expect.poll(() => output).toMatch(/Ctrl-C ends it\.\n/);
   const [, url = ''] = /^(http\S+) {2}the proving service/m.exec(output) ?? [];
   return { child, url, output: () => output };
 }
@@ -162,7 +162,5 @@ test('a backend that dies is reported, and nothing outlives a front end that is 
   const pids = descendants(second.child.pid as number);
   second.child.kill('SIGKILL');
   await once(second.child, 'close');
-  await expect
-    .poll(() => pids.filter((pid) => existsSync(`/proc/${pid}/exe`)), { timeout: 10_000 })
-    .toEqual([]);
+  await expect.poll(() => pids.filter((pid) => existsSync(`/proc/${pid}/exe`))).toEqual([]);
 });
