@@ -81,7 +81,7 @@ fun attested_at(config: &EnclaveConfig<T>, key: vector<u8>, at_ms: u64): Atteste
     attested::new(pcrs::new(*config.pcr0(), *config.pcr1(), *config.pcr2()), key, at_ms)
 }
 
-/// What anyone can do with an attestation that was made just now.
+/// Registers a key as anyone can, with an attestation that was made just now.
 fun register(world: &mut World, key: vector<u8>): Enclave<T> {
     let World { config, clock, .. } = world;
     let attested = attested_at(config, key, AT_MS);

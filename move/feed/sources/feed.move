@@ -536,7 +536,7 @@ public fun median_for_testing(values: vector<u64>): u64 {
 }
 
 #[test_only]
-/// Whether a value has moved enough before the heartbeat.
+/// Returns whether a value has moved enough to be taken before the heartbeat.
 public fun has_moved_for_testing(before: u64, after: u64, min_move_bps: u64): bool {
     has_moved(before, after, min_move_bps)
 }
