@@ -11,10 +11,11 @@ import { pascalCase } from './names.ts';
 const TEMPLATES = fileURLToPath(new URL('templates', import.meta.url));
 
 /**
- * Templates of applications. `oracle` signs prices of a service, `weather` the temperature of a place, and
- * `llm` the answer of a language model's API. `empty` signs nothing yet.
+ * Templates of applications. `oracle` signs prices of a service, `feed` keeps the price of several sources on
+ * chain, `weather` signs the temperature of a place, and `llm` the answer of a language model's API. `empty`
+ * signs nothing yet.
  */
-export const APPLICATION_TEMPLATES = ['oracle', 'weather', 'llm', 'empty'] as const;
+export const APPLICATION_TEMPLATES = ['oracle', 'feed', 'weather', 'llm', 'empty'] as const;
 export type ApplicationTemplate = (typeof APPLICATION_TEMPLATES)[number];
 
 /**
@@ -59,7 +60,7 @@ export function filesInClone(template: ApplicationTemplate, name: string): Files
     path.startsWith('move/') ? path : `src/apps/${name}/${path}`,
     content
       .replaceAll("'sui-enclave-toolchain/testing/", "'sui-enclave-testing/")
-      .replaceAll('../../node_modules/sui-enclave-toolchain/move/enclave', '../enclave'),
+      .replaceAll('../../node_modules/sui-enclave-toolchain/move/', '../'),
   ]);
   return new Map(files);
 }

@@ -470,7 +470,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     },
 
     async 'an application of each other template passes its test, and plays'() {
-      for (const template of ['empty', 'weather', 'llm', 'dapp']) {
+      for (const template of ['empty', 'feed', 'weather', 'llm', 'dapp']) {
         const folder = join(work, `author/one-of-${template}`);
         await create(folder, '--template', template);
         symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));

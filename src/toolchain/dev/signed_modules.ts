@@ -11,6 +11,7 @@ import { NsmError } from 'sui-enclave-server/nsm/errors';
 import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
 import { createLog } from 'sui-enclave-service/log';
 import type { Fakes } from 'sui-enclave-testing/fakes';
+import { HeldClock } from 'sui-enclave-testing/held_clock';
 import { loadForAuthor } from '../application.ts';
 import type { ApplicationFolder } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
@@ -38,7 +39,8 @@ export interface SignedAnswers {
 }
 
 /**
- * Starts the application with its fakes, and makes it sign answers to the requests that the fakes name.
+ * Starts the application with its fakes, runs each of its tasks once, and makes it sign answers to the
+ * requests that the fakes name.
  *
  * @returns undefined for an application without fakes
  * @throws ConfigError if the application doesn't start, or gives no signed answer to one of these requests
@@ -85,9 +87,11 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
       secrets,
       log: createLog('silent', { write() {} }),
       nsm: NO_NSM,
+      taskClock: new HeldClock(),
       signingSeed: Uint8Array.from(SEED),
     });
     try {
+      for (const name of server.tasks) await server.runTask(name);
       const answers = new Map<string, Signed>();
       for (const [request, example] of Object.entries({ answer: fakes.example, ...fakes.answers })) {
         const { status, signature } = await ask(server.url, example);

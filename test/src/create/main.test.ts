@@ -97,12 +97,15 @@ const ORACLE = [
   'move/gas_fees/tests/signed_vectors.move',
 ];
 
+const FEED = [...ORACLE.filter((path) => path !== 'server.env'), 'agree.ts', 'sources.ts'];
+
 const PAGE = ['chain.ts', 'index.html', 'main.ts', 'refusal.ts', 'settings.ts', 'styles.css'].map(
   (file) => `page/${file}`,
 );
 
 describe.each([
   ['oracle', ORACLE],
+  ['feed', FEED],
   ['weather', ORACLE],
   ['llm', ORACLE],
   ['dapp', [...ORACLE, ...PAGE]],
@@ -359,7 +362,7 @@ test.each([
   [
     ['stocks', '--template', 'stock'],
     2,
-    /^USAGE: --template must be one of oracle, weather, llm, empty, dapp/,
+    /^USAGE: --template must be one of oracle, feed, weather, llm, empty, dapp/,
   ],
   [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must be lower case letters/],
   [['module'], 2, /no keyword of Move/],

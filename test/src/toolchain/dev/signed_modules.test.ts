@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { filesInClone } from '../../../../src/create/template.ts';
+import { type ApplicationTemplate, filesInClone } from '../../../../src/create/template.ts';
 import { formatLiteral, signedAnswers, signedModules } from '../../../../src/toolchain/dev/signed_modules.ts';
 import { chooseFramework, testPackage } from '../../../../src/toolchain/move/packages.ts';
 import { findProject } from '../../../../src/toolchain/project.ts';
@@ -53,12 +53,15 @@ fun another_message_is_not() {
 });
 
 describe('further requests of stand_in.ts', () => {
-  async function listNames(change: (standIn: string) => string): Promise<string[]> {
+  async function listNames(
+    change: (standIn: string) => string,
+    template: ApplicationTemplate = 'oracle',
+  ): Promise<string[]> {
     const build = fileURLToPath(new URL('../../../../build/', import.meta.url));
     mkdirSync(build, { recursive: true });
     const folder = mkdtempSync(join(build, 'signed-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
-    for (const [path, content] of filesInClone('oracle', 'price')) {
+    for (const [path, content] of filesInClone(template, 'price')) {
       const name = path.replace('src/apps/price/', '');
       mkdirSync(dirname(join(folder, name)), { recursive: true });
       writeFileSync(join(folder, name), name === 'stand_in.ts' ? change(content) : content);
@@ -72,6 +75,10 @@ describe('further requests of stand_in.ts', () => {
 
   test('add to the answer to the example', async () => {
     expect(await listNames(insert(newest))).toEqual(['answer', 'newest']);
+  });
+
+  test('are not needed for an answer that a task has published: each task has run once', async () => {
+    expect(await listNames((text) => text, 'feed')).toEqual(['answer']);
   });
 
   test('may replace the answer by its name', async () => {

@@ -1,0 +1,47 @@
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:f7ad9eaf25d9d90ed68426c6857eabd97092201b1e3bc3942a44dddd09abde06
+/// The bytes of what the application signs: those of vectors.json.
+#[test_only]
+module price::signed_vectors;
+
+use enclave::enclave;
+use price::signed;
+use std::unit_test::assert_eq;
+
+#[test]
+fun quote_zeros() {
+    let value = signed::new_quote(
+        x"".to_string(),
+        0,
+        0,
+    );
+    assert_eq!(
+        enclave::signed_bytes_for_testing(signed::intent_of_quote(), 0, value),
+        x"00000000000000000000000000000000000000",
+    );
+}
+
+#[test]
+fun quote_different() {
+    let value = signed::new_quote(
+        x"5ac3bc72696368203120e69db1e4baac20f09f8ca4".to_string(),
+        2,
+        3,
+    );
+    assert_eq!(
+        enclave::signed_bytes_for_testing(signed::intent_of_quote(), 1700000000000, value),
+        x"000068e5cf8b010000155ac3bc72696368203120e69db1e4baac20f09f8ca4020300000000000000",
+    );
+}
+
+#[test]
+fun quote_largest() {
+    let value = signed::new_quote(
+        x"61616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161".to_string(),
+        255,
+        18446744073709551615,
+    );
+    assert_eq!(
+        enclave::signed_bytes_for_testing(signed::intent_of_quote(), 18446744073709551615, value),
+        x"00ffffffffffffffff820161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161ffffffffffffffffff",
+    );
+}
