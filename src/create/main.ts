@@ -22,8 +22,9 @@ const HELP = `usage: create-sui-enclave <folder> [--template <name>] [--from <fo
 Writes an application for an enclave into a new folder, as a repository of its own: its code and tests, fakes of the hosts
 that it calls, its contract, a lockfile, and what CI runs. The application has the name of the folder, with _ for -.
 
-  --template <name>  oracle, a price feed (default); weather, the temperature of a place; dapp, the same with a page that
-                     mints it; llm, what the API of a language model answered; or empty, which signs nothing yet
+  --template <name>  oracle, prices of a service (default); feed, the price of three sources, kept on chain; weather, the
+                     temperature of a place; dapp, the same with a page that mints it; llm, what the API of a language
+                     model answered; or empty, which signs nothing yet
   --from <folder>    keep the packages of sui-enclave in the repository, as the tarballs of this folder, for versions that no registry has
   --json             print the result, or the error, as JSON
   --help             print this

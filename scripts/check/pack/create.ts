@@ -163,6 +163,6 @@ ${commands}
 npx --offline sui-enclave dev
 \`\`\`
 
-\`--template\` names another application than a price feed: \`weather\`, \`dapp\`, \`llm\`, or \`empty\`, which signs nothing yet. \`npm create\` passes on the options after \`--\`.
+\`--template\` names another application than prices of a service: \`feed\`, a price that is kept on chain, \`weather\`, \`dapp\`, \`llm\`, or \`empty\`, which signs nothing yet. \`npm create\` passes on the options after \`--\`.
 `;
 }

@@ -97,7 +97,7 @@ const ORACLE = [
   'move/gas_fees/tests/signed_vectors.move',
 ];
 
-const FEED = [...ORACLE.filter((path) => path !== 'server.env'), 'agree.ts', 'sources.ts'];
+const FEED = [...ORACLE, 'agree.ts', 'sources.ts'];
 
 const PAGE = ['chain.ts', 'index.html', 'main.ts', 'refusal.ts', 'settings.ts', 'styles.css'].map(
   (file) => `page/${file}`,
