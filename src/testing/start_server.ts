@@ -93,10 +93,10 @@ export async function startServer({
 
 /** Starts a weather server and its fake upstream, which both end with the test. */
 export async function startWeather(
-  options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
+  options: TestOptions & { beforeAnswer?: () => Promise<void> } = {},
 ): Promise<{ server: TestServer; weather: FakeWeatherApi; ask: (location: string) => Promise<Response> }> {
-  const { delayMs = 0, ...serverOptions } = options;
-  const weather = await startFakeWeatherApi({ delayMs });
+  const { beforeAnswer, ...serverOptions } = options;
+  const weather = await startFakeWeatherApi(beforeAnswer);
   onTestFinished(() => weather.close());
   const server = await startServer({ ...serverOptions, origins: { 'api.weatherapi.com': weather.origin } });
   return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };

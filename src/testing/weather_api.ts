@@ -92,11 +92,13 @@ export interface FakeWeatherApi extends Loopback {
   readonly asked: readonly string[];
 }
 
-/** Listens on a free port of 127.0.0.1. @param delayMs time to wait before each answer, in milliseconds */
-export async function startFakeWeatherApi({ delayMs = 0 } = {}): Promise<FakeWeatherApi> {
+/** Listens on a free port of 127.0.0.1. @param beforeAnswer awaited before each answer */
+export async function startFakeWeatherApi(
+  beforeAnswer: () => Promise<void> = async () => {},
+): Promise<FakeWeatherApi> {
   const requestedPlaces: string[] = [];
   const loopback = await listenOnLoopback((request, response) => {
-    setTimeout(() => answer(request, response, requestedPlaces), delayMs);
+    void beforeAnswer().then(() => answer(request, response, requestedPlaces));
   }, 'api.weatherapi.com');
   return { ...loopback, asked: requestedPlaces };
 }

@@ -329,10 +329,19 @@ describe('many callers of one slow upstream do not block other callers', { timeo
 });
 
 test('one call answers all callers who ask for a location whose cached reading has just expired', async () => {
-  const { server, ask, weather } = await startWeather({ env: { WEATHER_CACHE_SECONDS: '0' }, delayMs: 300 });
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  let answerTime = Promise.resolve();
+  const { server, ask, weather } = await startWeather({
+    env: { WEATHER_CACHE_SECONDS: '0' },
+    beforeAnswer: () => answerTime,
+  });
   expect((await ask('Paris')).status).toBe(200);
+  answerTime = promise;
   const cachedRequest = postRequest('/process_data', { payload: { location: 'Paris' } });
   const callers = await flood(server.url, Array(128).fill(cachedRequest));
+  // Answered after all of these have arrived.
+  for (let times = 0; times < 3; times += 1) expect((await server.get('/')).status).toBe(200);
+  release();
   await expect.poll(() => callers.answered(200)).toBe(128);
   expect(weather.asked).toEqual(['paris', 'paris']);
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { changeDeadline } from 'sui-enclave-testing/change_deadline';
 import { startServer, startWeather, type TestServer } from 'sui-enclave-testing/start_server';
 import { computeTemperature, DEV_API_KEY, type FAILURES } from 'sui-enclave-testing/weather_api';
@@ -111,7 +112,7 @@ describe('a reading in tenths of a degree', () => {
 
 describe('the upstream', () => {
   test('gets one request for concurrent requests of one place, and for those shortly after', async () => {
-    const { ask, weather } = await startWeather({ delayMs: 100 });
+    const { ask, weather } = await startWeather({ beforeAnswer: () => sleep(100) });
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => ask('Paris').then((answer) => answer.text())),
     );
@@ -121,7 +122,10 @@ describe('the upstream', () => {
   });
 
   test('gets one request each time without the cache, but still only one for concurrent requests', async () => {
-    const { ask, weather } = await startWeather({ delayMs: 100, env: { WEATHER_CACHE_SECONDS: '0' } });
+    const { ask, weather } = await startWeather({
+      beforeAnswer: () => sleep(500),
+      env: { WEATHER_CACHE_SECONDS: '0' },
+    });
     await Promise.all([ask('Paris'), ask('Paris')]);
     await ask('Paris');
     expect(weather.asked).toEqual(['paris', 'paris']);

@@ -18,12 +18,19 @@ const createNonce = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >
 /** An NSM that needs some time for each document and counts the documents. */
 function slowNsm(ms: number) {
   const real = new EmulatedNsm();
-  const state = { made: 0, atOnce: 0, mostAtOnce: 0, failing: false, onMade: () => {} };
+  const state = {
+    made: 0,
+    atOnce: 0,
+    mostAtOnce: 0,
+    failing: false,
+    released: Promise.resolve(),
+    onMade: () => {},
+  };
   const transact = async (message: Uint8Array) => {
     if (!Buffer.from(message).includes('Attestation')) return real.transact(message);
     state.atOnce += 1;
     state.mostAtOnce = Math.max(state.mostAtOnce, state.atOnce);
-    await sleep(ms);
+    await Promise.all([sleep(ms), state.released]);
     state.atOnce -= 1;
     if (state.failing) throw new NsmIo('ioctl', 'EIO');
     state.made += 1;
@@ -226,17 +233,22 @@ describe('GET /get_attestation', () => {
   });
 
   test('answers a second concurrent request of a connection with 503, and does no work for disconnected callers', async () => {
-    const { transport, state } = slowNsm(50);
-    const { url } = await startServer({ nsm: transport });
+    const { transport, state } = slowNsm(5);
+    const { url, get } = await startServer({ nsm: transport });
     const before = state.made;
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    state.released = promise;
     const left = Array.from({ length: 10 }, () => {
       const clientRequest = request(`${url}/get_attestation?nonce=ab`, { agent: new Agent() });
       clientRequest.on('error', () => {});
       clientRequest.end();
       return clientRequest;
     });
-    await sleep(30);
+    await expect.poll(() => state.atOnce).toBe(1);
     for (const clientRequest of left) clientRequest.destroy();
+    // Answered after the server has noticed that they are gone.
+    await get('/health_check');
+    release();
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     let received = '';
