@@ -231,7 +231,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
 
   test('the event loop continues while the driver blocks', async () => {
     const { child } = start(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await new Promise((resolve) => setTimeout(resolve, 2000));
       return filled(1);
     });
     const { ticks, longestGap } = await child.run(async ({ addon }) => {
@@ -248,7 +248,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
       return { ticks, longestGap };
     });
     expect(ticks).toBeGreaterThan(20);
-    expect(longestGap).toBeLessThan(400);
+    expect(longestGap).toBeLessThan(1900);
   });
 
   describe.each([

@@ -196,7 +196,7 @@ describe('an issuer that', () => {
   });
 
   test('is slow times out after five seconds; then known keys are used immediately', async () => {
-    changeDeadline(5000, 300);
+    changeDeadline(5000, 2000);
     const { issuer, keys, clock } = await setUp();
     await keys.with('key-1');
     issuer.answer = (response) => response.write('{"keys":');
@@ -207,10 +207,9 @@ describe('an issuer that', () => {
     };
     clock.now += 10 * MINUTE;
     const first = await measureMs(keys.with('key-1'));
-    expect(first).toBeGreaterThan(290);
-    expect(first).toBeLessThan(4000);
+    expect(first).toBeGreaterThan(1990);
     clock.now += 5000;
-    expect(await measureMs(keys.with('key-1'))).toBeLessThan(290);
+    expect(await measureMs(keys.with('key-1'))).toBeLessThan(1990);
     // The issuer is asked nevertheless.
     await expect.poll(() => issuer.asked).toBe(3);
     await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'ISSUER_TIMEOUT' });
