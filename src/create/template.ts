@@ -39,7 +39,7 @@ export function rename(text: string, name: string): string {
 
 /** Returns the files of an application, for a repository of its own. */
 export function applicationFiles(template: TemplateName, name: string): Files {
-  const page = template === 'dapp' ? read('dapp', name) : new Map<string, string>();
+  const page = template === 'dapp' ? [...read('page', name), ...read('dapp', name)] : [];
   return new Map([...read(findApplication(template), name), ...page]);
 }
 
