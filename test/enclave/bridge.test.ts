@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { canRun, dial, freePort, type Role, readAll, serve, startRole } from './init.ts';
+import { freePort } from '../../scripts/check/bench/ports.ts';
+import { canRun, dial, type Role, readAll, serve, startRole } from './init.ts';
 
 /**
  * Limits for tests: number of connections, and milliseconds for which a half-closed connection may be idle.

@@ -5,8 +5,9 @@ import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { freePort } from '../../scripts/check/bench/ports.ts';
 import { closed } from '../closed.ts';
-import { canRun, freePort, type Role, startRole, temporaryFolder } from './init.ts';
+import { canRun, type Role, startRole, temporaryFolder } from './init.ts';
 
 const formatLine = (number: number, length = 40) => {
   const start = `{"event":"application","n":${number},"x":"`;

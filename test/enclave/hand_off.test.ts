@@ -4,8 +4,9 @@ import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../scripts/check/bench/ports.ts';
 import { COMPILE_CACHE } from '../compile_cache.ts';
-import { canRun, dial, freePort, readAll, startRole, temporaryFolder } from './init.ts';
+import { canRun, dial, readAll, startRole, temporaryFolder } from './init.ts';
 
 function fifo(): string {
   const path = join(temporaryFolder(), 'pipe');

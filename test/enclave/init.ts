@@ -66,15 +66,6 @@ export function serve(handle: (socket: Socket) => void): Promise<number> {
   });
 }
 
-/** A port on which no program listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** Connects as soon as a program listens. */
 export async function dial(port: number): Promise<Socket> {
   for (let tries = 0; ; tries += 1) {

@@ -5,7 +5,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { canRun, freePort } from './init.ts';
+import { freePort } from '../../scripts/check/bench/ports.ts';
+import { canRun } from './init.ts';
 import { dialFrom, EVENTS, Host, listenOn, outcome, RELAY, REPORTS } from './relay.ts';
 
 const LINE = '{"event":"boot"}';

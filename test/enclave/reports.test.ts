@@ -2,7 +2,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, freePort, readAll, serve, startRole, temporaryFolder } from './init.ts';
+import { freePort } from '../../scripts/check/bench/ports.ts';
+import { canRun, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 /** Writes to the pipe of the reports role, like the server. */
 function writer(path: string) {

@@ -2,7 +2,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { canRun, dial, freePort, readAll, serve, startRole, temporaryFolder } from './init.ts';
+import { freePort } from '../../scripts/check/bench/ports.ts';
+import { canRun, dial, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 const PATIENTLY = { timeout: 10_000 };
 

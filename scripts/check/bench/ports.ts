@@ -1,7 +1,8 @@
-/** Finds the ports of programs that this benchmark starts. */
+/** Finds the ports of programs that benchmarks and tests start. */
 import type { ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export const START_MS = 15_000;
@@ -27,10 +28,24 @@ export function isOpen(port: number): Promise<boolean> {
   });
 }
 
+// Each process begins elsewhere, so that two of them hardly choose the same port.
+let lastPort = randomInt(10_000, 20_000);
+
+/**
+ * Returns a port on which no program listens, below those from which the kernel chooses: it could give such a
+ * port to another program meanwhile.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
+  for (;;) {
+    lastPort = lastPort === 19_999 ? 10_000 : lastPort + 1;
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(lastPort, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    const port = lastPort;
+    await once(server.close(), 'close');
+    return port;
+  }
 }

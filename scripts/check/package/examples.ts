@@ -5,10 +5,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/wording.ts';
+import { freePort } from '../bench/ports.ts';
 import { type DappServers, dappSteps, logInAtProvider } from './dapp.ts';
 import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts';
 import { walletPageSteps } from './wallet_page.ts';
@@ -22,15 +22,6 @@ const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAME
 
 /** The model of Sui, an emulated enclave that is registered on it, and the services of a login. */
 type Chain = Omit<DappServers, 'pcrs' | 'root'>;
-
-/** Returns a port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
-}
 
 /** @param tarball returns the path of the packed library, once it is packed */
 export function exampleSteps(work: string, tarball: () => string): Steps {

@@ -2,6 +2,7 @@
  * Certificates of deploy/https: certbot gets one from Pebble, the ACME server of Let's Encrypt for tests, and
  * renews it, while Debian's HAProxy serves. Everything runs on loopback.
  */
+
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -12,11 +13,12 @@ import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
 import { startServer } from '../../src/server/support.ts';
 import { type Dns, startDns } from './dns.ts';
 import { HAPROXY_COMMAND, HOST, send, startEdgeForTest } from './https.ts';
-import { freePort, isInstalled, type Program, start, stop, until } from './setup.ts';
+import { isInstalled, type Program, start, stop, until } from './setup.ts';
 
 const PEBBLE = '/usr/bin/pebble';
 /** Path of the locked certbot, which `make test-deploy` installs. */

@@ -11,6 +11,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bcs } from '@mysten/bcs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import {
   certificatesFromPem,
   EnclaveClient,
@@ -20,7 +21,7 @@ import {
   u64,
 } from '../../../src/library/client/index.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
-import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
+import { HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
 
 const ENCLAVE = fileURLToPath(new URL('enclave.ts', import.meta.url));
 const Counted = signedType(7, bcs.struct('Counted', { id: u64 }));

@@ -1,6 +1,8 @@
 /** The shipped haproxy.cfg, run by Debian's HAProxy before backends that are added, killed, busy and slow. */
+
 import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, test } from 'vitest';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { requestFor, startTestFrontend } from '../../src/prover/frontend/support.ts';
@@ -8,7 +10,6 @@ import { largestRequest } from './largest.ts';
 import {
   CONFIG,
   computeTag,
-  freePort,
   HAPROXY,
   isInstalled,
   type Program,

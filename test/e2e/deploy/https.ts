@@ -1,4 +1,5 @@
 /** Debian's HAProxy with the unchanged files of deploy/https, before enclaves on loopback. */
+
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,8 +11,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
-import { freePort, HAPROXY, type Program, start, stop, until } from './setup.ts';
+import { HAPROXY, type Program, start, stop, until } from './setup.ts';
 
 const path = (name: string) => fileURLToPath(new URL(`../../../deploy/https/${name}`, import.meta.url));
 export const RECIPE = path('haproxy.cfg');

@@ -3,6 +3,7 @@
  * deploy/https and on a model of a Sui node. Meanwhile 1,000 calls are made from 24 addresses, whose answers
  * are submitted on chain.
  */
+
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { updateWeather, type WeatherReading } from '../../../src/apps/weather/calls.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import {
@@ -25,7 +27,7 @@ import { sendTransaction } from '../../../src/library/sui/index.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { script } from '../../src/cli/sui/run_script.ts';
 import { type Edge, fetchAs, HAPROXY_COMMAND, startEdge } from './https.ts';
-import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
+import { HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const ROLLOUT = path('../../../src/cli/rollout/rollout.ts');

@@ -6,10 +6,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { type Dns, startDns } from './dns.ts';
 
 export const CONFIG = fileURLToPath(new URL('../../../deploy/haproxy.cfg', import.meta.url));
@@ -46,15 +45,6 @@ export async function stop({ process: child }: Program, signal: NodeJS.Signals =
 export async function until(condition: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 30_000; Date.now() < end; await sleep(20)) if (await holds()) return;
   throw new Error(`waited for 30 s: ${condition}`);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Returns the tag that a backend gives the proof of a body. */

@@ -1,4 +1,5 @@
 /** The shipped haproxy-tls.cfg, run by Debian's HAProxy between a wallet and a front end. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -7,9 +8,10 @@ import { text } from 'node:stream/consumers';
 import type { SecureVersion } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
 import { FakeBackend, requestFor, startTestFrontend } from '../../src/prover/frontend/support.ts';
-import { freePort, HAPROXY, isInstalled, start, stop, until } from './setup.ts';
+import { HAPROXY, isInstalled, start, stop, until } from './setup.ts';
 
 const CONFIG = fileURLToPath(new URL('../../../deploy/haproxy-tls.cfg', import.meta.url));
 const HOST = 'prover.test';

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../enclave/init.ts';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
 import { Host } from '../../src/library/client/host.ts';
 import { startServer } from '../../src/server/support.ts';

@@ -1,6 +1,7 @@
 /** Collects each program's answer at `/metrics` when it has no fault. */
 import { readFileSync } from 'node:fs';
 import { onTestFinished, vi } from 'vitest';
+import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { ALERTS } from '../../../src/cli/keeper/alerts.ts';
 import { Metrics as KeeperMetrics } from '../../../src/cli/keeper/metrics.ts';
 import { ALERTS as POSTER_ALERTS } from '../../../src/cli/poster/alerts.ts';
@@ -12,7 +13,6 @@ import { defineApp, task } from '../../../src/server/index.ts';
 import { SNAPSHOT_MS } from '../../../src/server/reports/metrics.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { startServer } from '../../../src/testing/start_server.ts';
-import { freePort } from '../../enclave/init.ts';
 import { fakeGenerator, keyFile, recordedLog } from '../../src/prover/backend/support.ts';
 import { fakeWorker, LOADS, PROVES } from '../../src/prover/fake_worker.ts';
 import { startTestFrontend } from '../../src/prover/frontend/support.ts';

@@ -1,11 +1,11 @@
 /** A keeper that runs in a loop: its pauses, its log and its metrics. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { ALERTS, type Alert, formatLine } from '../../../../src/cli/keeper/alerts.ts';
 import { Metrics } from '../../../../src/cli/keeper/metrics.ts';
 import { formatLines, type Report } from '../../../../src/cli/keeper/round.ts';
 import { repeat } from '../../../../src/cli/rounds/loop.ts';
-import { freePort } from '../../../enclave/init.ts';
 
 const quiet: Report = { done: [], alerts: [], accepted: 2, silent: 1, hasFailed: false };
 const away: Alert = {

@@ -2,12 +2,12 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../src/cli/image/eif/read.ts';
 import { examine } from '../../../../src/cli/parent/checks.ts';
 import { NITRO_CODES } from '../../../../src/cli/parent/nitro_codes.ts';
 import { formatPcrs } from '../../../../src/library/attestation/image.ts';
-import { freePort } from '../../../enclave/init.ts';
 import { spawnScript } from '../run.ts';
 import { Parent } from './fakes.ts';
 

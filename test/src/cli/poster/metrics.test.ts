@@ -1,10 +1,10 @@
 /** A poster's figures, and the table of its alerts. */
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { ALERTS } from '../../../../src/cli/poster/alerts.ts';
 import { Metrics } from '../../../../src/cli/poster/metrics.ts';
 import type { Done, Report } from '../../../../src/cli/poster/round.ts';
-import { freePort } from '../../../enclave/init.ts';
 
 const gas = {
   spent: (code?: string) => (code === 'GAS_AN_HOUR' ? 1n : 7n),

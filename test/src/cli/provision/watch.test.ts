@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { Metrics } from '../../../../src/cli/provision/metrics.ts';
 import { type Found, watch } from '../../../../src/cli/provision/watch.ts';
 import { ConfigError } from '../../../../src/library/errors.ts';
-import { freePort } from '../../../enclave/init.ts';
 import { Host } from '../../library/client/host.ts';
 import { newProvisioner, nsm, startVault, VALUES } from '../../server/provisioner.ts';
 

@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import type { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
-import { freePort } from '../../../enclave/init.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { ChainFixture, ofApplication, PACKAGE } from './chain_fixture.ts';
 
