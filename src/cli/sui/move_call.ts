@@ -142,7 +142,8 @@ export interface Naming {
 /**
  * Returns the type that the enclave signs. Its fields are named by the struct of the module that has these
  * fields in this order, or has them after a nonce (`enclave::once`); otherwise by that of another module. If
- * several structs fit, it is the one that the function makes.
+ * several structs fit, it is the one that the function makes. Structs that name their fields alike, such as
+ * those of `move/feed` and of the module that `sui-enclave gen` writes, need no choice.
  *
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION
@@ -180,12 +181,13 @@ function findNames(
   const made = fitting.filter(({ name }) => packed.includes(name));
   const candidates =
     [made, fitting, structsWith(otherModules, values, struct)].find(({ length }) => length > 0) ?? [];
-  const [only, another] = candidates;
-  if (only !== undefined && another === undefined) return only.names;
+  const [first] = candidates;
+  const isUnique = candidates.every(({ names }) => names.join() === first?.names.join());
+  if (first !== undefined && isUnique) return first.names;
   const signed = values.join(', ') || 'nothing';
   throw unfit(
     module.name,
-    only === undefined
+    first === undefined
       ? `${struct === undefined ? 'no struct of the package has' : `${struct} does not have`} the fields ${signed}: name those of the answer by --fields`
       : `several structs have the fields ${signed}: name one by --struct, of ${candidates.map(({ name }) => name).join(', ')}`,
   );

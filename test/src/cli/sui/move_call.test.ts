@@ -132,6 +132,25 @@ describe('a struct of another module of the package', () => {
     expect(namesFor(createModule(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
   });
 
+  test('needs no choice among structs that name the fields alike, in the same order', () => {
+    const caller = createModule(['u8', 'u8', 'u64', 'vector<u8>', ...OBJECTS]);
+    const namesFor = (...layouts: string[]) => {
+      const structs = layouts.map((fields, index) => [`Quote${index}`, [fields]] as const);
+      const otherModules = structs.map(([name, layout]) => createModule([], { [name]: layout }));
+      return createSignedType(caller, moveCall(caller, 'award'), { intent: 0 }, otherModules).names;
+    };
+    expect(namesFor('pair: u8,price: u8', 'pair: u8,price: u8')).toEqual(['pair', 'price']);
+    const ambiguous = 'name one by --struct, of Quote0, Quote1';
+    expect(() => namesFor('pair: u8,price: u8', 'pair: u8,cost: u8')).toThrow(ambiguous);
+    expect(() => namesFor('pair: u8,price: u8', 'price: u8,pair: u8')).toThrow(ambiguous);
+    const inOneModule = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], {
+      Quote: ['pair: u8'],
+      Line: ['pair: u8'],
+    });
+    const call = { ...moveCall(inOneModule, 'award'), packed: ['Quote', 'Line'] };
+    expect(createSignedType(inOneModule, call, { intent: 0 }).names).toEqual(['pair']);
+  });
+
   test('can be dropped if it is returned, unlike a struct of the same name in another package', () => {
     const returns = `${quote},${at('b')}::signed::Quote`;
     const module = createModule(
