@@ -49,7 +49,7 @@ export function createEffects(
 ): GrpcTypes.TransactionEffects {
   const { status, digest, epoch, gasUsed, gasCoin, published, packages } = outcome;
   const changed = listChanges(changes, ledger);
-  const changedObjects = changed.map(describe);
+  const changedObjects = describeChanges(changes, ledger);
   if (published !== undefined) {
     changedObjects.push(
       GrpcTypes.ChangedObject.create({
@@ -76,6 +76,11 @@ export function createEffects(
   });
   const value = encodeEffects(effects, changed, outcome);
   return { ...effects, bcs: GrpcTypes.Bcs.create({ name: 'TransactionEffects', value }) };
+}
+
+/** Describes the objects that a transaction changes. @param ledger state before the transaction */
+export function describeChanges(changes: Changes, ledger: Ledger): GrpcTypes.ChangedObject[] {
+  return listChanges(changes, ledger).map(describe);
 }
 
 /** Lists the changes. Objects that the transaction both created and destroyed are not in its effects. */

@@ -7,7 +7,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
-import { createEffects } from './effects.ts';
+import { createEffects, describeChanges } from './effects.ts';
 import type { CommandResult, Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
 import { computeGas, type GasUsed, netOf, proposedBudget } from './gas.ts';
@@ -47,6 +47,8 @@ interface Simulated {
   readonly status: Status;
   readonly gas: GasUsed;
   readonly results: readonly CommandResult[];
+  /** Objects that the transaction would change, without a package that it would publish. */
+  readonly changedObjects: readonly GrpcTypes.ChangedObject[];
 }
 
 const CLOCK = normalizeSuiAddress('0x6');
@@ -119,7 +121,7 @@ export class Executor {
     const budget = gasPayment?.budget;
     const payment = coins.map(({ object }) => object.id);
     const run = { sender, inputs: values, commands, payment, seed: randomUUID(), budget, keepsResults: true };
-    const { status, gas, results } = await this.#run(run);
+    const { status, gas, results, changes } = await this.#run(run);
     if (this.isOld && !status.success && budget === undefined) throw budgetRefusal(status);
     const proposed = budget ?? this.proposedBudget ?? proposedBudget(gas);
     if (isChecked && status.success && coins.reduce((sum, { balance }) => sum + balance, 0n) < proposed) {
@@ -152,6 +154,7 @@ export class Executor {
       status,
       gas,
       results,
+      changedObjects: describeChanges(changes, this.#ledger),
     };
   }
 
@@ -168,7 +171,8 @@ export class Executor {
       budget: BigInt(gasData.budget ?? 0),
       keepsResults: true,
     });
-    return { ...outcome, resolved: GrpcTypes.Transaction.create({ sender, bcs: { value: bytes } }) };
+    const resolved = GrpcTypes.Transaction.create({ sender, bcs: { value: bytes } });
+    return { ...outcome, resolved, changedObjects: describeChanges(outcome.changes, this.#ledger) };
   }
 
   /** @throws Refusal */

@@ -319,14 +319,15 @@ export class LoopbackNode {
       const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
       const visible = this.#visible;
       const executor = visible === this.ledger ? this.executor : this.executor.over(visible);
-      const { resolved, status, gas, results } = await executor.simulate(
+      const { resolved, status, gas, results, changedObjects } = await executor.simulate(
         transaction as GrpcTypes.Transaction,
         isChecked,
       );
+      const effects = { status, epoch: this.epoch, gasUsed: gas, changedObjects: [...changedObjects] };
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({
           transaction: resolved,
-          effects: GrpcTypes.TransactionEffects.create({ status, epoch: this.epoch, gasUsed: gas }),
+          effects: GrpcTypes.TransactionEffects.create(effects),
         }),
         commandOutputs: commandOutputs(results),
       });

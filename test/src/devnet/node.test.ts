@@ -240,3 +240,27 @@ test('a page may list transactions and events, the latest first, but only if pag
     events: [{ type: expect.stringContaining('::enclave::EnclaveConfigCreated<'), sender: fixture.address }],
   });
 });
+
+test('a simulation has the objects that the transaction creates, and changes nothing', async () => {
+  const { transaction, signatures } = await signed((tx) => createEnclaveConfig(tx, creation()));
+  const include = { effects: true, objectTypes: true } as const;
+  const count = fixture.node.ledger.objects.size;
+  const { Transaction: simulated } = await client.core.simulateTransaction({ transaction, include });
+  expect(fixture.node.ledger.objects.size).toBe(count);
+  const { Transaction: done } = await client.executeTransaction({ transaction, signatures, include });
+  // Ids and digests of new objects differ, since a simulation has no digest.
+  const describeAll = (result: typeof simulated | typeof done) =>
+    result?.effects.changedObjects
+      .map(({ objectId, idOperation, outputOwner }) => [
+        result.objectTypes[objectId],
+        idOperation,
+        outputOwner?.$kind,
+      ])
+      .sort();
+  expect(describeAll(simulated)).toEqual(describeAll(done));
+  expect(describeAll(simulated)).toContainEqual([
+    `${PACKAGE}::enclave::EnclaveConfig<${CALL.application}>`,
+    'Created',
+    'Shared',
+  ]);
+});
