@@ -1,8 +1,8 @@
 /** `poster.yaml`: what a poster asks, where it writes the answers, and what it may spend. */
 import { dirname, resolve } from 'node:path';
 import * as v from 'valibot';
+import { functionName } from '../sui/move_function.ts';
 import type { Network } from '../sui/network.ts';
-import { functionName } from '../sui/signed_call.ts';
 import {
   enclaveUrls,
   filePath,

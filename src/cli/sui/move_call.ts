@@ -4,14 +4,16 @@ import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
 import { type SignedType, signedType } from 'sui-enclave/wire/intent';
 import { quantity } from 'sui-enclave/wording';
-import type { ModuleInterface } from 'sui-enclave-devnet/bytecode/module_bytecode';
+import type { Datatype, ModuleInterface, PublicFunction } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import { SuiCommandError } from './errors.ts';
+import type { AnyRoles } from './move_function.ts';
 import { splitTypes, valueType } from './move_types.ts';
 
 /** The kind of an argument. */
 export type Role =
   | { readonly kind: 'value'; readonly index: number }
-  | { readonly kind: 'timestamp' | 'signature' | 'enclave' | 'config' | 'clock' | 'random' }
+  | { readonly kind: 'timestamp' | 'signature' }
+  | { readonly kind: 'enclave' | 'config' | 'clock' | 'random' }
   | {
       readonly kind: 'object';
       readonly type: string;
@@ -36,8 +38,9 @@ export interface MoveCall {
 const CLOCK = normalizeStructTag('0x2::clock::Clock');
 const RANDOM = normalizeStructTag('0x2::random::Random');
 const CONTEXT = normalizeStructTag('0x2::tx_context::TxContext');
+export const DROP = 2;
 const STORE = 4;
-const KEY = 8;
+export const KEY = 8;
 
 function unfit(name: string, why: string): SuiCommandError {
   return new SuiCommandError('FUNCTION', `${name} can't be called with a signed answer here: ${why}`);
@@ -54,15 +57,8 @@ export function moveCall(
   otherModules: readonly ModuleInterface[] = [],
 ): MoveCall {
   const where = `${module.name}::${name}`;
-  const declaration = module.callable.get(name);
-  if (declaration === undefined) {
-    const names = [...module.callable.keys()].join(', ') || 'none';
-    throw unfit(where, `the module has no such public or entry function; it has ${names}`);
-  }
-  const declared = splitTypes(declaration.parameters).map((text) => ({
-    type: text.replace(/^&(mut )?/, ''),
-    isMutable: !/^&(?!mut )/.test(text),
-  }));
+  const declaration = findDeclaration(module, name, unfit);
+  const declared = listParameters(declaration);
   const parameters = declared.map(({ type }) => type);
   const isValue = (type: string) => valueType(type) !== undefined;
   const values = parameters.filter(isValue);
@@ -76,14 +72,12 @@ export function moveCall(
   const [application] = enclaves;
   if (application === undefined || enclaves.length > 1) throw unfit(where, 'it must take one Enclave<T>');
   let index = 0;
-  const roles = declared
-    .filter(({ type }) => type !== CONTEXT)
-    .map(({ type, isMutable }): Role => {
-      if (!isValue(type)) return objectRole(type, isMutable);
-      index += 1;
-      if (index === values.length) return { kind: 'signature' };
-      return index === values.length - 1 ? { kind: 'timestamp' } : { kind: 'value', index: index - 1 };
-    });
+  const roles = declared.map(({ type, isMutable }): Role => {
+    if (!isValue(type)) return objectRole(type, isMutable);
+    index += 1;
+    if (index === values.length) return { kind: 'signature' };
+    return index === values.length - 1 ? { kind: 'timestamp' } : { kind: 'value', index: index - 1 };
+  });
   return {
     roles,
     values: values.slice(0, -2),
@@ -94,7 +88,46 @@ export function moveCall(
   };
 }
 
-function objectRole(type: string, isMutable: boolean): Role {
+/**
+ * @param refuse makes the error that says why the function does not fit
+ * @throws SuiCommandError: FUNCTION
+ */
+export function findDeclaration(
+  module: ModuleInterface,
+  name: string,
+  refuse: (name: string, why: string) => SuiCommandError,
+): PublicFunction {
+  const declaration = module.callable.get(name);
+  if (declaration !== undefined) return declaration;
+  const names = [...module.callable.keys()].join(', ') || 'none';
+  throw refuse(`${module.name}::${name}`, `the module has no such public or entry function; it has ${names}`);
+}
+
+/** A parameter of a function. */
+export interface Parameter {
+  /** Type of the parameter, without a reference. */
+  readonly type: string;
+  readonly isReference: boolean;
+  /** Whether the function takes it by value or by a mutable reference. */
+  readonly isMutable: boolean;
+}
+
+/** Lists the parameters of a function in order, without the TxContext. */
+export function listParameters({ parameters }: PublicFunction): Parameter[] {
+  return splitTypes(parameters)
+    .map((text) => ({
+      type: text.replace(/^&(mut )?/, ''),
+      isReference: text.startsWith('&'),
+      isMutable: !/^&(?!mut )/.test(text),
+    }))
+    .filter(({ type }) => type !== CONTEXT);
+}
+
+/** Returns the role of an argument that is not a value. */
+export function objectRole(
+  type: string,
+  isMutable: boolean,
+): Extract<Role, { kind: 'enclave' | 'config' | 'clock' | 'random' | 'object' }> {
   if (type === CLOCK) return { kind: 'clock' };
   if (type === RANDOM) return { kind: 'random' };
   if (/^0x\w+::enclave::Enclave</.test(type)) return { kind: 'enclave' };
@@ -105,12 +138,17 @@ function objectRole(type: string, isMutable: boolean): Role {
 /**
  * Returns whether a value is an object, and thus can't be dropped. Types of other packages count as objects.
  */
-function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
+export function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
   if (valueType(type) !== undefined) return false;
+  const datatype = findDatatype(type, modules);
+  return datatype === undefined || (datatype.abilities & (KEY | STORE)) === (KEY | STORE);
+}
+
+/** Returns a datatype of the package; undefined for other types. */
+export function findDatatype(type: string, modules: readonly ModuleInterface[]): Datatype | undefined {
   const [, address, moduleName, name = ''] = /^(0x\w+)::(\w+)::(\w+)(?:<.*>)?$/.exec(type) ?? [];
   const defining = modules.find((module) => module.address === address && module.name === moduleName);
-  const datatype = defining?.datatypes.get(name);
-  return datatype === undefined || (datatype.abilities & (KEY | STORE)) === (KEY | STORE);
+  return defining?.datatypes.get(name);
 }
 
 /**
@@ -118,7 +156,7 @@ function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
  * file: for each object that the function takes, the only object of its type in the file.
  */
 export function chooseObjects(
-  { roles }: Pick<MoveCall, 'roles'>,
+  { roles }: AnyRoles,
   named: readonly string[],
   noted: readonly { readonly id: string; readonly type: string }[],
 ): readonly string[] {

@@ -1,12 +1,15 @@
 /** A call of a Move function with an answer that an enclave signed: what `submit` and `post` share. */
-import type { Transaction, TransactionArgument, TransactionObjectArgument } from '@mysten/sui/transactions';
+import type {
+  Transaction,
+  TransactionArgument,
+  TransactionObjectArgument,
+  TransactionResult,
+} from '@mysten/sui/transactions';
 import type { AppSchema } from 'sui-enclave/client';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { type SignedArguments, type SubmittedAnswer, signedArguments } from 'sui-enclave/sui/signed';
-import { quantity } from 'sui-enclave/wording';
-import { type ModuleInterface, readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
-import * as v from 'valibot';
+import type { ModuleInterface } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import { UsageError } from '../command.ts';
 import { choosePath, chooseSigned, findSchema } from './app_schema.ts';
 import type { Chain } from './chain.ts';
@@ -21,17 +24,13 @@ import {
   type Naming,
   type Role,
 } from './move_call.ts';
-
-const FUNCTION = /^(?:(0x[0-9a-f]{64})::)?([a-zA-Z]\w{0,127})::([a-zA-Z]\w{0,127})$/i;
-
-/** The name of a Move function, as people write it. */
-export const functionName = v.pipe(
-  v.string(),
-  v.regex(
-    FUNCTION,
-    'must be PACKAGE::module::function, the package as 0x and 64 hexadecimal digits; it may be left out with --network',
-  ),
-);
+import {
+  checkObjectCount,
+  defineObjects,
+  findEntry,
+  parseFunctionName,
+  readModules,
+} from './move_function.ts';
 
 /** The properties that a command line or a file gives. */
 export interface RequestNames {
@@ -65,10 +64,9 @@ export interface Request {
  */
 export function readRequest(names: RequestNames, deployments: Deployments | undefined): Request {
   const { body, config } = names;
-  const [, id, module = '', name = ''] = FUNCTION.exec(names.function) ?? [];
-  const idOfPackage = id?.toLowerCase();
+  const { packageId: idOfPackage, module, name } = parseFunctionName(names.function);
   const isNamed = idOfPackage !== undefined && config !== undefined;
-  const noted = isNamed ? undefined : findApplication(deployments, idOfPackage, module);
+  const noted = isNamed ? undefined : findEntry(deployments, idOfPackage, module);
   const configId = config ?? noted?.[1].config?.id;
   if (configId === undefined) {
     throw new UsageError('give --config, or a --network whose deployment file has the config');
@@ -83,30 +81,6 @@ export function readRequest(names: RequestNames, deployments: Deployments | unde
   const packageId = idOfPackage ?? notedPackage;
   const target = `${packageId}::${module}::${name}`;
   return { packageId, module, name, target, path, body, schema, configId, objects };
-}
-
-/** Returns the application of the deployment file that has the package and the module. */
-function findApplication(
-  deployments: Deployments | undefined,
-  packageId: string | undefined,
-  module: string,
-): [name: string, Application] | undefined {
-  if (deployments === undefined) {
-    if (packageId === undefined) throw new UsageError('give the package of <function>, or --network');
-    return undefined;
-  }
-  const all = [...(deployments.read()?.applications ?? [])];
-  const fitting = all.filter(
-    ([name, app]) =>
-      (deployments.app === undefined || name === deployments.app) &&
-      (packageId === undefined ? app.module === module : [app.package, app.original].includes(packageId)),
-  );
-  const [only, ...moreFitting] = fitting;
-  if (only !== undefined && moreFitting.length === 0) return only;
-  throw new SuiCommandError(
-    'DEPLOYMENT',
-    `${deployments.path} has ${quantity(fitting.length, 'application')} with this package and module: give the package and --config, or --app`,
-  );
 }
 
 /**
@@ -133,29 +107,9 @@ export async function findFunction(
   chain: Chain,
   { packageId, module: moduleName, name }: Pick<Request, 'packageId' | 'module' | 'name'>,
 ): Promise<MoveFunction> {
-  const packageVersion = await chain.package(packageId);
-  const { originalId, modules } = packageVersion;
-  const readBytecode = (bytes: Uint8Array) => {
-    try {
-      return readModule(bytes, originalId);
-    } catch (cause) {
-      const { message } = cause as RangeError;
-      throw new SuiCommandError('FUNCTION', `a module of ${packageId} can't be read: ${message}`, { cause });
-    }
-  };
-  const all = modules.map(readBytecode);
-  const module = all.find(({ name }) => name === moduleName);
-  if (module === undefined) {
-    throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
-  }
-  const otherModules = all.filter((candidate) => candidate !== module);
+  const { packageVersion, module, otherModules } = await readModules(chain, packageId, moduleName);
   const call = moveCall(module, name, otherModules);
-  const roles: Role[] = [];
-  for (const role of call.roles) {
-    roles.push(
-      role.kind === 'object' ? { ...role, type: await definedType(chain, packageVersion, role.type) } : role,
-    );
-  }
+  const roles = await defineObjects(chain, packageVersion, call.roles);
   const application = await definedType(chain, packageVersion, call.application);
   return { module, otherModules, call: { ...call, roles, application } };
 }
@@ -167,17 +121,9 @@ export function checkApplication({ application }: MoveCall, config: EnclaveConfi
 }
 
 /** @throws UsageError, SuiCommandError: FUNCTION */
-export function checkObjects(
-  { roles, typeParameters, application }: MoveCall,
-  objects: readonly string[],
-): void {
-  const types = roles.flatMap((role) => (role.kind === 'object' ? [role.type] : []));
-  if (types.length !== objects.length) {
-    const needed = types.length === 0 ? 'none' : types.join(', ');
-    throw new UsageError(
-      `the function takes ${quantity(types.length, 'object')} by --object, in this order: ${needed}`,
-    );
-  }
+export function checkObjects(call: MoveCall, objects: readonly string[]): void {
+  checkObjectCount(call, objects);
+  const { typeParameters, application } = call;
   if (typeParameters > 1 || (typeParameters === 1 && application !== 'T0')) {
     throw new SuiCommandError('FUNCTION', 'the function has type parameters other than that of the Enclave');
   }
@@ -221,7 +167,7 @@ export const CLOCK = '0x6';
 export const RANDOM = '0x8';
 
 /** Refers to an object that the node resolves. */
-function referById(tx: Transaction, objectId: string): TransactionObjectArgument {
+export function referById(tx: Transaction, objectId: string): TransactionObjectArgument {
   if (objectId === CLOCK) return tx.object.clock();
   return objectId === RANDOM ? tx.object.random() : tx.object(objectId);
 }
@@ -263,8 +209,16 @@ export function addSignedCall(
     typeArguments: Array.from({ length: call.typeParameters }, () => config.application),
     arguments: call.roles.map(argument),
   });
-  const kept = call.returns.flatMap((isKept, index) =>
-    isKept ? [results[index] as TransactionArgument] : [],
-  );
+  giveReturned(tx, results, call, sender);
+}
+
+/** Gives the objects that a function returns to the sender. */
+export function giveReturned(
+  tx: Transaction,
+  results: TransactionResult,
+  { returns }: Pick<MoveCall, 'returns'>,
+  sender: string,
+): void {
+  const kept = returns.flatMap((isKept, index) => (isKept ? [results[index] as TransactionArgument] : []));
   if (kept.length > 0) tx.transferObjects(kept, sender);
 }

@@ -15,6 +15,7 @@ import { type Input, suiCommand } from './command.ts';
 import { checkNotRetired, checkRegistered, readRoots } from './contract.ts';
 import { readImage } from './image_to_allow.ts';
 import { chooseObjects } from './move_call.ts';
+import { functionName } from './move_function.ts';
 import { ROOT_OPTION } from './options.ts';
 import {
   addSignedCall,
@@ -23,7 +24,6 @@ import {
   chooseSignedType,
   echoes,
   findFunction,
-  functionName,
   type MoveFunction,
   type Request,
   readRequest,
