@@ -98,6 +98,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'create the config that names the trusted image',
     load: () => import('./sui/create_config.ts'),
   },
+  call: {
+    reader: 'admin',
+    summary: 'call a function of your contract with the capability, to set it up',
+    load: () => import('./sui/call.ts'),
+  },
   update_config: {
     reader: 'admin',
     summary: 'rename a config, or set a maximum age of keys',

@@ -1,5 +1,6 @@
 /** Sends the transaction of a command, or only shows it. */
 
+import type { SuiClientTypes } from '@mysten/sui/client';
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Transaction } from '@mysten/sui/transactions';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase64, toHex } from '@mysten/sui/utils';
@@ -22,12 +23,16 @@ import { findSender, readSigner } from './signer.ts';
  */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 
-/** The effects of an executed transaction. */
-export interface Executed {
-  readonly digest: string;
+/** The objects that a transaction created, or would create. */
+export interface Created {
   readonly created: readonly { readonly id: string; readonly type: string }[];
   /** Ids of the created objects that everybody can use. */
   readonly shared: readonly string[];
+}
+
+/** The effects of an executed transaction. */
+export interface Executed extends Created {
+  readonly digest: string;
   /** The package that the transaction published, if any. */
   readonly packageId: string | undefined;
 }
@@ -37,6 +42,13 @@ export interface Submission {
   readonly title: string;
   /** The transaction's arguments and, after the execution, its results. */
   readonly fields: Readonly<Record<string, unknown>>;
+  /**
+   * Returns the fields of a transaction that is not sent. Called before anything is signed: if it throws,
+   * nothing is.
+   *
+   * @param simulated objects that the node's simulation created; their ids may differ from the final ones
+   */
+  preview?(simulated: Created): Record<string, unknown>;
   /** Returns the fields that are known only after the execution. */
   report?(executed: Executed): Record<string, unknown>;
 }
@@ -133,11 +145,12 @@ export class Chain {
    * @throws SuiError; SuiCommandError: SIGNER; DEPLOYMENT if the node does not belong to the network that the
    *   command line names
    */
-  async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
+  async submit(tx: Transaction, { title, fields, preview, report }: Submission): Promise<Outcome> {
     this.#transaction = tx;
     const sender = this.sender();
     if (CHAIN_IDS[this.network ?? ''] !== undefined) await this.id();
     const built = await this.#build(tx, sender);
+    const previewed = preview?.(await this.#simulate(built));
     const bytes = this.#options['unsigned'] ? await this.#lasting(built) : built;
     const expires = describeExpiry(bytes);
     const { commands, gasData } = tx.getData();
@@ -151,11 +164,15 @@ export class Chain {
       ...(expires !== null && { expires }),
     };
     if (this.#options['dry-run']) {
-      return { status: 'dry-run', title: `The node simulated it without a failure: ${title}`, fields: all };
+      return {
+        status: 'dry-run',
+        title: `The node simulated it without a failure: ${title}`,
+        fields: { ...all, ...previewed },
+      };
     }
     if (this.#options['unsigned']) {
       const transaction = toBase64(bytes);
-      return { status: 'unsigned', title, fields: { ...all, transaction }, text: transaction };
+      return { status: 'unsigned', title, fields: { ...all, ...previewed, transaction }, text: transaction };
     }
     const { gas, ...executed } = await this.#execute(bytes, BigInt(gasData.budget ?? 0));
     const effects = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
@@ -179,6 +196,16 @@ export class Chain {
       );
     }
     return bytes;
+  }
+
+  /** Returns the objects that a transaction would create. @throws SuiError */
+  async #simulate(transaction: Uint8Array): Promise<Created> {
+    const simulated = await fromNode(
+      this.client.core.simulateTransaction({ transaction, include: { effects: true, objectTypes: true } }),
+    );
+    const { status, effects, objectTypes } = simulated.Transaction ?? simulated.FailedTransaction;
+    if (status.error !== null) throw toExecutionError(status.error);
+    return listCreated(effects.changedObjects, objectTypes);
   }
 
   /**
@@ -229,17 +256,7 @@ export class Chain {
     return {
       digest,
       gas,
-      created: changedObjects
-        .filter(({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite')
-        .map(({ objectId }) => ({
-          id: normalizeSuiAddress(objectId),
-          type: normalizeStructTag(executed.objectTypes[objectId] ?? '0x0::unknown::Unknown'),
-        })),
-      shared: changedObjects
-        .filter(
-          ({ idOperation, outputOwner }) => idOperation === 'Created' && outputOwner?.$kind === 'Shared',
-        )
-        .map(({ objectId }) => normalizeSuiAddress(objectId)),
+      ...listCreated(changedObjects, executed.objectTypes),
       packageId: changedObjects.find(({ outputState }) => outputState === 'PackageWrite')?.objectId,
     };
   }
@@ -316,6 +333,24 @@ export class Chain {
     const { object } = await fromNode(this.client.core.getObject({ objectId, include: { content: true } }));
     return { type: object.type, content: object.content };
   }
+}
+
+function listCreated(
+  changedObjects: readonly SuiClientTypes.ChangedObject[],
+  objectTypes: Readonly<Record<string, string>>,
+): Created {
+  const created = changedObjects.filter(
+    ({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite',
+  );
+  return {
+    created: created.map(({ objectId }) => ({
+      id: normalizeSuiAddress(objectId),
+      type: normalizeStructTag(objectTypes[objectId] ?? '0x0::unknown::Unknown'),
+    })),
+    shared: created
+      .filter(({ outputOwner }) => outputOwner?.$kind === 'Shared')
+      .map(({ objectId }) => normalizeSuiAddress(objectId)),
+  };
 }
 
 /** Turns any failure of a call of the Sui client into the error that says what to do. */

@@ -44,7 +44,7 @@ const ApplicationEntry = v.strictObject({
   witness: v.optional(Identifier),
   /** Id of the EnclaveCap. */
   capability: v.optional(Id),
-  /** The shared objects that `init` of the package made: functions of the contract may take them. */
+  /** Shared objects that `init` of the package or `call` made: functions of the contract may take them. */
   objects: v.optional(v.array(v.strictObject({ id: Id, type: v.pipe(v.string(), v.maxLength(1000)) }))),
   /** Who signs the releases of the application: a key in hexadecimal, or a workflow. */
   signer: v.optional(SignerRecord),

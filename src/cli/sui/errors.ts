@@ -50,9 +50,19 @@ export const SUI_COMMAND_CODES = {
   ALREADY_PUBLISHED: [failed, '`Published.toml` says that the package is already on the network.'],
   INCOMPATIBLE: [failed, 'The package can not replace the one on chain. Nothing was sent.'],
   STUB_FRAMEWORK: [failed, "The bytecode was compiled against a stub of Sui's framework."],
-  CAPABILITY: [failed, 'The sender owns no capability for the application, or several of them.'],
+  CAPABILITY: [
+    failed,
+    'The sender owns no capability for the application, or several of them; or the config belongs to another capability.',
+  ],
   WOULD_ABORT: [failed, 'The chain would abort. Nothing was sent.'],
-  FUNCTION: [failed, 'The Move function can not be called with a signed answer by itself.'],
+  FUNCTION: [
+    failed,
+    'The Move function can not be called by itself: with a signed answer (`submit`, `post`), or with a capability (`call`).',
+  ],
+  OBJECT_EXISTS: [
+    failed,
+    'The deployment file has a shared object of a type that the call would create. Nothing was sent.',
+  ],
   NOT_REGISTERED: [failed, 'The key that signed the answer is not registered. Nothing was sent.'],
   OTHER_PLACE: [failed, 'The enclave signed a reading of another place than the requested one.'],
 } as const;

@@ -82,6 +82,13 @@ describe.each([['--dry-run'], ['--unsigned']])('register_enclave with %s refuses
       'USAGE',
       '<enclave_object_id>',
     ],
+    [
+      'a function',
+      ['call', 'open', '--cap', OBJECT],
+      'USAGE',
+      '<function> must be PACKAGE::module::function',
+    ],
+    ['a function of no package', ['call', 'prices::open'], 'USAGE', 'give the package of <function>'],
     ['a holder', ['add_registrar', ...ofConfig(OBJECT), 'me'], 'USAGE', '<holder>'],
     ['a package of move/', ['publish', 'dice'], 'USAGE', 'there is no package "dice"'],
   ])('%s', async (_, [name = '', ...args], code, message) => {

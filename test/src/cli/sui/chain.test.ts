@@ -5,10 +5,10 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64, toBase58 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { Chain, type Created, type Submission } from '../../../../src/cli/sui/chain.ts';
 import { describeExpiry } from '../../../../src/cli/sui/expiry.ts';
 import type { CommonOptions } from '../../../../src/cli/sui/options.ts';
-import { Refusal } from '../../../../src/devnet/failures.ts';
+import { INSUFFICIENT_GAS, Refusal } from '../../../../src/devnet/failures.ts';
 import type { Fault } from '../../../../src/devnet/node.ts';
 import {
   applicationType,
@@ -97,6 +97,44 @@ describe('submit', () => {
       },
     });
     expect(executed()).toBe(0);
+  });
+});
+
+describe('a preview', () => {
+  const type = `${PACKAGE}::enclave::EnclaveConfig<${APPLICATION}>`;
+
+  test('gets what the transaction would create, and adds its fields unless the transaction is sent', async () => {
+    const preview = ({ created, shared }: Created) => ({
+      creates: created.map((object) => [object.type, shared.includes(object.id)]),
+    });
+    for (const flag of ['dry-run', 'unsigned']) {
+      const { fields } = await chain({ [flag]: true }).submit(creation(), { ...submission, preview });
+      expect(fields['creates'], flag).toEqual([[type, true]]);
+    }
+    const { status, fields } = await chain().submit(creation(), { ...submission, preview });
+    expect([status, fields['creates']]).toEqual(['done', undefined]);
+  });
+
+  test('that throws, or whose simulation fails, keeps anything from being signed', async () => {
+    const budgets: bigint[] = [];
+    const submit = (preview: Submission['preview']) => {
+      const sender = chain();
+      sender.beforeSigning = (budget) => void budgets.push(budget);
+      return sender.submit(creation(), { ...submission, ...(preview && { preview }) });
+    };
+    const refuse = () => {
+      throw new RangeError('refused');
+    };
+    await expect(submit(refuse)).rejects.toThrow('refused');
+    const { engine } = fixture.node.executor;
+    let runs = 0;
+    fixture.node.executor.engine = async (execution) => {
+      runs += 1;
+      const executed = await engine(execution);
+      return runs === 1 ? executed : { ...executed, status: INSUFFICIENT_GAS };
+    };
+    await expect(submit(() => ({}))).rejects.toMatchObject({ code: 'SUI_GAS' });
+    expect([runs, budgets, executed()]).toEqual([2, [], 0]);
   });
 });
 

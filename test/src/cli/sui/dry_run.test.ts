@@ -48,6 +48,7 @@ const COMMANDS: Record<string, () => string[]> = {
   retire_config: () => [...ofConfig(OBJECT), '--yes'],
   update_config: () => [...ofConfig(OBJECT), '--name', 'new', '--max-key-age', '24'],
   add_registrar: () => [...ofConfig(OBJECT), ADDRESS],
+  call: () => [`${APP}::prices::open`, '--cap', OBJECT],
   migrate_config: () => ofConfig(OBJECT),
   end_overlap: () => ofConfig(OBJECT),
   revoke_registrar: () => [...ofConfig(OBJECT), APP],

@@ -46,7 +46,13 @@ public struct Record has key, store { id: UID, temperature: u64 }
 ${RECORD('record', 'Later')}`;
 const APP_3 = `${APP_2}
 public struct Third has drop {}
-${RECORD('record_third', 'Third', '_before: &Record,')}`;
+${RECORD('record_third', 'Third', '_before: &Record,')}
+public fun open_third(
+    _cap: &enclave::enclave::EnclaveCap<Third>,
+    _config: &enclave::enclave::EnclaveConfig<Third>,
+    _before: &Record,
+) {}
+`;
 
 /**
  * The parameter says whether the first version of the package contains `enclave::enclave`. Otherwise, the
@@ -197,6 +203,15 @@ describe.each([true, false])('a package with move/enclave from its first version
     });
     const created = (await submit(third, 'Third', '--object', recordId)).json();
     expect(created).toMatchObject({ status: 'done', created: [record] });
+    const open = (witness: string) => {
+      const named = ['--config', configs.get(witness) ?? '', '--object', recordId];
+      return fixture.run('call', `${id(3)}::app::open_third`, ...named);
+    };
+    expect((await open('Third')).json()).toMatchObject({ status: 'done', objects: [recordId] });
+    expect((await open('Later')).json()).toMatchObject({
+      code: 'SUI_OBJECT_TYPE',
+      error: expect.stringContaining(`EnclaveConfig<${id(3)}::app::Third>`),
+    });
     expect((await submit(`${id(3)}::app::record`, 'Third')).json()).toMatchObject({
       code: 'SUI_OBJECT_TYPE',
       error: expect.stringContaining(`for ${id(2)}::app::Later, but it is for ${id(3)}::app::Third`),
