@@ -12,6 +12,7 @@ import {
   applicationFiles,
   derivedFiles,
   type Files,
+  pageFiles,
   repositoryFiles,
   TEMPLATE_NAMES,
   writeFiles,
@@ -177,10 +178,12 @@ function create(
   manifest.name = basename(folder);
   lock.name = manifest.name;
   if (lock.packages['']) lock.packages[''].name = manifest.name;
-  if (templateName === 'dapp') addPage(pinned);
+  const page = pageFiles(templateName, name);
+  if (page.size > 0) addPage(pinned);
   const packages = from === undefined ? new Map<string, string>() : takePackages(pinned, from);
   const files: Files = new Map([
     ...applicationFiles(templateName, name),
+    ...page,
     ...derivedFiles(templateName, name),
     ...repositoryFiles(name),
     ...(from === undefined ? [] : [['.npmrc', NPMRC] as const]),

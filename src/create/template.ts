@@ -20,7 +20,7 @@ export type ApplicationTemplate = (typeof APPLICATION_TEMPLATES)[number];
 
 /**
  * Templates of repositories. `dapp` is `weather` with a page that asks the enclave, in a repository of its
- * own.
+ * own. There, `feed` has a page that shows the feed's last values.
  */
 export const TEMPLATE_NAMES = [...APPLICATION_TEMPLATES, 'dapp'] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
@@ -37,10 +37,18 @@ export function rename(text: string, name: string): string {
   return text.replace(/price/gi, (form) => forms[form] ?? form);
 }
 
+/** Folders of the templates' own pages. */
+const PAGES: Partial<Record<TemplateName, string>> = { dapp: 'dapp', feed: 'feed_page' };
+
 /** Returns the files of an application, for a repository of its own. */
 export function applicationFiles(template: TemplateName, name: string): Files {
-  const page = template === 'dapp' ? [...read('page', name), ...read('dapp', name)] : [];
-  return new Map([...read(findApplication(template), name), ...page]);
+  return read(findApplication(template), name);
+}
+
+/** Returns the files of a repository's page; none if the template has none. */
+export function pageFiles(template: TemplateName, name: string): Files {
+  const page = PAGES[template];
+  return page === undefined ? new Map() : new Map([...read('page', name), ...read(page, name)]);
 }
 
 function findApplication(template: TemplateName): ApplicationTemplate {
@@ -60,7 +68,8 @@ export function filesInClone(template: ApplicationTemplate, name: string): Files
     path.startsWith('move/') ? path : `src/apps/${name}/${path}`,
     content
       .replaceAll("'sui-enclave-toolchain/testing/", "'sui-enclave-testing/")
-      .replaceAll('../../node_modules/sui-enclave-toolchain/move/', '../'),
+      .replaceAll('../../node_modules/sui-enclave-toolchain/move/', '../')
+      .replaceAll('root: out/', 'root: ../../../out/'),
   ]);
   return new Map(files);
 }

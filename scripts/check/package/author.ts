@@ -14,7 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/wording.ts';
 import { expectEqual, installedTwice, launchBrowser, ROOT, run, type Steps, versionHere } from './support.ts';
@@ -85,10 +85,11 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     ...more,
   });
   const program = join(project, 'node_modules/.bin/sui-enclave');
+  const readKey = (folder: string) => readFileSync(join(folder, 'out/dev-sui.key'), 'utf8').trim();
   const sui = () => ({
     SUI_ENCLAVE_NETWORK: 'localnet',
     SUI_ENCLAVE_ROOT: join(project, 'out/dev-root.pem'),
-    SUI_PRIVATE_KEY: readFileSync(join(project, 'out/dev-sui.key'), 'utf8').trim(),
+    SUI_PRIVATE_KEY: readKey(project),
     DEPLOYMENTS: join(project, 'deployments'),
   });
 
@@ -174,6 +175,30 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       await page.click('#ask:enabled');
       await page.getByText('This page refuses the answer').waitFor();
       expectEqual(await page.isVisible('#reading'), false);
+    } finally {
+      await browser.close();
+    }
+  }
+
+  /** Opens a feed, posts a value, and expects it on the page of the template `feed`. */
+  async function walkFeed(cwd: string, { printed }: Program, url: string): Promise<void> {
+    const [, enclaves = ''] = /^ +Enclaves +(.*)$/m.exec(printed()) ?? [];
+    const [, node = ''] = /^ +Sui node +(.*)$/m.exec(printed()) ?? [];
+    const file = join(cwd, 'poster.yaml');
+    const urls = enclaves.split(', ').map((enclave) => `  - ${enclave}`);
+    const poster = readFileSync(file, 'utf8');
+    const moved = poster.replace(/(?<=^enclaves:\n)( {2}- .*\n)+/m, `${urls.join('\n')}\nnode: ${node}\n`);
+    writeFileSync(file, moved);
+    const env = { ...sui(), DEPLOYMENTS: join(cwd, 'deployments'), SUI_PRIVATE_KEY: readKey(cwd) };
+    const target = `${basename(cwd).replaceAll('-', '_')}::open`;
+    const opened = await enclave(['call', target, '--rpc-url', node, '--json'], { cwd, env, quiet: true });
+    const [feed] = JSON.parse(opened).created;
+    await enclave(['post', 'poster.yaml', '--once'], { cwd, env });
+    const browser = await launchBrowser();
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${url}?feed=${feed.id}`);
+      await page.getByText('1.234500 SUI/USD').first().waitFor();
     } finally {
       await browser.close();
     }
@@ -478,8 +503,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         expectEqual(/^Passed: types, tests, generated, move\.$/m.test(printed), true);
         const { program: play } = await startPlay(folder, join(folder, 'deployments'));
         const [, page] = /^Dapp: {2,}(\S+)$/m.exec(play.printed()) ?? [];
-        expectEqual(page !== undefined, template === 'dapp');
-        if (page !== undefined) await walkPage(page);
+        expectEqual(page !== undefined, ['dapp', 'feed'].includes(template));
+        if (page !== undefined) await (template === 'dapp' ? walkPage(page) : walkFeed(folder, play, page));
         await stop(play);
       }
       return `all of this took ${ownFaults.toFixed(0)} s without npm`;

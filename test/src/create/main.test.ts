@@ -97,11 +97,15 @@ const ORACLE = [
   'move/gas_fees/tests/signed_vectors.move',
 ];
 
-const FEED = [...ORACLE, 'agree.ts', 'sources.ts'];
-
 const PAGE = ['chain.ts', 'index.html', 'main.ts', 'refusal.ts', 'settings.ts', 'styles.css'].map(
   (file) => `page/${file}`,
 );
+
+const FEED = [
+  ...ORACLE,
+  ...['agree.ts', 'poster.yaml', 'sources.ts'],
+  ...['index.html', 'main.ts', 'settings.ts', 'styles.css'].map((file) => `page/${file}`),
+];
 
 describe.each([
   ['oracle', ORACLE],
@@ -135,13 +139,16 @@ describe.each([
   });
 });
 
-test('--template dapp has the Vite of the lockfile, and a script that builds the page', () => {
-  create(join(folder, 'gas-fees'), '--template', 'dapp');
-  const { devDependencies, scripts } = json('gas-fees/package.json');
-  expect(devDependencies).toEqual({ 'sui-enclave-cli': '9.9.9', vite: '8.0.0' });
-  expect(scripts).toEqual({ 'build:page': 'vite build page --base ./' });
-  expect(json('gas-fees/package-lock.json').packages['']).toMatchObject({ devDependencies });
-});
+test.each(['dapp', 'feed'])(
+  '--template %s has the Vite of the lockfile, and a script that builds the page',
+  (template) => {
+    create(join(folder, 'gas-fees'), '--template', template);
+    const { devDependencies, scripts } = json('gas-fees/package.json');
+    expect(devDependencies).toEqual({ 'sui-enclave-cli': '9.9.9', vite: '8.0.0' });
+    expect(scripts).toEqual({ 'build:page': 'vite build page --base ./' });
+    expect(json('gas-fees/package-lock.json').packages['']).toMatchObject({ devDependencies });
+  },
+);
 
 test('the programs of CI can be run', () => {
   create(join(folder, 'gas-fees'));
