@@ -45,14 +45,74 @@ export interface PosterOptions {
   readonly folder?: string;
 }
 
+/** A server at which posters ask. */
+export interface Place {
+  readonly url: string;
+}
+
 let files = 0;
 
-export class PosterFixture {
+/** Posters on a chain, with keys and files of their own. */
+export abstract class Posters {
   readonly chain: ChainFixture;
+  /** Clock of the chain and the posters, in milliseconds since 1970. */
+  readonly time: { now: number };
+
+  protected constructor(chain: ChainFixture, time: { now: number }) {
+    this.chain = chain;
+    this.time = time;
+  }
+
+  /** Returns the content of a file for these URLs. JSON is YAML too. */
+  abstract content(urls: readonly string[]): Record<string, unknown>;
+
+  /** Creates a key with coins of SUI. @param coins balances in MIST */
+  createKey(...coins: readonly bigint[]): Ed25519Keypair {
+    const key = new Ed25519Keypair();
+    for (const balance of coins) this.chain.node.ledger.give(key.toSuiAddress(), balance);
+    return key;
+  }
+
+  /** Creates a poster, as a process that starts. */
+  async poster(
+    enclaves: readonly Place[],
+    { key = this.createKey(1_000_000_000n), folder = '', ...options }: PosterOptions = {},
+  ): Promise<TestPoster> {
+    const { path = this.createPath(folder), content = {} } = options;
+    const urls = enclaves.map(({ url }) => url);
+    const file = parsePosterFile(JSON.stringify({ ...this.content(urls), ...content }), path);
+    const { poster, gas } = await createPoster(file, {
+      path,
+      signing: {},
+      files: { record: `${path}.record.json`, transactions: `${path}.transactions.json` },
+      env: { SUI_PRIVATE_KEY: key.getSecretKey(), DEPLOYMENTS: this.chain.file('deployments') },
+      now: () => this.time.now,
+      clock: () => this.time.now,
+    });
+    const round = (stop = new AbortController().signal) => poster.round(stop);
+    return {
+      key,
+      path,
+      round,
+      outcome: async () => {
+        const { done, alerts } = await round();
+        return [done.map(({ result }) => result), alerts.map(({ code }) => code)];
+      },
+      spent: (code) => gas.spent(code),
+    };
+  }
+
+  protected createPath(folder: string): string {
+    files += 1;
+    mkdirSync(this.chain.file(folder), { recursive: true });
+    return this.chain.file(join(folder, `poster${files}.yaml`));
+  }
+}
+
+export class PosterFixture extends Posters {
   readonly capId: string;
   readonly configId: string;
   readonly boardId: string;
-  readonly time: { now: number };
 
   private constructor(
     chain: ChainFixture,
@@ -61,11 +121,10 @@ export class PosterFixture {
     boardId: string,
     time: { now: number },
   ) {
-    this.chain = chain;
+    super(chain, time);
     this.capId = capId;
     this.configId = configId;
     this.boardId = boardId;
-    this.time = time;
   }
 
   /** Starts a fixture that ends with the test. */
@@ -106,13 +165,6 @@ export class PosterFixture {
     return await this.chain.register(this.configId, this.capId, url);
   }
 
-  /** Creates a key with coins of SUI. @param coins balances in MIST */
-  createKey(...coins: readonly bigint[]): Ed25519Keypair {
-    const key = new Ed25519Keypair();
-    for (const balance of coins) this.chain.node.ledger.give(key.toSuiAddress(), balance);
-    return key;
-  }
-
   /** Writes a deployment file of weather. @returns the properties of a file that uses it */
   deployed(): Record<string, unknown> {
     const weather = {
@@ -129,7 +181,6 @@ export class PosterFixture {
     return { network: 'localnet', config: undefined, objects: undefined };
   }
 
-  /** Returns the content of a file for these URLs. JSON is YAML too. */
   content(urls: readonly string[]): Record<string, unknown> {
     return {
       node: this.chain.node.url,
@@ -144,47 +195,12 @@ export class PosterFixture {
     };
   }
 
-  /** Creates a poster, as a process that starts. */
-  async poster(
-    enclaves: readonly FakeEnclave[],
-    { key = this.createKey(1_000_000_000n), folder = '', ...options }: PosterOptions = {},
-  ): Promise<TestPoster> {
-    const { path = this.#createPath(folder), content = {} } = options;
-    const urls = enclaves.map(({ url }) => url);
-    const file = parsePosterFile(JSON.stringify({ ...this.content(urls), ...content }), path);
-    const { poster, gas } = await createPoster(file, {
-      path,
-      signing: {},
-      files: { record: `${path}.record.json`, transactions: `${path}.transactions.json` },
-      env: { SUI_PRIVATE_KEY: key.getSecretKey(), DEPLOYMENTS: this.chain.file('deployments') },
-      now: () => this.time.now,
-      clock: () => this.time.now,
-    });
-    const round = (stop = new AbortController().signal) => poster.round(stop);
-    return {
-      key,
-      path,
-      round,
-      outcome: async () => {
-        const { done, alerts } = await round();
-        return [done.map(({ result }) => result), alerts.map(({ code }) => code)];
-      },
-      spent: (code) => gas.spent(code),
-    };
-  }
-
-  #createPath(folder: string): string {
-    files += 1;
-    mkdirSync(this.chain.file(folder), { recursive: true });
-    return this.chain.file(join(folder, `poster${files}.yaml`));
-  }
-
   /** Runs the command for these enclaves, with its file in a folder of its own. */
   async run(
     enclaves: readonly FakeEnclave[],
     args: readonly string[],
   ): Promise<{ exit: number | null; stdout: string; files: string[] }> {
-    const path = this.#createPath(`command${files}`);
+    const path = this.createPath(`command${files}`);
     const urls = enclaves.map(({ url }) => url);
     writeFileSync(path, JSON.stringify({ ...this.content(urls), root: '../root.pem' }));
     const env = { SUI_PRIVATE_KEY: this.createKey(1_000_000_000n).getSecretKey() };
