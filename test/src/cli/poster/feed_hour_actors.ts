@@ -1,0 +1,177 @@
+/** The enclaves and posters of an hour of the template `feed`, which fail as `feed_hour_faults.ts` says. */
+import type { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { expect } from 'vitest';
+import * as faults from './feed_hour_faults.ts';
+import { BUDGET, type TestPoster } from './poster_fixture.ts';
+import { type Host, PERIOD, type PriceEnclave, type PriceFixture, type Quote } from './price_fixture.ts';
+
+const GAS = 2_000_000_000n;
+/** Numbers of the posters' gas coins. */
+const COINS = [4, 2];
+/** Limits of an hour's gas. The second poster reaches its limit before the hour is over. */
+const LIMITS = [130n * BUDGET, 25n * BUDGET];
+
+/** An enclave, and what it must have signed. */
+export class Signer {
+  readonly index: number;
+  readonly host: Host;
+  readonly #fixture: PriceFixture;
+  #enclave: PriceEnclave | undefined;
+  /** Id on chain; undefined until the enclave is registered. */
+  id: string | undefined;
+  /** All quotes of the present enclave, in their order. */
+  #quotes: Quote[] = [];
+  /** All quotes of the registered enclaves, by the ids of these. */
+  readonly signed = new Map<string, readonly Quote[]>();
+  #reads = 0;
+  #period = 0;
+  /** Failures of the task in a row, and the period of its next run, by the rules of tasks. */
+  #failures = 0;
+  #next = 0;
+
+  constructor(fixture: PriceFixture, index: number, host: Host) {
+    this.#fixture = fixture;
+    this.index = index;
+    this.host = host;
+  }
+
+  async start(period: number): Promise<void> {
+    this.#period = period;
+    this.#next = period;
+    this.#failures = 0;
+    this.#quotes = [];
+    this.#enclave = await this.#fixture.enclave((host) => {
+      this.#reads += 1;
+      return faults.readMarket(host, this.index, this.#period);
+    });
+    this.host.enclave = this.#enclave;
+    await this.#run(0);
+  }
+
+  async register(): Promise<void> {
+    if (this.#enclave === undefined) throw new Error('no enclave runs');
+    this.id = await this.#fixture.register(this.#enclave);
+    this.signed.set(this.id, this.#quotes);
+  }
+
+  async stop(): Promise<void> {
+    await this.#enclave?.stop();
+    this.#enclave = undefined;
+    this.host.enclave = undefined;
+    this.id = undefined;
+  }
+
+  async passPeriod(period: number): Promise<void> {
+    this.#period = period;
+    if (this.#enclave !== undefined) await this.#run(PERIOD);
+  }
+
+  /** Has the host fail, or change answers, as it does in this step. */
+  setHost(step: number): void {
+    this.host.isReachable = faults.isHostReachable(this.index, step);
+    const isLying = faults.isHostLying(this.index, step);
+    this.host.lie = (body) => (isLying ? body.replace(/"value":1/, '"value":2') : body);
+  }
+
+  /** The last quote that the host passes on as it was signed. */
+  passedOn(step: number): Quote | undefined {
+    const isHonest = this.host.isReachable && !faults.isHostLying(this.index, step);
+    return this.id !== undefined && isHonest ? this.#quotes.at(-1) : undefined;
+  }
+
+  /** Has the task run, and compares what it signed with what its sources said. */
+  async #run(ms: number): Promise<void> {
+    const reads = this.#reads;
+    await this.#enclave?.passTime(ms);
+    expect(this.#reads > reads).toBe(this.#period === this.#next);
+    const quote = await this.#enclave?.quote();
+    if (this.#period !== this.#next) return expect(quote).toEqual(this.#quotes.at(-1));
+    const readings = faults.honestReadings(this.index, this.#period);
+    const agrees = readings.length >= 2;
+    this.#failures = agrees ? 0 : this.#failures + 1;
+    // Each pause after failures is twice as long as the one before.
+    this.#next += Math.min(2 ** Math.max(0, this.#failures - 1), 30);
+    if (!agrees) return expect(quote).toEqual(this.#quotes.at(-1));
+    if (quote === undefined) throw new Error('the enclave has signed nothing');
+    const values = readings.map(({ value }) => value);
+    expect(values.some((value) => value <= quote.value)).toBe(true);
+    expect(values.some((value) => value >= quote.value)).toBe(true);
+    const times = readings.map(({ timestampMs }) => timestampMs);
+    expect(times.every((time) => time >= quote.timestampMs)).toBe(true);
+    expect(times).toContain(quote.timestampMs);
+    this.#quotes.push(quote);
+  }
+}
+
+/** Two posters as processes that end and start again from their files. */
+export class PosterPair {
+  readonly #fixture: PriceFixture;
+  readonly #hosts: readonly Host[];
+  readonly #keys: readonly Ed25519Keypair[];
+  readonly #posters: (TestPoster | undefined)[] = [];
+  /** Numbers of transactions in flight after the last round. */
+  readonly #inFlight: number[] = [];
+  /** Codes of all alerts and warnings. */
+  readonly codes = new Set<string>();
+  /** Number of processes that started with a transaction of the one before in flight. */
+  startsInFlight = 0;
+
+  constructor(fixture: PriceFixture, hosts: readonly Host[]) {
+    this.#fixture = fixture;
+    this.#hosts = hosts;
+    this.#keys = COINS.map((coins) => fixture.createKey(...Array<bigint>(coins).fill(GAS)));
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.reduce((sum, number) => sum + number, 0);
+  }
+
+  /** Returns the posters whose process runs in this step, and which may sign another transaction. */
+  #listReady(step: number): readonly number[] {
+    return [0, 1].filter((index) => {
+      const spent = this.#posters[index]?.spent() ?? 0n;
+      return faults.isPosterUp(index, step) && spent + BUDGET <= (LIMITS[index] ?? 0n);
+    });
+  }
+
+  /** Returns what keeps both posters from having a new quote written in this step. */
+  findObstacle(step: number): 'posters' | 'node' | undefined {
+    const ready = this.#listReady(step);
+    if (ready.length === 0) return 'posters';
+    return ready.some((index) => faults.executes(step, this.#inFlight[index] ?? 0)) ? undefined : 'node';
+  }
+
+  /** Runs a round of each poster whose process runs. */
+  async round(step: number): Promise<void> {
+    const indices = [0, 1].filter((index) => faults.isPosterUp(index, step));
+    await Promise.all(indices.map((index) => this.#roundOf(index, step)));
+  }
+
+  async #roundOf(index: number, step: number): Promise<void> {
+    if (this.#posters[index] === undefined || faults.isPosterNew(index, step)) await this.#start(index);
+    const report = await this.#posters[index]?.round();
+    this.#inFlight[index] = report?.inFlight ?? 0;
+    for (const { code } of report?.alerts ?? []) this.codes.add(code);
+  }
+
+  /** Starts a process, from the files of the one before. */
+  async #start(index: number): Promise<void> {
+    const { path } = this.#posters[index] ?? {};
+    if ((this.#inFlight[index] ?? 0) > 0) this.startsInFlight += 1;
+    const content = { gas_an_hour: Number(LIMITS[index]) };
+    const key = this.#keys[index] ?? this.#fixture.createKey();
+    const options = { key, content, ...(path !== undefined && { path }) };
+    this.#posters[index] = await this.#fixture.poster(this.#hosts, options);
+  }
+
+  /** Returns, for each poster, the gas that it has counted and the SUI that it has paid, in MIST. */
+  gas(): readonly { readonly limit: bigint; readonly counted: bigint; readonly paid: bigint }[] {
+    const { ledger } = this.#fixture.chain.node;
+    return this.#keys.map((key, index) => {
+      const coins = ledger.owned(key.toSuiAddress());
+      const left = coins.reduce((sum, coin) => sum + ledger.balanceOf(coin), 0n);
+      const counted = this.#posters[index]?.spent() ?? 0n;
+      return { limit: LIMITS[index] ?? 0n, counted, paid: GAS * BigInt(COINS[index] ?? 0) - left };
+    });
+  }
+}

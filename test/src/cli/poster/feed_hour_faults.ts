@@ -1,0 +1,133 @@
+/**
+ * The faults of an hour of the template `feed`, in a fixed order: what sources, hosts, enclaves, the node and
+ * the posters do in each step of half a minute.
+ */
+import type { Fault } from '../../../../src/devnet/node.ts';
+import { type Market, PERIOD } from './price_fixture.ts';
+
+export const START = Date.UTC(2026, 0, 1);
+export const PERIODS_IN_STEP = 3;
+export const STEPS = 120;
+
+/** An honest value of a source, in millionths of a dollar, and its time in milliseconds since 1970. */
+export interface Reading {
+  readonly value: bigint;
+  readonly timestampMs: bigint;
+}
+
+/** The exchanges, in the order of the template. */
+const HOSTS = ['api.crypto.com', 'api.kraken.com', 'www.bitstamp.net'];
+/** Distances of the honest values from the price, in thousandths of it, and ages of the readings. */
+const SPREADS = [-1n, 0n, 1n];
+const AGES_MS = [0, 1000, 3000];
+/** Lies in hundredths of the honest value. No two sources lie alike. The last is off by a little only. */
+const LIES = [300n, 33n, 102n];
+
+/** Sources by step: honest (h), lying (l) or silent (s). */
+const SOURCES = [
+  ...['hhh', 'lhh', 'hhh', 'hsh', 'hhh', 'hhl', 'hls', 'hhh', 'hlh', 'hhh'],
+  ...['sss', 'hhh', 'shh', 'hhh', 'llh', 'hhh', 'hhs', 'hhh'],
+];
+/** A long outage of two sources, in steps. Afterwards, the tasks pause for as long again. */
+const OUTAGE = { from: 64, until: 68 };
+
+/** Returns the step in which a period is. The first enclaves start in period 0. */
+export function stepAt(period: number): number {
+  return Math.max(0, Math.floor((period - 1) / PERIODS_IN_STEP));
+}
+
+function sourceState(source: number, enclave: number, step: number): string {
+  if (step >= OUTAGE.from && step < OUTAGE.until) return source === 0 ? 'h' : 's';
+  // One host after the other lets a single source through.
+  if (step % 19 === 4 + enclave && source !== 1) return 's';
+  return SOURCES[step % SOURCES.length]?.[source] ?? 's';
+}
+
+/** Returns the price in a period, in millionths of a dollar: it swings, stands almost still, and jumps. */
+function price(period: number): bigint {
+  const swing = Math.round(50_000 * Math.sin(period / 7));
+  if (period <= 120) return 1_200_000n + BigInt(swing);
+  if (period <= 240) return 1_230_000n + BigInt(100 * (period % 5));
+  return period <= 270 ? 1_310_000n : 1_150_000n + BigInt(Math.round(swing / 3));
+}
+
+function honestReading(source: number, period: number): Reading {
+  const value = (price(period) * (1000n + (SPREADS[source] ?? 0n))) / 1000n;
+  return { value, timestampMs: BigInt(START + period * PERIOD - (AGES_MS[source] ?? 0)) };
+}
+
+/** Returns the readings of the sources that answer an enclave honestly in a period. */
+export function honestReadings(enclave: number, period: number): readonly Reading[] {
+  return HOSTS.flatMap((_, source) =>
+    sourceState(source, enclave, stepAt(period)) === 'h' ? [honestReading(source, period)] : [],
+  );
+}
+
+/** Returns what an exchange answers to an enclave in a period. */
+export function readMarket(host: string, enclave: number, period: number): Market | undefined {
+  const source = HOSTS.indexOf(host);
+  const state = sourceState(source, enclave, stepAt(period));
+  if (state === 's') return undefined;
+  const { value, timestampMs } = honestReading(source, period);
+  const shown = state === 'h' ? value : (value * (LIES[source] ?? 1n)) / 100n;
+  return { dollars: (Number(shown) / 1e6).toFixed(6), timeMs: Number(timestampMs) };
+}
+
+/** Whether a host is reachable: each is away in turn, and all of them now and then. */
+export function isHostReachable(enclave: number, step: number): boolean {
+  return step % 10 !== 2 + 3 * enclave && step % 29 !== 17;
+}
+
+/** Whether a host changes what its enclave signed. */
+export function isHostLying(enclave: number, step: number): boolean {
+  return step % 11 === enclave || step % 37 === 30;
+}
+
+/** Steps of the enclave that is replaced: its end, the start of the next one, and its registration. */
+export const REPLACEMENT = { enclave: 1, end: 40, start: 42, registration: 44 };
+
+type NodeFault = readonly [method: string, fault: Fault];
+
+const GONE: Fault = { status: 'UNAVAILABLE', message: 'gone' };
+const NO_ANSWER: NodeFault = ['ExecuteTransaction', 'executes, and does not answer'];
+const NOT_SHOWN: NodeFault = ['GetTransaction', GONE];
+const NODE: readonly (readonly NodeFault[])[] = [
+  ...([[], [], [['ExecuteTransaction', 'reset']], [], [NO_ANSWER], []] satisfies NodeFault[][]),
+  ...([
+    [['ExecuteTransaction', 'executes, and says ABORTED']],
+    [],
+    [],
+    [NOT_SHOWN],
+    [],
+  ] satisfies NodeFault[][]),
+  ...([[['GetEpoch', 'garbage']], [], [], [NO_ANSWER, NOT_SHOWN], []] satisfies NodeFault[][]),
+  ...([[['SimulateTransaction', GONE]], [], [], [['ExecuteTransaction', GONE]], []] satisfies NodeFault[][]),
+  ...([[['ExecuteTransaction', 'reset']], [['ExecuteTransaction', 'reset']], []] satisfies NodeFault[][]),
+  ...([[['BatchGetObjects', 'reset']]] satisfies NodeFault[][]),
+];
+
+export function nodeFaults(step: number): readonly NodeFault[] {
+  return NODE[step % NODE.length] ?? [];
+}
+
+/** Returns whether the node executes a new transaction of a poster in a step. */
+export function executes(step: number, inFlight: number): boolean {
+  const faults = new Map(nodeFaults(step));
+  // Without the end of its last transaction, a poster signs nothing new.
+  if (faults.has('GetTransaction') && inFlight > 0) return false;
+  if (['GetEpoch', 'SimulateTransaction', 'BatchGetObjects'].some((method) => faults.has(method)))
+    return false;
+  const fault = faults.get('ExecuteTransaction');
+  return fault === undefined || (typeof fault === 'string' && fault.startsWith('executes'));
+}
+
+/** Whether a poster's process runs: each ends in turn, and once both are away. */
+export function isPosterUp(poster: number, step: number): boolean {
+  const isOut = step % 20 === 7 + 10 * poster || step % 20 === 8 + 10 * poster;
+  return !isOut && step !== 95;
+}
+
+/** Whether a poster's process ends after the last step, and another one starts from its files. */
+export function isPosterNew(poster: number, step: number): boolean {
+  return step % 5 === poster || !isPosterUp(poster, step - 1);
+}
