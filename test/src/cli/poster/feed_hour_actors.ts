@@ -1,5 +1,9 @@
 /** The enclaves and posters of an hour of the template `feed`, which fail as `feed_hour_faults.ts` says. */
+import { readFileSync } from 'node:fs';
+import { bcs } from '@mysten/sui/bcs';
 import type { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { TransactionDataBuilder } from '@mysten/sui/transactions';
+import { fromBase64 } from '@mysten/sui/utils';
 import { expect } from 'vitest';
 import * as faults from './feed_hour_faults.ts';
 import { BUDGET, type TestPoster } from './poster_fixture.ts';
@@ -97,8 +101,7 @@ export class Signer {
     expect(values.some((value) => value <= quote.value)).toBe(true);
     expect(values.some((value) => value >= quote.value)).toBe(true);
     const times = readings.map(({ timestampMs }) => timestampMs);
-    expect(times.every((time) => time >= quote.timestampMs)).toBe(true);
-    expect(times).toContain(quote.timestampMs);
+    expect(quote.timestampMs).toBe(times.reduce((oldest, time) => (time < oldest ? time : oldest)));
     this.#quotes.push(quote);
   }
 }
@@ -115,11 +118,33 @@ export class PosterPair {
   readonly codes = new Set<string>();
   /** Number of processes that started with a transaction of the one before in flight. */
   startsInFlight = 0;
+  /** Digests of all signed transactions, by the coins and versions that pay for them. */
+  readonly payments = new Map<string, Set<string>>();
+  readonly #digests = COINS.map(() => new Set<string>());
 
   constructor(fixture: PriceFixture, hosts: readonly Host[]) {
     this.#fixture = fixture;
     this.#hosts = hosts;
     this.#keys = COINS.map((coins) => fixture.createKey(...Array<bigint>(coins).fill(GAS)));
+    const { node } = fixture.chain;
+    const { verify } = node;
+    node.verify = async (transaction, signature, sender, scope) => {
+      await verify(transaction, signature, sender, scope);
+      this.#collect(transaction);
+    };
+  }
+
+  /** Notes a signed transaction of a poster, which the node gets or a file keeps. */
+  #collect(transaction: Uint8Array): void {
+    const { V1 } = bcs.TransactionData.parse(transaction);
+    const index = this.#keys.findIndex((key) => key.toSuiAddress() === V1.sender);
+    if (index < 0) return;
+    const digest = TransactionDataBuilder.getDigestFromBytes(transaction);
+    this.#digests[index]?.add(digest);
+    for (const { objectId, version } of V1.gasData.payment) {
+      const payment = `${objectId} ${version}`;
+      this.payments.set(payment, (this.payments.get(payment) ?? new Set()).add(digest));
+    }
   }
 
   get inFlight(): number {
@@ -150,6 +175,9 @@ export class PosterPair {
   async #roundOf(index: number, step: number): Promise<void> {
     if (this.#posters[index] === undefined || faults.isPosterNew(index, step)) await this.#start(index);
     const report = await this.#posters[index]?.round();
+    const { path = '' } = this.#posters[index] ?? {};
+    const { pending } = JSON.parse(readFileSync(`${path}.transactions.json`, 'utf8')) as Kept;
+    for (const { transaction } of pending) this.#collect(fromBase64(transaction));
     this.#inFlight[index] = report?.inFlight ?? 0;
     for (const { code } of report?.alerts ?? []) this.codes.add(code);
   }
@@ -164,14 +192,23 @@ export class PosterPair {
     this.#posters[index] = await this.#fixture.poster(this.#hosts, options);
   }
 
-  /** Returns, for each poster, the gas that it has counted and the SUI that it has paid, in MIST. */
-  gas(): readonly { readonly limit: bigint; readonly counted: bigint; readonly paid: bigint }[] {
+  /** Returns the gas of each poster in MIST: its limit, its count, its budgets, and what it has paid. */
+  gas(): readonly Readonly<Record<'limit' | 'counted' | 'budgets' | 'paid', bigint>>[] {
     const { ledger } = this.#fixture.chain.node;
     return this.#keys.map((key, index) => {
       const coins = ledger.owned(key.toSuiAddress());
       const left = coins.reduce((sum, coin) => sum + ledger.balanceOf(coin), 0n);
-      const counted = this.#posters[index]?.spent() ?? 0n;
-      return { limit: LIMITS[index] ?? 0n, counted, paid: GAS * BigInt(COINS[index] ?? 0) - left };
+      return {
+        limit: LIMITS[index] ?? 0n,
+        counted: this.#posters[index]?.spent() ?? 0n,
+        budgets: BUDGET * BigInt(this.#digests[index]?.size ?? 0),
+        paid: GAS * BigInt(COINS[index] ?? 0) - left,
+      };
     });
   }
+}
+
+/** The file with a poster's transactions in flight. */
+interface Kept {
+  readonly pending: readonly { readonly transaction: string }[];
 }
