@@ -39,7 +39,7 @@ test('a poster finds the fields of a quote by the structs of the package', async
   expect(fixture.updates).toEqual([{ value: 1_250_000n, timestampMs, enclaveIds: [enclaveId] }]);
 });
 
-/** Whether the feed's rules let a quote follow this update. */
+/** Returns whether the feed's rules let a quote follow this update. */
 function isDue(last: Quote | undefined, { value, timestampMs }: Quote): boolean {
   if (last === undefined) return true;
   const elapsedMs = timestampMs - last.timestampMs;
@@ -92,10 +92,10 @@ interface Before {
 function expectWrites(written: readonly Update[], before: Before, step: number): void {
   const { last, newest, inFlight, obstacle } = before;
   const isPossible = newest !== undefined && obstacle === undefined;
-  const at = `step ${step}`;
-  if (isPossible && isDue(last, newest)) expect(written, at).not.toEqual([]);
-  if (isPossible) expect(isDue(written.at(-1) ?? last, newest), at).toBe(false);
-  if (inFlight === 0) expect(written.length, at).toBeLessThanOrEqual(isPossible ? 1 : 0);
+  const label = `step ${step}`;
+  if (isPossible && isDue(last, newest)) expect(written, label).not.toEqual([]);
+  if (isPossible) expect(isDue(written.at(-1) ?? last, newest), label).toBe(false);
+  if (inFlight === 0) expect(written.length, label).toBeLessThanOrEqual(isPossible ? 1 : 0);
 }
 
 /** Returns why nothing was written in a step; an empty list if no quote was due. */
@@ -123,8 +123,8 @@ test('for an hour, a write is missing only where sources, enclaves, node or post
 
   for (let step = 0; step < STEPS; step += 1) {
     await sign(fixture, signers, step);
-    for (const [method, fault] of faults.nodeFaults(step)) node.faults.set(method, fault);
-    const newest = chooseNewest(signers.map((signer) => signer.passedOn(step)));
+    for (const [method, fault] of faults.listNodeFaults(step)) node.faults.set(method, fault);
+    const newest = chooseNewest(signers.map((signer) => signer.findPassedOn(step)));
     const isFresh = newest !== undefined && newest.timestampMs > BigInt(fixture.time.now - STEP);
     const obstacle = posters.findObstacle(step);
     const before = { last: updates.at(-1), newest, isFresh, inFlight: posters.inFlight, obstacle };
@@ -137,7 +137,7 @@ test('for an hour, a write is missing only where sources, enclaves, node or post
 
   // When nothing fails any more, one round is enough.
   for (const signer of signers) signer.setHost(STEPS);
-  const newest = chooseNewest(signers.map((signer) => signer.passedOn(STEPS)));
+  const newest = chooseNewest(signers.map((signer) => signer.findPassedOn(STEPS)));
   await posters.round(STEPS);
   expect(posters.inFlight).toBe(0);
   expect(newest !== undefined && !isDue(updates.at(-1), newest)).toBe(true);
@@ -147,7 +147,7 @@ test('for an hour, a write is missing only where sources, enclaves, node or post
   const digests = node.ledger.executed.filter((digest) => digest !== 'gift');
   expect(new Set(digests).size).toBe(digests.length);
   expect([...posters.payments.values()].filter((digestsOfCoin) => digestsOfCoin.size > 1)).toEqual([]);
-  for (const { limit, counted, budgets, paid } of posters.gas()) {
+  for (const { limit, counted, budgets, paid } of posters.countGas()) {
     expect(counted).toBeLessThanOrEqual(limit);
     expect(counted).toBe(budgets);
     expect(paid).toBeLessThanOrEqual(budgets);
@@ -169,7 +169,7 @@ function expectRules(updates: readonly Update[]): void {
   expect(new Set(periods).size).toBe(periods.length);
 }
 
-/** Whether the enclave that an update names has signed its value at its time. */
+/** Returns whether the enclave that an update names has signed its value at its time. */
 function isSigned({ value, timestampMs, enclaveIds }: Update, signers: readonly Signer[]): boolean {
   const [enclaveId = ''] = enclaveIds;
   const quotes = signers.flatMap(({ signed }) => signed.get(enclaveId) ?? []);

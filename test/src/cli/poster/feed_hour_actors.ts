@@ -77,8 +77,8 @@ export class Signer {
     this.host.lie = (body) => (isLying ? body.replace(/"value":1/, '"value":2') : body);
   }
 
-  /** The last quote that the host passes on as it was signed. */
-  passedOn(step: number): Quote | undefined {
+  /** Returns the last quote, if the host passes it on as it was signed. */
+  findPassedOn(step: number): Quote | undefined {
     const isHonest = this.host.isReachable && !faults.isHostLying(this.index, step);
     return this.id !== undefined && isHonest ? this.#quotes.at(-1) : undefined;
   }
@@ -88,9 +88,9 @@ export class Signer {
     const reads = this.#reads;
     await this.#enclave?.passTime(ms);
     expect(this.#reads > reads).toBe(this.#period === this.#next);
-    const quote = await this.#enclave?.quote();
+    const quote = await this.#enclave?.readQuote();
     if (this.#period !== this.#next) return expect(quote).toEqual(this.#quotes.at(-1));
-    const readings = faults.honestReadings(this.index, this.#period);
+    const readings = faults.listHonestReadings(this.index, this.#period);
     const agrees = readings.length >= 2;
     this.#failures = agrees ? 0 : this.#failures + 1;
     // Each pause after failures is twice as long as the one before.
@@ -163,7 +163,7 @@ export class PosterPair {
   findObstacle(step: number): 'posters' | 'node' | undefined {
     const ready = this.#listReady(step);
     if (ready.length === 0) return 'posters';
-    return ready.some((index) => faults.executes(step, this.#inFlight[index] ?? 0)) ? undefined : 'node';
+    return ready.some((index) => faults.canExecute(step, this.#inFlight[index] ?? 0)) ? undefined : 'node';
   }
 
   /** Runs a round of each poster whose process runs. */
@@ -193,7 +193,7 @@ export class PosterPair {
   }
 
   /** Returns the gas of each poster in MIST: its limit, its count, its budgets, and what it has paid. */
-  gas(): readonly Readonly<Record<'limit' | 'counted' | 'budgets' | 'paid', bigint>>[] {
+  countGas(): readonly Readonly<Record<'limit' | 'counted' | 'budgets' | 'paid', bigint>>[] {
     const { ledger } = this.#fixture.chain.node;
     return this.#keys.map((key, index) => {
       const coins = ledger.owned(key.toSuiAddress());

@@ -3,17 +3,11 @@
  * the posters do in each step of half a minute.
  */
 import type { Fault } from '../../../../src/devnet/node.ts';
-import { type Market, PERIOD } from './price_fixture.ts';
+import { type Market, PERIOD, type Quote } from './price_fixture.ts';
 
 export const START = Date.UTC(2026, 0, 1);
 export const PERIODS_IN_STEP = 3;
 export const STEPS = 120;
-
-/** An honest value of a source, in millionths of a dollar, and its time in milliseconds since 1970. */
-export interface Reading {
-  readonly value: bigint;
-  readonly timestampMs: bigint;
-}
 
 /** The exchanges, in the order of the template. */
 const HOSTS = ['api.crypto.com', 'api.kraken.com', 'www.bitstamp.net'];
@@ -32,11 +26,12 @@ const SOURCES = [
 const OUTAGE = { from: 64, until: 68 };
 
 /** Returns the step in which a period is. The first enclaves start in period 0. */
-export function stepAt(period: number): number {
+export function findStep(period: number): number {
   return Math.max(0, Math.floor((period - 1) / PERIODS_IN_STEP));
 }
 
-function sourceState(source: number, enclave: number, step: number): string {
+/** Returns what a source is to an enclave in a step: h, l or s. */
+function readState(source: number, enclave: number, step: number): string {
   if (step >= OUTAGE.from && step < OUTAGE.until) return source === 0 ? 'h' : 's';
   // One host after the other lets a single source through.
   if (step % 19 === 4 + enclave && source !== 1) return 's';
@@ -44,41 +39,42 @@ function sourceState(source: number, enclave: number, step: number): string {
 }
 
 /** Returns the price in a period, in millionths of a dollar: it swings, stands almost still, and jumps. */
-function price(period: number): bigint {
+function computePrice(period: number): bigint {
   const swing = Math.round(50_000 * Math.sin(period / 7));
   if (period <= 120) return 1_200_000n + BigInt(swing);
   if (period <= 240) return 1_230_000n + BigInt(100 * (period % 5));
   return period <= 270 ? 1_310_000n : 1_150_000n + BigInt(Math.round(swing / 3));
 }
 
-function honestReading(source: number, period: number): Reading {
-  const value = (price(period) * (1000n + (SPREADS[source] ?? 0n))) / 1000n;
+/** Creates an honest quote of a source. */
+function createReading(source: number, period: number): Quote {
+  const value = (computePrice(period) * (1000n + (SPREADS[source] ?? 0n))) / 1000n;
   return { value, timestampMs: BigInt(START + period * PERIOD - (AGES_MS[source] ?? 0)) };
 }
 
 /** Returns the readings of the sources that answer an enclave honestly in a period. */
-export function honestReadings(enclave: number, period: number): readonly Reading[] {
+export function listHonestReadings(enclave: number, period: number): readonly Quote[] {
   return HOSTS.flatMap((_, source) =>
-    sourceState(source, enclave, stepAt(period)) === 'h' ? [honestReading(source, period)] : [],
+    readState(source, enclave, findStep(period)) === 'h' ? [createReading(source, period)] : [],
   );
 }
 
 /** Returns what an exchange answers to an enclave in a period. */
 export function readMarket(host: string, enclave: number, period: number): Market | undefined {
   const source = HOSTS.indexOf(host);
-  const state = sourceState(source, enclave, stepAt(period));
+  const state = readState(source, enclave, findStep(period));
   if (state === 's') return undefined;
-  const { value, timestampMs } = honestReading(source, period);
+  const { value, timestampMs } = createReading(source, period);
   const shown = state === 'h' ? value : (value * (LIES[source] ?? 1n)) / 100n;
   return { dollars: (Number(shown) / 1e6).toFixed(6), timeMs: Number(timestampMs) };
 }
 
-/** Whether a host is reachable: each is away in turn, and all of them now and then. */
+/** Returns whether a host is reachable: each is away in turn, and all of them are now and then. */
 export function isHostReachable(enclave: number, step: number): boolean {
   return step % 10 !== 2 + 3 * enclave && step % 29 !== 17;
 }
 
-/** Whether a host changes what its enclave signed. */
+/** Returns whether a host changes what its enclave signed. */
 export function isHostLying(enclave: number, step: number): boolean {
   return step % 11 === enclave || step % 37 === 30;
 }
@@ -89,30 +85,29 @@ export const REPLACEMENT = { enclave: 1, end: 40, start: 42, registration: 44 };
 type NodeFault = readonly [method: string, fault: Fault];
 
 const GONE: Fault = { status: 'UNAVAILABLE', message: 'gone' };
+const NOT_SENT: NodeFault = ['ExecuteTransaction', 'reset'];
+const NOT_TAKEN: NodeFault = ['ExecuteTransaction', GONE];
 const NO_ANSWER: NodeFault = ['ExecuteTransaction', 'executes, and does not answer'];
+const DENIED: NodeFault = ['ExecuteTransaction', 'executes, and says ABORTED'];
 const NOT_SHOWN: NodeFault = ['GetTransaction', GONE];
+const NO_STATE: NodeFault = ['GetEpoch', 'garbage'];
+const NO_SIMULATION: NodeFault = ['SimulateTransaction', GONE];
+const NO_OBJECTS: NodeFault = ['BatchGetObjects', 'reset'];
+/** Faults of the node by step. */
 const NODE: readonly (readonly NodeFault[])[] = [
-  ...([[], [], [['ExecuteTransaction', 'reset']], [], [NO_ANSWER], []] satisfies NodeFault[][]),
-  ...([
-    [['ExecuteTransaction', 'executes, and says ABORTED']],
-    [],
-    [],
-    [NOT_SHOWN],
-    [],
-  ] satisfies NodeFault[][]),
-  ...([[['GetEpoch', 'garbage']], [], [], [NO_ANSWER, NOT_SHOWN], []] satisfies NodeFault[][]),
-  ...([[['SimulateTransaction', GONE]], [], [], [['ExecuteTransaction', GONE]], []] satisfies NodeFault[][]),
-  ...([[['ExecuteTransaction', 'reset']], [['ExecuteTransaction', 'reset']], []] satisfies NodeFault[][]),
-  ...([[['BatchGetObjects', 'reset']]] satisfies NodeFault[][]),
+  ...[[], [], [NOT_SENT], [], [], [NO_ANSWER], [], [DENIED], [], [], [NOT_SHOWN], [], [], [NO_STATE]],
+  ...[[], [], [NO_ANSWER, NOT_SHOWN], [], [NO_SIMULATION], [], [], [NOT_TAKEN], [], [NOT_SENT], [NOT_SENT]],
+  ...[[], [], [NO_OBJECTS]],
 ];
 
-export function nodeFaults(step: number): readonly NodeFault[] {
+/** Returns the faults of the node in a step. */
+export function listNodeFaults(step: number): readonly NodeFault[] {
   return NODE[step % NODE.length] ?? [];
 }
 
 /** Returns whether the node executes a new transaction of a poster in a step. */
-export function executes(step: number, inFlight: number): boolean {
-  const faults = new Map(nodeFaults(step));
+export function canExecute(step: number, inFlight: number): boolean {
+  const faults = new Map(listNodeFaults(step));
   // Without the end of its last transaction, a poster signs nothing new.
   if (faults.has('GetTransaction') && inFlight > 0) return false;
   if (['GetEpoch', 'SimulateTransaction', 'BatchGetObjects'].some((method) => faults.has(method)))
@@ -121,13 +116,13 @@ export function executes(step: number, inFlight: number): boolean {
   return fault === undefined || (typeof fault === 'string' && fault.startsWith('executes'));
 }
 
-/** Whether a poster's process runs: each ends in turn, and once both are away. */
+/** Returns whether a poster's process runs: each ends in turn, and once both are away. */
 export function isPosterUp(poster: number, step: number): boolean {
   const isOut = step % 20 === 7 + 10 * poster || step % 20 === 8 + 10 * poster;
   return !isOut && step !== 95;
 }
 
-/** Whether a poster's process ends after the last step, and another one starts from its files. */
+/** Returns whether a poster's process ends after the last step, and another one starts from its files. */
 export function isPosterNew(poster: number, step: number): boolean {
   return step % 5 === poster || !isPosterUp(poster, step - 1);
 }

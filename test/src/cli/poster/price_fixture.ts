@@ -66,7 +66,7 @@ export interface PriceEnclave {
   /** Runs the task once in each period of this time. */
   passTime(ms: number): Promise<void>;
   /** Asks the server itself for its last quote. */
-  quote(): Promise<Quote | undefined>;
+  readQuote(): Promise<Quote | undefined>;
   stop(): Promise<void>;
 }
 
@@ -183,7 +183,7 @@ export class PriceFixture extends Posters {
     return {
       server,
       passTime: (ms) => server.passTime(ms),
-      quote: () => readQuote(server),
+      readQuote: () => readQuote(server),
       stop: () => server.close(),
     };
   }
