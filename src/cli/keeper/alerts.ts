@@ -7,7 +7,10 @@ export const ALERTS = {
     'alert',
     'The config is permanently retired. Its enclaves are destroyed, none is registered.',
   ],
-  REGISTRAR_REVOKED: ['alert', 'The config does not list the registrar. Nothing is registered.'],
+  REGISTRAR_REVOKED: [
+    'alert',
+    'The config does not list the registrar, or no registrar is named and the config is not open. Nothing is registered.',
+  ],
   CONFIG_UNREADABLE: ['alert', 'No node shows the config and its enclaves. Nothing is done.'],
   NODE_UNREADABLE: ['alert', 'One of several nodes could not be read. Nothing is done until all can be.'],
   NODES_DISAGREE: [

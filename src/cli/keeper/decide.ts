@@ -9,7 +9,7 @@ import {
   isStale,
 } from 'sui-enclave/sui/objects';
 import { isSameImage } from '../sui/image_to_allow.ts';
-import type { Candidate } from '../sui/registration.ts';
+import { type Candidate, explainNoRight } from '../sui/registration.ts';
 import type { Alert } from './alerts.ts';
 
 /**
@@ -55,7 +55,8 @@ export interface Seen extends Registered {
 /** The actions that a keeper may take. */
 export interface Rules {
   readonly image: Image;
-  readonly registrarId: string;
+  /** The RegistrarCap of the keeper. Undefined: it registers under an open config alone. */
+  readonly registrarId: string | undefined;
 }
 
 export type Action =
@@ -99,7 +100,8 @@ export function decide(seen: Seen, rules: Rules): Decision {
   const keys = new Set(running.map(({ answer }) => toHex(answer.publicKey)));
   const silent = accepted.filter(({ publicKey }) => !keys.has(toHex(publicKey)));
   const free = running.filter((enclave) => enclave.state === 'free');
-  const register = mayRegister(config, rules) ? free : [];
+  const mayRegister = !config.isRetired && explainNoRight(config, rules.registrarId) === null;
+  const register = mayRegister ? free : [];
   const destroy = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config, now));
   return {
     actions: [
@@ -118,10 +120,6 @@ export function decide(seen: Seen, rules: Rules): Decision {
     silent,
     unregistered: free.map(({ answer }) => toHex(answer.publicKey)),
   };
-}
-
-function mayRegister({ isRetired, registrars }: EnclaveConfig, { registrarId }: Rules): boolean {
-  return !isRetired && registrars.includes(registrarId);
 }
 
 /** A trusted key, and its state at the config's version. */
@@ -150,9 +148,8 @@ function alertsOfConfig(config: EnclaveConfig, rules: Rules): Alert[] {
     const message = 'the config is permanently retired: end this keeper once its enclaves are destroyed';
     return [{ code: 'CONFIG_RETIRED', subject, message }];
   }
-  if (mayRegister(config, rules)) return [];
-  const message = `the config does not list the registrar ${rules.registrarId}: it was revoked, or is of another config`;
-  return [{ code: 'REGISTRAR_REVOKED', subject, message }];
+  const message = explainNoRight(config, rules.registrarId);
+  return message === null ? [] : [{ code: 'REGISTRAR_REVOKED', subject, message }];
 }
 
 function alertOfAnswer(answer: Answer): Alert[] {

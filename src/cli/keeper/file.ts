@@ -41,7 +41,7 @@ const KeeperYaml = v.pipe(
     node: v.optional(nodeUrls),
     package: v.pipe(quoted, objectId),
     config: v.pipe(quoted, objectId),
-    registrar: v.pipe(quoted, objectId),
+    registrar: v.optional(v.pipe(quoted, objectId)),
     registers: v.strictObject({ pcr0: register, pcr1: register, pcr2: register }),
     enclaves: enclaveUrls(MAX_ENCLAVES),
     root: v.optional(filePath),
@@ -76,7 +76,8 @@ export interface KeeperFile {
   /** The latest version of the package that has `enclave::enclave`. */
   readonly enclavePackage: string;
   readonly configId: string;
-  readonly registrarId: string;
+  /** The RegistrarCap of the signer. Undefined: the config is open, and needs none. */
+  readonly registrarId: string | undefined;
   /** The only image whose enclaves the keeper registers. */
   readonly image: Image;
   readonly urls: readonly string[];

@@ -64,7 +64,7 @@ const PlanYaml = v.pipe(
     network,
     app: v.optional(v.string('must be the name of an application')),
     node: v.optional(nodeUrls),
-    registrar: v.pipe(quoted, objectId),
+    registrar: v.optional(v.pipe(quoted, objectId)),
     root: v.optional(filePath),
     old: side,
     new: side,
@@ -114,7 +114,8 @@ export interface Plan {
   readonly app: string | undefined;
   /** URLs of nodes instead of the network's own node; empty to use the network's own. */
   readonly nodes: readonly string[];
-  readonly registrarId: string;
+  /** The RegistrarCap of the signer. Undefined: the config is open, and needs none. */
+  readonly registrarId: string | undefined;
   /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
   readonly root: string | undefined;
   readonly old: Side;

@@ -4,7 +4,7 @@
  */
 import { SuiError } from 'sui-enclave/sui/errors';
 import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
-import type { Candidate } from '../sui/registration.ts';
+import { type Candidate, explainNoRight } from '../sui/registration.ts';
 import { LOOK_MS, readConfig, SHOWN_MS } from './current_config.ts';
 import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
@@ -31,13 +31,9 @@ export interface Rollout {
 export async function checkBeginning(rollout: Rollout): Promise<void> {
   const { plan, world } = rollout;
   const config = await readConfig(rollout);
-  const { id, registrars } = config;
-  if (!registrars.includes(plan.registrarId)) {
-    throw new RolloutError(
-      'ROLLOUT_CONFIG',
-      `the config ${id} does not list the registrar ${plan.registrarId}: it was revoked, or is of another config`,
-    );
-  }
+  const { id } = config;
+  const reason = explainNoRight(config, plan.registrarId);
+  if (reason !== null) throw new RolloutError('ROLLOUT_CONFIG', reason);
   if (world.findSide(config) === 'old' && isOverlapping(config, world.now())) {
     throw new RolloutError(
       'ROLLOUT_CONFIG',

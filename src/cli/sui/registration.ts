@@ -113,6 +113,21 @@ interface Right {
   readonly deadline?: string;
 }
 
+/**
+ * Returns why the registrar, or without one any sender, may not register enclaves under a config; null if
+ * they may.
+ */
+export function explainNoRight(
+  { id, isOpen, registrars }: EnclaveConfig,
+  registrarId: string | undefined,
+): string | null {
+  if (registrarId === undefined) {
+    return isOpen ? null : `the config ${id} is not open, and no registrar is named`;
+  }
+  if (registrars.includes(registrarId)) return null;
+  return `the config ${id} does not list the registrar ${registrarId}: it was revoked, or is of another config`;
+}
+
 function chooseRight({ capabilityId: capId, isOpen }: EnclaveConfig, registrarId: string | undefined): Right {
   if (registrarId !== undefined) {
     return {

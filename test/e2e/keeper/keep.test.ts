@@ -52,6 +52,24 @@ describe('a round', () => {
     expect(fixture.sent).toBe(sent);
   });
 
+  test('registers under an open config without a registrar, and under no other', async () => {
+    const server = await start();
+    const { chain, capId } = fixture;
+    const config = await chain.config(capId, { isOpen: true });
+    const content = { config, registrar: undefined };
+    expect(await fixture.once([server.url], { content })).toMatchObject({
+      exit: 0,
+      done: [{ kind: 'register', subject: server.url, result: 'done' }],
+      alerts: [],
+    });
+    expect(await fixture.once([server.url], { content })).toMatchObject({ ...idle, accepted: 1 });
+    expect(await fixture.once([server.url], { content: { registrar: undefined } })).toMatchObject({
+      exit: 1,
+      done: [],
+      alerts: [{ code: 'REGISTRAR_REVOKED', message: expect.stringContaining('is not open') }],
+    });
+  });
+
   test('destroys what is stale, after it has registered the same key at the new version', async () => {
     const [old, successor] = [await start(), await start()];
     const oldId = await register(old);

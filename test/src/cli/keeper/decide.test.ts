@@ -3,7 +3,7 @@
 import { toHex } from '@mysten/sui/utils';
 import { describe, expect, test } from 'vitest';
 import type { AlertCode } from '../../../../src/cli/keeper/alerts.ts';
-import { type Answer, decide, type Seen } from '../../../../src/cli/keeper/decide.ts';
+import { type Answer, decide, type Rules, type Seen } from '../../../../src/cli/keeper/decide.ts';
 import { CONFIG, CONFIG_ID, createEnclave, createKey, imageOf, REGISTRARS, URLS } from './simulated_world.ts';
 
 const NOW = 1_800_000_000_000;
@@ -25,7 +25,7 @@ const failed = (code: string, reason = 'why\nat length'): Answer => ({
   reason,
 });
 
-function decided(seen: Partial<Seen>) {
+function decided(seen: Partial<Seen>, rules: Rules = RULES) {
   const nothing = {
     config: CONFIG,
     enclaves: [],
@@ -34,7 +34,7 @@ function decided(seen: Partial<Seen>) {
     seenForMs: new Map(),
     now: NOW,
   };
-  const { actions, alerts, ...listings } = decide({ ...nothing, ...seen }, RULES);
+  const { actions, alerts, ...listings } = decide({ ...nothing, ...seen }, rules);
   return {
     ...listings,
     actions: actions.map((action) =>
@@ -83,6 +83,16 @@ describe('a keeper registers', () => {
     const at = (untilMs: number) => decided({ config: overlapping(untilMs), enclaves: [old] });
     expect(at(NOW + 1)).toMatchObject({ actions: [], accepted: [old] });
     expect(at(NOW)).toMatchObject({ actions: [`destroy ${old.id}`], accepted: [] });
+  });
+
+  test('under an open config without a registrar, and under no other', () => {
+    const rules = { ...RULES, registrarId: undefined };
+    const answers = [answer(1)];
+    expect(decided({ config: { ...CONFIG, isOpen: true }, answers }, rules)).toMatchObject({
+      actions: [`register ${FIRST_URL}`],
+      codes: [],
+    });
+    expect(decided({ answers }, rules)).toMatchObject({ actions: [], codes: ['REGISTRAR_REVOKED'] });
   });
 
   test.each<[string, Partial<typeof CONFIG>, AlertCode]>([

@@ -55,6 +55,10 @@ test('the file is read as written, with defaults for missing settings', () => {
   });
 });
 
+test('the file may leave the registrar out', () => {
+  expect(parse({ registrar: undefined }).registrarId).toBe(undefined);
+});
+
 test('the file may name several nodes', () => {
   const node = ['https://one.example', 'https://two.example'];
   expect(parse({ node })).toMatchObject({ network: 'testnet', nodes: node });

@@ -62,6 +62,7 @@ test('a plan is read as written, with defaults for missing settings', () => {
   });
   const node = ['https://one.example', 'https://two.example'];
   expect(parse({ node })).toMatchObject({ nodes: node });
+  expect(parse({ registrar: undefined }).registrarId).toBe(undefined);
 });
 
 describe('a plan is refused:', () => {

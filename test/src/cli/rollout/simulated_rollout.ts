@@ -14,12 +14,14 @@ const createImage = (side: SideName) => {
   return { pcr0: register, pcr1: register, pcr2: register };
 };
 
+const REGISTRAR_ID = id('3');
+
 export const PLAN: Plan = {
   folder: '/',
   network: 'localnet',
   app: undefined,
   nodes: [],
-  registrarId: id('3'),
+  registrarId: REGISTRAR_ID,
   root: undefined,
   old: { pcrs: '/old.pcrs', urls: ['http://old1/', 'http://old2/'] },
   new: { pcrs: '/new.pcrs', urls: ['http://new1/', 'http://new2/'] },
@@ -58,7 +60,8 @@ export class SimulatedRollout implements World, Memory {
   readonly broken = new Set<CommandName>();
   readonly running: Set<string>;
   readonly ready: Set<string>;
-  registrars = [PLAN.registrarId];
+  registrars = [REGISTRAR_ID];
+  isOpen = false;
   steps: Memory['steps'] = {};
   newestVersion = 0n;
   /** Version of the config in the file. */
@@ -165,7 +168,7 @@ export class SimulatedRollout implements World, Memory {
       registrars: this.registrars,
       isRetired: false,
       packageVersion: 1n,
-      isOpen: false,
+      isOpen: this.isOpen,
     };
   }
 

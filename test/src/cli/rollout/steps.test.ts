@@ -327,6 +327,16 @@ describe('a rollout stops', () => {
     await expect(forward(world)).rejects.toThrow(refusal('ROLLOUT_CONFIG', 'does not list the registrar'));
     expect(world.effects).toEqual([]);
   });
+
+  test('without a registrar, unless the config is open', async () => {
+    const closed = new SimulatedRollout({ registrarId: undefined });
+    await expect(forward(closed)).rejects.toThrow(refusal('ROLLOUT_CONFIG', 'is not open'));
+    expect(closed.effects).toEqual([]);
+    const open = new SimulatedRollout({ registrarId: undefined });
+    open.isOpen = true;
+    await forward(open);
+    expect(open.state).toEqual(END);
+  });
 });
 
 test('a rollout leaves out no step when it is repeated, after the old image was rolled out again', async () => {

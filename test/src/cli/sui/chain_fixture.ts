@@ -144,10 +144,10 @@ export class ChainFixture {
   }
 
   /** Makes a config of the emulated NSM's image with the capability. @returns its id */
-  async config(capId: string): Promise<string> {
+  async config(capId: string, { isOpen = false } = {}): Promise<string> {
     const tx = new Transaction();
     const image = parsePcrs(this.nsm.pcrsFile());
-    createEnclaveConfig(tx, { ...CALL, capId, name: 'weather', image });
+    createEnclaveConfig(tx, { ...CALL, capId, name: 'weather', image, isOpen });
     const [created] = await this.#send(tx);
     return created ?? '';
   }
