@@ -1,45 +1,67 @@
 /**
- * The machine beside the keeper: a model of a Sui node with a config, and enclaves of weather. A process that
- * obeys `GET /COMMAND?PARAMETERS` on port 4000.
+ * The machine beside keeper and poster: a model of a Sui node with a config, and enclaves of weather with a
+ * fake upstream. A process that obeys `GET /COMMAND?PARAMETERS` on port 4000.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/service/log.ts';
+import { listenOnLoopback } from '../../../src/testing/fakes.ts';
 import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
-import { ofConfig } from '../../src/cli/sui/chain_fixture.ts';
+import { ofConfig, PACKAGE } from '../../src/cli/sui/chain_fixture.ts';
 
-/** What the keeper and the admin need, as JSON. */
+/** What the keeper, the poster and the admin need, as JSON. */
 export interface Facts {
-  /** Content of `keeper.yaml`, without URLs. */
+  /** Content of `keeper.yaml`, without URLs and root. */
   readonly keeper: Record<string, unknown>;
+  /** Content of `poster.yaml`, without URLs and root. */
+  readonly poster: Record<string, unknown>;
   readonly rootPem: string;
   readonly pcrs: string;
-  /** Private keys of the keeper and of the admin, as `suiprivkey…`. */
+  /** Private keys of the keeper, of the poster, which has no SUI yet, and of the admin, as `suiprivkey…`. */
   readonly operatorKey: string;
+  readonly posterKey: string;
   readonly adminKey: string;
 }
 
 const APPS = new URL('../../../src/apps/', import.meta.url);
 const MINUTE_MS = 60_000;
+/** Balance of each coin of the poster, in MIST. */
+const COIN = 10_000_000_000n;
 
 /** Documents of an NSM whose clock is hours behind have a root of that time. */
 const fixture = await KeeperFixture.start(new Date(Date.now() - 12 * 60 * MINUTE_MS));
 const { chain, operator } = fixture;
 const enclaves = new Map<string, RunningServer>();
+const poster = new Ed25519Keypair();
+
+/** Time of the last reading at any place, in Unix time. */
+let readingSeconds = Math.floor(Date.now() / 1000) - 60;
+const upstream = await listenOnLoopback((_request, response) => {
+  const current = { last_updated_epoch: readingSeconds, temp_c: 13 };
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ current }));
+});
 
 /** Starts an enclave with a new key, in place of that at the port. */
 async function start({ port = '', age_minutes = '0', provisioner }: Record<string, string>): Promise<string> {
   await enclaves.get(port)?.close();
   const secrets = provisioner === undefined ? { API_KEY: 'none' } : { SECRETS: 'sealed' };
-  const env = { APP: 'weather', PORT: port, SHUTDOWN_GRACE_MS: '0', ...secrets };
+  const env = {
+    APP: 'weather',
+    PORT: port,
+    SHUTDOWN_GRACE_MS: '0',
+    WEATHER_CACHE_SECONDS: '0',
+    ...secrets,
+  };
   const config = readServerConfig(env);
   const { manifest, ...application } = await loadApplication(APPS, config.app);
   const nsm = chain.createNsm('weather', 1, () => Date.now() - Number(age_minutes) * MINUTE_MS);
   const provisioners = provisioner === undefined ? [] : [provisioner];
-  const options = { config, env, log: createLog('silent'), nsm, ...application };
+  const origins = { 'api.weatherapi.com': upstream.origin };
+  const options = { config, env, log: createLog('silent'), nsm, origins, ...application };
   const server = await boot({ ...options, manifest: { ...manifest, provisioners } });
   enclaves.set(port, server);
   return Buffer.from(server.publicKey).toString('hex');
@@ -52,20 +74,50 @@ async function destroyAll(): Promise<string> {
 }
 
 function describeFacts(): string {
-  const { root: _, ...keeper } = fixture.content([]);
+  const { root: _root, enclaves: _enclaves, ...keeper } = fixture.content([]);
   const facts: Facts = {
     keeper,
+    poster: {
+      node: chain.node.url,
+      function: `${PACKAGE}::weather::update_weather`,
+      struct: 'WeatherResponse',
+      body: { payload: { location: 'Oslo' } },
+      config: fixture.configId,
+      gas_an_hour: 10_000_000_000,
+      gas_a_day: 10_000_000_000,
+    },
     rootPem: readFileSync(chain.file('root.pem'), 'utf8'),
     pcrs: readFileSync(chain.file('dev.pcrs'), 'utf8'),
     operatorKey: operator.key.getSecretKey(),
+    posterKey: poster.getSecretKey(),
     adminKey: chain.admin.getSecretKey(),
   };
   return JSON.stringify(facts);
 }
 
+/** Registers the enclave at a port, as an admin does. @returns its id */
+async function register({ port = '' }: Record<string, string>): Promise<string> {
+  return await chain.register(fixture.configId, fixture.capId, `http://127.0.0.1:${port}`);
+}
+
+/** Gives the poster a coin of SUI. */
+function givePoster(): string {
+  chain.node.ledger.give(poster.toSuiAddress(), COIN);
+  return 'given';
+}
+
+/** Has the upstream show a newer reading. @returns its time, as the log of the poster shows it */
+function renewReading(): string {
+  readingSeconds = Math.max(readingSeconds + 1, Math.floor(Date.now() / 1000));
+  return new Date(1000 * readingSeconds).toISOString();
+}
+
 async function obey(command: string, parameters: Record<string, string>): Promise<string> {
   if (command === '/facts') return describeFacts();
   if (command === '/start') return await start(parameters);
+  if (command === '/register') return await register(parameters);
+  if (command === '/give_poster') return givePoster();
+  if (command === '/renew_reading') return renewReading();
   if (command === '/destroy') return await destroyAll();
   if (command === '/max_key_age') {
     const options = [...ofConfig(fixture.configId), '--max-key-age', String(parameters['hours'])];

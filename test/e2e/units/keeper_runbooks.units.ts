@@ -3,61 +3,38 @@
  * that start, age and end there.
  */
 import { generateKeyPairSync } from 'node:crypto';
-import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
-import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Facts } from './chain_world.ts';
+import { ChainMachine, GAS_BUDGET, ROOT, type Service, url } from './chain_machine.ts';
 import { until, whyNot } from './machine.ts';
-import { ParentMachine, PROGRAM } from './parent_machine.ts';
+import { PROGRAM } from './parent_machine.ts';
 import { installUnit, Walk } from './walk.ts';
 
-const KEEPER = 'sui-enclave-keep.service';
+const KEEPER: Service = {
+  unit: 'src/cli/keeper/sui-enclave-keep.service',
+  name: 'keeper',
+  keystore: 'sui.keystore',
+  metricsPort: 9112,
+};
+const UNIT = 'sui-enclave-keep.service';
 const [ONE, TWO, VAULT] = [3101, 3102, 3103] as const;
-const url = (port: number) => `http://127.0.0.1:${port}`;
-/** Gas budget of each transaction by default, in MIST: `gas_budget` in keeper.yaml. */
-const GAS_BUDGET = 50_000_000;
 
-let machine: ParentMachine;
+let machine: ChainMachine;
 let walk: Walk;
-let facts: Facts;
-
-/** Has the world do something. @returns its answer */
-const tell = (command: string) => machine.get(4000, command);
-
-const ROOT = '/etc/sui-enclave/root.pem';
 
 /** Writes the keeper's file. The keeper reads it at its start. */
 function writeKeeperFile(ports: readonly number[], changes: object = {}): void {
-  const content = { ...facts.keeper, interval: 1, max_pause: 1, metrics_port: 9112, root: ROOT };
-  machine.write(
-    'etc/sui-enclave/keeper.yaml',
-    JSON.stringify({ ...content, enclaves: ports.map(url), ...changes }),
-  );
+  machine.writeServiceFile(KEEPER, ports, { ...machine.facts.keeper, ...changes });
 }
 
-const restartKeeper = () => machine.mustRun('systemctl', 'restart', KEEPER);
+const restartKeeper = () => machine.mustRun('systemctl', 'restart', UNIT);
 /** Returns the number of registrations by this keeper, and not by an admin. */
-const registered = () => machine.readOutput(KEEPER).match(/^registered \S+$/gm)?.length ?? 0;
-
-function installKeeper(): void {
-  const { secretKey } = decodeSuiPrivateKey(facts.operatorKey);
-  const address = Ed25519Keypair.fromSecretKey(secretKey).toSuiAddress();
-  const key = Buffer.from([0, ...secretKey]).toString('base64');
-  machine.write('etc/sui-enclave/root.pem', facts.rootPem);
-  machine.write('etc/sui-enclave/nitro.pcrs', facts.pcrs);
-  machine.write('etc/sui-enclave/keeper.env', `KEEPER_ADDRESS=${address}\n`);
-  machine.write('etc/sui-enclave/sui.keystore', JSON.stringify([key]), 0o600);
-  installUnit(machine, 'src/cli/keeper/sui-enclave-keep.service');
-}
+const registered = () => machine.readOutput(UNIT).match(/^registered \S+$/gm)?.length ?? 0;
 
 describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner', () => {
   beforeAll(async () => {
-    machine = new ParentMachine();
-    await machine.boot();
-    const unit = ['--quiet', '--unit=world', '--setenv=HOME=/root', '--working-directory=/opt/sui-enclave'];
-    machine.mustRun('systemd-run', ...unit, PROGRAM[0], 'test/e2e/units/chain_world.ts');
-    await until('the world runs', () => tell('facts') !== '');
-    facts = JSON.parse(tell('facts'));
+    machine = new ChainMachine();
+    await machine.bootWorld();
+    const { facts } = machine;
     const { package: enclavePackage, config, node } = facts.keeper;
     const ids = `--enclave-package ${enclavePackage} --app-package ${enclavePackage} --module weather --witness WEATHER --config ${config}`;
     walk = new Walk(
@@ -72,8 +49,9 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
       'etc/systemd/system/sui-enclave@.service',
       `[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=${start}\n`,
     );
-    installKeeper();
-    tell(`start?port=${ONE}`);
+    machine.write('etc/sui-enclave/nitro.pcrs', facts.pcrs);
+    machine.installService(KEEPER, facts.operatorKey);
+    machine.tell(`start?port=${ONE}`);
   });
   afterAll(() => machine.close());
 
@@ -81,7 +59,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
     writeKeeperFile([ONE]);
     restartKeeper();
     await until('the key is registered', () => registered() === 1);
-    tell(`start?port=${TWO}`);
+    machine.tell(`start?port=${TWO}`);
     writeKeeperFile([TWO]);
     restartKeeper();
     await walk.fires('EnclaveNotSeen');
@@ -97,7 +75,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
     restartKeeper();
     await walk.fires('KeeperGasLow');
     expect(walk.isFiring('EnclaveUnregistered')).toBe(false);
-    tell(`start?port=${TWO}&age_minutes=135`);
+    machine.tell(`start?port=${TWO}&age_minutes=135`);
     await walk.fires('EnclaveUnregistered');
     const log = walk.runBlock('EnclaveUnregistered', 0);
     expect(log).toContain(`warning UNREGISTERED ${url(TWO)}: `);
@@ -113,7 +91,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
   });
 
   test('EnclaveUnregistered: replace an enclave whose key was destroyed', async () => {
-    tell('destroy');
+    machine.tell('destroy');
     await walk.fires('EnclaveUnregistered');
     expect(walk.runBlock('EnclaveUnregistered', 0)).toContain(`alert KEY_DESTROYED ${url(TWO)}: `);
     for (const port of [ONE, TWO]) walk.runBlock('Replace an enclave', 2, { NAME: String(port) });
@@ -122,9 +100,9 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
   });
 
   test('EnclaveStale: replace an enclave before its key is too old', async () => {
-    tell(`start?port=${ONE}&age_minutes=50`);
+    machine.tell(`start?port=${ONE}&age_minutes=50`);
     await until('the key is registered', () => registered() === 5);
-    tell('max_key_age?hours=1');
+    machine.tell('max_key_age?hours=1');
     await walk.fires('EnclaveStale');
     expect(walk.runBlock('EnclaveStale', 0)).toContain(`warning KEY_AGING ${url(ONE)}: `);
     walk.runBlock('Replace an enclave', 2, { NAME: String(ONE) });
@@ -134,7 +112,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
 
   test('KeeperAlert: correct the registers in keeper.yaml', async () => {
     const pcr0 = '7'.repeat(96);
-    writeKeeperFile([ONE, TWO], { registers: { ...(facts.keeper['registers'] as object), pcr0 } });
+    writeKeeperFile([ONE, TWO], { registers: { ...(machine.facts.keeper['registers'] as object), pcr0 } });
     restartKeeper();
     await walk.fires('KeeperAlert');
     expect(walk.runBlock('KeeperAlert', 0)).toMatch(/alert REGISTERS_DIFFER /);
@@ -146,7 +124,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
   test('ProvisionerRefused: send nothing to another image, and correct secrets that were refused', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const hex = Buffer.from(publicKey.export({ format: 'jwk' }).x as string, 'base64url').toString('hex');
-    tell(`start?port=${VAULT}&provisioner=${hex}`);
+    machine.tell(`start?port=${VAULT}&provisioner=${hex}`);
     machine.write(
       'etc/sui-enclave/provisioner.pem',
       String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
@@ -154,7 +132,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
     );
     machine.write('etc/sui-enclave/provision.env', `ENCLAVE_URL=${url(VAULT)}\n`);
     machine.write('etc/sui-enclave/secrets.json', '{"KEY_OF_API":"hunter2"}', 0o600);
-    machine.write('etc/sui-enclave/nitro.pcrs', facts.pcrs.replace(/^./gm, '7'));
+    machine.write('etc/sui-enclave/nitro.pcrs', machine.facts.pcrs.replace(/^./gm, '7'));
     installUnit(
       machine,
       'src/cli/provision/sui-enclave-provision.service',
@@ -163,7 +141,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
     machine.mustRun('systemctl', 'start', 'sui-enclave-provision');
     await walk.fires('ProvisionerRefused');
     expect(walk.runBlock('ProvisionerRefused', 0)).toMatch(/POLICY_PCRS: /);
-    machine.write('etc/sui-enclave/nitro.pcrs', facts.pcrs);
+    machine.write('etc/sui-enclave/nitro.pcrs', machine.facts.pcrs);
     walk.runBlock('ProvisionerRefused', 1);
     await until('the secrets are refused', () =>
       /SECRETS_REFUSED: /.test(walk.runBlock('ProvisionerRefused', 0)),

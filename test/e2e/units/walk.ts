@@ -12,7 +12,7 @@ import { type ParentMachine, PROGRAM } from './parent_machine.ts';
 type Figures = ReadonlyMap<string, number>;
 
 /** A selector of an expression: job or name, and a matcher of the label `code`, `kind` or `proxy`. */
-const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind|proxy)(=|=~|!~)"([^"]+)"\})?`;
+const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind|proxy)(=|!=|=~|!~)"([^"]+)"\})?`;
 const COMPARISON = /^(?:sum by \(\w+\) \((.+)\)|(.+)) (==|>|<) (\d+|0\.1 \* \((\w+) \+ (\w+)\))$/;
 /** A share of counts, which the rates of two selectors give. */
 const SHARE = new RegExp(
@@ -60,10 +60,11 @@ export class Walk {
     const [, isAge, name = '', label, matcher, pattern = ''] = OPERAND.exec(summed ?? single ?? '') ?? [];
     expect(name, expression).not.toBe('');
     const figures = this.#scrape(this.#portOf(label === 'job' ? pattern : name));
-    const limit = bound.startsWith('0.1') ? 0.1 * addFigures(figures, sum) : Number(bound);
-    const isBeyond = (value: number) =>
-      operator === '>' ? value > limit : operator === '<' ? value < limit : value === limit;
-    if (name === 'up') return isBeyond(figures === undefined ? 0 : 1);
+    const isBeyond = (value: number, series: string) => {
+      const limit = bound.startsWith('0.1') ? 0.1 * addFigures(figures, sum, series) : Number(bound);
+      return operator === '>' ? value > limit : operator === '<' ? value < limit : value === limit;
+    };
+    if (name === 'up') return isBeyond(figures === undefined ? 0 : 1, name);
     const values = [...(figures ?? [])].filter(([series]) => series.replace(/\{.*/, '') === name);
     expect(figures === undefined || values.length > 0, name).toBe(true);
     const matching =
@@ -78,6 +79,7 @@ export class Walk {
           : isDifference
             ? value - (this.#earlier.get(series) ?? value)
             : value,
+        series,
       ),
     );
     this.#earlier = new Map([...this.#earlier, ...values]);
@@ -133,17 +135,22 @@ export class Walk {
   }
 }
 
-/** Returns the sum of figures; 0 while none can be read. */
-function addFigures(figures: Figures | undefined, names: readonly (string | undefined)[]): number {
+/** Returns the sum of figures with the labels of a series; 0 while none can be read. */
+function addFigures(
+  figures: Figures | undefined,
+  names: readonly (string | undefined)[],
+  series: string,
+): number {
   if (figures === undefined) return 0;
-  const values = names.map((name = '') => figures.get(name));
+  const labels = series.replace(/^\w+/, '');
+  const values = names.map((name = '') => figures.get(name + labels));
   expect(values, names.join(', ')).not.toContain(undefined);
   return values.reduce<number>((total, value = 0) => total + value, 0);
 }
 
 function matches(series: string, label: string, matcher: string | undefined, pattern: string): boolean {
   const [, value = ''] = new RegExp(`\\b${label}="([^"]*)"`).exec(series) ?? [];
-  return new RegExp(`^(?:${pattern})$`).test(value) !== (matcher === '!~');
+  return new RegExp(`^(?:${pattern})$`).test(value) !== (matcher?.startsWith('!') === true);
 }
 
 /** Installs a unit of this repository, whose command ends with other options than `--watch`. */
