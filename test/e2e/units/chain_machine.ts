@@ -47,6 +47,23 @@ export class ChainMachine extends ParentMachine {
     return this.get(4000, command);
   }
 
+  /** Returns what follows `--network` in commands about the config, with the root of the world. */
+  formatConfigOptions(): string {
+    const { node, config } = this.facts.keeper;
+    return `localnet --rpc-url ${node} --root ${ROOT} --config ${config}`;
+  }
+
+  /** Returns the same with the ids that commands of an admin need. */
+  formatOptions(): string {
+    const { package: enclavePackage } = this.facts.keeper;
+    return `${this.formatConfigOptions()} --enclave-package ${enclavePackage} --app-package ${enclavePackage} --module weather --witness WEATHER`;
+  }
+
+  /** Variables of an admin's commands. The repository can't be written in the machine. */
+  get adminVariables(): Readonly<Record<string, string>> {
+    return { SUI_PRIVATE_KEY: this.facts.adminKey, DEPLOYMENTS: '/var/tmp/deployments' };
+  }
+
   /** Installs the unit of a service, with the private key (`suiprivkey…`) of its own. */
   installService({ unit, name, keystore }: Service, privateKey: string): void {
     const { secretKey } = decodeSuiPrivateKey(privateKey);

@@ -35,13 +35,11 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
     machine = new ChainMachine();
     await machine.bootWorld();
     const { facts } = machine;
-    const { package: enclavePackage, config, node } = facts.keeper;
-    const ids = `--enclave-package ${enclavePackage} --app-package ${enclavePackage} --module weather --witness WEATHER --config ${config}`;
     walk = new Walk(
       machine,
       { keeper: 9112, provision: 9111 },
-      { NETWORK: `localnet --rpc-url ${node} --root ${ROOT} ${ids}`, URL: url(TWO) },
-      { SUI_PRIVATE_KEY: facts.adminKey, DEPLOYMENTS: '/var/tmp/deployments' },
+      { NETWORK: machine.formatOptions(), URL: url(TWO) },
+      machine.adminVariables,
     );
     // The start of an enclave's unit starts the enclave at the port that is its name here.
     const start = `${PROGRAM[0]} -e "fetch('http://127.0.0.1:4000/start?port=%i')"`;

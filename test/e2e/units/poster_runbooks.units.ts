@@ -1,6 +1,6 @@
 /** Walks through the runbooks of the poster, against a model of a Sui node and enclaves that sign weather. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ChainMachine, ROOT, type Service, url } from './chain_machine.ts';
+import { ChainMachine, GAS_BUDGET, type Service, url } from './chain_machine.ts';
 import { until, whyNot } from './machine.ts';
 import { Walk } from './walk.ts';
 
@@ -21,6 +21,10 @@ function writePosterFile(ports: readonly number[], changes: object = {}): void {
   machine.writeServiceFile(POSTER, ports, { ...machine.facts.poster, ...changes });
 }
 
+const restartPoster = () => machine.mustRun('systemctl', 'restart', UNIT);
+/** Returns the number of values that the poster has written. */
+const posted = () => machine.readOutput(UNIT).match(/^posted: /gm)?.length ?? 0;
+
 /** Waits until the poster has written a new reading, and then until the alert has cleared. */
 async function clears(alert: string): Promise<void> {
   const time = machine.tell('renew_reading');
@@ -33,14 +37,13 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the poster', () => {
   beforeAll(async () => {
     machine = new ChainMachine();
     await machine.bootWorld();
-    const { posterKey, poster } = machine.facts;
-    const { node, config } = poster;
     walk = new Walk(
       machine,
       { poster: POSTER.metricsPort },
-      { NETWORK: `localnet --rpc-url ${node} --root ${ROOT} --config ${config}`, URL: url(ONE) },
+      { NETWORK: machine.formatConfigOptions(), URL: url(ONE) },
+      machine.adminVariables,
     );
-    machine.installService(POSTER, posterKey);
+    machine.installService(POSTER, machine.facts.posterKey);
     for (const port of [ONE, TWO]) {
       machine.tell(`start?port=${port}`);
       machine.tell(`register?port=${port}`);
@@ -55,5 +58,61 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the poster', () => {
     expect(walk.runBlock('PosterAlert', 0)).toMatch(/alert NO_GAS_COIN /);
     machine.tell('give_poster');
     await clears('PosterAlert');
+  });
+
+  test('PosterAlert: name another node in place of one that does not answer', async () => {
+    writePosterFile([ONE], { node: url(9) });
+    restartPoster();
+    await walk.fires('PosterAlert');
+    expect(walk.runBlock('PosterAlert', 0)).toMatch(/alert NODE_UNUSABLE 127\.0\.0\.1:9: /);
+    writePosterFile([ONE]);
+    walk.runBlock('PosterAlert', 2);
+    await clears('PosterAlert');
+  });
+
+  test('PosterAlert: register the key of an enclave that contracts do not accept', async () => {
+    machine.tell(`start?port=${ONE}`);
+    await walk.fires('PosterAlert');
+    const log = walk.runBlock('PosterAlert', 0);
+    expect(log).toContain(`alert VALUE_REFUSED ${url(ONE)}: `);
+    expect(log).toMatch(/alert NO_VALUE /);
+    expect(walk.runBlock('PosterAlert', 1)).toMatch(/^PROBLEM: contracts do not accept the enclave /m);
+    const NETWORK = machine.formatOptions();
+    expect(walk.runBlock('EnclaveUnregistered', 1, { NETWORK })).toMatch(/^Done: register the enclave at /m);
+    expect(walk.runBlock('PosterAlert', 1)).toMatch(/^OK: contracts accept every key that answered, /m);
+    await clears('PosterAlert');
+  });
+
+  test('PosterEnclaveAway: correct the address of an enclave', async () => {
+    writePosterFile([ONE, 9]);
+    restartPoster();
+    await walk.fires('PosterEnclaveAway');
+    expect(walk.isFiring('PosterAlert')).toBe(false);
+    expect(walk.runBlock('PosterEnclaveAway', 0)).toContain(`warning ENCLAVE_UNREACHABLE ${url(9)}: `);
+    writePosterFile([ONE, TWO]);
+    walk.runBlock('PosterEnclaveAway', 1);
+    await clears('PosterEnclaveAway');
+    expect(machine.get(POSTER.metricsPort, 'metrics')).toMatch(/^sui_enclave_poster_values 2$/m);
+  });
+
+  test('PosterGasLow: raise gas_an_hour', async () => {
+    writePosterFile([ONE, TWO], { gas_an_hour: posted() * GAS_BUDGET });
+    restartPoster();
+    await walk.fires('PosterGasLow');
+    expect(walk.isFiring('PosterAlert')).toBe(false);
+    machine.tell('renew_reading');
+    await walk.fires('PosterAlert');
+    expect(walk.runBlock('PosterGasLow', 0)).toMatch(/alert GAS_AN_HOUR /);
+    writePosterFile([ONE, TWO]);
+    walk.runBlock('PosterGasLow', 1);
+    await clears('PosterGasLow');
+    await walk.clears('PosterAlert');
+  });
+
+  test('PosterSilent: start the poster again', async () => {
+    machine.mustRun('systemctl', 'stop', UNIT);
+    expect(walk.isFiring('PosterSilent')).toBe(true);
+    walk.runBlock('PosterSilent', 0);
+    await clears('PosterSilent');
   });
 });
