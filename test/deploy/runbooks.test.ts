@@ -1,6 +1,6 @@
 /**
  * Each alert has a runbook that names unit, command, change, next key and way back. `make test-units` walks
- * through those of hosts, keepers and provisioners.
+ * through them.
  */
 import { globSync } from 'node:fs';
 import { basename } from 'node:path';

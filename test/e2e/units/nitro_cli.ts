@@ -2,7 +2,8 @@
  * Stands in for nitro-cli in the machine of the units. As with the real program, a helper process stays in
  * the process group that started it, and the enclave lives as long as the helper. An enclave's vsock is TCP
  * on loopback, as for the test build of the relay (test/enclave/vsock_stand_in.cc). Its server answers with a
- * key that each start makes anew, and with figures; `GET /fault?FAULT` gives it a fault until its end.
+ * key that each start makes anew, and with figures; `GET /fault?FAULT` gives it a fault until its end, and
+ * `GET /source?SOURCE` a task whose source has this state.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -19,6 +20,7 @@ import {
 import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { parseArgs } from 'node:util';
+import type { PriceTask, Source } from './price_task.ts';
 
 const FOLDER = '/run/nitro_enclaves';
 /** Name of an image whose enclave ends during its boot. */
@@ -75,12 +77,15 @@ function report(text: string, port = REPORTS): Promise<void> {
 }
 
 type Fault = 'secrets' | 'clock' | 'figures' | 'part' | 'closed' | 'uncaught' | 'flood';
+/** State of a task before it starts: this server starts it with the first `GET /source?SOURCE`. */
+const QUIET = { name: 'price', failures: 0, isOverdue: false };
 
 /** The server of an enclave: its key, its state and its figures. */
 class EnclaveServer {
   readonly #key = randomUUID();
   readonly #startedAt = Date.now() / 1000;
   readonly #faults = new Set<Fault>();
+  #price: PriceTask | undefined;
   #attest: ((nonce: string) => Promise<string>) | undefined;
   readonly #server = createServer((request, response) => {
     this.#answer(request.url ?? '').then(
@@ -103,9 +108,11 @@ class EnclaveServer {
     const { pathname, search, searchParams } = new URL(url, 'http://enclave');
     const has = (fault: Fault) => this.#faults.has(fault);
     if (pathname === '/fault') return [200, await this.#fail(search.slice(1) as Fault)];
+    if (pathname === '/source') return [200, await this.#setSource(search.slice(1) as Source)];
     if (pathname === '/readyz' && has('secrets')) return [503, '{"missing":["API_KEY"]}'];
     if (pathname === '/readyz') {
-      return [200, has('clock') ? '{"ready":true,"warnings":["no document"]}' : '{"ready":true}'];
+      const warnings = [...(has('clock') ? ['no document'] : []), ...(this.#price?.tasks.warnings() ?? [])];
+      return [200, JSON.stringify({ ready: true, ...(warnings.length > 0 && { warnings }) })];
     }
     if (pathname === '/boot') {
       const last_end = has('part') ? 'the inbound bridge was ended by signal 9' : null;
@@ -132,6 +139,16 @@ class EnclaveServer {
     return fault;
   }
 
+  async #setSource(source: Source): Promise<string> {
+    // Only this call imports the module: an enclave must start fast.
+    const { startPriceTask } = await import('./price_task.ts');
+    this.#price ??= await startPriceTask((fields) => {
+      void report(JSON.stringify({ event: 'task', time_ms: Date.now(), ...fields }), EVENTS);
+    });
+    this.#price.source = source;
+    return source;
+  }
+
   /** Attests itself, and has its secrets once a message has arrived at the port for them. */
   async #awaitSecrets(): Promise<void> {
     const { attestImage } = await import('./attest_image.ts');
@@ -150,12 +167,17 @@ class EnclaveServer {
   #formatFigures(): string {
     const figure = (fault: Fault) => Number(this.#faults.has(fault));
     const now = Date.now() / 1000;
+    const tasks = this.#price?.tasks.states() ?? [QUIET];
     return [
       `sui_enclave_secrets_missing ${figure('secrets')}`,
       `sui_enclave_clock_confirmed ${1 - figure('clock')}`,
       `sui_enclave_part_ended ${figure('part')}`,
       `sui_enclave_uncaught_errors_total ${figure('uncaught')}`,
       'sui_enclave_events_dropped_total 0',
+      ...tasks.flatMap(({ name: task, failures, isOverdue }) => [
+        `sui_enclave_task_failures{task="${task}"} ${failures}`,
+        `sui_enclave_task_overdue{task="${task}"} ${Number(isOverdue)}`,
+      ]),
       `sui_enclave_snapshot_seconds ${now - 600 * figure('figures')}`,
       `process_start_time_seconds ${this.#startedAt}`,
       '# EOF\n',

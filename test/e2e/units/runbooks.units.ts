@@ -205,6 +205,38 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     }
   });
 
+  test('EnclaveTaskFails: find the code of the failures, and wait until the source answers', async () => {
+    const key = machine.get(3000);
+    expect(walk.isFiring('EnclaveTaskFails')).toBe(false);
+    expect(machine.get(3000, 'source?fails')).toBe('fails');
+    await walk.fires('EnclaveTaskFails');
+    const log = walk.runBlock('EnclaveTaskFails', 0);
+    expect(log).toMatch(/^ {2}TASK_FAILS: .*the task price has failed in \d+ runs in a row$/m);
+    expect(log).toMatch(/blue \{"event":"task",.*"outcome":"failed","code":"PRICE_UNAVAILABLE","ms":\d+\}$/m);
+    machine.get(3000, 'source?answers');
+    await walk.clears('EnclaveTaskFails');
+    expect(walk.runBlock('EnclaveTaskFails', 0)).toMatch(
+      /^ok {2}blue\n[\s\S]*blue \{"event":"task",.*"outcome":"done","code":null,"ms":\d+\}$/m,
+    );
+    expect(machine.get(3000)).toBe(key);
+  });
+
+  test('EnclaveTaskFails: replace an enclave whose run does not end', async () => {
+    const key = machine.get(3000);
+    machine.get(3000, 'source?hangs');
+    await walk.fires('EnclaveTaskFails');
+    // An answer of the source helps no more.
+    machine.get(3000, 'source?answers');
+    expect(walk.runBlock('EnclaveTaskFails', 0)).toMatch(
+      /^ {2}TASK_FAILS: .*the task price has not ended, although its time is over$/m,
+    );
+    expect(walk.isFiring('EnclaveTaskFails')).toBe(true);
+    walk.runBlock('Replace an enclave', 2);
+    await machine.answering(3000, (newKey) => newKey !== key);
+    await until('its ports are open', isExposed);
+    await walk.clears('EnclaveTaskFails');
+  });
+
   test('EnclaveClosed: replace the enclave in its place', async () => {
     const key = machine.get(3000);
     machine.get(3000, 'fault?closed');

@@ -13,7 +13,14 @@ type Figures = ReadonlyMap<string, number>;
 
 /** A selector of an expression: job or name, and a matcher of the label `code`, `kind` or `proxy`. */
 const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind|proxy)(=|!=|=~|!~)"([^"]+)"\})?`;
-const COMPARISON = /^(?:sum by \(\w+\) \((.+)\)|(.+)) (==|>|<) (\d+|0\.1 \* \((\w+) \+ (\w+)\))$/;
+const COMPARISON = /^(?:sum by \(\w+\) \((.+)\)|(.+)) (==|>=|>|<) (\d+|0\.1 \* \((\w+) \+ (\w+)\))$/;
+/** Comparisons by operator. */
+const COMPARE = {
+  '==': (value: number, limit: number) => value === limit,
+  '>=': (value: number, limit: number) => value >= limit,
+  '>': (value: number, limit: number) => value > limit,
+  '<': (value: number, limit: number) => value < limit,
+} as const;
 /** A share of counts, which the rates of two selectors give. */
 const SHARE = new RegExp(
   String.raw`^sum by \(\w+\) \(rate\(${SELECTOR}\[\w+\]\)\) / sum by \(\w+\) \(rate\((\w+)\[\w+\]\)\) > (0\.\d+)$`,
@@ -62,7 +69,7 @@ export class Walk {
     const figures = this.#scrape(this.#portOf(label === 'job' ? pattern : name));
     const isBeyond = (value: number, series: string) => {
       const limit = bound.startsWith('0.1') ? 0.1 * addFigures(figures, sum, series) : Number(bound);
-      return operator === '>' ? value > limit : operator === '<' ? value < limit : value === limit;
+      return COMPARE[operator as keyof typeof COMPARE](value, limit);
     };
     if (name === 'up') return isBeyond(figures === undefined ? 0 : 1, name);
     const values = [...(figures ?? [])].filter(([series]) => series.replace(/\{.*/, '') === name);
