@@ -5,6 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { Chain } from '../../../src/cli/sui/chain.ts';
 import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
@@ -106,6 +108,22 @@ function givePoster(): string {
   return 'given';
 }
 
+/** Has the node take no transaction, and answer none. */
+function breakSending(): string {
+  chain.node.faults.set('ExecuteTransaction', 'reset');
+  return 'broken';
+}
+
+/** Mends the node, and uses the poster's coin, as another process with its key does. */
+async function spendCoin(): Promise<string> {
+  chain.node.faults.clear();
+  const sender = new Chain({ 'rpc-url': chain.node.url }, { SUI_PRIVATE_KEY: poster.getSecretKey() });
+  const tx = new Transaction();
+  tx.transferObjects([tx.splitCoins(tx.gas, [1])], chain.address);
+  await sender.submit(tx, { title: '', fields: {}, report: () => ({}) });
+  return 'spent';
+}
+
 /** Has the upstream show a newer reading. @returns its time, as the log of the poster shows it */
 function renewReading(): string {
   readingSeconds = Math.max(readingSeconds + 1, Math.floor(Date.now() / 1000));
@@ -117,6 +135,8 @@ async function obey(command: string, parameters: Record<string, string>): Promis
   if (command === '/start') return await start(parameters);
   if (command === '/register') return await register(parameters);
   if (command === '/give_poster') return givePoster();
+  if (command === '/break_sending') return breakSending();
+  if (command === '/spend_coin') return await spendCoin();
   if (command === '/renew_reading') return renewReading();
   if (command === '/destroy') return await destroyAll();
   if (command === '/max_key_age') {
