@@ -28,11 +28,11 @@ async function startSupervised(listen: number) {
 async function start() {
   const port = await freePort();
   const ask = async () => readAll(await dial(port));
-  const looked = await startSupervised(port);
+  const supervised = await startSupervised(port);
   expect(await ask()).toBe('from the target');
   // The bridge may answer before the server has started.
-  await expect.poll(() => children(looked.role.child.pid).length, PATIENTLY).toBe(2);
-  return { ...looked, ask };
+  await expect.poll(() => children(supervised.role.child.pid).length, PATIENTLY).toBe(2);
+  return { ...supervised, ask };
 }
 
 /** Returns the processes in start order: a restarted bridge is the last one. */
@@ -63,8 +63,8 @@ describe.runIf(canRun)('a process that init supervises', () => {
 
   test('is restarted while it fails', async () => {
     const { role, lastEnd } = await startSupervised(await serve((socket) => void socket.destroy()));
-    const again = 'the bridge ended with status 1, and is started again';
-    await expect.poll(() => role.output().split(again).length, PATIENTLY).toBeGreaterThan(3);
+    const restartLine = 'the bridge ended with status 1, and is started again';
+    await expect.poll(() => role.output().split(restartLine).length, PATIENTLY).toBeGreaterThan(3);
     expect(readFileSync(lastEnd, 'utf8')).toBe('the bridge ended with status 1\n');
   });
 

@@ -51,7 +51,7 @@ interface Program {
   until(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-interface Running {
+interface RunOptions {
   readonly cwd?: string;
   readonly env?: Record<string, string>;
   readonly exit?: number;
@@ -77,7 +77,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
   const elsewhere = join(work, 'elsewhere');
   const programs: Program[] = [];
   /** Time of this project's own steps in seconds, without npm's. */
-  let ownFaults = 0;
+  let ownSeconds = 0;
   let devUrl = '';
   let nodeUrl = '';
   const environment = (more: Readonly<Record<string, string>> = {}) => ({
@@ -98,14 +98,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     try {
       return await action();
     } finally {
-      ownFaults += (performance.now() - from) / 1000;
+      ownSeconds += (performance.now() - from) / 1000;
     }
   }
 
   /** Runs the program `sui-enclave`. */
   async function enclave(
     argv: readonly string[],
-    { cwd = project, env = {}, exit = 0, quiet = false }: Running = {},
+    { cwd = project, env = {}, exit = 0, quiet = false }: RunOptions = {},
   ): Promise<string> {
     const options = { cwd, env: environment(env), maxBuffer: 16 << 20 };
     const {
@@ -319,8 +319,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const [, url = ''] = /curl -s (\S+)\/process_data/.exec(dev.printed()) ?? [];
       devUrl = url;
       const [, page = ''] = await timed(() => dev.until(/Console: {2}(\S+)\/#/));
-      const shown = await fetch(page);
-      expectEqual([shown.status, shown.headers.get('x-frame-options')], [200, 'DENY']);
+      const response = await fetch(page);
+      expectEqual([response.status, response.headers.get('x-frame-options')], [200, 'DENY']);
       const key = async () =>
         (JSON.parse(await (await fetch(`${url}/health_check`)).text()) as { pk: string }).pk;
       const before = await key();
@@ -387,25 +387,25 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const pcrs = join(project, `out/dev-${NAME}.pcrs`);
       const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
       // `dev` writes the same record for a repository that has commits.
-      const noted = pcrs.replace(/pcrs$/, 'measurements.json');
+      const recordPath = pcrs.replace(/pcrs$/, 'measurements.json');
       const record = {
-        ...JSON.parse(readFileSync(noted, 'utf8')),
+        ...JSON.parse(readFileSync(recordPath, 'utf8')),
         framework_integrity: lock.packages['node_modules/sui-enclave-toolchain'].integrity,
         commit: await git('rev-parse', 'HEAD'),
         unchanged_tree: true,
       };
-      writeFileSync(noted, `${JSON.stringify(record, null, 2)}\n`);
-      const at = ['--rpc-url', nodeUrl, '--json'];
+      writeFileSync(recordPath, `${JSON.stringify(record, null, 2)}\n`);
+      const nodeOptions = ['--rpc-url', nodeUrl, '--json'];
       const source = ['--source-url', 'https://code.example/my-oracle', '--pcrs', pcrs];
       // The following steps use the first config.
       const deployments = join(work, 'audited/deployments');
       cpSync(sui().DEPLOYMENTS, deployments, { recursive: true });
-      const created = await enclave(['create_config', 'audited', '--again', ...source, ...at], {
+      const created = await enclave(['create_config', 'audited', '--again', ...source, ...nodeOptions], {
         env: { ...sui(), DEPLOYMENTS: deployments },
         quiet: true,
       });
       const { config } = JSON.parse(created);
-      const audited = await enclave(['audit', config, '--source', folder, '--quick', ...at], {
+      const audited = await enclave(['audit', config, '--source', folder, '--quick', ...nodeOptions], {
         env: sui(),
         exit: 3,
         quiet: true,
@@ -419,11 +419,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     async 'verify, status and submit need no repository, and dev says that it does'() {
       mkdirSync(elsewhere);
       const options = { cwd: elsewhere, env: sui() };
-      const at = ['--rpc-url', nodeUrl];
+      const nodeOptions = ['--rpc-url', nodeUrl];
       const pcrs = join(project, `out/dev-${NAME}.pcrs`);
       await enclave(['verify', devUrl, '--pcrs', pcrs, '--root', sui().SUI_ENCLAVE_ROOT], options);
-      expectEqual((await enclave(['status', ...at], options)).includes('OK: contracts accept'), true);
-      await enclave(['submit', `${NAME}::new`, '--url', devUrl, '--body', BODY, ...at], options);
+      expectEqual(
+        (await enclave(['status', ...nodeOptions], options)).includes('OK: contracts accept'),
+        true,
+      );
+      await enclave(['submit', `${NAME}::new`, '--url', devUrl, '--body', BODY, ...nodeOptions], options);
       const refused = await enclave(['dev'], { cwd: elsewhere, exit: 1 });
       expectEqual(refused.startsWith('CONFIG: there is no application here'), true);
       return 'from another folder';
@@ -507,7 +510,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         if (page !== undefined) await (template === 'dapp' ? walkPage(page) : walkFeed(folder, play, page));
         await stop(play);
       }
-      return `all of this took ${ownFaults.toFixed(0)} s without npm`;
+      return `all of this took ${ownSeconds.toFixed(0)} s without npm`;
     },
   };
   // Programs of a failed step must not outlive this process.

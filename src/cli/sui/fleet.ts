@@ -10,7 +10,7 @@ import type { Chain } from './chain.ts';
 import { enclaveAt } from './contract.ts';
 
 /** A key that answered at a URL, or the reason why nothing there is trusted. */
-export type Answering =
+export type UrlAttestation =
   | {
       readonly url: string;
       readonly trusted: true;
@@ -25,42 +25,45 @@ export type Answering =
 const MAX_REQUESTS = 16;
 
 /**
- * @param enclaves the enclaves that contracts accept. A URL has at most as many keys, unless some are unknown
+ * Attests the enclaves that answer at the URLs, and looks up the registration of each key.
+ *
+ * @param enclaves the enclaves that contracts accept. Their number determines how often each URL is asked,
+ *   since all of them may answer at the same URL
  */
-export async function answering(
+export async function attestUrls(
   urls: readonly string[],
   config: EnclaveConfig,
   enclaves: readonly Enclave[],
   chain: Chain,
   expected: Expected,
-): Promise<Answering[]> {
+): Promise<UrlAttestation[]> {
   // The second request shows whether there is more than one enclave.
   const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, enclaves.length));
-  const answeringByKey = new Map<string, Answering>();
+  const attestationByKey = new Map<string, UrlAttestation>();
   for (const url of urls) {
     for (let request = 0; request < requests; request += 1) {
       const answer = await attest(url, config, chain, expected, urls.length === 1 && request === 0);
       const key = answer.trusted ? answer.publicKey : answer.code;
-      answeringByKey.set(`${url} ${key}`, answer);
+      attestationByKey.set(`${url} ${key}`, answer);
     }
   }
-  return [...answeringByKey.values()];
+  return [...attestationByKey.values()];
 }
 
 /**
- * @param isOnly whether this is the only URL. If so, an enclave that can't be reached is an error, not an
- *   entry of a list
+ * @param isFirstAndOnly whether this is the first request, and to the only URL. If so, an enclave that can't
+ *   be reached is an error, not an entry of a list
  */
 async function attest(
   url: string,
   config: EnclaveConfig,
   chain: Chain,
   expected: Expected,
-  isOnly: boolean,
-): Promise<Answering> {
+  isFirstAndOnly: boolean,
+): Promise<UrlAttestation> {
   const isVerdict = (error: unknown): error is AttestationError | ClientError =>
     error instanceof AttestationError ||
-    (error instanceof ClientError && (!isOnly || error.code === 'CLIENT_ATTESTED_KEY'));
+    (error instanceof ClientError && (!isFirstAndOnly || error.code === 'CLIENT_ATTESTED_KEY'));
   let publicKey: Uint8Array;
   try {
     const attested = { ...(await fetchAttestation(enclaveAt(url))), now: Date.now() };

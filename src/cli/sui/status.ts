@@ -16,7 +16,7 @@ import { enclaveUrl } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { readRoots } from './contract.ts';
 import type { Deployments } from './deployments.ts';
-import { type Answering, answering } from './fleet.ts';
+import { attestUrls, type UrlAttestation } from './fleet.ts';
 import { ROOT_OPTION } from './options.ts';
 
 const MINUTE = 60_000;
@@ -49,13 +49,13 @@ interface Findings {
   /** Enclaves whose answers contracts accept. */
   readonly accepted: readonly Enclave[];
   readonly urls: readonly string[];
-  readonly answering: readonly Answering[];
+  readonly answering: readonly UrlAttestation[];
   /** Ids of the accepted enclaves that did not answer. */
   readonly silent: readonly string[];
   readonly now: number;
 }
 
-const isAccepted = (answer: Answering, { accepted }: Pick<Findings, 'accepted'>) =>
+const isAccepted = (answer: UrlAttestation, { accepted }: Pick<Findings, 'accepted'>) =>
   answer.trusted && accepted.some(({ id }) => id === answer.enclave);
 
 /** Describes who may register, as ", where anyone may register enclaves"; empty unless the config is open. */
@@ -113,7 +113,7 @@ function formatLines(findings: Findings): string[] {
   const { enclaves, urls, answering: answers, silent, now } = findings;
   const describe = (enclave: Enclave) => `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;
   const formatKey = (hex: string) => `key ${hex.slice(0, 16)}…`;
-  const toAnswerRow = (answer: Answering): string[] => {
+  const toAnswerRow = (answer: UrlAttestation): string[] => {
     if (!answer.trusted)
       return [answer.url, 'no trusted key', '', `${answer.code}: ${answer.reason.split('\n')[0]}`];
     const enclave = enclaves.find(({ id }) => id === answer.enclave);
@@ -160,7 +160,7 @@ registered or not accepted, or if no answer can be trusted.`,
     );
     const images = acceptedImages(config, now);
     const expected = { images, roots, configId: config.id, deployments: input.deployments };
-    const answers = await answering(urls, config, accepted, chain, expected);
+    const answers = await attestUrls(urls, config, accepted, chain, expected);
     const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : answer.url)));
     const silent = accepted.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
     const findings = { config, enclaves, accepted, urls, answering: answers, silent, now };

@@ -2,7 +2,8 @@
 
 export type Target =
   | {
-      readonly url: URL /** Host and port, which the button names before it sends anything. */;
+      readonly url: URL;
+      /** Host and port, which the button names before it sends anything. */
       readonly host: string;
     }
   | { readonly refused: string };

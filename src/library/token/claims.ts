@@ -7,13 +7,13 @@
  * `,` or `}` after the claim.
  */
 export interface Profile {
-  /** Name of the profile, `full` or `small`. */
+  /** Name of the profile in error messages, such as `sui-v1`. */
   readonly name: string;
   /** Size of the token's header, in base64url. */
   readonly header: number;
   /** Size of header, dot, payload and SHA-256 padding. */
   readonly paddedUnsignedJwt: number;
-  /** The name of the claim that identifies the user, with its quotes. */
+  /** Size of the name of the claim that identifies the user, with its quotes. */
   readonly keyClaimName: number;
   /** Size of the value of the claim that identifies the user. */
   readonly subject: number;

@@ -62,7 +62,7 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
     const output = await buildApart(source, source.inputs, build, log);
     return { eif: readFileSync(join(output, 'image.eif')), relay: readFileSync(join(output, 'relay')) };
   } catch (error) {
-    throw asAudit(error);
+    throw toAuditError(error);
   }
 };
 
@@ -81,7 +81,7 @@ export function createNpmRegistry(work: string, env: Environment): NpmRegistry {
   return { url, folder };
 }
 
-function asAudit(error: unknown): unknown {
+function toAuditError(error: unknown): unknown {
   if (isConfigError(error)) return new AuditError('SOURCE_INVALID', printable(error.message, 400));
   if (!(error instanceof ImageError)) return error;
   const { code, message } = error;

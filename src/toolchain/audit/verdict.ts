@@ -84,7 +84,7 @@ export interface Findings {
 }
 
 /** Explains what agreement proves, and what it does not. */
-const proves = (isOnlyImage: boolean) => [
+const explainProof = (isOnlyImage: boolean) => [
   `Agreement proves that these sources, with this framework, gave the image ${isOnlyImage ? 'that contracts accept' : 'of this config'}, and that the enclaves run it.`,
   'It does not prove that the sources are harmless or right, that the upstreams tell the truth, or that nothing changes tomorrow: read the sources, and see above who could change what.',
   'It relies on the Sui node, which could leave things out of its lists, on the digests of Debian and npm, on AWS, and on this program.',
@@ -93,10 +93,11 @@ const proves = (isOnlyImage: boolean) => [
 export function createResult(findings: Findings): Result {
   const { checks, summary, notes, callable, config, otherConfigs, source, holders, vouchers, settings } =
     findings;
-  const proved = proves(findings.isOnlyImage);
+  const explanation = explainProof(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
-  const open = checks.filter(({ result }) => result === 'not checked');
-  const isDevelopment = open.length > 0 && open.every((check) => check.code === 'DEVELOPMENT_IMAGE');
+  const unchecked = checks.filter(({ result }) => result === 'not checked');
+  const isDevelopment =
+    unchecked.length > 0 && unchecked.every((check) => check.code === 'DEVELOPMENT_IMAGE');
   const { verdict, code, exit, line } =
     difference !== undefined
       ? {
@@ -110,14 +111,14 @@ export function createResult(findings: Findings): Result {
             verdict: 'development image',
             code: 'DEVELOPMENT_IMAGE',
             exit: DEVELOPMENT_ONLY,
-            line: `DEVELOPMENT_IMAGE: no verdict on an image. Nothing differs, but this is ${firstLine(open[0]?.detail ?? null)}`,
+            line: `DEVELOPMENT_IMAGE: no verdict on an image. Nothing differs, but this is ${firstLine(unchecked[0]?.detail ?? null)}`,
           }
-        : open.length > 0
+        : unchecked.length > 0
           ? {
               verdict: 'not fully checked',
               code: 'NOT_FULLY_CHECKED',
               exit: NOT_FULLY_CHECKED,
-              line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${formatList(open)}`,
+              line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${formatList(unchecked)}`,
             }
           : {
               verdict: 'agrees',
@@ -134,7 +135,7 @@ export function createResult(findings: Findings): Result {
     ['Who could change what:', holders.map(formatLine)],
     ['Who vouches for it:', vouchers],
     ['By its settings:', settings],
-    ['What this proves:', proved],
+    ['What this proves:', explanation],
   ] as const;
   const text = [
     line,
@@ -158,7 +159,7 @@ export function createResult(findings: Findings): Result {
     holders,
     vouchers,
     settings,
-    proves: proved,
+    proves: explanation,
   };
   return { exit, json, text: text.join('\n') };
 }
@@ -173,8 +174,8 @@ function describeOlder(callable: readonly ComparedPackage[]): string {
 
 const firstLine = (text: string | null) => (text ?? '').split('\n')[0] ?? '';
 
-function formatList(open: readonly Check[]): string {
-  return open.map(({ what: subject, detail }) => `${subject} (${firstLine(detail)})`).join('; ');
+function formatList(unchecked: readonly Check[]): string {
+  return unchecked.map(({ what: subject, detail }) => `${subject} (${firstLine(detail)})`).join('; ');
 }
 
 const MARKS = { same: 'same       ', differs: 'DIFFERS    ', 'not checked': 'NOT CHECKED' };

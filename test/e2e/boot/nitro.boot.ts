@@ -112,8 +112,8 @@ describe('the production image', () => {
     });
     // The clock may have been read again since.
     const clock = { source: 'nsm', difference_ms: expect.any(Number) };
-    const said = [{ ...(report as object), clock }];
-    await expect.poll(() => reports.map((line) => JSON.parse(line))).toEqual(said);
+    const expectedReports = [{ ...(report as object), clock }];
+    await expect.poll(() => reports.map((line) => JSON.parse(line))).toEqual(expectedReports);
   });
 
   test('answers 50 requests at once', async () => {
@@ -162,11 +162,11 @@ describe('the production image', () => {
 test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of half requests`, async () => {
   const first = await publicKey(machine);
   const second = await bootWithNsm(async () => {
-    const made = new Machine(inject('vsockHost'), { memoryMib: LEAST_MIB, recorded: true });
-    onTestFinished(() => made.stop());
-    await made.start(inject('emulator'), EIF);
-    await made.answering();
-    return made;
+    const secondMachine = new Machine(inject('vsockHost'), { memoryMib: LEAST_MIB, recorded: true });
+    onTestFinished(() => secondMachine.stop());
+    await secondMachine.start(inject('emulator'), EIF);
+    await secondMachine.answering();
+    return secondMachine;
   });
   const key = await publicKey(second);
   expect(key).toMatch(/^[0-9a-f]{64}$/);
@@ -188,16 +188,16 @@ test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of
 test('without an NSM the enclave ends, and reports why on the log port', async () => {
   const bare = new Machine(inject('vsockHost'));
   onTestFinished(() => bare.stop());
-  let said = '';
+  let reported = '';
   bare.listen(LOG_PORT, (socket) => {
     socket.on('data', (chunk) => {
-      said += chunk;
+      reported += chunk;
     });
     socket.on('end', () => socket.end());
   });
   await bare.startWithoutNsm(inject('emulator'), readEif(readFileSync(EIF)));
   await bare.ended();
-  expect(said).toBe(
+  expect(reported).toBe(
     '{"event":"failed","code":"NSM_UNAVAILABLE"}\n{"event":"end","reason":"the server ended with status 1"}\n',
   );
 });

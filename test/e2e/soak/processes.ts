@@ -24,7 +24,7 @@ export class Part {
   }
 
   /**
-   * @param script beside this file, which reports its origin
+   * @param script name of a file beside this one. Its process sends a message with its origin once it listens
    * @param descriptors the limit on its open files. Default: that of this process
    */
   static async start(script: string, env: NodeJS.ProcessEnv, descriptors?: number): Promise<Part> {
@@ -50,7 +50,7 @@ export class Part {
     return new Part(origin, child, logged);
   }
 
-  /** Whether it has ended, which the soak did not ask for. */
+  /** Whether the process has ended, by itself or by a signal of the soak. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -96,7 +96,7 @@ export class Part {
 export interface Sizes {
   /** Resident memory in MiB. */
   readonly resident: number;
-  /** Heap after a collection in MB: the contents of all maps. */
+  /** Heap in MB after a garbage collection. An entry that a map never drops would show here. */
   readonly heap: number;
   readonly descriptors: number;
 }

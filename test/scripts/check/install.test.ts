@@ -125,10 +125,10 @@ async function threeStarters() {
   const first = make('install');
   await expect.poll(log, { interval: 10 }).toEqual([expect.stringMatching(/^begin ci --no-audit --no-fund/)]);
   const waitingStarters = [make('install'), make('install')] as const;
-  const wait = () => waitingStarters.every(({ output }) => WAITING.test(output()));
-  await expect.poll(wait, { interval: 10 }).toBe(true);
+  const areWaiting = () => waitingStarters.every(({ output }) => WAITING.test(output()));
+  await expect.poll(areWaiting, { interval: 10 }).toBe(true);
   const release = () => rmSync(path('hold'));
-  return { first, others: waitingStarters, release };
+  return { first, waitingStarters, release };
 }
 
 const awaitCodes = (starters: readonly Starter[]) => Promise.all(starters.map(({ ended }) => ended));
@@ -136,7 +136,7 @@ const readSteps = () => log().map((line) => line.split(' ')[0]);
 
 describe('the first make of three terminals', () => {
   test('installs once: the others print what they wait for, and then continue', async () => {
-    const { first, others: waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await threeStarters();
     release();
     expect(await awaitCodes([first, ...waitingStarters])).toEqual([0, 0, 0]);
     expect(first.output()).not.toMatch(WAITING);
@@ -150,7 +150,7 @@ describe('the first make of three terminals', () => {
   });
 
   test('is killed with all of its processes: one of the others installs, and both finish', async () => {
-    const { first, others: waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await threeStarters();
     rmSync(path('running'), { recursive: true });
     killGroup(first.child);
     release();
@@ -160,7 +160,7 @@ describe('the first make of three terminals', () => {
   });
 
   test('is killed, but its npm is not: the others wait until npm has ended', async () => {
-    const { first, others: waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await threeStarters();
     process.kill(findChild(first.child.pid ?? 0, 'install.cjs'), 'SIGKILL');
     await new Promise((resolve) => setTimeout(resolve, 100));
     release();
@@ -171,7 +171,7 @@ describe('the first make of three terminals', () => {
   });
 
   test('fails, as without a network: the next one tries', async () => {
-    const { first, others: waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await threeStarters();
     writeFileSync(path('fail'), '');
     release();
     expect(await awaitCodes([first, ...waitingStarters])).toEqual([2, 2, 2]);

@@ -92,11 +92,11 @@ describe('a node that shows the config as it was before the last version', () =>
   function laggingAt(world: SimulatedRollout, read: number): SimulatedRollout {
     let reads = 0;
     const shown: EnclaveConfig[] = [];
-    world.lag = (now) => {
-      shown.push(now);
+    world.lag = (current) => {
+      shown.push(current);
       reads += 1;
-      const before = shown.findLast(({ configVersion }) => configVersion < now.configVersion);
-      return reads === read + 1 && before !== undefined ? before : now;
+      const previous = shown.findLast(({ configVersion }) => configVersion < current.configVersion);
+      return reads === read + 1 && previous !== undefined ? previous : current;
     };
     return world;
   }
@@ -113,12 +113,12 @@ describe('a node that shows the config as it was before the last version', () =>
   test('makes the next process wait too, forwards and back', async () => {
     for (let read = 0; read < READS; read += 1) {
       const stopped = await killedAt(stopsOld, false);
-      // The process before saw the newer version.
-      const [before, now] = [await new SimulatedRollout().config(), await stopped.config()];
+      // The killed process saw the newer version.
+      const [previous, current] = [await new SimulatedRollout().config(), await stopped.config()];
       let reads = 0;
       stopped.lag = (config) => {
         reads += 1;
-        return reads <= 3 && config.configVersion === now.configVersion ? before : config;
+        return reads <= 3 && config.configVersion === current.configVersion ? previous : config;
       };
       await (read % 2 === 0 ? forward(stopped) : back(stopped));
       expect([stopped.state, stopped.outages]).toEqual([read % 2 === 0 ? END : BEGINNING, []]);

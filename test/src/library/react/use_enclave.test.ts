@@ -49,9 +49,9 @@ async function attested(strict = false) {
 }
 
 /** Returns the client, which exists once it is attested. */
-function clientOf(used: ReturnType<typeof useEnclave>): EnclaveClient {
-  if (used.client === undefined) throw new Error(used.status);
-  return used.client;
+function requireClient(state: ReturnType<typeof useEnclave>): EnclaveClient {
+  if (state.client === undefined) throw new Error(state.status);
+  return state.client;
 }
 
 test('the hook attests, and gives the client, the key and the registers that were accepted', async () => {
@@ -61,7 +61,9 @@ test('the hook attests, and gives the client, the key and the registers that wer
   expect(publicKey).toEqual(enclave.key.publicKey);
   expect(attestation?.image).toEqual(enclave.image);
   expect([error, changed]).toEqual([undefined, undefined]);
-  const { data } = await clientOf(hook.latest()).processData(QUESTION, WeatherResponse, { expect: QUESTION });
+  const { data } = await requireClient(hook.latest()).processData(QUESTION, WeatherResponse, {
+    expect: QUESTION,
+  });
   expect(data.temperature).toBe(13n);
   expect(attestations()).toBe(1);
 });
@@ -117,7 +119,7 @@ test('the key of an answer, which the client attested by itself, is reported too
   const before = enclave.key.publicKey;
   enclave.restart();
   await complete(async () => {
-    await clientOf(hook.latest()).processData(QUESTION, WeatherResponse);
+    await requireClient(hook.latest()).processData(QUESTION, WeatherResponse);
   });
   expect(hook.latest().changed).toEqual({ before, now: enclave.key.publicKey });
 });
@@ -227,8 +229,8 @@ test('the hook trusts with a config the enclaves that the chain accepts, and rep
   const suiClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
   const { url } = await Balancer.start(servers[0].url, servers[1].url);
   const roots = certificatesFromPem(fixture.nsm.rootPem());
-  const laterOptions = { roots, maxAnswerAgeMs: Infinity };
-  const hook = await renderHook(() => useEnclave(url, { suiClient, configId, ...laterOptions }));
+  const commonOptions = { roots, maxAnswerAgeMs: Infinity };
+  const hook = await renderHook(() => useEnclave(url, { suiClient, configId, ...commonOptions }));
   await until(() => expect(hook.latest().status).toBe('attested'));
   const { client, publicKey: before } = hook.latest();
   const signers = new Set<string>();
@@ -244,7 +246,7 @@ test('the hook trusts with a config the enclaves that the chain accepts, and rep
     .find((key) => !Buffer.from(key).equals(before ?? key));
   expect(hook.latest().changed).toEqual({ before, now });
 
-  const another = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...laterOptions }));
+  const another = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...commonOptions }));
   await until(() => expect(another.latest().status).toBe('failed'));
   expect(another.latest().error).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
 });

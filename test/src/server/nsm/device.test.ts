@@ -256,7 +256,7 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
   test('callers in flight and in the queue get a time-out, and the device recovers', async () => {
     const held = heldAnswers();
     const { driver, child } = start(held.answer);
-    const { codes, waited, ticks } = await child.run(async ({ NsmDevice, addonPath }) => {
+    const { messages, waited, ticks } = await child.run(async ({ NsmDevice, addonPath }) => {
       const device = new NsmDevice({ addonPath, deadlineMs: 400 });
       Object.assign(globalThis, { device });
       let ticks = 0;
@@ -267,12 +267,12 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
       const settled = await Promise.allSettled([1, 2, 3].map((n) => device.transact(Uint8Array.of(n))));
       clearInterval(timer);
       return {
-        codes: settled.map((outcome) => outcome.status === 'rejected' && outcome.reason.message),
+        messages: settled.map((outcome) => outcome.status === 'rejected' && outcome.reason.message),
         waited: performance.now() - started,
         ticks,
       };
     });
-    expect(codes).toEqual(Array(3).fill('The NSM did not answer within 400 ms.'));
+    expect(messages).toEqual(Array(3).fill('The NSM did not answer within 400 ms.'));
     expect(waited).toBeGreaterThan(390);
     expect(waited).toBeLessThan(3000);
     expect(ticks).toBeGreaterThan(10);
