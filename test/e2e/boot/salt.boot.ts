@@ -69,7 +69,7 @@ async function sealedByStranger(seed: string): Promise<string> {
   return (await sealSecrets({ SALT_SEED: seed }, sealingKey, state, { provisioner })).json;
 }
 
-/** Asks for a salt as a wallet does that trusts the registers of this image. */
+/** Asks for a salt in the way of a wallet that trusts the registers of this image. */
 async function getSaltSealed(token: string): Promise<string> {
   const policy = { images: [parsePcrs(readFileSync(PCRS, 'utf8'))] };
   const roots = certificatesFromPem(gateway.rootPem);
@@ -128,7 +128,7 @@ describe('the salt service in an enclave', () => {
     expect(machine.console()).not.toContain(token);
   });
 
-  test('lets the parent change nothing of a sealed request or its answer, nor use an earlier answer', async () => {
+  test('detects every change that the parent makes to a sealed request or answer, and an earlier answer', async () => {
     const outcomes: unknown[] = [];
     let earlier: Buffer | undefined;
     const flip = (at: number) => (body: Buffer) => {

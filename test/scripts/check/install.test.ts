@@ -216,7 +216,7 @@ const isPinnedHere = process.platform === 'linux' && process.arch === 'x64';
 
 describe.runIf(isPinnedHere)('the Node that installs', () => {
   /** npm decides by these limits which optional packages it leaves out. */
-  test('has the same limits for every part of the bundler', () => {
+  test('must meet the same limits for every part of the bundler', () => {
     const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
     for (const name of ['rolldown', '@rolldown/binding-linux-x64-gnu']) {
       expect([name, packages[`node_modules/${name}`].engines.node]).toEqual([name, '^20.19.0 || >=22.12.0']);

@@ -160,7 +160,7 @@ describe('a handler', () => {
     expect((await server.get('/throw')).status).toBe(500);
   });
 
-  test('that reads the body makes an endpoint answer an error at once, and lets the router see the read body', async () => {
+  test('that reads the body makes an endpoint answer with an error at once; the router gets the parsed body', async () => {
     const server = await start([express.json()]);
     const { send } = await seal(server, 'a');
     const read = await server.post('/echo', { text: 'a' });
@@ -207,7 +207,7 @@ describe('a handler', () => {
     expect((await server.get('/get_attestation')).status).toBe(200);
   });
 
-  test('has the deadline of the request, and counts as one in progress, once', async () => {
+  test('has the deadline of the request, and counts with the endpoint as one request in progress', async () => {
     let isHanging = false;
     const server = await start(
       [
@@ -332,7 +332,7 @@ test.each([[[{}]], [() => {}], [['helmet']]])(
   },
 );
 
-test('without handlers, each endpoint behaves as before', () => {
+test('without handlers, the guard returns the handler of an endpoint unchanged', () => {
   const handler: RequestHandler = () => {};
   expect(createGuard(express(), [], {} as HandlerParts)(handler)).toBe(handler);
 });

@@ -46,7 +46,7 @@ test('a running process logs a line for each error, even if its listener for err
 });
 
 test('a process that is starting ends with exit code 1, a line and a code', () => {
-  // Each value takes a process of its own, so only values from which nothing can be read are tried.
+  // Each value takes a process of its own, so this tests only values that throw when a property is read.
   for (const thrownName of [
     'an error whose getters throw',
     'an error of this project',

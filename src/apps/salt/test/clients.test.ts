@@ -68,9 +68,17 @@ describe('SALT_CLIENTS', () => {
     ['of a tenant with keys elsewhere', entry(TENANT, 'a', { jwks_url }), /remove jwks_url/],
     ['with keys over http', entry('x', 'a', { jwks_url: 'http://op.example/jwks' }), /0.jwks_url/],
     ['with keys at a port', entry('x', 'a', { jwks_url: 'https://op.example:444/jwks' }), /0.jwks_url/],
-    ['with keys at two slashes', entry('x', 'a', { jwks_url: 'https://op.example//jwks' }), /0.jwks_url/],
+    [
+      'with two slashes in the URL of its keys',
+      entry('x', 'a', { jwks_url: 'https://op.example//jwks' }),
+      /0.jwks_url/,
+    ],
     ['with a backslash', entry('x', 'a', { jwks_url: 'https://op.example/jwks?a\\b' }), /0.jwks_url/],
-    ['with keys under a name', entry('x', 'a', { jwks_url: 'https://me@op.example/jwks' }), /0.jwks_url/],
+    [
+      'with a user name in the URL of its keys',
+      entry('x', 'a', { jwks_url: 'https://me@op.example/jwks' }),
+      /0.jwks_url/,
+    ],
   ])('is rejected with an entry %s', (_what, bad, message) => {
     expect(() => parse(bad)).toThrow(ConfigError);
     expect(() => parse(bad)).toThrow(message);
@@ -81,14 +89,18 @@ describe('SALT_CLIENTS', () => {
     ['the same but for the seed', entry(GOOGLE, 'a'), entry(GOOGLE, 'a', { seed: 2 })],
     ['the same in Google’s other spelling', entry(GOOGLE, 'a'), entry('accounts.google.com', 'a')],
     [
-      'with the same concatenation',
+      'different, with the same concatenation',
       entry('https://op.example', '1a', { jwks_url }),
       entry('https://op.example1', 'a', { jwks_url }),
     ],
-    ['a tenant among all tenants', entry(MICROSOFT, 'a'), entry(TENANT, 'a')],
-    ['a tenant before all tenants', entry(TENANT, 'a'), entry(MICROSOFT, 'a')],
-    ['with the concatenation of a tenant', entry(MICROSOFT, 'xa'), entry(`${TENANT}x`, 'a', { jwks_url })],
-  ])('is rejected with two entries that are %s', (_what, firstEntry, secondEntry) => {
+    ['all tenants, then one of them', entry(MICROSOFT, 'a'), entry(TENANT, 'a')],
+    ['a tenant, then all tenants', entry(TENANT, 'a'), entry(MICROSOFT, 'a')],
+    [
+      'different, with the concatenation of a tenant',
+      entry(MICROSOFT, 'xa'),
+      entry(`${TENANT}x`, 'a', { jwks_url }),
+    ],
+  ])('is rejected with two entries: %s', (_what, firstEntry, secondEntry) => {
     expect(() => parse(entry(GOOGLE, 'between'), firstEntry, secondEntry)).toThrow(
       /^SALT_CLIENTS, entries 1 and 2: their issuers and client ids can have the same concatenation$/,
     );

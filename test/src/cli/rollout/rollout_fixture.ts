@@ -1,6 +1,6 @@
 /**
- * A chain, the enclaves of two images, and a control in the operator's place. The commands of a plan call the
- * control.
+ * A chain, the enclaves of two images, and a control server, which the commands of a plan call. The server
+ * starts and stops enclaves and switches callers, as an operator's programs do.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ import { startServer, type TestServer } from '../../server/support.ts';
 import { KeeperFixture } from '../keeper/keeper_fixture.ts';
 import { PACKAGE } from '../sui/chain_fixture.ts';
 
-/** Script of a command in the plan: it calls the control, and exits with its verdict. */
+/** Script of a command in the plan: it calls the control server, and exits with its verdict. */
 const CALL = `
 const { status } = await fetch(process.argv[1] + (process.env.SUI_PRIVATE_KEY ?? ''), { method: 'POST' });
 process.exit(status === 200 ? 0 : 1);`;
@@ -177,7 +177,7 @@ export class RolloutFixture {
     return { SUI_PRIVATE_KEY: this.keeper.operator.key.getSecretKey(), DEPLOYMENTS: this.deployments };
   }
 
-  /** Runs the command in a line of the rollout, as the holder of the EnclaveCap. */
+  /** Runs a command that the rollout printed for the holder of the EnclaveCap, with that holder's key. */
   async obey(line: string): Promise<void> {
     const [, name = '', ...args] = line.trim().split(' ');
     await this.keeper.chain.done(name, ...args);

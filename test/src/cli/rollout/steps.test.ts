@@ -249,7 +249,7 @@ describe('callers keep their enclaves', () => {
     expect(world.state).toEqual(BEGINNING);
   });
 
-  test('on the way back, unless contracts accept no old enclave', async () => {
+  test('on the way back, if contracts accept no old enclave until the admin allows the old image', async () => {
     const world = await killedAt(stopsOld, false);
     await world.pause(world.plan.overlap * 60_000);
     await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_NOT_SERVING' }));

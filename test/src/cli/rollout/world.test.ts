@@ -57,7 +57,7 @@ test.each(ORDERS)('%s node that hides a registration is noticed', async (_which,
   });
 });
 
-/** Has the node show the config as before a transaction of the admin, for this number of reads. */
+/** Makes `times` reads of the node show the config as it was before a transaction of the admin. */
 async function showOldConfig(times: number): Promise<void> {
   const { chain, configId } = fixture.keeper;
   const recorded: Uint8Array[] = [];

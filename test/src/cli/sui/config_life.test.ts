@@ -79,7 +79,7 @@ describe('a registrar', () => {
     });
   });
 
-  test('goes to an address in full', async () => {
+  test('is added only for an address with all its 64 digits', async () => {
     expect((await fixture.run('add_registrar', ...ofConfig(configId), '0x5')).json()).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining('<holder> must be 0x and 64'),

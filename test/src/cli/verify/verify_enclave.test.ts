@@ -76,7 +76,7 @@ describe('a release in place of registers', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('is refused once it is withdrawn, and a signer that is a mistake gives no verdict', async () => {
+  test('is refused once it is withdrawn, and an invalid signer file gives no verdict', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'verify-release-'));
     const release = await writeRelease(folder, WEATHER_IMAGE);
     await call(releaseCommand, ['withdraw', 'v1.2.0', ...keyed(folder)]);

@@ -96,7 +96,7 @@ test.each([
   expect(attestations()).toBe(times);
 });
 
-test('a key that another attestation shows is reported until it is acknowledged', async () => {
+test('a new key in a later attestation is reported until it is acknowledged', async () => {
   const hook = await attested();
   const before = enclave.key.publicKey;
   enclave.restart();
@@ -114,7 +114,7 @@ test('a key that another attestation shows is reported until it is acknowledged'
   expect(hook.latest()).toMatchObject({ publicKey: now, changed: undefined });
 });
 
-test('the key of an answer, which the client attested by itself, is reported too', async () => {
+test('a new key that the client attests while it verifies an answer is reported too', async () => {
   const hook = await attested();
   const before = enclave.key.publicKey;
   enclave.restart();
@@ -217,7 +217,7 @@ test('the hook aborts pending requests when it is unmounted, and retries nothing
   expect(signals).toHaveLength(1);
 });
 
-test('the hook trusts with a config the enclaves that the chain accepts, and reports another registered key behind the URL', async () => {
+test('with a config, the hook trusts the enclaves that the chain accepts, and reports another registered key behind the URL', async () => {
   const fixture = await ChainFixture.start();
   onTestFinished(() => fixture.close());
   const capId = fixture.publish();

@@ -23,7 +23,7 @@ function refusal({ address = ADDRESS, module = 'enclave', name, number = NUMBER 
   return `Budget estimation failed with status: Failure { error: MoveAbort(${location}, ${number}), command: Some(0) }.`;
 }
 
-/** Creates the error of the client of `@mysten/sui` for a node's refusal while it builds. */
+/** Creates the error that the client of `@mysten/sui` throws if a node refuses to simulate a transaction. */
 function thrown(message: string, code = 'INVALID_ARGUMENT'): Error {
   const cause = Object.assign(new Error(message), { code, methodName: 'SimulateTransaction' });
   return new SimulationError(message, { cause });

@@ -1,4 +1,4 @@
-/** The proxy in Express, before a proving service on loopback. */
+/** The proxy in Express, in front of a proving service on loopback. */
 import {
   createServer,
   request as httpRequest,
@@ -127,7 +127,7 @@ describe('the proxy', () => {
 
   test.each<[string, BodyInit, Record<string, string>, number]>([
     ['another type', REQUEST, { 'content-type': 'text/plain' }, 415],
-    ['no JSON', '{"jwt":', {}, 400],
+    ['invalid JSON', '{"jwt":', {}, 400],
     ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}, 400],
     ['more than 16 KiB', JSON.stringify('x'.repeat(17_000)), {}, 413],
   ])('refuses %s, and forwards nothing', async (_, body, headers, status) => {

@@ -92,7 +92,7 @@ test('a witness with one wrong wire never yields a proof that verifies', () => {
     wires - 1,
   ].entries()) {
     const wrong = Buffer.from(witness);
-    // The header has 76 bytes, and each wire 32, the lowest first.
+    // The header has 76 bytes. Each wire has 32 bytes, of which the least significant is the first.
     wrong.writeUInt8((wrong[76 + 32 * wire] as number) ^ 1, 76 + 32 * wire);
     writeFileSync(at('wrong'), wrong);
     const name = `wrong-${index}`;

@@ -51,7 +51,7 @@ describe('without an NSM', () => {
   test.each([
     ['empty', filled(0)],
     ['too long', filled(0x1001)],
-    ['no bytes', 'request' as never],
+    ['not bytes', 'request' as never],
     ['missing', undefined as never],
   ])('rejects a request that is %s', async (_, request) => {
     await expect(new NsmDevice({ addonPath }).transact(request)).rejects.toMatchObject({ code: 'NSM_INPUT' });
@@ -217,7 +217,7 @@ describe.skipIf(!addonRunsHere)('with a driver that fails', () => {
     ['an answer that the driver had to cut', encode({ GetRandom: { random: filled(0x4000) } })],
     ['another operation', encode('LockPCR')],
     ['a wrong type', encode({ GetRandom: { random: 'text' } })],
-    ['a length that cannot be', { bytes: filled(8), reportedLength: 0x3001 }],
+    ['an impossible length', { bytes: filled(8), reportedLength: 0x3001 }],
     ['a length beyond the answer', { bytes: encode('GetRandom'), reportedLength: 100 }],
     ['an unknown error name', encode({ Error: 'Nonsense' })],
   ])('%s is a protocol error', async (_, reply) => {

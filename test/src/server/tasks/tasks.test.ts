@@ -182,7 +182,7 @@ describe('a run that is late', () => {
     expect(tasks.warnings()).toEqual(['the task mark has failed in 1 run in a row']);
   });
 
-  test('and ignores the signal is the last one until it ends, and publishes nothing', async () => {
+  test('and ignores the signal keeps later runs from beginning until it ends, and publishes nothing', async () => {
     const ended = Promise.withResolvers<void>();
     let thrown: unknown;
     const { times, state, tasks, reports } = start(async ({ publish }, _signal, count) => {
@@ -254,7 +254,7 @@ describe('an error', () => {
     expect(reports.map(({ code }) => code)).toEqual(['PRICE_STALE', 'INTERNAL']);
   });
 
-  test('that run throws before it returns a promise counts like any other', async () => {
+  test('that run() throws before it returns a promise counts like any other', async () => {
     const { state } = start(() => {}, {
       run() {
         throw new Error('at once');
@@ -284,7 +284,7 @@ describe('a value', () => {
 
   test.each([
     ['a second one in a run', ({ publish }: TaskContext) => [publish(mark(1)), publish(mark(2))]],
-    ['what sign has not returned', ({ publish }: TaskContext) => publish({} as SignedAnswer)],
+    ['one that sign() did not return', ({ publish }: TaskContext) => publish({} as SignedAnswer)],
   ])('is refused: %s', async (_name, run) => {
     const { state, printed } = start(run);
     await pass(0);
@@ -331,7 +331,7 @@ describe('at the end of the server', () => {
     expect(state()?.runs).toEqual({ done: 0, failed: 0, late: 0 });
   });
 
-  test('a run that ignores the signal has the grace, and no more', async () => {
+  test('a run that ignores the signal gets the grace period, and no longer', async () => {
     const { tasks } = start(() => new Promise(() => {}));
     await pass(0);
     let isStopped = false;
@@ -365,8 +365,8 @@ describe('a declaration is refused', () => {
     ['no period', { everyMs: undefined }, /^everyMs of the task mark must be/],
     ['a negative delay', { jitterMs: -1 }, /^jitterMs of the task mark must be/],
     ['a delay as long as the period', { jitterMs: 1000 }, /^jitterMs of the task mark must be less/],
-    ['no time', { timeoutMs: 0 }, /^timeoutMs of the task mark must be/],
-    ['time that is not a number', { timeoutMs: Number.NaN }, /^timeoutMs of the task mark must be/],
+    ['a time limit of 0', { timeoutMs: 0 }, /^timeoutMs of the task mark must be/],
+    ['a time limit that is not a number', { timeoutMs: Number.NaN }, /^timeoutMs of the task mark must be/],
     ['a run that is not a function', { run: 'run' }, /^run of the task mark must be a function/],
   ])('%s', (_name, changes, message) => {
     expect(() => task({ ...definition, ...(changes as Partial<Definition>) })).toThrow(message);

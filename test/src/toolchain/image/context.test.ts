@@ -100,7 +100,7 @@ describe('the packages of an image', () => {
     });
   });
 
-  test('include a link to the workspace itself, by whose name an application imports it', () => {
+  test('include the link with the name by which an application imports the workspace of the server', () => {
     const packages = {
       'src/server': {},
       'node_modules/server': { link: true, resolved: 'src/server' },
