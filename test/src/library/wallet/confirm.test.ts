@@ -34,11 +34,11 @@ function setUp() {
     await turn();
     return ms;
   };
-  return { confirmed, asked: questions, pauses, answer, endPause };
+  return { confirmed, questions, pauses, answer, endPause };
 }
 
 test.each([true, false])('after the answer %s, the next question waits half a second', async (yes) => {
-  const { confirmed, asked: questions, answer, endPause } = setUp();
+  const { confirmed, questions, answer, endPause } = setUp();
   const answers = ['a', 'b', 'c'].map((name) => confirmed(question(name)));
   const outcomes = Promise.allSettled(answers);
   for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
@@ -53,7 +53,7 @@ test.each([true, false])('after the answer %s, the next question waits half a se
 });
 
 test('a question that comes when no other waits is held back too', async () => {
-  const { confirmed, asked: questions, answer, endPause } = setUp();
+  const { confirmed, questions, answer, endPause } = setUp();
   const first = confirmed(question('a'));
   await turn();
   await answer(true);
@@ -68,7 +68,7 @@ test('a question that comes when no other waits is held back too', async () => {
 });
 
 test('a question that was cancelled before it was asked delays no other', async () => {
-  const { confirmed, asked: questions, pauses, answer } = setUp();
+  const { confirmed, questions, pauses, answer } = setUp();
   const left = confirmed(question('a'), AbortSignal.abort(new Error('left')));
   await expect(left).rejects.toThrow('left');
   const next = confirmed(question('b'));

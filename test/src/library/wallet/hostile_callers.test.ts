@@ -109,7 +109,7 @@ describe('a message', () => {
       },
     ],
   ])('that is %s is refused before it is shown', async (_, make) => {
-    const { account, signMessage, asked: requests } = await connected();
+    const { account, signMessage, requests } = await connected();
     await expect(signMessage({ message: make(), account, chain: CHAIN })).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
     });
@@ -127,7 +127,7 @@ describe('an account, chain or wallet', () => {
   }
 
   test('that changes after it was compared is shown as that of the session', async () => {
-    const { account, sign, execute, signMessage, asked: requests } = await connected({ sponsor: SPONSOR });
+    const { account, sign, execute, signMessage, requests } = await connected({ sponsor: SPONSOR });
     await signMessage({ message: HONEST, account: changing(account), chain: CHAIN });
     await sign({ transaction: something(), account: changing(account), chain: CHAIN });
     await execute({ transaction: nothing(), account: changing(account), chain: CHAIN });
@@ -135,7 +135,7 @@ describe('an account, chain or wallet', () => {
   });
 
   test('is read once: an input that returns another account is refused, or shown unchanged', async () => {
-    const { account, sign, asked: requests } = await connected();
+    const { account, sign, requests } = await connected();
     const stranger = { ...account, publicKey: account.publicKey, address: otherAddress };
     const input = { transaction: something(), chain: CHAIN } as const;
     const changed = Object.defineProperty({ ...input, account }, 'account', {
@@ -146,7 +146,7 @@ describe('an account, chain or wallet', () => {
   });
 
   test('can not be renamed by a script of the page', async () => {
-    const { wallet, account, signMessage, asked: requests } = await connected();
+    const { wallet, account, signMessage, requests } = await connected();
     const { name } = wallet;
     for (const change of [
       () => Object.assign(wallet, { name: 'Another wallet' }),
@@ -161,7 +161,7 @@ describe('an account, chain or wallet', () => {
 
 describe('a transaction', () => {
   test('whose toJSON answers differently is read once', async () => {
-    const { account, sign, execute, asked: requests } = await connected();
+    const { account, sign, execute, requests } = await connected();
     for (const use of [sign, execute]) {
       const toJSON = inTurns(something().toJSON, nothing().toJSON);
       const { bytes } = await use({
@@ -175,7 +175,7 @@ describe('a transaction', () => {
   });
 
   test('is refused if toJSON returns anything but text: an object could change', async () => {
-    const { account, sign, asked: requests } = await connected();
+    const { account, sign, requests } = await connected();
     const data = JSON.parse(await something(account.address).toJSON());
     const text = Object.assign(new String('{}'), { startsWith: () => false });
     for (const value of [{ getData: () => data }, fromBase64('AAAA'), text, 5, null]) {
@@ -188,11 +188,7 @@ describe('a transaction', () => {
   });
 
   test("whose sponsor's bytes lie is signed as it was shown", async () => {
-    const {
-      account,
-      execute,
-      asked: requests,
-    } = await connected({
+    const { account, execute, requests } = await connected({
       sponsor: async ({ kind, sender }: SponsorRequest) => await sponsorship(kind, sender),
     });
     const { bytes, digest } = await execute({ transaction: nothing(), account, chain: CHAIN });

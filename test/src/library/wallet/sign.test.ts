@@ -42,7 +42,7 @@ describe('the account', () => {
 
 describe('signTransaction', () => {
   test('signs exactly the bytes that the user was shown', async () => {
-    const { wallet, account, sign, asked: requests } = await connected();
+    const { wallet, account, sign, requests } = await connected();
     const { bytes, signature } = await sign({ transaction: something(), account, chain: CHAIN });
     expect(requests).toEqual([
       {
@@ -83,7 +83,7 @@ describe('signTransaction', () => {
   });
 
   test('refuses another account, chain or sender, and a value that is not a transaction, before it asks', async () => {
-    const { account, sign, asked: requests } = await connected();
+    const { account, sign, requests } = await connected();
     const transaction = something();
     const otherAccount: WalletAccount = {
       ...account,
@@ -120,7 +120,7 @@ describe('signTransaction', () => {
 
 describe('signAndExecuteTransaction', () => {
   test('sends what the user was shown, and returns bytes, signature, digest and effects', async () => {
-    const { account, execute, asked: requests } = await connected();
+    const { account, execute, requests } = await connected();
     const executed = await execute({ transaction: something(), account, chain: CHAIN });
     expect(node.ledger.executed).toContain(executed.digest);
     expect(requests).toMatchObject([{ kind: 'transaction', bytes: fromBase64(executed.bytes) }]);
@@ -135,7 +135,7 @@ describe('signAndExecuteTransaction', () => {
   });
 
   test('shows the transaction that a sponsor has completed, and lets the sponsor pay', async () => {
-    const { account, execute, asked: requests } = await connected({ sponsor: SPONSOR });
+    const { account, execute, requests } = await connected({ sponsor: SPONSOR });
     const { digest, signature } = await execute({ transaction: nothing(), account, chain: CHAIN });
     expect(node.ledger.executed).toContain(digest);
     expect(requests).toMatchObject([
@@ -178,12 +178,7 @@ describe('signAndExecuteTransaction', () => {
 describe('signPersonalMessage', () => {
   test('signs exactly the message that the user was shown, even if the caller changes its bytes', async () => {
     const message = new TextEncoder().encode('hello');
-    const {
-      account,
-      wallet,
-      signMessage,
-      asked: requests,
-    } = await connected({
+    const { account, wallet, signMessage, requests } = await connected({
       confirm: async (request: ConfirmRequest) => {
         message.fill(0);
         requests.push(structuredClone(request));
@@ -286,7 +281,7 @@ describe('confirm', () => {
 
 describe('a signal that is aborted', () => {
   test('ends the call before the user is asked', async () => {
-    const { account, sign, execute, asked: requests } = await connected();
+    const { account, sign, execute, requests } = await connected();
     const toJSON = vi.fn(something().toJSON);
     const signal = AbortSignal.abort(new Error('left'));
     const input = { account, chain: CHAIN, signal, transaction: { toJSON } } as const;
@@ -299,7 +294,7 @@ describe('a signal that is aborted', () => {
 
 describe('a session that has expired', () => {
   test('refuses every signature without a question, and removes the account', async () => {
-    const { account, wallet, sign, execute, signMessage, asked: requests, changes } = await connected();
+    const { account, wallet, sign, execute, signMessage, requests, changes } = await connected();
     node.epoch = 103n;
     const expired = { code: 'ZKLOGIN_EXPIRED' };
     await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject(expired);
@@ -334,7 +329,7 @@ describe('a session that has expired', () => {
 });
 
 test('without a session nothing is signed', async () => {
-  const { wallet, account, sign, asked: requests } = await connected();
+  const { wallet, account, sign, requests } = await connected();
   await disconnect(wallet);
   await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject({
     code: 'ZKLOGIN_NO_SESSION',

@@ -49,7 +49,7 @@ export interface Registered {
   readonly wallet: RegisteredWallet;
   readonly wallets: readonly RegisteredWallet[];
   /** Questions that the wallet asked the user. */
-  readonly asked: ConfirmRequest[];
+  readonly requests: ConfirmRequest[];
   /** Addresses after each change. */
   readonly changes: string[][];
   unregister(): void;
@@ -82,7 +82,7 @@ export function registerAs(change: (options: RegisterOptions) => RegisterOptions
   wallet.features['standard:events'].on('change', ({ accounts = [] }) => {
     changes.push(accounts.map(({ address }) => address));
   });
-  return { wallet, wallets, asked: requests, changes, unregister };
+  return { wallet, wallets, requests, changes, unregister };
 }
 
 export const connect = (wallet: RegisteredWallet) => wallet.features['standard:connect'].connect();

@@ -51,7 +51,7 @@ async function setUp(
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
-  return { asked: requests, url, service, post };
+  return { requests, url, service, post };
 }
 
 const json =
@@ -67,7 +67,7 @@ describe('the proxy', () => {
     ['express.text()', express.text({ type: 'application/json' })],
     ['express.raw()', express.raw({ type: 'application/json' })],
   ])('forwards the request and returns the answer, after %s', async (_name, parser) => {
-    const { asked: requests, post } = await setUp(json(200, '{"proofPoints":1}'), { parser });
+    const { requests, post } = await setUp(json(200, '{"proofPoints":1}'), { parser });
     const { status, headers, text } = await post(REQUEST);
     expect([status, text]).toEqual([200, '{"proofPoints":1}']);
     expect(headers.get('cache-control')).toBe('no-store');
@@ -76,7 +76,7 @@ describe('the proxy', () => {
   });
 
   test('adds the headers of the back end, and forwards none of the page', async () => {
-    const { asked: requests, post } = await setUp(json(200, '{}'), {
+    const { requests, post } = await setUp(json(200, '{}'), {
       headers: { authorization: 'Bearer mine' },
     });
     await post(REQUEST, {
@@ -131,14 +131,14 @@ describe('the proxy', () => {
     ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}, 400],
     ['more than 16 KiB', JSON.stringify('x'.repeat(17_000)), {}, 413],
   ])('refuses %s, and forwards nothing', async (_, body, headers, status) => {
-    const { asked: requests, post } = await setUp(json(200, '{}'));
+    const { requests, post } = await setUp(json(200, '{}'));
     const refused = await post(body, headers);
     expect([refused.status, JSON.parse(refused.text).code]).toEqual([status, 'ZKLOGIN_OPTION']);
     expect(requests).toEqual([]);
   });
 
   test('refuses more than 16 KiB in pieces, or already parsed', async () => {
-    const { url, asked: requests } = await setUp(json(200, '{}'));
+    const { url, requests } = await setUp(json(200, '{}'));
     const status = await new Promise((resolve, reject) => {
       const headers = { 'content-type': 'application/json' };
       const sending = httpRequest(url, { method: 'POST', headers }, ({ statusCode }) => resolve(statusCode));
@@ -149,7 +149,7 @@ describe('the proxy', () => {
     expect(status).toBe(413);
     const parsed = await setUp(json(200, '{}'), { parser: express.json({ limit: '1mb' }) });
     expect((await parsed.post(JSON.stringify({ jwt: 'x'.repeat(17_000) }))).status).toBe(413);
-    expect([...requests, ...parsed.asked]).toEqual([]);
+    expect([...requests, ...parsed.requests]).toEqual([]);
   });
 
   test('refuses other methods', async () => {

@@ -76,7 +76,7 @@ function recorder(answer: unknown = {}) {
     requestedUrls.push(String(url));
     return Response.json(answer);
   };
-  return { asked: requestedUrls, fetch };
+  return { requestedUrls, fetch };
 }
 
 const TOKEN = createJwt({ sub: SUBJECT });
@@ -166,7 +166,7 @@ describe('getSalt', () => {
   test.each(['ftp://x', 'x', '', 'https://user:hunter2@salt.example', 'http://user:hunter2@salt.example'])(
     'refuses the URL %j, and sends nothing',
     async (url) => {
-      const { asked: requestedUrls, fetch } = recorder();
+      const { requestedUrls, fetch } = recorder();
       for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
         await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
         await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
@@ -181,7 +181,7 @@ describe('getSalt', () => {
     'http://localhost.example',
     'http://127.0.0.1.example',
   ])('sends a request to %s only if the caller allows http', async (url) => {
-    const { asked: requestedUrls, fetch } = recorder({ salt: SALT });
+    const { requestedUrls, fetch } = recorder({ salt: SALT });
     for (const allowHttp of [undefined, false, 'false', 1]) {
       const options = { fetch, allowHttp: allowHttp as false };
       await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({
@@ -197,7 +197,7 @@ describe('getSalt', () => {
   test.each(['https://salt.example', 'http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:3000'])(
     'accepts the URL %s',
     async (url) => {
-      const { asked: requestedUrls, fetch } = recorder({ salt: SALT });
+      const { requestedUrls, fetch } = recorder({ salt: SALT });
       await getSalt(url, TOKEN, { fetch });
       expect(requestedUrls).toEqual([`${new URL(url).href}get_salt`]);
     },
@@ -221,7 +221,7 @@ describe('getProof', () => {
 
   test('sends a request over http to another machine only if the caller allows it', async () => {
     const url = 'http://prover.internal:8080/v1';
-    const { asked: requestedUrls, fetch } = recorder(PROOF);
+    const { requestedUrls, fetch } = recorder(PROOF);
     for (const options of [{ fetch }, { fetch, allowHttp: false }]) {
       await expect(getProof(url, REQUEST, options)).rejects.toThrow(/must be https: .* or set allowHttp/);
     }
@@ -389,7 +389,7 @@ describe('getProof', () => {
 test.each([{ 'x y': 'hunter2' }, { authorization: 'hunter2\n2' }, { authorization: 'hunter2 \u{1f511}' }, 5])(
   'headers that can not be sent are named, and nothing of them is repeated: %j',
   async (headers) => {
-    const { asked: requestedUrls, fetch } = recorder();
+    const { requestedUrls, fetch } = recorder();
     const options = { headers: headers as Record<string, string>, fetch };
     const error = await getSalt('https://salt.example', TOKEN, options).catch((error) => error);
     expect(error).toMatchObject({ code: 'ZKLOGIN_OPTION', message: expect.stringContaining('headers') });
