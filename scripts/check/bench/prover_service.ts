@@ -29,7 +29,7 @@ ${CALLERS} callers at once. Needs make prover-dev of each size, and an idle mach
   options: {
     requests: {
       value: '<number>',
-      help: 'how many requests in each way',
+      help: 'number of requests in each of the two measurements',
       schema: integer(CALLERS, 10_000),
       default: '30',
     },

@@ -29,7 +29,7 @@ const IMAGE = join(ROOT, 'out/nitro.pcrs');
 
 /** Returns the reason why no image can be compared with this clone's image; undefined if one can. */
 function whyNoImage(): string | undefined {
-  if (!existsSync(IMAGE)) return 'make builds the image of this clone first';
+  if (!existsSync(IMAGE)) return 'run make first, which builds the image of this clone';
   const { commit, unchanged_tree, application } = JSON.parse(
     readFileSync(join(ROOT, 'out/measurements.json'), 'utf8'),
   );
@@ -239,7 +239,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return quantity(files.length, 'file');
     },
 
-    async 'npm ci installs what its lockfile has, no package of this project twice, and nothing that it shares with an application'() {
+    async 'npm ci installs what its lockfile has, and no second copy of a package of this project or of one that it shares with an application'() {
       const packages = globSync('packages/*.tgz', { cwd: project }).map((file) => `./${file}`);
       await run('npm', ['cache', 'add', ...packages], { cwd: project, env: environment() });
       const npm = (...args: string[]) => run('npm', args, { cwd: project, env: environment() });
@@ -292,7 +292,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return quantity(files.length + 1, 'file');
     },
 
-    async 'sui-enclave test fails by what fails, and overwrites no file that it did not write'() {
+    async 'sui-enclave test names the step that fails, and overwrites no file that it did not write'() {
       const failing: [step: string, path: string, edit: (text: string) => string][] = [
         ['types', 'types.ts', (text) => `${text}export const wrong: string = 5;\n`],
         ['tests', 'stand_in.ts', (text) => text.replace('cents: 123', 'cents: 124')],
@@ -334,7 +334,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return 'twice, on the same port';
     },
 
-    async 'on sui-enclave dev-sui the application is published and registered, and its answer counts'() {
+    async 'on sui-enclave dev-sui the application is published and registered, and a contract accepts its answer'() {
       const node = start(['dev-sui'], { PORT: '0', FAUCET_PORT: '0' });
       await timed(() => node.until(READY));
       [nodeUrl = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(node.printed()) ?? [];
@@ -356,7 +356,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     },
 
     async 'sui-enclave play does all of this in one terminal, and publishes again when a signed type changes'() {
-      // The following steps use the deployment on dev-sui.
+      // `play` gets a folder of its own, since the steps after this one use the deployment on dev-sui.
       const { program: play, status } = await startPlay(project, join(work, 'played'));
       const restore = await Promise.all([
         change('types.ts', (text) => text.replace('cents: u64', 'amount: u64')),
@@ -397,7 +397,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       writeFileSync(recordPath, `${JSON.stringify(record, null, 2)}\n`);
       const nodeOptions = ['--rpc-url', nodeUrl, '--json'];
       const source = ['--source-url', 'https://code.example/my-oracle', '--pcrs', pcrs];
-      // The following steps use the first config.
+      // The new config gets a folder of its own, since the steps after this one use the first config.
       const deployments = join(work, 'audited/deployments');
       cpSync(sui().DEPLOYMENTS, deployments, { recursive: true });
       const created = await enclave(['create_config', 'audited', '--again', ...source, ...nodeOptions], {
@@ -432,7 +432,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return 'from another folder';
     },
 
-    async 'the repository, as it is used now, commits no key, secret, result or local deployment'() {
+    async 'after these steps, git add takes no key, secret, result or local deployment'() {
       for (const started of programs) await stop(started);
       writeFileSync(join(project, '.env'), 'MY_ORACLE_API_KEY=secret\n');
       await run('git', ['init', '-q'], { cwd: project });
@@ -449,7 +449,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         },
       ).catch((error) => error);
       expectEqual(filesWithKeys, '');
-      return `${quantity(files.length, 'file')}, those that were written`;
+      return `${quantity(files.length, 'file')}, exactly those that create-sui-enclave wrote`;
     },
 
     async 'its bundle is the one that a clone makes of the same files'() {
@@ -476,7 +476,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       for (const file of globSync('{app.yaml,schema.json,*.ts}', { cwd: WEATHER })) {
         cpSync(join(WEATHER, file), join(folder, file));
       }
-      // The lock file differs from the original repository's.
+      // Unlike the template, weather has no server.env and depends on axios.
       rmSync(join(folder, 'server.env'));
       for (const file of ['package.json', 'package-lock.json']) {
         const json = JSON.parse(readFileSync(join(folder, file), 'utf8'));
@@ -485,7 +485,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       }
       symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
       const cache = join(ROOT, 'build/packages');
-      // Most of the build's minutes pass in the container.
+      // The build is not timed, since most of its minutes pass in the container.
       const options = { cwd: folder, env: environment(), maxBuffer: 16 << 20 };
       await run(program, ['build', '--cache', cache], options);
       const registers = readFileSync(join(folder, 'out/nitro.pcrs'), 'utf8');
@@ -497,7 +497,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return 'and the same bytes';
     },
 
-    async 'an application of each other template passes its test, and plays'() {
+    async 'an application of every other template passes its test, and runs in sui-enclave play'() {
       for (const template of ['empty', 'feed', 'weather', 'llm', 'dapp']) {
         const folder = join(work, `author/one-of-${template}`);
         await create(folder, '--template', template);

@@ -40,7 +40,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call }) => callWith(tx, call, { $kind: 'Result', Result: 3 }),
   },
   {
-    name: 'a result of several as one',
+    name: 'two results of a command as one argument',
     outcome: 'InvalidResultArity at 1.0',
     build(tx, { call }) {
       call(tx, 'two');
@@ -48,7 +48,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a third result of two',
+    name: 'a third result of a command with two',
     outcome: 'SecondaryIndexOutOfBounds at 1.0',
     build(tx, { call }) {
       call(tx, 'two');
@@ -76,7 +76,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call }) => call(tx, 'maybe', [tx.pure(Uint8Array.of(1, 1, 0xff))]),
   },
   {
-    name: 'an option of two',
+    name: 'an option with two values',
     outcome: 'InvalidBCSBytes at 0.0',
     build: (tx, { call }) => call(tx, 'maybe', [tx.pure(Uint8Array.of(2, 1, 0x61, 1, 0x61))]),
   },
@@ -94,7 +94,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call }) => call(tx, 'bytes', [createVector(tx, LAST_SIZE)]),
   },
   {
-    name: 'an argument of a byte more',
+    name: 'an argument that is one byte larger',
     outcome: /^refused: .*maximum pure argument size is 16384/,
     build: (tx, { call }) => call(tx, 'bytes', [createVector(tx, FIRST_REFUSED)]),
   },
