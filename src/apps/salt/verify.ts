@@ -10,7 +10,7 @@ import type { Semaphore } from './limits.ts';
 
 export interface VerifiedUser {
   readonly client: SaltClient;
-  /** The token's `iss`, in one spelling where the issuer has two: for Microsoft with the tenant. */
+  /** The token's `iss`, with Microsoft's tenant. Of an issuer's two spellings, it is always the same one. */
   readonly issuer: string;
   readonly subject: string;
 }

@@ -62,7 +62,7 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
         async handle({ location: { asked: location, place } }) {
           const { reading, whole } = await cache.get(place, load);
           const temperature = wholeDegrees(reading.celsius);
-          // For each answer: a cached reading ages.
+          // Each answer needs this check, since a cached reading ages.
           requireCurrent(reading);
           return answer(whole, location, () =>
             sign(WeatherResponse, reading.timestampMs, { location, temperature }),
@@ -93,8 +93,8 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
 export default defineApp({ signs: [WeatherResponse, Temperature], create });
 
 /**
- * Returns the time for which a failure is cached: that of a reading if it is about the place, 0 if the
- * service is not its source.
+ * Returns the time for which a failure is cached: as long as a reading if the failure is about the place, 0
+ * if the error is not from the service, and briefly for any other failure of the service.
  */
 function keepFailureMs(error: unknown, ttlMs: number): number {
   if (!(error instanceof WeatherError)) return 0;

@@ -1,6 +1,7 @@
 /**
- * The two statements of a release, in the form of in-toto's attestation framework v1 (Statement v1): one of
- * SLSA provenance v1, and this project's own with the registers. Both are about the same files.
+ * The two statements of a release, in the form of in-toto's attestation framework v1 (Statement v1): a
+ * provenance in the form of SLSA v1, and a statement of this project's own type, with the registers. Both are
+ * about the same files.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';

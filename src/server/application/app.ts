@@ -12,9 +12,9 @@ import type { SecretsCheck } from '../secrets/secrets.ts';
 import type { Task } from '../tasks/task.ts';
 
 /**
- * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes.
- * The core loads no other file of the folder. Neither `app.ts` nor its imports may use `await` at the top
- * level, since the image's bundle is CommonJS.
+ * An application is a folder `<name>` with `app.yaml` and `app.ts`. The default export of `app.ts` is what
+ * `defineApp` returns. The core loads no other file of the folder. Neither `app.ts` nor its imports may use
+ * `await` at the top level, since the image's bundle is CommonJS.
  */
 export interface ApplicationModule {
   /** Every type that the application signs, each with a unique intent code. */

@@ -101,7 +101,7 @@ async function main(): Promise<void> {
   handleUncaught()(log, (error) => server.onUncaught(error));
 }
 
-/** Refuses requests from pages of other sites on loopback, unless CORS_ORIGINS names them. */
+/** On loopback, refuses requests from pages of other sites, unless CORS_ORIGINS names their origins. */
 function withinThisMachine(config: Config): Config {
   if (!isLoopback(config.host)) return config;
   const isSet = process.env['CORS_ORIGINS'] !== undefined;

@@ -5,7 +5,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../../src/service/log.ts';
-import { CLIENTS, type How } from '../../../src/toolchain/dev/wallet/servers.ts';
+import { CLIENTS, type LoginFlow } from '../../../src/toolchain/dev/wallet/servers.ts';
 import { startWalletServices, type WalletServices } from '../../../src/toolchain/dev/wallet/services.ts';
 import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { freePorts } from '../../src/toolchain/dev/wallet/free_ports.ts';
@@ -24,7 +24,7 @@ import {
   ready,
 } from './wallet_page.ts';
 
-const WAYS = Object.keys(CLIENTS) as How[];
+const WAYS = Object.keys(CLIENTS) as LoginFlow[];
 const EPOCH = 100n;
 const SEED = 'ab'.repeat(32);
 
@@ -48,7 +48,7 @@ afterEach(() => {
   services.node.epoch = EPOCH;
 });
 
-async function open(context: BrowserContext, responseMode: How = 'implicit'): Promise<Page> {
+async function open(context: BrowserContext, responseMode: LoginFlow = 'implicit'): Promise<Page> {
   const page = await context.newPage();
   await page.goto(services.origin);
   await ready(page);

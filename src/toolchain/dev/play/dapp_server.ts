@@ -1,6 +1,7 @@
 /**
- * Serves the dapp of `play`: its built files, settings for this run, and a row that makes the dapp
- * ask a broken server instead. A script of this server makes the row; the dapp's build does not contain it.
+ * Serves the dapp of `play`: its built files, settings for this run, and a row of links, each of which makes
+ * the dapp ask a broken server instead. A script of this server makes the row; the dapp's build does not
+ * contain it.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';

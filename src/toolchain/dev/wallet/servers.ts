@@ -29,7 +29,7 @@ export const CLIENTS = {
     text: 'form_post: the page’s server gets the token and hands it over, as from Apple.',
   },
 } as const;
-export type How = keyof typeof CLIENTS;
+export type LoginFlow = keyof typeof CLIENTS;
 
 /** Listens on a port. @param port 0 lets the system choose. @returns the origin. @throws ConfigError */
 export const listen = async (server: Server, port = 0): Promise<string> =>

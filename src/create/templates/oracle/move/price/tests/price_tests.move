@@ -11,7 +11,7 @@ use sui::clock;
 
 const MINUTE_MS: u64 = 60 * 1000;
 
-/// What a contract gets for these values at this time, with the enclave that signed registered.
+/// What a contract gets for these values at this time, if the enclave that signed them is registered.
 fun value_at(cents: u64, now_ms: u64): Quote {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);

@@ -10,7 +10,7 @@ use sui::clock;
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-/// What a contract mints of this temperature at this time, with the enclave that signed registered.
+/// What a contract mints of this temperature at this time, if the enclave that signed it is registered.
 fun reading_at(tenths_plus_100000: u64, now_ms: u64): Reading {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);
