@@ -10,7 +10,7 @@ import {
   readSettings,
   type Upstreams,
 } from 'sui-enclave-server';
-import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
+import { createKeySources } from 'sui-enclave-service/oidc/keys';
 import { fingerprint, parseSeeds } from 'sui-enclave-service/salt_seeds';
 import * as v from 'valibot';
 import { parseSaltClients, type SaltClient } from './clients.ts';
@@ -41,7 +41,7 @@ function create({ env, log, upstream }: AppContext): Application {
   const semaphore = new Semaphore(settings.SALT_MAX_VERIFICATIONS);
   const verifier = new SaltTokenVerifier(
     clients,
-    keysByIssuer(clients, listedUpstreams(upstream)),
+    createKeySources(clients, listedUpstreams(upstream)),
     semaphore,
   );
   // A new key for each start: afterwards, nobody can link a log line to a user.

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import type { Logger } from 'sui-enclave-service/log';
-import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
+import { createKeySources } from 'sui-enclave-service/oidc/keys';
 import { TokenVerifier, type Verified } from 'sui-enclave-service/oidc/verify';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
 import { createUpstreams, isUpstreamError, type Upstreams } from 'sui-enclave-service/upstream';
@@ -66,7 +66,7 @@ export class ProvingService {
   readonly #config: FrontendConfig;
   readonly #log: Logger;
   readonly #backend: Backend;
-  readonly #keysOf: ReturnType<typeof keysByIssuer<ProverClient>>;
+  readonly #keySources: ReturnType<typeof createKeySources<ProverClient>>;
   readonly #places: Places;
   readonly #perUser: RateLimit;
   /**
@@ -90,7 +90,7 @@ export class ProvingService {
     this.hosts = issuers.size + 1;
     const upstream = createUpstreams({ endpoints: [...issuers] }, origins, this.hosts);
     this.#backend = new Backend(config.backend, config.timeoutSeconds, this.hosts);
-    this.#keysOf = keysByIssuer(config.clients, logged(upstream, config, log));
+    this.#keySources = createKeySources(config.clients, logged(upstream, config, log));
     this.#places = new Places(config);
     this.#perUser = new RateLimit(config.userRequestsPerMinute);
   }
@@ -164,7 +164,7 @@ export class ProvingService {
    * @throws OidcError; PROVER_BUSY
    */
   #verify(jwt: string, place: Place): Promise<Verified<ProverClient>> {
-    const verifier = new TokenVerifier(this.#config.clients, this.#keysOf, {
+    const verifier = new TokenVerifier(this.#config.clients, this.#keySources, {
       limit(check) {
         place.take();
         return check();

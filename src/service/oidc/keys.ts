@@ -56,22 +56,22 @@ export class IssuerKeys {
    * @throws OidcError: TOKEN_KEY_UNKNOWN, ISSUER_MALFORMED if the key is malformed, or the failure to fetch
    *   the keys; whatever else the upstream throws
    */
-  async with(kid: string): Promise<KeyOfId> {
-    const key = this.#known(kid, FRESH_MS);
+  async findKey(kid: string): Promise<KeyOfId> {
+    const key = this.#findKept(kid, FRESH_MS);
     if (key) return key;
     const running = this.#asking;
     const started = running ? undefined : this.#renew();
     // While the issuer fails, known keys are used without waiting for the next attempt.
-    if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) {
+    if (!this.#failure || !this.#findKept(kid, MAX_AGE_MS)) {
       await (running ? waitForShared(running) : started);
     }
-    const now = this.#known(kid, MAX_AGE_MS);
-    if (now) return now;
+    const keptKey = this.#findKept(kid, MAX_AGE_MS);
+    if (keptKey) return keptKey;
     if (this.#failure) throw this.#failure;
     return keyOfId((this.#kept as Kept).keys, kid);
   }
 
-  #known(kid: string, maxAgeMs: number): KeyOfId | undefined {
+  #findKept(kid: string, maxAgeMs: number): KeyOfId | undefined {
     const kept = this.#kept;
     return kept && this.#now() - kept.at < maxAgeMs ? kept.keys.byId.get(kid) : undefined;
   }
@@ -103,7 +103,7 @@ export class IssuerKeys {
  * @param upstream makes a client for a host. Called once for each URL
  * @throws what `upstream` throws
  */
-export function keysByIssuer<Accepted extends Pick<Client, 'jwksUrl'>>(
+export function createKeySources<Accepted extends Pick<Client, 'jwksUrl'>>(
   clients: readonly Accepted[],
   upstream: Upstreams,
 ): (client: Accepted) => IssuerKeys {

@@ -44,7 +44,7 @@ export interface VerifierOptions {
 
 export class TokenVerifier<Accepted extends AcceptedClient> {
   readonly #clients: readonly Accepted[];
-  readonly #keysOf: (client: Accepted) => IssuerKeys;
+  readonly #findKeys: (client: Accepted) => IssuerKeys;
   readonly #limit: NonNullable<VerifierOptions['limit']>;
   readonly #now: () => Date;
 
@@ -54,7 +54,7 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
     { limit = (work) => work(), now = () => new Date() }: VerifierOptions = {},
   ) {
     this.#clients = clients;
-    this.#keysOf = findKeys;
+    this.#findKeys = findKeys;
     this.#limit = limit;
     this.#now = now;
   }
@@ -66,7 +66,7 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
     requirePresenter(client, token.claims.azp);
     // The key is fetched only now, so that a token of an unknown client costs neither a request nor a
     // signature verification.
-    const key = await this.#keysOf(client).with(token.kid);
+    const key = await this.#findKeys(client).findKey(token.kid);
     const payload = await verifySignature(jwt, token, key, this.#now, this.#limit);
     return { client, issuer: normalizeIssuer(token.claims.iss), key: key.jwk, payload };
   }

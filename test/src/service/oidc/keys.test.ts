@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { readKey } from '../../../../src/service/oidc/jwk.ts';
-import { IssuerKeys, KEYS_BOUNDS, keysByIssuer } from '../../../../src/service/oidc/keys.ts';
+import { createKeySources, IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
 import { createUpstream, createUpstreams } from '../../../../src/service/upstream.ts';
 import { Issuer } from '../../../../src/testing/oidc_issuer.ts';
 import { changeDeadline } from '../../server/support.ts';
@@ -34,43 +34,43 @@ const failures: [string, (response: ServerResponse) => unknown, string][] = [
 describe('keys', () => {
   test('are fetched once for any number of tokens', async () => {
     const { issuer, keys } = await setUp();
-    await Promise.all(Array.from({ length: 100 }, () => keys.with('key-1')));
-    await keys.with('key-1');
+    await Promise.all(Array.from({ length: 100 }, () => keys.findKey('key-1')));
+    await keys.findKey('key-1');
     expect(issuer.asked).toBe(1);
   });
 
   test('are renewed after ten minutes, which removes a revoked key', async () => {
     const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     issuer.keys = issuer.keys.map((key) => ({ ...key, kid: 'key-2' }));
     clock.now += 10 * MINUTE - 1;
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     expect(issuer.asked).toBe(1);
     clock.now += 1;
-    await expect(keys.with('key-1')).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
-    await keys.with('key-2');
+    await expect(keys.findKey('key-1')).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
+    await keys.findKey('key-2');
     expect(issuer.asked).toBe(2);
   });
 
   test('that are new are found immediately, unless the issuer was asked just before', async () => {
     const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     issuer.keys.push({ ...issuer.keys[0], kid: 'key-2' } as never);
     clock.now += 30_000;
-    await keys.with('key-2');
+    await keys.findKey('key-2');
     expect(issuer.asked).toBe(2);
   });
 
   test('that do not exist are requested at a bounded rate: 1,000 unknown kids', async () => {
     const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     for (let i = 0; i < 1000; i++) {
       clock.now += 100;
-      await expect(keys.with(`unknown-${i}`)).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
+      await expect(keys.findKey(`unknown-${i}`)).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
     }
     // The loop takes 100 seconds, and the issuer is asked at most once in 30.
     expect(issuer.asked).toBe(1 + 3);
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     expect(issuer.asked).toBe(1 + 3);
   });
 });
@@ -79,7 +79,7 @@ test('padding after n and e is ignored, as validators ignore it', async () => {
   const { issuer, keys } = await setUp();
   const [good] = issuer.keys;
   issuer.keys = [{ ...good, n: `${good?.n}==`, e: `${good?.e}=` }] as JWK[];
-  expect((await keys.with('key-1')).jwk).toMatchObject({ n: good?.n, e: good?.e });
+  expect((await keys.findKey('key-1')).jwk).toMatchObject({ n: good?.n, e: good?.e });
 });
 
 describe('a malformed key', () => {
@@ -112,9 +112,9 @@ describe('a malformed key', () => {
     const [good = {}] = issuer.keys;
     const bad = malformed.map(([keyId, change]) => ({ ...change(good), kid: keyId }));
     issuer.keys = [...bad, good, null, 'key', { kid: 'none' }] as JWK[];
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     for (const [kid] of malformed) {
-      await expect(keys.with(kid), kid).rejects.toMatchObject({ code: 'ISSUER_MALFORMED' });
+      await expect(keys.findKey(kid), kid).rejects.toMatchObject({ code: 'ISSUER_MALFORMED' });
     }
     expect(issuer.asked).toBe(1);
   });
@@ -123,7 +123,7 @@ describe('a malformed key', () => {
     const { issuer, keys } = await setUp();
     const [good = {}] = issuer.keys;
     issuer.keys = [{ ...good, e: '' }, good];
-    await keys.with('key-1');
+    await keys.findKey('key-1');
   });
 
   test('is fetched again, since the issuer may repair it', async () => {
@@ -133,10 +133,10 @@ describe('a malformed key', () => {
       { ...good, e: '' },
       { ...good, kid: 'other' },
     ];
-    await expect(keys.with('key-1')).rejects.toMatchObject({ code: 'ISSUER_MALFORMED' });
+    await expect(keys.findKey('key-1')).rejects.toMatchObject({ code: 'ISSUER_MALFORMED' });
     issuer.keys = [good];
     clock.now += 30_000;
-    await keys.with('key-1');
+    await keys.findKey('key-1');
   });
 
   test('may have leading zeros in n, which do not make it malformed', async () => {
@@ -144,7 +144,7 @@ describe('a malformed key', () => {
     const [good = {}] = issuer.keys;
     const n = Buffer.concat([Buffer.alloc(2), Buffer.from(good.n ?? '', 'base64url')]).toString('base64url');
     issuer.keys = [{ ...good, n }];
-    expect((await keys.with('key-1')).jwk).toEqual({ kty: 'RSA', n: good.n, e: 'AQAB' });
+    expect((await keys.findKey('key-1')).jwk).toEqual({ kty: 'RSA', n: good.n, e: 'AQAB' });
   });
 
   test('never causes an internal error', async () => {
@@ -173,32 +173,32 @@ describe('an issuer that', () => {
       const { issuer, keys, clock } = await setUp();
       const { answer: healthy } = issuer;
       issuer.answer = answer;
-      for (let i = 0; i < 100; i++) await expect(keys.with('key-1')).rejects.toMatchObject({ code });
+      for (let i = 0; i < 100; i++) await expect(keys.findKey('key-1')).rejects.toMatchObject({ code });
       expect(issuer.asked).toBe(1);
       issuer.answer = healthy;
       clock.now += 5000;
-      await keys.with('key-1');
+      await keys.findKey('key-1');
       expect(issuer.asked).toBe(2);
       // The issuer works again. A key that it does not have is now reported as unknown, not as an outage.
-      await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
+      await expect(keys.findKey('key-2')).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
     },
   );
 
   test.each(failures)('%s does not affect known keys for a day', async (_what, answer, code) => {
     const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     issuer.answer = answer;
     clock.now += 24 * HOUR - 1;
-    await keys.with('key-1');
-    await expect(keys.with('key-2')).rejects.toMatchObject({ code });
+    await keys.findKey('key-1');
+    await expect(keys.findKey('key-2')).rejects.toMatchObject({ code });
     clock.now += 1;
-    await expect(keys.with('key-1')).rejects.toMatchObject({ code });
+    await expect(keys.findKey('key-1')).rejects.toMatchObject({ code });
   });
 
   test('is slow times out after five seconds; then known keys are used immediately', async () => {
     changeDeadline(5000, 2000);
     const { issuer, keys, clock } = await setUp();
-    await keys.with('key-1');
+    await keys.findKey('key-1');
     issuer.answer = (response) => response.write('{"keys":');
     const measureMs = async (work: Promise<unknown>) => {
       const started = performance.now();
@@ -206,13 +206,13 @@ describe('an issuer that', () => {
       return performance.now() - started;
     };
     clock.now += 10 * MINUTE;
-    const first = await measureMs(keys.with('key-1'));
+    const first = await measureMs(keys.findKey('key-1'));
     expect(first).toBeGreaterThan(1990);
     clock.now += 5000;
-    expect(await measureMs(keys.with('key-1'))).toBeLessThan(1990);
+    expect(await measureMs(keys.findKey('key-1'))).toBeLessThan(1990);
     // The issuer is asked nevertheless.
     await expect.poll(() => issuer.asked).toBe(3);
-    await expect(keys.with('key-2')).rejects.toMatchObject({ code: 'ISSUER_TIMEOUT' });
+    await expect(keys.findKey('key-2')).rejects.toMatchObject({ code: 'ISSUER_TIMEOUT' });
   });
 });
 
@@ -222,7 +222,7 @@ test('clients share keys exactly if the URL of the keys is the same', () => {
   );
   const upstreamCalls: unknown[] = [];
   const upstream = createUpstreams({ endpoints: ['a.example', 'b.example'] });
-  const keysOf = keysByIssuer(clients, (...upstreamArguments) => {
+  const keysOf = createKeySources(clients, (...upstreamArguments) => {
     upstreamCalls.push(upstreamArguments);
     return upstream(...upstreamArguments);
   });
