@@ -60,7 +60,7 @@ describe('npm start', () => {
     [{ APP: 'wether' }, 'APP=wether: there is no such application; the applications are: salt, weather'],
     [
       { APP: 'weather' },
-      "API_KEY must be set in the environment, or API_KEY_FILE name a file with it: the application can't answer without it",
+      "API_KEY must be set in the environment, or API_KEY_FILE must name a file with it: the application can't answer without it",
     ],
     [{ APP: 'weather', API_KEY: 'hunter2', PORT: 'x' }, 'PORT must be an integer from 0 to 65535'],
     [

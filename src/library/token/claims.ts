@@ -59,7 +59,7 @@ export const SUI_V1: Profile = {
 export function valueFault(value: string, maxQuoted: number): string | null {
   if (value === '') return 'is empty';
   if (!/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
-    return 'has a character other than printable ASCII without " and \\';
+    return 'has a character that is not printable ASCII, or is " or \\';
   }
   if (value.length + 2 > maxQuoted) return `is longer than ${maxQuoted - 2} characters`;
   return null;

@@ -136,7 +136,9 @@ export function secretsFromEnv(
     const byFile = missing.filter((name) => notInEnv.includes(name));
     const ways = [
       ...(either.length > 0
-        ? [`${list(either)} must be set in the environment, or ${list(either, '_FILE')} name a file with it`]
+        ? [
+            `${list(either)} must be set in the environment, or ${list(either, '_FILE')} must name a file with it`,
+          ]
         : []),
       ...(byFile.length > 0 ? [`${list(byFile, '_FILE')} must name a file with ${list(byFile)}`] : []),
     ];
@@ -180,14 +182,15 @@ export async function receiveSecrets(
   log: Logger,
   handOff: HandOff = (json) => secrets.provide(json),
 ): Promise<void> {
-  const accept = (lines: readonly Buffer[], size: number) => accepts({ secrets, log, handOff }, lines, size);
+  const tryLine = (pieces: readonly Buffer[], size: number) =>
+    tryHandOff({ secrets, log, handOff }, pieces, size);
   let line: Buffer[] = [];
   let bytes = 0;
   try {
     for await (let chunk of source as AsyncIterable<Buffer>) {
       for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a)) {
         line.push(chunk.subarray(0, end));
-        if (await accept(line, bytes + end)) return;
+        if (await tryLine(line, bytes + end)) return;
         line = [];
         bytes = 0;
         chunk = chunk.subarray(end + 1);
@@ -196,7 +199,7 @@ export async function receiveSecrets(
       // The rest of a line that is too long is only counted, not buffered.
       if (bytes <= MAX_HANDOFF_BYTES) line.push(chunk);
     }
-    if (bytes > 0 && (await accept(line, bytes))) return;
+    if (bytes > 0 && (await tryLine(line, bytes))) return;
     log.error({ missing: secrets.missing() }, 'the hand-off ended without the secrets');
   } catch (error) {
     // The server is stopping and has closed the source.
@@ -208,14 +211,15 @@ export async function receiveSecrets(
   }
 }
 
-async function accepts(
+/** Provides the secrets of a line. Logs a refused one. @returns whether the secrets were accepted */
+async function tryHandOff(
   { secrets, log, handOff }: { secrets: Secrets; log: Logger; handOff: HandOff },
-  line: readonly Buffer[],
+  pieces: readonly Buffer[],
   bytes: number,
 ): Promise<boolean> {
   try {
     if (bytes > MAX_HANDOFF_BYTES) throw new ConfigError(`a hand-off is at most ${MAX_HANDOFF_BYTES} bytes`);
-    await handOff(parseJson(Buffer.concat(line)));
+    await handOff(parseJson(Buffer.concat(pieces)));
   } catch (error) {
     if (isInstance(error, ConfigError) || isInstance(error, EnclaveServerError)) {
       secrets.refused = messageOf(error);

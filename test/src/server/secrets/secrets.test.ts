@@ -64,7 +64,7 @@ describe('Secrets', () => {
       "A_FILE must name a file with A: the application can't answer without it",
     );
     expect(() => secretsFromEnv(['A', 'B'], {}, ['B'])).toThrow(
-      /^A must be set in the environment, or A_FILE name a file with it; B_FILE must name a file with B:/,
+      /^A must be set in the environment, or A_FILE must name a file with it; B_FILE must name a file with B:/,
     );
     expect(() => requireNotInEnv(['A'], { A: 'hunter2' })).toThrow(
       /^A must not be in the environment, ((?!hunter2).)*: use A_FILE or SECRETS_FD$/,
