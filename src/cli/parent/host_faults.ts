@@ -14,7 +14,7 @@ export const HOST_FAULTS = {
   ENCLAVE_TWICE: 'Several enclaves have this name.',
   DEBUG_MODE: 'The enclave runs in debug mode: its registers are zeros, and it can keep no secret.',
   IMAGE_UNREADABLE: 'The registers of the installed image are missing or damaged.',
-  IMAGE_PENDING: 'The enclave runs the image before the installed one, which its next start runs.',
+  IMAGE_PENDING: 'The enclave runs the previous image. Its next start runs the installed one.',
   IMAGE_UNKNOWN: 'The enclave runs an image that was not installed here, or nitro-cli names no registers.',
   EXPOSE_FAILED: 'The unit that opens the port and passes the secrets has failed, or is stopped.',
   PORT_CLOSED: 'The relay does not forward the port to this enclave.',

@@ -89,7 +89,7 @@ export class GasBudget {
       const { text, property } = WINDOWS[code];
       throw new GasLimitError(
         code,
-        `${spent} MIST, the budgets of ${text}, and ${mist}, that of one transaction more, exceed ${property}`,
+        `the budgets of ${text} add up to ${spent} MIST; one more transaction, of ${mist} MIST, would exceed ${property}`,
       );
     }
     const costs = [...this.#costs, { at: now, mist }];

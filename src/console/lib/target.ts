@@ -17,7 +17,7 @@ export function parseTarget(text: string): Target {
   const url = URL.parse(address);
   if (url === null) return { refused: 'Enter a full address, such as https://enclave.example.' };
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    return { refused: `Only http and https are called, not ${url.protocol.slice(0, 40)}` };
+    return { refused: `The address must begin with http: or https:, not ${url.protocol.slice(0, 40)}` };
   }
   if (url.username !== '' || url.password !== '') {
     return { refused: 'An address with a user name is refused: what is before the @ can look like a host.' };

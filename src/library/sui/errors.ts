@@ -15,7 +15,7 @@ export const SUI_CODES = {
   SUI_EQUIVOCATION: 'Another transaction holds a lock on an owned object of this one.',
   SUI_OBJECT_CHANGED: 'An object changed after it was read and before the transaction was executed.',
   SUI_MOVE_ABORT: 'A Move function aborted: see MoveAbortError.',
-  SUI_MOVE_RUNTIME: 'An instruction of a Move function has no result: see MoveRuntimeError.',
+  SUI_MOVE_RUNTIME: 'An instruction of a Move function failed: see MoveRuntimeError.',
   SUI_EXECUTION: 'The transaction failed, but not in a Move function.',
 } as const;
 
@@ -114,7 +114,7 @@ export class MoveAbortError extends SuiError {
 }
 
 /**
- * An instruction of a Move function has no result: an overflow, a division by zero, a cast or a shift that
+ * An instruction of a Move function failed: an overflow, a division by zero, a cast or a shift that
  * does not fit, an index that is not there, or calls that are nested too deep. The chain does not record
  * which of these it was.
  */
@@ -125,7 +125,7 @@ export class MoveRuntimeError extends SuiError {
   constructor(location: string) {
     super(
       'SUI_MOVE_RUNTIME',
-      `an instruction of the contract has no result: an overflow, a division by zero, a cast or a shift that does not fit, an index that is not there, or calls that are nested too deep; the chain does not say which. Check the values that the function is given (in ${location})`,
+      `an instruction of the contract failed: an overflow, a division by zero, a cast or a shift that does not fit, an index that is not there, or calls that are nested too deep; the chain does not say which. Check the values that the function is given (in ${location})`,
     );
     this.location = location;
   }

@@ -1,6 +1,6 @@
 /**
- * Distinguishes an instruction without a result from an abort. A node gives a place for both. The gRPC client
- * of `@mysten/sui` reports both as aborts, and an instruction without a result with the number 0.
+ * Distinguishes a runtime error of an instruction, such as an overflow, from an abort. A node gives a place
+ * for both. The gRPC client of `@mysten/sui` reports both as aborts, and a runtime error with the number 0.
  * Browser-safe.
  */
 import type { SuiClientTypes } from '@mysten/sui/client';
@@ -29,8 +29,7 @@ const PLACES: readonly RegExp[] = [
 ];
 
 /**
- * Finds the place of an instruction without a result, as `package::module::function`; null for other
- * failures.
+ * Finds the place of a runtime error, as `package::module::function`; null for other failures.
  */
 export function runtimeErrorPlace({ $kind, message }: ExecutionError): string | null {
   if ($kind !== 'Unknown' || !RUNTIME_ERROR.test(message)) return null;
@@ -47,7 +46,7 @@ export function fullAddress(digits: string): string {
   return `0x${digits.padStart(64, '0')}`;
 }
 
-/** Returns whether a client may have made the error from an instruction without a result. */
+/** Returns whether a client may have made the error from a runtime error of an instruction. */
 export function isAmbiguous(error: ExecutionError): boolean {
   return error.$kind === 'MoveAbort' && error.MoveAbort.abortCode === '0' && !error.MoveAbort.cleverError;
 }
@@ -81,7 +80,7 @@ export function withNodesWords<Include extends object>(include: Include | undefi
 }
 
 /**
- * Corrects the answer to a request with `withNodesWords`: in the result, an instruction without a result is
+ * Corrects the answer to a request with `withNodesWords`: in the result, a runtime error of an instruction is
  * not an abort.
  */
 export function withRuntimeError<Answer extends object>(answer: Answer): Answer {

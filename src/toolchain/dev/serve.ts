@@ -159,7 +159,7 @@ function describe(
   const lines = [''];
   if (fakes) {
     const real = endpoints.filter((host) => !(host in fakes.origins));
-    const realText = real.length > 0 ? `; these are the real ones: ${list(real)}` : '';
+    const realText = real.length > 0 ? `; it calls these real hosts: ${list(real)}` : '';
     lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${realText}.`);
     lines.push(...(fakes.notes ?? []));
   }

@@ -25,7 +25,7 @@ export const HONEST: Case = {
 export const CASES: Readonly<Record<Counterpart, Case>> = {
   changed: {
     title: 'Changed answer',
-    text: 'A host in front of the enclave changes a value that the enclave signed. Ask it: the signature no longer fits, and this page refuses the answer.',
+    text: 'A host in front of the enclave changes a value that the enclave signed. Ask it: the signature no longer matches, and this page refuses the answer.',
   },
   other_image: {
     title: 'Another image',
@@ -37,7 +37,7 @@ export const CASES: Readonly<Record<Counterpart, Case>> = {
   },
   replayed: {
     title: 'Old answer',
-    text: 'A host that repeats the first answer. Ask once, press c in the terminal to move the clock of the chain two hours, ask again and mint: the contract refuses the answer, which is too old. A question about something else is refused by this page.',
+    text: "A host that repeats the first answer. Ask once, press c in the terminal to move the chain's clock forward by two hours, ask again and mint: the contract refuses the answer, which is too old. A question about something else is refused by this page.",
   },
 };
 

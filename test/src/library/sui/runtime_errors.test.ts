@@ -1,6 +1,6 @@
 /**
- * An instruction without a result causes an error with the same code, no matter who reports the error. An
- * abort with 0 looks alike, but its error has another code.
+ * A runtime error of an instruction causes an error with the same code, no matter who reports it. An abort
+ * with 0 looks alike, but its error has another code.
  */
 import { parseTransactionEffectsBcs, type SuiClientTypes } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
