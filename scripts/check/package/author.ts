@@ -340,8 +340,9 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       [nodeUrl = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(node.printed()) ?? [];
       // The requests are those of the author's handbook, with other ports.
       const book = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
+      const [, section = ''] = /^## In a repository of your own\n([\s\S]*?)^## /m.exec(book) ?? [];
       const lines = [
-        ...book.matchAll(
+        ...section.matchAll(
           /^npx --offline sui-enclave ((?:publish|create_config|register_enclave|status|submit) .*|status)$/gm,
         ),
       ];
