@@ -173,7 +173,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       expectEqual(/^0x[0-9a-f]{64}$/.test((await page.textContent('#object')) ?? ''), true);
       await page.goto(`${url}broken/changed/`);
       await page.click('#ask:enabled');
-      await page.getByText('This page refuses the answer').waitFor();
+      await page.getByText('This page refuses the answer:').waitFor();
       expectEqual(await page.isVisible('#reading'), false);
     } finally {
       await browser.close();
