@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import type { Browser, Locator, Page } from 'playwright';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { frame, trailer } from '../../../src/devnet/grpc_web.ts';
 import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { launch } from '../console/console.ts';
@@ -59,7 +59,7 @@ async function startPlay(): Promise<void> {
   play = spawn('script', ['-qec', command, '/dev/null'], { cwd: ROOT, env, detached: true });
   ended = once(play, 'close');
   play.stdout?.on('data', (chunk) => (output += String(chunk).replaceAll('\r', '')));
-  await expect.poll(() => output, { timeout: 110_000 }).toContain('Ctrl-C ends it');
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C ends it'), 280_000);
 }
 
 /** Presses a key in the terminal, and waits for the output. */
@@ -76,7 +76,7 @@ beforeAll(async () => {
   writeFileSync(join(deployments, 'localnet.json'), JSON.stringify(file));
   await startPlay();
   browser = await launch();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await browser?.close();
@@ -386,7 +386,7 @@ test('Old answer: the contract refuses an answer that a host repeats, once the c
   expect(await readSteps(page)).toEqual(['checked', 'checked', 'wrong', 'missing']);
   await page.locator('.refusal').filter({ hasText: 'it answers another question' }).waitFor();
   await press('m', 'Mended');
-}, 120_000);
+}, 300_000);
 
 test('keys of the terminal restart an enclave, change the config, and repair both', async () => {
   const page = await open(url('Dapp'));
@@ -404,7 +404,7 @@ test('keys of the terminal restart an enclave, change the config, and repair bot
   await page.reload();
   expect(await readSteps(page)).toEqual(HONEST);
   await press('m', 'Mended');
-}, 120_000);
+}, 300_000);
 
 test('the commands find everything in the deployment file, and its other entries are kept', () => {
   const { applications, chain } = JSON.parse(readFileSync(join(deployments, 'localnet.json'), 'utf8'));
@@ -508,7 +508,7 @@ test('an invalid request ends none of its parts, nor do 2,000 connections', asyn
   expect(play.exitCode).toBe(null);
   const page = await open(url('Dapp'));
   expect(await readSteps(page)).toEqual(HONEST);
-}, 120_000);
+}, 300_000);
 
 test('starts again after it was killed', async () => {
   killPlay();
@@ -516,7 +516,7 @@ test('starts again after it was killed', async () => {
   await startPlay();
   const page = await open(url('Dapp'));
   expect(await readSteps(page)).toEqual(HONEST);
-}, 120_000);
+}, 300_000);
 
 test('Ctrl-C ends every part of it, and the terminal reads lines again', async () => {
   const addresses = ['Dapp', 'Wallet', 'Console'].map(url);
