@@ -6,8 +6,8 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { Logger } from './log.ts';
 
 /**
- * Number of open files for everything else: Node itself has 24 open when it is idle, and DNS queries, pipes,
- * files and the NSM need more.
+ * Number of open files for everything else: Node itself has 24 open when it is idle, seven more sockets
+ * listen on the port, and DNS queries, pipes, files and the NSM need more.
  */
 const OTHER_DESCRIPTORS = 64;
 const MAX_SOCKETS_PER_HOST = 256;

@@ -31,10 +31,10 @@ export interface Connection extends Listed<Connection> {
 }
 
 /**
- * The open connections, at most `max` of them. At the limit, a new connection replaces the one that has been
- * idle longest, or else the one whose request has been incomplete longest. A connection with a complete
- * request is never closed in favour of another. Behind the enclave's bridge every peer is 127.0.0.1, so there
- * is no limit per address.
+ * The open connections, at most `max` of them at the end of each turn of the event loop. At the limit, a new
+ * connection replaces the one that has been idle longest, or else the one whose request has been incomplete
+ * longest. A connection with a complete request is never closed in favour of another. Behind the enclave's
+ * bridge every peer is 127.0.0.1, so there is no limit per address.
  */
 export class Connections {
   readonly #max: number;
@@ -48,6 +48,8 @@ export class Connections {
   readonly #receiving = new OrderedList<Connection>();
   /** Number of pending requests of all connections. */
   #pending = 0;
+  /** Closes connections beyond the maximum at the end of the present turn. */
+  #roomMaking: NodeJS.Immediate | undefined;
 
   constructor(max: number) {
     this.#max = max;
@@ -77,10 +79,6 @@ export class Connections {
   }
 
   opened(socket: Socket): void {
-    if (this.#open.size >= this.#max && !this.#makeRoom()) {
-      socket.destroy();
-      return;
-    }
     const connection: Connection = {
       socket,
       openedAt: performance.now(),
@@ -99,6 +97,12 @@ export class Connections {
     socket.once('close', () => {
       this.#forget(connection);
       for (const pending of [...connection.pending]) abandon(pending);
+    });
+    if (this.#open.size <= this.#max) return;
+    // Requests that have arrived are read in this turn. Their connections only seem to be idle until then.
+    this.#roomMaking ??= setImmediate(() => {
+      this.#roomMaking = undefined;
+      while (this.#open.size > this.#max) this.#end(this.#chooseToClose());
     });
   }
 
@@ -148,27 +152,26 @@ export class Connections {
   }
 
   /**
-   * Makes room in steps. Each step closes a connection, or moves one so that no later call visits it before
-   * its next request.
+   * Chooses the connection that gives way to a new one: the newest, if all have complete requests. A
+   * connection that is passed over is moved, so that no later call visits it before its next request.
    */
-  #makeRoom(): boolean {
+  #chooseToClose(): Connection {
     for (let connection = this.#idle.first; connection; connection = this.#idle.first) {
-      if (connection.socket.bytesRead === connection.bytesAtRest) return this.#end(connection);
+      if (connection.socket.bytesRead === connection.bytesAtRest) return connection;
       this.#receiving.add(connection);
     }
     for (let connection = this.#receiving.first; connection; connection = this.#receiving.first) {
       const { pending } = connection;
       // All requests but the latest have arrived completely.
-      if (pending.length < 2 && !pending[0]?.request.complete) return this.#end(connection);
+      if (pending.length < 2 && !pending[0]?.request.complete) return connection;
       this.#receiving.delete(connection);
     }
-    return false;
+    return [...this.#open.values()].at(-1) as Connection;
   }
 
-  #end(connection: Connection): true {
+  #end(connection: Connection): void {
     this.#forget(connection);
     connection.socket.destroy();
-    return true;
   }
 
   #forget(connection: Connection): void {

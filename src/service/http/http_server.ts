@@ -3,7 +3,13 @@
  * place for errors.
  */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type ListenOptions,
+  Socket,
+  type Server as TcpServer,
+} from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
@@ -11,6 +17,7 @@ import type { ServerError } from '../errors.ts';
 import type { Address, Limits } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { allowedConnections } from '../open_files.ts';
+import { codeOf } from '../thrown.ts';
 import { type AppOptions, createApp, createListener } from './app.ts';
 import { Connections, createRequestClass } from './connections.ts';
 import { CorsPolicy, type Origins } from './cors.ts';
@@ -44,8 +51,24 @@ export interface HttpServerParts extends AppOptions {
   readonly onEnd?: ((end: RequestEnd) => void) | undefined;
 }
 
-/** The connections of each server, to close them at its end. */
-const connectionsOf = new WeakMap<Server, Connections>();
+/**
+ * Number of sockets that listen on a server's port. In each turn of its event loop, Node accepts one
+ * connection from each. From a single socket, a server that open connections keep busy would accept some
+ * twenty a second, so that other callers would wait for seconds. Only Linux distributes connections among
+ * sockets.
+ */
+const LISTENERS = process.platform === 'linux' ? 8 : 1;
+
+/** What belongs to a server until its end. */
+interface ServerState {
+  readonly connections: Connections;
+  /** The other servers that listen on the port, and pass their connections to this one. */
+  readonly listeners: TcpServer[];
+  /** Stops the timers. */
+  stop(): void;
+}
+
+const stateOf = new WeakMap<Server, ServerState>();
 
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
@@ -93,11 +116,14 @@ export function createHttpServer(parts: HttpServerParts): Server {
   // A peer that is silent for longer than any request may take is considered gone.
   server.setTimeout(2 * limits.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
   server.on('connection', (socket) => connections.opened(socket));
-  connectionsOf.set(server, connections);
-  server.on('close', () => {
-    inFlight.stop();
-    refusals.stop();
-    bodies.stop();
+  stateOf.set(server, {
+    connections,
+    listeners: [],
+    stop() {
+      inFlight.stop();
+      refusals.stop();
+      bodies.stop();
+    },
   });
   const listener = createListener(app, { inFlight, refusals, answerError: answerWith });
   server.on('request', listener);
@@ -143,44 +169,66 @@ function withPrototype<Message extends typeof IncomingMessage | typeof ServerRes
  * @returns the server's URL
  * @throws ConfigError if the address can't be listened on
  */
-export function listen(
+export async function listen(
   server: Server,
   { host, port, maxConnections }: Address & Pick<Limits, 'maxConnections'>,
   setting = 'PORT',
 ): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const remedy =
-        error.code === 'EADDRINUSE' ? ` (another process listens there): set ${setting} to another port` : '';
-      reject(
-        new ConfigError(
-          `can't listen on HOST ${host} and ${setting} ${port}: ${error.code ?? 'unknown error'}${remedy}`,
-          { cause: error },
-        ),
+  const shared = { backlog: maxConnections, reusePort: LISTENERS > 1 };
+  try {
+    if (port !== 0) await requireFreePort({ host, port });
+    const { address, family, port: bound } = await startListening(server, { host, port, ...shared });
+    for (let count = 1; count < LISTENERS; count++) {
+      const listener = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+        server.emit('connection', socket),
       );
-    });
-    server.listen({ host, port, backlog: maxConnections }, () => {
-      const { address, family, port: bound } = server.address() as AddressInfo;
-      resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`);
-    });
+      await startListening(listener, { host: address, port: bound, ...shared });
+      stateOf.get(server)?.listeners.push(listener);
+    }
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+  } catch (error) {
+    const code = codeOf(error);
+    const remedy =
+      code === 'EADDRINUSE' ? ` (another process listens there): set ${setting} to another port` : '';
+    throw new ConfigError(
+      `can't listen on HOST ${host} and ${setting} ${port}: ${code ?? 'unknown error'}${remedy}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Sockets that share a port would also share it with those of another process. */
+async function requireFreePort(address: ListenOptions): Promise<void> {
+  const probe = createTcpServer();
+  await startListening(probe, address);
+  await close(probe);
+}
+
+function startListening(server: TcpServer, options: ListenOptions): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options, () => resolve(server.address() as AddressInfo));
   });
 }
 
+/** Refuses new connections and waits for the end of the open ones. */
+function close(server: TcpServer): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}
+
 /** Refuses new connections and waits for the requests in flight, at most `graceMs`. */
-export function shutDown(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    // Otherwise, a connection would stay open for a next request after its last answer was sent. A connection
-    // would also stay open for its first request: browsers open some in advance, and Node no longer looks for
-    // slow headers.
-    const idle = setInterval(() => {
-      server.closeIdleConnections();
-      connectionsOf.get(server)?.closeUnused();
-    }, 50);
-    const grace = setTimeout(() => connectionsOf.get(server)?.closeAll(), graceMs);
-    server.close(() => {
-      clearInterval(idle);
-      clearTimeout(grace);
-      resolve();
-    });
-  });
+export async function shutDown(server: Server, graceMs: number): Promise<void> {
+  const state = stateOf.get(server);
+  // Otherwise, a connection would stay open for a next request after its last answer was sent. A connection
+  // would also stay open for its first request: browsers open some in advance, and Node no longer looks for
+  // slow headers.
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+    state?.connections.closeUnused();
+  }, 50);
+  const grace = setTimeout(() => state?.connections.closeAll(), graceMs);
+  await Promise.all([server, ...(state?.listeners ?? [])].map(close));
+  clearInterval(idle);
+  clearTimeout(grace);
+  state?.stop();
 }

@@ -172,7 +172,7 @@ describe('an exchange fails', () => {
   });
 
   test('at the time-out when all connections of the pool are busy', async () => {
-    const { client, connections } = await host(() => {}, { timeoutMs: 1000 });
+    const { client, connections } = await host(() => {}, { timeoutMs: 5000 });
     const exchanges = Array.from({ length: 300 }, () => client.get('/'));
     const all = Promise.allSettled(exchanges);
     await expect.poll(connections).toBe(256);
