@@ -68,7 +68,7 @@ export const LOG_SETTINGS = {
     schema: acceptOneOf(...LEVELS),
     default: 'info',
     meaning:
-      "which lines the log has. At `info`, each failed request has a line with its error's `code`; at `debug`, every request has one. At `warn`, a line a second counts the requests that were refused at `MAX_CONCURRENT_REQUESTS`. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
+      "which lines the log has. At `info`, each failed request has a line with its error's `code`, except those with `OVERLOADED`: at `warn`, a line a second counts these. At `debug`, every request has a line. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
   },
   RUST_LOG: {
     schema: v.pipe(v.string(), v.transform(readRustLog)),

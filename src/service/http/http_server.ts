@@ -89,7 +89,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
   };
   const inFlight = new InFlight(log, connections, inFlightLimits, parts.onEnd);
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
-  const refusals = new Refusals(parts.slotEndpoints ?? [], { inFlight, cors, log });
+  const refusals = new Refusals(parts.slotEndpoints ?? [], { inFlight, cors });
   const app = createApp({
     cors,
     routePaths,
@@ -121,7 +121,6 @@ export function createHttpServer(parts: HttpServerParts): Server {
     listeners: [],
     stop() {
       inFlight.stop();
-      refusals.stop();
       bodies.stop();
     },
   });

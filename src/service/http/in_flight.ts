@@ -11,6 +11,8 @@ import { addHeader, isAnswered, isWrapped } from './respond.ts';
 
 /** Interval at which deadlines are checked, in milliseconds. */
 const SWEEP_MS = 250;
+/** Time for which refusals are counted before the log reports them, in milliseconds. */
+const REPORT_MS = 1000;
 /**
  * A connection is closed after this many answers, so that no connection lasts without limit. A connection
  * beyond the maximum age is closed after its next answer. (Node's `maxRequestsPerSocket` announces the end
@@ -87,6 +89,9 @@ export class InFlight {
   readonly #room: WaitingRoom;
   readonly #onEnd: ((end: RequestEnd) => void) | undefined;
   #running = 0;
+  /** Number of requests that were refused since the last report. */
+  #refused = 0;
+  #report: NodeJS.Timeout | undefined;
 
   constructor(
     log: Logger,
@@ -115,11 +120,14 @@ export class InFlight {
 
   stop(): void {
     clearInterval(this.#sweeping);
+    clearTimeout(this.#report);
+    if (this.#refused > 0) this.#reportRefused();
   }
 
   /**
    * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it
-   * failed, otherwise at debug. The line contains only the method and the route of the request, and the code
+   * failed, otherwise at debug. The lines of requests that an overload refused are at debug too, so that they
+   * don't fill the log: a warning a second says how many there were. Each line contains only the method and the route of the request, and the code
    * of the error that answered it: the caller controls paths, queries and bodies, which may contain anything.
    *
    * @param fail answers the request with an error; called when the deadline has passed
@@ -276,12 +284,14 @@ export class InFlight {
     if (entry.work === 'none') this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const { statusCode: status, writableFinished: isComplete } = response;
-    const level = status < 400 && isComplete ? 'debug' : 'info';
+    // A sealed answer has status 200 whatever it says, and the host may read this log.
+    const code = status < 400 ? undefined : refusalCode(response);
+    const isRefused = code === 'OVERLOADED';
+    if (isRefused) this.#countRefusal();
+    const level = isComplete && (status < 400 || isRefused) ? 'debug' : 'info';
     const isLogged = this.#log.isLevelEnabled(level);
     if (!isLogged && !this.#onEnd) return;
     const route = (request as IncomingMessage & { route?: { path?: string } }).route?.path ?? null;
-    // A sealed answer has status 200 whatever it says, and the host may read this log.
-    const code = status < 400 ? undefined : refusalCode(response);
     const ms = Math.round((performance.now() - start) * 10) / 10;
     this.#onEnd?.({ id, route, isSealed: isWrapped(response), status, code, isComplete, ms });
     if (!isLogged) return;
@@ -297,6 +307,18 @@ export class InFlight {
       },
       'request',
     );
+  }
+
+  #countRefusal(): void {
+    this.#refused += 1;
+    this.#report ??= setTimeout(() => this.#reportRefused(), REPORT_MS).unref();
+  }
+
+  #reportRefused(): void {
+    const requests = this.#refused;
+    this.#log.warn({ code: 'OVERLOADED', requests }, 'requests were refused: the server was busy');
+    this.#refused = 0;
+    this.#report = undefined;
   }
 
   /** Ends requests that were not received, answered or read in time. */

@@ -3,14 +3,10 @@
  * Under overload, refusals cost time that the accepted requests need.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Logger } from '../log.ts';
 import type { CorsPolicy } from './cors.ts';
 import { prepareAnswer } from './errors.ts';
 import type { InFlight } from './in_flight.ts';
 import { atEndOfTurn } from './respond.ts';
-
-/** Time for which refusals are counted before the log reports them, in milliseconds. */
-const REPORT_MS = 1000;
 
 export interface SlotEndpoint {
   readonly method: 'GET' | 'POST';
@@ -20,27 +16,22 @@ export interface SlotEndpoint {
 export interface RefusalsParts {
   readonly inFlight: InFlight;
   readonly cors: CorsPolicy;
-  readonly log: Logger;
 }
 
 export class Refusals {
   readonly #inFlight: InFlight;
   readonly #cors: CorsPolicy;
-  readonly #log: Logger;
   /** The endpoints by path. */
   readonly #endpoints: ReadonlyMap<string, SlotEndpoint>;
   readonly #answer: (response: ServerResponse) => void;
-  #refused = 0;
-  #report: NodeJS.Timeout | undefined;
 
   /**
    * @param endpoints endpoints that call `InFlight.work`, and before only read and check the request. Their
    *   errors are answered by `answerError`
    */
-  constructor(endpoints: readonly SlotEndpoint[], { inFlight, cors, log }: RefusalsParts) {
+  constructor(endpoints: readonly SlotEndpoint[], { inFlight, cors }: RefusalsParts) {
     this.#inFlight = inFlight;
     this.#cors = cors;
-    this.#log = log;
     this.#endpoints = new Map(endpoints.map(({ method, path }) => [path, { method, path }]));
     this.#answer = prepareAnswer(inFlight.createRefusal());
   }
@@ -81,23 +72,5 @@ export class Refusals {
     Object.assign(request, { route });
     this.#cors.addHeaders(request, response);
     this.#answer(response);
-    this.#refused += 1;
-    this.#report ??= setTimeout(() => this.#logRefused(), REPORT_MS).unref();
-  }
-
-  /** Each refusal has its own line at level info, which an operator may have turned off. */
-  #logRefused(): void {
-    this.#log.warn(
-      { code: 'OVERLOADED', requests: this.#refused },
-      'requests were refused: all slots are taken',
-    );
-    this.#refused = 0;
-    this.#report = undefined;
-  }
-
-  stop(): void {
-    if (this.#report === undefined) return;
-    clearTimeout(this.#report);
-    this.#logRefused();
   }
 }

@@ -20,6 +20,8 @@ import { World } from './world.ts';
 /** Time of a measurement in milliseconds, and of the last phase. */
 const MEASURE_MS = 1000;
 const QUIET_MS = 500;
+/** Time after which the log has counted all refusals, in milliseconds. */
+const REFUSALS_MS = 1500;
 /** Shortest run, in seconds, in which the keeper notices a node that hangs. */
 const HANG_SECONDS = 120;
 /**
@@ -74,6 +76,7 @@ export const main = command({
         compareSizes(world, before, await measureQuiet(world));
         io.error(`round ${rounds}: ${Math.round(elapsed())} s, ${formatCounts(world.judge.codes)}`);
       } while (elapsed() + longest < seconds && !findings.hasFailed);
+      await sleep(REFUSALS_MS);
       judgeAnswers(world);
       const isAlive = [world.weather, user.service, node].every(({ isEnded }) => !isEnded);
       findings.add('no process has crashed', isAlive, isAlive ? 'all run' : 'one has ended', 'all run');

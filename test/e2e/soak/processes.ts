@@ -104,5 +104,7 @@ export interface Sizes {
 /** The log has a line for each failed request, with the code of its error. */
 function countCode(counts: Map<string, number>, line: string): void {
   const [, code] = /"status":\d+,"code":"([A-Z0-9_]+)"/.exec(line) ?? [];
+  const [, refused, requests] = /"code":"(OVERLOADED)","requests":(\d+)/.exec(line) ?? [];
   if (code !== undefined) counts.set(code, (counts.get(code) ?? 0) + 1);
+  if (refused !== undefined) counts.set(refused, (counts.get(refused) ?? 0) + Number(requests));
 }

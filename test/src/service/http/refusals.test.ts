@@ -212,8 +212,8 @@ test('gives a preflight its answer', async () => {
   expect(await peer.answers(Number.POSITIVE_INFINITY)).toMatch(/^HTTP\/1\.1 204 /);
 });
 
-test('logs each refusal at level info, counts it, and warns of all of them once a second', async () => {
-  const { open, ends, printed } = await startFull();
+test('logs each refusal at level debug, counts it, and warns of all of them once a second', async () => {
+  const { open, ends, printed } = await startFull({ level: 'debug' });
   const peer = open();
   for (let count = 1; count <= 3; count += 1) {
     peer.send(post('hunter2'));
@@ -234,6 +234,15 @@ test('logs each refusal at level info, counts it, and warns of all of them once 
     ids.map((request_id) => ({ request_id, method: 'POST', route: '/sum', status: 503, code: 'OVERLOADED' })),
   );
   expect(printed()).not.toContain('hunter2');
+});
+
+test('logs no line of each refusal at level info', async () => {
+  const { open, printed } = await startFull();
+  const peer = open();
+  peer.send(get('/list'));
+  await peer.answers(1);
+  await expect.poll(printed).toContain('"requests":1');
+  expect(listLines(printed())).toMatchObject([{ level: 'warn', code: 'OVERLOADED', requests: 1 }]);
 });
 
 test('reports refusals that the log has not named when the service stops', async () => {
