@@ -4,7 +4,7 @@
  * machine too, the CPU time of a request changes less than its rate.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { command, type Result, runAsProcess } from '../../../src/cli/command.ts';
 import { integer } from '../../../src/cli/values.ts';
@@ -93,7 +93,9 @@ exit codes: 0 done; 1 failed; 2 invalid command line`,
       ...(await benchRelay(load)),
       ...(await benchStart()),
     ];
-    const title = `Load from ${name}; Node ${process.version}, ${process.arch}, ${quantity(availableParallelism(), 'core')}`;
+    const processor = cpus()[0]?.model ?? 'an unknown processor';
+    const cores = `${quantity(availableParallelism(), 'core')} of ${processor}`;
+    const title = `Load from ${name}; Node ${process.version}, ${process.arch}, ${cores}`;
     return await report(title, comparisons, peers);
   },
 });

@@ -12,9 +12,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quantity } from '../../../src/library/wording.ts';
 import { type Amount, type Load, PONG } from './load.ts';
-import { median } from './measure.ts';
 import { freePort, waitForPort } from './ports.ts';
 import {
+  compareCpu,
   compareRates,
   measureCost,
   type Server,
@@ -68,14 +68,10 @@ export async function benchRelay(load: Load): Promise<Comparison[]> {
   }
 }
 
-/** Compares rates, and the CPU time of the two processes, which a busy load generator does not hide. */
 function compareWithHaproxy(name: string, turns: readonly Turn[]): Comparison[] {
-  const floorName = 'HAProxy';
-  const rates = compareRates({ name: `${name}, beside HAProxy`, floorName }, turns, MIN_RATE);
-  const ratio = median(turns.map(({ ours, floor }) => ours.cpu / floor.cpu));
-  const { cpu = { ours: Number.NaN, floor: Number.NaN } } = rates;
-  const target = { of: 'ratio', bound: 'at most', value: MAX_CPU } as const;
-  return [rates, { name: `CPU of ${rates.name}`, floorName, unit: 'µs', ...cpu, ratio, target }];
+  const names = { name: `${name}, beside HAProxy`, floorName: 'HAProxy' };
+  const rates = compareRates(names, turns, MIN_RATE);
+  return [rates, compareCpu(rates, turns, MAX_CPU)];
 }
 
 async function startRelay({ child, origin }: Server): Promise<Server> {

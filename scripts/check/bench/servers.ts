@@ -87,3 +87,31 @@ export function compareRates(
     ...(atLeast !== undefined && { target: { of: 'ratio', bound: 'at least', value: atLeast } }),
   };
 }
+
+/** Compares the CPU time of a request, which a busy load generator does not hide. */
+export function compareCpu(rates: Comparison, turns: readonly Turn[], atMost: number): Comparison {
+  return compareCosts(`CPU of ${rates.name}`, rates, turns, 'cpu', atMost);
+}
+
+/** Compares the 99th percentiles of the time to an answer. */
+export function compareP99(rates: Comparison, turns: readonly Turn[], atMost: number): Comparison {
+  return compareCosts(`p99 of ${rates.name}`, rates, turns, 'p99', atMost);
+}
+
+function compareCosts(
+  name: string,
+  rates: Comparison,
+  turns: readonly Turn[],
+  figure: 'cpu' | 'p99',
+  atMost: number,
+): Comparison {
+  const medians = rates[figure] ?? { ours: Number.NaN, floor: Number.NaN };
+  return {
+    name,
+    floorName: rates.floorName,
+    unit: figure === 'cpu' ? 'µs' : 'ms',
+    ...medians,
+    ratio: median(turns.map(({ ours, floor }) => ours[figure] / floor[figure])),
+    target: { of: 'ratio', bound: 'at most', value: atMost },
+  };
+}
