@@ -19,8 +19,16 @@ interface Client {
   received: string;
 }
 
-/** Opens a connection and sends these bytes. */
+/** The servers' ends of the connections since the last call of `open`, by the ports of the clients. */
+const serverSockets = new Map<number | undefined, Socket>();
+subscribe('net.server.socket', (message) => {
+  const { socket } = message as { socket: Socket };
+  serverSockets.set(socket.remotePort, socket);
+});
+
+/** Opens a connection and sends these bytes, which the server has read then. */
 async function open(url: string, bytes = ''): Promise<Client> {
+  serverSockets.clear();
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   const client = { socket, received: '' };
@@ -30,8 +38,11 @@ async function open(url: string, bytes = ''): Promise<Client> {
   });
   await once(socket, 'connect');
   if (bytes !== '') socket.write(bytes);
-  // So that the server accepts the connections in the order of these calls.
-  for (let turns = 0; turns < 3; turns += 1) await new Promise(setImmediate);
+  const hasArrived = () => {
+    const { destroyed, bytesRead } = serverSockets.get(socket.localPort) ?? {};
+    return destroyed || Number(bytesRead) >= bytes.length;
+  };
+  while (!hasArrived()) await new Promise(setImmediate);
   return client;
 }
 
