@@ -127,8 +127,9 @@ export class InFlight {
   /**
    * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it
    * failed, otherwise at debug. The lines of requests that an overload refused are at debug too, so that they
-   * don't fill the log: a warning a second says how many there were. Each line contains only the method and the route of the request, and the code
-   * of the error that answered it: the caller controls paths, queries and bodies, which may contain anything.
+   * don't fill the log: a warning a second says how many there were. Each line contains only the method and
+   * the route of the request, and the code of the error that answered it: the caller controls paths, queries
+   * and bodies, which may contain anything.
    *
    * @param fail answers the request with an error; called when the deadline has passed
    * @returns false if the request must not be handled because its connection is closed
