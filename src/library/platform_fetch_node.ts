@@ -61,7 +61,7 @@ export const platformFetch: typeof globalThis.fetch = async (input, init) => {
   }
 };
 
-/** Begins a request. Nothing of it is sent before its end. @param length of the body, in bytes */
+/** Begins a request, and sends nothing until `end` is called. @param length of the body, in bytes */
 function open(url: URL, { method, headers }: Request, length: number | undefined): http.ClientRequest {
   if (!/^https?:$/.test(url.protocol)) throw new Error('unknown scheme');
   if (BAD_PORTS.has(Number(url.port))) throw new Error('bad port');

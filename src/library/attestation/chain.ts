@@ -151,7 +151,8 @@ function checkKeys({ chain }: Parts): void {
 function checkAlgorithms({ chain }: Parts): void {
   for (const [position, { signatureAlgorithm, algorithmsAgree }] of chain.entries()) {
     if (signatureAlgorithm !== ECDSA_WITH_SHA384 || !algorithmsAgree) {
-      const message = 'is not signed by ECDSA with SHA-384, both inside and outside its signed part';
+      const message =
+        'does not name ECDSA with SHA-384 as its signature algorithm, both inside and outside its signed part';
       throw new CertificateError('CERTIFICATE_ALGORITHM', position, message);
     }
   }

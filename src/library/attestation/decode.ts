@@ -24,11 +24,11 @@ export interface AttestationDocument {
   readonly certificate: Uint8Array;
   /** DER of the authorities, root first. */
   readonly cabundle: readonly Uint8Array[];
-  /** Up to 1024 bytes; null when null, empty or left out. */
+  /** Up to 1024 bytes; null if the field is null, empty or left out. */
   readonly publicKey: Uint8Array | null;
-  /** Up to 512 bytes; null when null, empty or left out. */
+  /** Up to 512 bytes; null if the field is null, empty or left out. */
   readonly userData: Uint8Array | null;
-  /** Up to 512 bytes; null when null, empty or left out. */
+  /** Up to 512 bytes; null if the field is null, empty or left out. */
   readonly nonce: Uint8Array | null;
   /** The signed bytes: the payload's CBOR as received. */
   readonly payload: Uint8Array;
@@ -41,8 +41,8 @@ const COSE_SIGN1_TAG_BYTE = 0xd2;
 const MAX_PAYLOAD_SIZE = 16_383;
 const SIGNATURE_SIZE = 96;
 /**
- * Twice the size of the largest document. Bounds the work, and lets smaller excesses get more specific
- * errors.
+ * Twice the size of the largest valid document. This bounds the work, while a document that is only a little
+ * too large gets a more specific error.
  */
 const MAX_DOCUMENT_SIZE = 32_768;
 const MAX_REGISTERS = 32;

@@ -24,7 +24,7 @@ export interface EcdsaInput {
   readonly message: Uint8Array;
 }
 
-/** Returns whether the signature is valid: the point is on the curve, and r and s are in range. */
+/** Returns whether the signature is valid; false if the point is not on the curve, or r or s out of range. */
 export async function verifyEcdsa(input: EcdsaInput): Promise<boolean> {
   // Undefined on pages without a secure context, although the DOM types don't say so.
   const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle;

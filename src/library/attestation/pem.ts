@@ -4,7 +4,7 @@ import { AttestationError } from './errors.ts';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g;
 
 /**
- * DER of every certificate in a PEM string, in order: for the `roots` of `verifyAttestation`.
+ * Returns the DER of every certificate in a PEM string, in order, for the `roots` of `verifyAttestation`.
  *
  * @throws AttestationError: POLICY_INVALID when there is no certificate, or one is not base64
  */

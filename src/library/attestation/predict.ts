@@ -23,15 +23,15 @@ export interface RegistrationPrediction {
   /** Whether `load_nitro_attestation` accepts the document at this time. */
   readonly accepted: boolean;
   /**
-   * The code with which it aborts: 1 can't parse the document, 2 the document does not verify. Null if it
-   * accepts.
+   * The code with which it aborts: 1 if it can't parse the document, 2 if the document does not verify; null
+   * if it accepts the document.
    */
   readonly abort: typeof ABORT_PARSE | typeof ABORT_VERIFY | null;
   /** Reason of the abort, in words; null if the document is accepted. */
   readonly reason: string | null;
   /**
-   * The earliest notAfter of the chain, or null when the chain can't be parsed: the last second in which to
-   * register.
+   * The earliest notAfter of the chain, which is the last second in which to register; null when the chain
+   * can't be parsed.
    */
   readonly until: Date | null;
 }
@@ -195,7 +195,7 @@ function isU64(item: CborItem | undefined): boolean {
   return (typeof item === 'number' || typeof item === 'bigint') && item >= 0;
 }
 
-/** Requires no register, since Sui has removed the rule that aborted with 3. */
+/** Accepts a document that lacks registers, since Sui has removed the rule that aborted with 3. */
 function checkRegisters(item: CborItem | undefined): void {
   parseRule(item instanceof CborMap && item.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
   const seen = new Set<number>();

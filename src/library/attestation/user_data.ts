@@ -12,7 +12,7 @@ import { AttestationError } from './errors.ts';
  */
 export function readUserData({ userData }: Pick<AttestationDocument, 'userData'>): UserData {
   if (userData === null) {
-    const message = 'the document holds no user data: the enclave is of an older version, or another program';
+    const message = 'the document holds no user data: the enclave runs an older version, or another program';
     throw new AttestationError('USER_DATA_MISSING', message);
   }
   try {

@@ -93,7 +93,7 @@ export class Calls {
     const content = { method, path: `/${endpoint}`, body } as const;
     const http = { ...this.#http, signal };
     let key = await this.keys.pickSealingKey(signal);
-    // If a balancer takes the enclaves in turns, each known enclave has had its turn after this many
+    // If a balancer picks the enclaves in turn, each known enclave has had its turn after this many
     // messages.
     let attestAfter = 2 * this.keys.size - 1;
     for (let sealed = 1; ; sealed++) {

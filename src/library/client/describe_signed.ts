@@ -1,6 +1,7 @@
 /** Describes the bytes of a signed answer for people, field by field. */
 import { toHex } from '@mysten/bcs';
 import { type SchemaField, type SchemaType, unwrapped } from '../wire/schema_type.ts';
+import { quantity } from '../wording.ts';
 import { ClientError } from './errors.ts';
 
 /** Some bytes of a signed answer, and what they mean. */
@@ -83,7 +84,7 @@ class FieldReader {
 
   end(): void {
     const remaining = this.#bytes.length - this.#at;
-    if (remaining > 0) throw unreadable(`${remaining} more than the message has`);
+    if (remaining > 0) throw unreadable(`${quantity(remaining, 'byte')} after the message`);
   }
 
   #option(path: string, type: string, inner: readonly SchemaField[] | undefined): void {

@@ -25,7 +25,7 @@ export const CLIENT_CODES = {
   CLIENT_SCHEMA: "The application's schema is not of the known form, or too large.",
   CLIENT_SIGNED_BYTES: 'The bytes are not exactly one message of the signed type.',
   CLIENT_FAILED:
-    'Something failed that is not of this library, such as the loading of its chunks or a function among the options: see the `cause`.',
+    'Something outside this library failed, such as the loading of a chunk or a function among the options: see the `cause`.',
   CLIENT_ATTESTED_KEY: 'The attestation document binds no ed25519 key.',
 } as const;
 
@@ -132,7 +132,7 @@ export class UnexpectedAnswerError extends ClientError {
   constructor(member: string) {
     super(
       'CLIENT_EXPECT',
-      `the signed answer has another ${JSON.stringify(member)} than expected: it is genuine, but answers another request`,
+      `${JSON.stringify(member)} of the signed answer is not the expected one: the answer is genuine, but to another request`,
     );
     this.member = member;
   }

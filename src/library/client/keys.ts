@@ -170,9 +170,9 @@ export class KnownKeys {
     const tried = new Set(trustedKeys.map(({ hex }) => hex));
     const { policy } = await abortable(this.#options.trust.current(), signal);
     // Each new key shows that there may be more enclaves.
-    const most = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (tried.size + 1)));
+    const maxAttestations = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (tried.size + 1)));
     let failure: unknown;
-    for (let made = 0; made < most(); made++) {
+    for (let attempts = 0; attempts < maxAttestations(); attempts++) {
       const key = await this.attest(signal).catch((error: unknown) => {
         failure = error;
       });

@@ -25,8 +25,8 @@ const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISI
  * Returns whether the enclave may have executed the call that threw this error. If so, find out before you
  * call again, unless repeating the call is harmless.
  *
- * Returns false if nothing was sent, or if the request was refused with a status from 400 to 499. (A refusal
- * in clear may be the host's own word, and so may anything that a host could repeat by itself.)
+ * Returns false if nothing was sent, or if the request was refused with a status from 400 to 499. (A host
+ * can forge a refusal that is not sealed, but such a host could also send the request twice.)
  *
  * Also returns true for the error of a Sui transaction that was executed, or may have been
  * (UnknownOutcomeError, NotVisibleError): look up its `digest`.

@@ -189,7 +189,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 function record(value: unknown, where: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
   if (!isObject(value)) throw invalidSchema(`${where} is not an object`);
   if (Object.keys(value).some((key) => !keys.includes(key))) {
-    throw invalidSchema(`${where} has another property than ${keys.join(', ')}`);
+    throw invalidSchema(`${where} has a property other than ${keys.join(', ')}`);
   }
   return value;
 }
@@ -200,7 +200,7 @@ function list(value: unknown, where: string): readonly unknown[] {
 }
 
 function readName(value: unknown, form: RegExp, where: string): string {
-  if (typeof value !== 'string' || !form.test(value)) throw invalidSchema(`${where} is not of its form`);
+  if (typeof value !== 'string' || !form.test(value)) throw invalidSchema(`${where} has an invalid form`);
   return value;
 }
 

@@ -1,4 +1,4 @@
-/** Keeps the state of one enclave from its attestation on, which `useEnclave` shows. Needs no React. */
+/** Keeps the state of one enclave, from its attestation on, for `useEnclave`. Needs no React. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';
 import type { AttestationError, VerifiedAttestation } from '../attestation/index.ts';
@@ -164,7 +164,7 @@ export class AttestedEnclave {
       this.#meet(publicKey);
       end({ status: 'attested', client, attestation, publicKey, error: undefined });
     } catch (error) {
-      // A subscription after an abort attests the enclave again.
+      // After an abort, the error is not shown: the next subscription attests the enclave again.
       if (this.#running === running) end({ ...UNKNOWN, status: 'failed', error: toStateError(error) });
     }
   }
@@ -201,8 +201,8 @@ function toStateError(error: unknown): EnclaveStateError {
 }
 
 /**
- * Calls `onKey` with the key of each accepted answer, since the client itself attests again if no known key
- * signed an answer.
+ * Calls `onKey` with the key of each accepted answer. This may be a new key, since the client attests by
+ * itself if no known key signed an answer.
  */
 function observeKeys(trust: Trust, onKey: (publicKey: Uint8Array) => void): Trust {
   return {

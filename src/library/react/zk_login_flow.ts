@@ -205,18 +205,18 @@ export class ZkLoginFlow {
   }
 
   async #prove(login: Login, signal: AbortSignal): Promise<void> {
-    const { client, salt: ofSalt, prover, legacyAddress } = this.options;
+    const { client, salt: saltService, prover, legacyAddress } = this.options;
     this.#update(signal, { step: 'salt', ...NOTHING });
-    const asking = { signal };
-    const salt = await (typeof ofSalt === 'string'
-      ? getSalt(ofSalt, login.token, asking)
-      : ofSalt(login.token, asking));
+    const requestOptions = { signal };
+    const salt = await (typeof saltService === 'string'
+      ? getSalt(saltService, login.token, requestOptions)
+      : saltService(login.token, requestOptions));
     signal.throwIfAborted();
     this.#update(signal, { step: 'proof', address: login.address(salt, { legacyAddress }) });
     const request = login.proofRequest(salt);
     const proof = await (typeof prover === 'string'
-      ? getProof(prover, request, asking)
-      : prover(request, asking));
+      ? getProof(prover, request, requestOptions)
+      : prover(request, requestOptions));
     signal.throwIfAborted();
     await this.#use(
       login.open({ salt, proof, legacyAddress, currentEpoch: createEpochSource(client) }),

@@ -35,7 +35,7 @@ export function invalidReleaseOption(message: string): ReleaseError {
   return new ReleaseError('RELEASE_OPTION', message);
 }
 
-/** A statement is signed by another identity than the expected one. */
+/** A statement is signed by an identity other than the expected one. */
 export class ReleaseIdentityError extends ReleaseError {
   /** The property of the identity that differs. */
   readonly property: string;

@@ -9,7 +9,10 @@ import { invalidReleaseOption, ReleaseError } from './errors.ts';
 export function parseStrictJson(bytes: Uint8Array, label: string, maxSize: number): unknown {
   if (!(bytes instanceof Uint8Array)) throw invalidReleaseOption(`${label} must be a Uint8Array`);
   if (bytes.length > maxSize) {
-    throw new ReleaseError('RELEASE_TOO_LARGE', `${label} has ${bytes.length} bytes, at most ${maxSize}`);
+    throw new ReleaseError(
+      'RELEASE_TOO_LARGE',
+      `${label} has ${bytes.length} bytes, but may have at most ${maxSize}`,
+    );
   }
   let text: string;
   let value: unknown;

@@ -48,13 +48,13 @@ export const openBundle: OpenBundle = async (value, { identity, trustedRoot, eve
   if ([certificateAuthorities, tlogs, ctlogs].some((list) => list.length === 0)) {
     throw new ReleaseError('RELEASE_OPTION', 'trustedRoot lacks certificate authorities or logs');
   }
-  const bundle = attempt('RELEASE_FORM', 'the bundle is not one of Sigstore', () => bundleFromJSON(value));
+  const bundle = attempt('RELEASE_FORM', 'the bundle is not a Sigstore bundle', () => bundleFromJSON(value));
   const signer = attempt('RELEASE_SIGNATURE', 'the bundle is not signed as Sigstore requires', () =>
     new Verifier(material).verify(toSignedEntity(bundle)),
   );
   const claims = checkIdentity(signer.identity, identity, events);
   const { content } = bundle;
-  if (content.$case !== 'dsseEnvelope') throw badForm('the bundle', 'one of an envelope');
+  if (content.$case !== 'dsseEnvelope') throw badForm('the content of the bundle', 'a DSSE envelope');
   return { payload: new Uint8Array(content.dsseEnvelope.payload), claims };
 };
 

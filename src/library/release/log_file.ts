@@ -34,7 +34,10 @@ export async function readLog(
   return { entries, head };
 }
 
-/** A workflow signs heads as its newest tag has it: an older one may have a fault that was mended since. */
+/**
+ * Requires that the workflow signed the head at the newest tag: the workflow of an older tag may have a fault
+ * that was mended later.
+ */
 function checkNewestTag({ tag }: SignerClaims, entries: readonly LogEntry[]): void {
   const newest = entries.findLast(({ kind }) => kind === 'release')?.version;
   if (tag === undefined || tag === newest) return;

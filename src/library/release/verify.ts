@@ -76,7 +76,7 @@ function checkOptions(options: VerifyReleaseOptions): ReadLogOptions & { readonl
   }
   const { log, seen, now = Date.now() } = options;
   const time: unknown = now instanceof Date ? now.getTime() : now;
-  // No head expires at a time that is not one.
+  // By a time such as NaN, an expired head would count as fresh.
   if (typeof time !== 'number' || !Number.isFinite(time)) {
     throw invalidReleaseOption('"now" must be a Date or a number of milliseconds since 1970');
   }
@@ -88,7 +88,7 @@ function checkOptions(options: VerifyReleaseOptions): ReadLogOptions & { readonl
   };
 }
 
-/** The certificate's commit and tag are those of the statement; a key knows neither. */
+/** Compares the certificate's commit and tag with the statement's. A signature by a key has neither. */
 function checkClaims({ commit, tag }: SignerClaims, { source, version }: ReleaseContent): void {
   if (commit === undefined && tag === undefined) return;
   if (commit !== source.commit) {

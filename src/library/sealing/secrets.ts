@@ -181,7 +181,7 @@ export function encodeSealedSecrets({ key, enc, ciphertext, signed }: SealedSecr
   return JSON.stringify({ sealed });
 }
 
-/** Returns whether a hand-off is meant to be sealed: no secret has a name in lower case. */
+/** Returns whether a hand-off is sealed. `sealed` is not a secret, whose name would be in upper case. */
 export function isSealed(json: unknown): boolean {
   return typeof json === 'object' && json !== null && Object.hasOwn(json, 'sealed');
 }

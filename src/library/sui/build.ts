@@ -12,8 +12,8 @@ export interface BuildOptions {
 
 /**
  * Builds a transaction as `transaction.build({ client })` does, but throws errors that say what to do. If the
- * client's error leaves open whether a function aborted with 0 or an instruction had no result, this function
- * asks the node again.
+ * client's error leaves open whether a function aborted with 0 or an instruction had a runtime error, this
+ * function asks the node again.
  *
  * @returns BCS of the transaction's data, or of its kind
  * @throws SuiError: MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when the transaction would

@@ -7,7 +7,8 @@ export const SUI_CODES = {
   SUI_NODE_UNREACHABLE: "The node didn't answer.",
   SUI_UNKNOWN_OUTCOME: 'The transaction was sent, but its outcome is unknown: see UnknownOutcomeError.',
   SUI_NOT_VISIBLE: 'The transaction was executed, but the node does not show it yet: see NotVisibleError.',
-  SUI_NODE_REFUSED: 'The node refused the request for another reason than those below: see NodeRefusedError.',
+  SUI_NODE_REFUSED:
+    'The node refused the request, for a reason that has no code of its own: see NodeRefusedError.',
   SUI_NODE_ANSWER: "The node's answer is invalid.",
   SUI_OBJECT_NOT_FOUND: 'The object does not exist, or was deleted: see ObjectNotFoundError.',
   SUI_OBJECT_TYPE: 'The object has another type than expected: see WrongObjectTypeError.',

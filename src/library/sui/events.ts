@@ -115,7 +115,7 @@ export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> ex
    * them all.
    */
   readonly name?: Name;
-  /** Default: `ascending`, oldest first. */
+  /** Order of the events. Default: `ascending`, the oldest first. */
   readonly order?: 'ascending' | 'descending';
   /**
    * The `cursor` of an earlier page with the same query and order. Default: from the start, or from the end.

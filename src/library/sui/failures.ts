@@ -158,7 +158,7 @@ function createRefusal(status: string | null, message: string, cause: Error): Su
   if (CHANGED.test(message)) {
     return new SuiError(
       'SUI_OBJECT_CHANGED',
-      `an object of the transaction has changed in the meantime, perhaps because it was already sent and not answered: then look that transaction up; otherwise build a new transaction and try again. The node's message: ${message}`,
+      `an object of the transaction has changed in the meantime. If the same transaction was sent before and got no answer, look it up; otherwise build a new transaction and try again. The node's message: ${message}`,
       options,
     );
   }
@@ -193,8 +193,8 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
 
 /**
  * Returns the SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui`
- * describes an instruction without a result as an abort with 0, so this function does too. `buildTransaction`
- * and `sendTransaction` tell the two apart, and a wallet's result does too.
+ * describes a runtime error of an instruction as an abort with 0, and so does this function.
+ * `buildTransaction` and `sendTransaction` tell the two apart, and a wallet's result does too.
  */
 export function toExecutionError(error: SuiClientTypes.ExecutionError): SuiError {
   const place = runtimeErrorPlace(error);

@@ -29,9 +29,9 @@ export interface FeedRules {
   readonly maxAgeMs: bigint;
   /** Minimum time between two updates. */
   readonly minIntervalMs: bigint;
-  /** Least move of an update before the heartbeat, in hundredths of a percent of the value before. */
+  /** Minimum move of an update before the heartbeat is over, in hundredths of a percent of the last value. */
   readonly minMoveBps: bigint;
-  /** Time after which an update needs no move; at least the minimum interval. */
+  /** Time since the last update after which the next needs no minimum move; at least `minIntervalMs`. */
   readonly heartbeatMs: bigint;
   /** Number of configs that an update needs values of. */
   readonly threshold: bigint;
@@ -47,7 +47,7 @@ export interface SignedValue {
   readonly configVersion: bigint;
   /** Id of the enclave, which may be destroyed by now. */
   readonly enclaveId: string;
-  /** The value that the enclave signed, by the decimals of the rules. */
+  /** The value that the enclave signed, with the decimals of the rules. */
   readonly value: bigint;
   /** Time of the oldest source of the value, in milliseconds since the Unix epoch. */
   readonly timestampMs: bigint;

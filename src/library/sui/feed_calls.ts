@@ -58,8 +58,8 @@ export interface FeedQuote {
 }
 
 /**
- * Writes the median of signed quotes: one for each config, of at least as many configs as the feed's
- * threshold. Any address may send the transaction.
+ * Writes the median of signed quotes: at most one quote for each config, and at least as many quotes as the
+ * feed's threshold. Any address may send the transaction.
  *
  * @example
  * const { feedPackage, application, rules } = await readFeed(suiClient, feedId);

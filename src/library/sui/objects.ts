@@ -200,7 +200,7 @@ export interface Registration {
   readonly enclaveId: string;
   /** The version of the config to which `enclaveId` and `state` refer. */
   readonly configVersion: bigint;
-  /** `free`: never registered. `destroyed`: was registered, and can't be again at this version. */
+  /** `free`: never registered. `destroyed`: was registered, and can't be registered again at this version. */
   readonly state: 'free' | 'registered' | 'destroyed';
 }
 
@@ -208,7 +208,7 @@ export interface Registration {
 export interface RegistrationOptions extends AskOptions {
   /**
    * Versions of the config at which to look. `accepted`: those that contracts accept, in an overlap also the
-   * one before the latest. `latest`: the latest version only, since a key can be registered at no other.
+   * one before the latest. `latest`: the latest version only, the one at which a key can be registered now.
    * Default: `accepted`.
    */
   readonly versions?: 'accepted' | 'latest';

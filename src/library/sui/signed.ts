@@ -12,7 +12,7 @@ export interface SubmittedAnswer<Data> {
   readonly data: Data;
   /** First byte of the signed message. If given, it must be that of the signed type. */
   readonly intent?: number;
-  /** Time of the signature, in milliseconds since 1970. */
+  /** Signed time of the data, in milliseconds since 1970. */
   readonly timestampMs: U64Input;
   /** The enclave's signature, 64 bytes. */
   readonly signature: Uint8Array;
@@ -47,7 +47,7 @@ export type FieldArguments<Data> = {
 export interface SignedArguments<Data> {
   /** Fields of the payload, in the order of the struct. */
   readonly data: FieldArguments<Data>;
-  /** Time of the signature, a `u64` of milliseconds since 1970. */
+  /** Signed time of the data, a `u64` of milliseconds since 1970. */
   readonly timestampMs: TransactionArgument;
   /** The enclave's signature, a `vector<u8>` or `&vector<u8>`. */
   readonly signature: TransactionArgument;

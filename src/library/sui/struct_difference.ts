@@ -82,9 +82,9 @@ function describeDifference(
   if (onChain.typeParameters.length > 0) return `${name} on chain has type parameters`;
   if (depth === 0) return `${name} nests too deep`;
   // The node chooses the order of fields in its answer. The order of their bytes is that of the positions.
-  const there = [...onChain.fields].sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
+  const chainFields = [...onChain.fields].sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
   for (const [index, field] of fields.entries()) {
-    const chainField = there[index];
+    const chainField = chainFields[index];
     const place = `field ${index + 1} of ${name}`;
     if (chainField === undefined) return `${place}, ${field.name}, is not on chain`;
     const otherName = formatName(chainField.name);
@@ -97,7 +97,7 @@ function describeDifference(
     const difference = nestedDifference(field, nested, depth - 1);
     if (difference !== undefined) return difference;
   }
-  const extra = there[fields.length];
+  const extra = chainFields[fields.length];
   return extra === undefined ? undefined : `${name} on chain has one more field, ${formatName(extra.name)}`;
 }
 
@@ -135,7 +135,7 @@ function formatType(type: OnChainType | undefined, depth: number): string {
   return isForeign ? bounded(typeArguments.length > 0 ? `${full}<${typeArguments.join(', ')}>` : full) : name;
 }
 
-/** Returns a node's text, as a name. */
+/** Returns a name from a node, cut to 128 characters; `unknown` for a text that is not a name. */
 function formatName(name: string | undefined): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name ?? '') ? bounded(name ?? '') : 'unknown';
 }

@@ -151,7 +151,7 @@ export function updatePcrs(tx: Transaction, call: AdminCall & Allowed): void {
 }
 
 /**
- * Allows another image, and has contracts accept enclaves of the present version until `untilMs`, in
+ * Allows another image, and lets contracts accept enclaves of the present version until `untilMs`, in
  * milliseconds since the Unix epoch: at most 24 hours from now. Aborts in an overlap.
  */
 export function beginOverlap(

@@ -17,7 +17,8 @@ export function invalidValue(message: string, options?: ErrorOptions): SuiError 
 }
 
 /**
- * Returns an address or id. Requires its full length, since a short one is more often a bad copy than `0x2`.
+ * Returns an address or id. Requires its full length, since a short one is more often an incomplete copy than
+ * an address such as `0x2`.
  */
 export function checkAddress(name: string, value: string): string {
   if (typeof value !== 'string' || !/^0x/i.test(value) || !isValidSuiObjectId(value)) {

@@ -17,13 +17,14 @@ export interface HandedAnswer {
   readonly answer: string;
 }
 
-/** Acknowledgement of the page that began the login. */
+/** Acknowledgement by the page that began the login. */
 export interface Taken {
   readonly kind: 'taken';
 }
 
 /**
- * Returns the kind of any message, since every page of this origin that knows the state can send messages.
+ * Returns the kind of a message, which may have any form: every page of this origin that knows the state can
+ * send messages.
  */
 export function kindOf(data: unknown): unknown {
   return typeof data === 'object' && data !== null && 'kind' in data ? data.kind : undefined;

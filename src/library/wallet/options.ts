@@ -16,7 +16,7 @@ import type { ConfirmRequest } from './confirm.ts';
  * Options of a function that replaces the URL of a service. The signal ends the request if the login is
  * cancelled.
  */
-interface Asking {
+interface ServiceCallOptions {
   readonly signal: AbortSignal;
 }
 
@@ -46,9 +46,9 @@ export interface RegisterOptions {
   /** Client that builds and sends transactions. Its network is that of the wallets: `sui:<network>`. */
   readonly client: ClientWithCoreApi;
   /** The URL of the salt service, for getSalt, or a function that returns the salt for a token. */
-  readonly salt: string | ((token: string, asking: Asking) => Promise<BigNumber>);
+  readonly salt: string | ((token: string, options: ServiceCallOptions) => Promise<BigNumber>);
   /** The URL of the proving service, for getProof, or a function that returns the proof. */
-  readonly prover: string | ((request: ProofRequest, asking: Asking) => Promise<Proof>);
+  readonly prover: string | ((request: ProofRequest, options: ServiceCallOptions) => Promise<Proof>);
   /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
   /**
@@ -86,7 +86,7 @@ const OPTIONS: readonly string[] = [
   'validEpochs',
   'storage',
 ];
-const OF_A_PROVIDER: readonly string[] = ['provider', 'clientId', 'name', 'icon'];
+const PROVIDER_PROPERTIES: readonly string[] = ['provider', 'clientId', 'name', 'icon'];
 const ICON = /^data:image\/(svg\+xml|webp|png|gif);base64,/;
 
 /**
@@ -102,8 +102,8 @@ export function readRegisterOptions(source: RegisterOptions): RegisterOptions {
 }
 
 function readProvider(source: WalletProvider): WalletProvider {
-  refuseUnknown('property of a provider', source ?? {}, OF_A_PROVIDER);
-  const provider = copyKnown(source ?? {}, OF_A_PROVIDER);
+  refuseUnknown('property of a provider', source ?? {}, PROVIDER_PROPERTIES);
+  const provider = copyKnown(source ?? {}, PROVIDER_PROPERTIES);
   return { ...provider, provider: { ...provider.provider } };
 }
 

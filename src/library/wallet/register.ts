@@ -56,7 +56,7 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
     return new ZkLoginWallet({
       ...shared,
       id,
-      item: entry,
+      providerEntry: entry,
       confirmed,
       store: prefixed(store, id),
       storeSurvives: storage === undefined,
@@ -115,8 +115,8 @@ interface Registry {
 }
 
 /**
- * Sends and hears the Wallet Standard's two events without its own functions: a bundle may contain its
- * package twice, and each copy keeps a list.
+ * Sends and receives the Wallet Standard's two events without the functions of its package: a bundle may
+ * contain that package twice, and each copy keeps a list of its own.
  *
  * @returns a function that removes the wallet from every list
  */

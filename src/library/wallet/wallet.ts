@@ -59,7 +59,7 @@ export interface WalletParts extends Omit<RegisterOptions, 'providers' | 'confir
   readonly id: string;
   readonly name: string;
   readonly icon: WalletIcon;
-  readonly item: WalletProvider;
+  readonly providerEntry: WalletProvider;
   /** The wallet's own part of the storage. */
   readonly store: SessionStore;
   /** Whether the store survives a redirect. */
@@ -225,7 +225,11 @@ export class ZkLoginWallet implements RegisteredWallet {
   readonly #signPersonalMessage: SuiSignPersonalMessageMethod = async ({ message, account, chain }) => {
     const bytes = copyBytes('message', message);
     return await this.#signing({ account, chain }, async (session) => {
-      await this.#parts.confirmed({ kind: 'message', ...this.#asked(session), message: bytes.slice() });
+      await this.#parts.confirmed({
+        kind: 'message',
+        ...this.#createQuestion(session),
+        message: bytes.slice(),
+      });
       return await session.signPersonalMessage(bytes);
     });
   };
@@ -272,14 +276,14 @@ export class ZkLoginWallet implements RegisteredWallet {
     const transaction = Transaction.from(bytes).getData();
     const request = {
       kind: 'transaction',
-      ...this.#asked(session),
+      ...this.#createQuestion(session),
       bytes: bytes.slice(),
       transaction,
     } as const;
     await this.#parts.confirmed(request, signal);
   }
 
-  #asked({ address }: ZkLoginSession) {
+  #createQuestion({ address }: ZkLoginSession) {
     return { wallet: this.name, address, chain: this.chains[0] };
   }
 
@@ -330,8 +334,8 @@ export class ZkLoginWallet implements RegisteredWallet {
   }
 
   async #begin(): Promise<URL> {
-    const { item, redirectUri, client, validEpochs } = this.#parts;
-    const { provider, clientId } = item;
+    const { providerEntry, redirectUri, client, validEpochs } = this.#parts;
+    const { provider, clientId } = providerEntry;
     const currentEpoch = await this.#currentEpoch();
     return new URL(
       beginLogin({
@@ -351,12 +355,12 @@ export class ZkLoginWallet implements RegisteredWallet {
     login: Login,
     { signal, isKept }: { readonly signal: AbortSignal; readonly isKept: boolean },
   ): Promise<void> {
-    const { salt: saltOf, prover, legacyAddress } = this.#parts;
+    const { salt: saltService, prover, legacyAddress } = this.#parts;
     try {
       const salt =
-        typeof saltOf === 'string'
-          ? await getSalt(saltOf, login.token, { signal })
-          : await abortable(saltOf(login.token, { signal }), signal);
+        typeof saltService === 'string'
+          ? await getSalt(saltService, login.token, { signal })
+          : await abortable(saltService(login.token, { signal }), signal);
       const request = login.proofRequest(salt);
       const proof =
         typeof prover === 'string'

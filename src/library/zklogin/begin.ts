@@ -176,7 +176,7 @@ export function readMaxEpoch({
   if (last < current || last > current + MAX_VALID_EPOCHS) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
-      `the last epoch must be from the current one to ${MAX_VALID_EPOCHS} ahead`,
+      `the last epoch must be the current one or up to ${MAX_VALID_EPOCHS} epochs later`,
     );
   }
   return last;

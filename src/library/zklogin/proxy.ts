@@ -112,10 +112,10 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
 interface Refusal {
   readonly status: number;
   readonly error: string;
-  readonly headers?: Answers;
+  readonly headers?: AnswerHeaders;
 }
 
-interface Answers {
+interface AnswerHeaders {
   readonly retryAfterSeconds?: number | undefined;
   readonly allow?: string;
 }
@@ -185,7 +185,7 @@ function send(
   response: ProxyResponse,
   status: number,
   json: string,
-  { retryAfterSeconds, allow }: Answers = {},
+  { retryAfterSeconds, allow }: AnswerHeaders = {},
 ): void {
   response.statusCode = status;
   response.setHeader('content-type', 'application/json; charset=utf-8');

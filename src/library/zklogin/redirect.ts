@@ -10,11 +10,11 @@ export type Redirect = string | URL | URLSearchParams | FormData;
  * Parameters of an answer. Every answer has a `state`, and a token, a code or an error. A redirect with any
  * one of these is examined.
  */
-const OF_AN_ANSWER: readonly string[] = ['state', 'id_token', 'code', 'error'];
+const ANSWER_PARAMETERS: readonly string[] = ['state', 'id_token', 'code', 'error'];
 
 /** Returns whether the redirect has any parameter of an answer, valid or not. */
 export function holdsAnswer(redirect: Redirect, redirectUri: string): boolean {
-  return listFields(redirect, new URL(redirectUri)).some(([name]) => OF_AN_ANSWER.includes(name));
+  return listFields(redirect, new URL(redirectUri)).some(([name]) => ANSWER_PARAMETERS.includes(name));
 }
 
 /** @throws ZkLoginError: ZKLOGIN_REDIRECT for another URL, or a duplicate parameter */

@@ -23,8 +23,8 @@ import {
 
 const SALT_TIMEOUT_MS = 10_000;
 /**
- * Time limit for a proof. A self-run prover has 15 seconds by default, and requests wait in a queue before
- * it.
+ * Time limit for a proof. A self-run prover has 15 seconds for a proof by default, and requests first wait in
+ * a queue.
  */
 const PROOF_TIMEOUT_MS = 60_000;
 
@@ -272,7 +272,10 @@ export function readProof(answer: unknown): Proof {
 
 function properties(service: string, value: unknown): Record<string, unknown> {
   if (typeof value !== 'object' || value === null) {
-    throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', `the answer of the ${service} has another form`);
+    throw new ZkLoginError(
+      'ZKLOGIN_MALFORMED_ANSWER',
+      `the answer of the ${service} is not of the expected form`,
+    );
   }
   return value as Record<string, unknown>;
 }

@@ -74,10 +74,10 @@ describe('the last epoch of a session', () => {
   });
 
   test.each([
-    [{ validEpochs: 31 }, /30 ahead/],
-    [{ maxEpoch: 131 }, /30 ahead/],
-    [{ maxEpoch: 99 }, /from the current one/],
-    [{ maxEpoch: 131n }, /30 ahead/],
+    [{ validEpochs: 31 }, /up to 30 epochs later/],
+    [{ maxEpoch: 131 }, /up to 30 epochs later/],
+    [{ maxEpoch: 99 }, /must be the current one/],
+    [{ maxEpoch: 131n }, /up to 30 epochs later/],
     [{ maxEpoch: -1n }, /maxEpoch must be/],
     [{ maxEpoch: null }, /maxEpoch must be/],
     [{ maxEpoch: 2n ** 64n }, /maxEpoch must be/],
