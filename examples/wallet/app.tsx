@@ -38,8 +38,8 @@ export function App() {
         </Failure>
       </main>
       <footer className="foot">
-        Key, token and proof are in this tab’s session storage, and go when you log out or close it. Anyone
-        who can run a script in this page has the session.
+        Key, token and proof are in this tab’s session storage, and are deleted when you log out or close the
+        tab. Anyone who can run a script in this page can use the session.
       </footer>
     </>
   );

@@ -36,8 +36,8 @@ async function ask(location: string, signal: AbortSignal) {
   const { url, configId, rootPem } = enclave;
   const roots = certificatesFromPem(rootPem);
   const question = { location };
-  const ofConfig = await EnclaveClient.forConfig(client, configId, url, { roots, signal });
-  return await ofConfig.processData(question, WeatherResponse, { expect: question, signal });
+  const enclaveClient = await EnclaveClient.forConfig(client, configId, url, { roots, signal });
+  return await enclaveClient.processData(question, WeatherResponse, { expect: question, signal });
 }
 
 type Reading = Awaited<ReturnType<typeof ask>>;
@@ -89,7 +89,7 @@ export function EnclavePanel({ session, sender, balance, failures }: Props) {
     setReading(undefined);
     setMinted(undefined);
     job.start(async ({ signal, step }) => {
-      step('The enclave is attested, and asked');
+      step('Attesting and asking the enclave');
       setReading(await ask(place, signal));
     });
   };

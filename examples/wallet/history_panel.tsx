@@ -6,7 +6,7 @@ import { short } from './words.ts';
 
 /** A transaction that the user asked for. */
 export interface Sent {
-  readonly what: string;
+  readonly description: string;
   /** Digest of the transaction; undefined if it was never sent. */
   readonly digest: string | undefined;
   readonly status: 'executed' | 'failed' | 'unknown';
@@ -40,7 +40,7 @@ export function HistoryPanel({ history, underWay }: Props) {
         <p className="subtle">None since this page was loaded.</p>
       )}
       <ol className="history">
-        {history.map(({ what: description, digest, status }, index) => (
+        {history.map(({ description, digest, status }, index) => (
           <li key={history.length - index}>
             <span>{description}</span>
             <Tag tone={TONES[status]}>{status}</Tag>

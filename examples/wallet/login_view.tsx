@@ -48,8 +48,8 @@ export function LoginView({ login }: { readonly login: UsedZkLogin }) {
       {step === 'expired' && error === undefined && (
         <Verdict tone="warning" title="Log in again" code="ZKLOGIN_EXPIRED">
           <p>
-            The last epoch of the session has passed. A new login gives a new key. Under the same name, and in
-            the same way, the address is the same.
+            The last epoch of the session has passed. A new login gives a new key. With the same name and the
+            same way of answering, the address stays the same.
           </p>
         </Verdict>
       )}
@@ -147,8 +147,8 @@ function ProviderPanel({ login, isEnabled }: ProviderProps) {
           )}
         </div>
         <p className="hint">
-          A provider on this machine: any name and password will do. Each name is a user, and each way of
-          answering a client of its own, with other addresses.
+          This provider runs on this machine, and accepts any name and password. Each name is a user. Each way
+          of answering has a client id of its own, under which the same user has another address.
         </p>
         {failure !== undefined && <Problem title="The provider can’t be asked" error={failure} />}
       </div>

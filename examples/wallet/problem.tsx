@@ -2,7 +2,7 @@
 import { visibleText } from '../../src/console/lib/visible_text.ts';
 import { Verdict } from '../../src/console/parts/verdict.tsx';
 
-const LOG_IN = 'Log in again: the address stays.';
+const LOG_IN = 'Log in again: the address stays the same.';
 const TRY = 'Try again. If it happens again, look at the terminal of make dev-wallet.';
 const LOOK = 'Look the transaction up by its digest before you send another.';
 

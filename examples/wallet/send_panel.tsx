@@ -56,7 +56,7 @@ export function SendPanel({ sender, balance }: Props) {
         <button type="submit" className="ds-button" disabled={!isReady || sender.isBusy}>
           Send
         </button>
-        {balance.mist === 0n && <p className="hint">Get SUI first: a transfer needs it, and its gas.</p>}
+        {balance.mist === 0n && <p className="hint">Get SUI first, for the transfer and its gas.</p>}
       </form>
     </Panel>
   );

@@ -13,7 +13,7 @@ export interface Balance {
 export function useBalance(client: ClientWithCoreApi, owner: string): Balance {
   const [mist, setMist] = useState<bigint>();
   const [isUnknown, setUnknown] = useState(false);
-  const [refreshes, setAsked] = useState(0);
+  const [refreshes, setRefreshes] = useState(0);
   useEffect(() => {
     let isCurrent = refreshes >= 0;
     const show = (balance: bigint | undefined) => {
@@ -29,6 +29,6 @@ export function useBalance(client: ClientWithCoreApi, owner: string): Balance {
       isCurrent = false;
     };
   }, [client, owner, refreshes]);
-  const refresh = useCallback(() => setAsked((count) => count + 1), []);
+  const refresh = useCallback(() => setRefreshes((count) => count + 1), []);
   return { mist, isUnknown, refresh };
 }

@@ -1,16 +1,16 @@
 import { useEffect, useState } from 'react';
 
-/** Returns the number of seconds since `isTrue` became true. */
-export function useSeconds(isTrue: boolean): number {
+/** Returns the number of seconds since `isRunning` became true. */
+export function useSeconds(isRunning: boolean): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {
-    if (!isTrue) return;
+    if (!isRunning) return;
     const start = performance.now();
     const timer = setInterval(() => setSeconds(Math.floor((performance.now() - start) / 1000)), 250);
     return () => {
       clearInterval(timer);
       setSeconds(0);
     };
-  }, [isTrue]);
+  }, [isRunning]);
   return seconds;
 }

@@ -64,12 +64,12 @@ export function WalletView({ session, login }: Props) {
         step(description);
         try {
           const executed = await session.execute(transaction, client);
-          note({ what: description, digest: executed.digest, status: 'executed' });
+          note({ description, digest: executed.digest, status: 'executed' });
           await done?.(executed);
         } catch (error) {
           const digest: unknown = error instanceof Error ? Reflect.get(error, 'digest') : undefined;
           const status = findCode(error) === 'SUI_UNKNOWN_OUTCOME' ? 'unknown' : 'failed';
-          note({ what: description, digest: typeof digest === 'string' ? digest : undefined, status });
+          note({ description, digest: typeof digest === 'string' ? digest : undefined, status });
           throw error;
         } finally {
           balance.refresh();

@@ -16,7 +16,7 @@ export function App() {
     <>
       <title>{`${NAMES[view]} · sui-enclave console`}</title>
       <button type="button" className="skip" onClick={skip}>
-        To the content
+        Skip to the content
       </button>
       <header className="bar">
         <a className="brand" href={linkTo('enclave', fields)}>
@@ -41,8 +41,8 @@ export function App() {
         </Failure>
       </main>
       <footer className="foot">
-        Everything is verified in this page. It reads, and signs nothing; it sends a request only when you
-        click, and only to the host that the button names.
+        Everything is verified in this page, which only reads and signs nothing. It sends a request only when
+        you click, and only to the host that the button names.
       </footer>
     </>
   );

@@ -7,7 +7,7 @@ import {
   type SignedField,
   type VerifiedAnswer,
 } from 'sui-enclave/client';
-import { type Expectation, fetchDocument, itself } from '../enclave/examine.ts';
+import { type Expectation, fetchDocument, readClaimedImage } from '../enclave/examine.ts';
 import { fromHex } from '../lib/bytes.ts';
 import { type Observed, observing } from './observed.ts';
 import { createSignedType } from './signed_type.ts';
@@ -48,7 +48,8 @@ export async function callEnclave(request: CallRequest, signal: AbortSignal): Pr
   const seen: Observed[] = [];
   const schema = createSignedType(type);
   try {
-    const accepted = images.length > 0 ? images : [itself((await fetchDocument(base, signal)).bytes)];
+    const accepted =
+      images.length > 0 ? images : [readClaimedImage((await fetchDocument(base, signal)).bytes)];
     const client = new EnclaveClient(base, {
       policy: { images: accepted },
       ...(roots.length > 0 && { roots }),

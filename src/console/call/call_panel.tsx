@@ -32,7 +32,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
   const [typeName, setTypeName] = useState(signs[0]?.name ?? '');
   const [values, setValues] = useState<Values>({});
   const [isSealed, setSealed] = useState(false);
-  const [wrong, setWrong] = useState<{ readonly key: string; readonly problem: string }>();
+  const [invalidField, setInvalidField] = useState<{ readonly key: string; readonly problem: string }>();
   const [comparison, setComparison] = useState<Comparison>();
   const [outcome, setOutcome] = useState<CallOutcome>();
   const [failure, setFailure] = useState<string>();
@@ -65,14 +65,14 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
 
   const call = (event: FormEvent) => {
     event.preventDefault();
-    const made = buildBody(fields, values);
-    setWrong('problem' in made ? { key: formatKey(made.field), problem: made.problem } : undefined);
-    if ('problem' in made) return;
+    const built = buildBody(fields, values);
+    setInvalidField('problem' in built ? { key: formatKey(built.field), problem: built.problem } : undefined);
+    if ('problem' in built) return;
     setOutcome(undefined);
     setFailure(undefined);
     const isPost = endpoint.method === 'POST';
-    const path = isPost ? endpoint.path : `${endpoint.path}${buildQuery(made.body)}`;
-    const body = isPost ? made.body : undefined;
+    const path = isPost ? endpoint.path : `${endpoint.path}${buildQuery(built.body)}`;
+    const body = isPost ? built.body : undefined;
     job.start(async ({ signal, step }) => {
       step(`Attesting and calling ${base.host}`);
       const called = await callEnclave(
@@ -111,7 +111,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
               key={formatKey(field)}
               field={field}
               value={values[formatKey(field)] ?? ''}
-              problem={wrong?.key === formatKey(field) ? wrong.problem : undefined}
+              problem={invalidField?.key === formatKey(field) ? invalidField.problem : undefined}
               onChange={(value) => setValues({ ...values, [formatKey(field)]: value })}
             />
           ))}

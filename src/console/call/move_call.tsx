@@ -13,7 +13,11 @@ interface Props {
 export function MoveCall({ type, fields, signature }: Props) {
   const value = (name: string) => fields.find(({ path }) => path === name)?.value ?? '';
   const rows = [
-    ...type.fields.map(({ name, type: of }) => [name, of, value(`payload.${name}`) || 'as above']),
+    ...type.fields.map(({ name, type: moveType }) => [
+      name,
+      moveType,
+      value(`payload.${name}`) || 'as above',
+    ]),
     ['timestamp_ms', 'u64', value('timestamp_ms')],
     ['signature', 'vector<u8>', `0x${toHex(signature)}`],
     ['enclave', '&Enclave<T>', 'the registered object of the key above'],
@@ -23,15 +27,16 @@ export function MoveCall({ type, fields, signature }: Props) {
   return (
     <Panel title="Move call" aside={<span className="subtle">not sent by this page</span>}>
       <p>
-        A function of your contract that takes these, in its order, and calls <code>assert_signed</code> with
-        them:
+        A function of your contract takes these arguments, in an order of its own, and passes them to{' '}
+        <code>assert_signed</code>:
       </p>
       <ol className="fields">
-        {rows.map(([name = '', of = '', text = '']) => (
+        {rows.map(([name = '', moveType = '', text = '']) => (
           <li key={name}>
             <span className="swatch" aria-hidden="true" />
             <span>
-              <strong>{visibleText(name, 120)}</strong> <code className="subtle">{visibleText(of, 80)}</code>
+              <strong>{visibleText(name, 120)}</strong>{' '}
+              <code className="subtle">{visibleText(moveType, 80)}</code>
             </span>
             <span />
             <span className="value">{visibleText(text, 300)}</span>

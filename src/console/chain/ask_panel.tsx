@@ -60,8 +60,8 @@ export function AskPanel({ state, address }: { readonly state: ChainState; reado
         <OwnServer expected={expected} />
         {roots.length > 0 && expected.startedBy === undefined && (
           <p className="hint">
-            This enclave is trusted under a root that you gave, in place of AWS’s: anyone with its key can use
-            it.
+            This enclave is trusted under a root that you gave, in place of AWS’s: anyone who has the root’s
+            key can attest anything.
           </p>
         )}
         <Progress job={job} />

@@ -27,7 +27,7 @@ export function describeEvent(event: EnclaveEvent): string {
       const { maxKeyAgeMs } = event.data;
       return maxKeyAgeMs === null
         ? 'Keys may be of any age'
-        : `Keys may be ${duration(Number(maxKeyAgeMs))} old`;
+        : `Keys may be at most ${duration(Number(maxKeyAgeMs))} old`;
     }
     case 'ConfigRetired':
       return 'The config was retired: contracts accept none of its enclaves';

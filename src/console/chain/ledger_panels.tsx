@@ -22,7 +22,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
   const isEmpty = counts.transactions === 0;
   return (
     <>
-      <Panel title="Transactions" aside={<Count of={counts.transactions} host={host} />}>
+      <Panel title="Transactions" aside={<Count total={counts.transactions} host={host} />}>
         {isEmpty && (
           <p className="subtle">
             No transactions yet. Start with npx --offline sui-enclave publish &lt;package&gt;.
@@ -44,7 +44,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
           ))}
         </ol>
       </Panel>
-      <Panel title="Objects" aside={<Count of={counts.objects} host={host} />}>
+      <Panel title="Objects" aside={<Count total={counts.objects} host={host} />}>
         <ol className="events">
           {objects.map(({ id, type, version, owner }) => (
             <li key={id}>
@@ -65,7 +65,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
           ))}
         </ol>
       </Panel>
-      <Panel title="Events" aside={<Count of={counts.events} host={host} />}>
+      <Panel title="Events" aside={<Count total={counts.events} host={host} />}>
         {events.length === 0 && <p className="subtle">None yet.</p>}
         <ol className="events">
           {events.map(({ type, digest, sender }, index) => (
@@ -95,8 +95,8 @@ function Ids({ rows }: { readonly rows: Readonly<Record<string, string>> }): Rea
   );
 }
 
-function Count({ of, host }: { readonly of: number; readonly host: string }) {
+function Count({ total, host }: { readonly total: number; readonly host: string }) {
   return (
-    <span className="subtle">{`${of} in the model at ${visibleText(host, 60)}; the latest 200 at most`}</span>
+    <span className="subtle">{`${total} in the model at ${visibleText(host, 60)}; the latest 200 at most`}</span>
   );
 }

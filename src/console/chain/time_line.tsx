@@ -10,7 +10,7 @@ export function TimeLine({ events }: { readonly events: readonly EnclaveEvent[] 
     <Panel title="Time line" aside={<span className="subtle">the latest first, 100 at most</span>}>
       {events === undefined ? (
         <p className="subtle">
-          This node offers no events: what is above is the present state, without its history.
+          This node offers no events: the panels above show the present state, without its history.
         </p>
       ) : events.length === 0 ? (
         <p className="subtle">The node has no events of this config; it may have pruned them.</p>

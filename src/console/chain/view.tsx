@@ -134,7 +134,7 @@ export default function ChainView({ fields }: Props) {
           </button>
         </div>
         <p className="hint">
-          Only the model of sui-enclave dev-sui and play lists its ledger; a node of Sui has too much of it.
+          Only the model of sui-enclave dev-sui and play lists its ledger: that of a network is too large.
         </p>
         <details open={isLookUpOpen}>
           <summary>Look up an object or a transaction</summary>

@@ -16,7 +16,7 @@ export function ChainPicture({ chain, now, rootSha256 }: Props) {
   return (
     <Panel
       title="Chain of certificates"
-      aside={<span className="subtle">root first; the bars are the time that is left</span>}
+      aside={<span className="subtle">root first; the bars show the time that is left</span>}
     >
       <ol className="chain">
         {chain.map((entry, index) => (

@@ -59,7 +59,7 @@ export async function examine(
   const { nonce, bytes } = subject;
   const explanation = await explainAttestation(bytes, {
     now,
-    policy: { images: images.length > 0 ? images : [itself(bytes)], ...(nonce && { nonce }) },
+    policy: { images: images.length > 0 ? images : [readClaimedImage(bytes)], ...(nonce && { nonce }) },
     ...(roots.length > 0 && { roots }),
   });
   return { subject, expectation, explanation, now };
@@ -75,7 +75,7 @@ const NO_REGISTER = 'f'.repeat(96);
  * Returns the image that the document itself names. With it, the rest of the document can be verified if
  * there is no image to compare with.
  */
-export function itself(bytes: Uint8Array): Image {
+export function readClaimedImage(bytes: Uint8Array): Image {
   const pcrs = readPcrs(bytes);
   const register = (index: number) => {
     const hex = toHex(pcrs?.get(index) ?? new Uint8Array());

@@ -16,7 +16,7 @@ export interface ExpectedFiles {
   readonly files: readonly Given[];
   /** Command that started this enclave, if its files are among these; otherwise undefined. */
   readonly startedBy: string | undefined;
-  /** Files of the page's own server, offered if it has not started the enclave at this address. */
+  /** Files of the page's own server, offered if it lists no enclaves that it has started. */
   readonly offer: readonly Given[];
   /** Adds files, which replace those of the same kind. @returns all files that are then in use */
   give(added: readonly Given[]): readonly Given[];

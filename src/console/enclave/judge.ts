@@ -75,7 +75,7 @@ export type Words = Pick<Judgement, 'title' | 'text'>;
 const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
   POLICY_PCRS: {
     title: 'Wrong registers: it runs another image',
-    text: 'The document is genuine, but what it measured is not what you expect. Below, the registers stand side by side.',
+    text: 'The document is genuine, but what it measured is not what you expect. Both are shown below, register by register.',
   },
   POLICY_DEBUG: {
     title: 'Debug mode: its host can read everything in it',
@@ -113,7 +113,7 @@ export function refusal(code: AttestationCode): Words {
   if (words) return words;
   if (/^(CERTIFICATE|CHAIN)_/.test(code)) {
     return {
-      title: 'Refused: the certificates do not hold',
+      title: 'Refused: the certificates are not valid',
       text: 'AWS issues no such chain. Trust nothing in this document.',
     };
   }

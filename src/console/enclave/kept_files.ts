@@ -39,7 +39,7 @@ export function forget(): void {
   try {
     sessionStorage.removeItem(KEY);
   } catch {
-    // Nothing can be read from such a storage either, or it is bound to an address.
+    // This is harmless: such a storage can't be read either, or its files serve only their own address.
   }
 }
 

@@ -67,11 +67,11 @@ interface ComparisonProps {
 }
 
 /** Shows the result. It is green only for a genuine document, since anybody can claim any registers. */
-function Comparison({ isDebug, isGenuine: isTrue, isEqual }: ComparisonProps) {
+function Comparison({ isDebug, isGenuine: isDocumentGenuine, isEqual }: ComparisonProps) {
   if (isDebug) return <Tag tone="danger">debug</Tag>;
   if (isEqual === undefined) return <Tag tone="neutral">not compared</Tag>;
   if (!isEqual) return <Tag tone="danger">mismatch</Tag>;
-  return isTrue ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
+  return isDocumentGenuine ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
 }
 
 /** Returns the image that has most registers in common with the enclave. An overlap has several images. */

@@ -15,7 +15,7 @@ export function Rules({ rules, isCompared }: Props) {
   const passed = rules.filter(({ state }) => state === 'passed').length;
   const all = rules.map((rule) =>
     rule.id === 'policy.images' && rule.state === 'passed' && !isCompared
-      ? { ...rule, found: 'compared with nothing: none were given' }
+      ? { ...rule, found: 'compared with nothing: no registers were given' }
       : rule,
   );
   return (

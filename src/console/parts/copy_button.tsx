@@ -2,11 +2,11 @@ import { useState } from 'react';
 
 /** @param name of the copied text, for users of a screen reader */
 export function CopyButton({ text, name }: { readonly text: string; readonly name: string }) {
-  const [message, setSaid] = useState('');
+  const [message, setMessage] = useState('');
   const copy = () =>
     navigator.clipboard.writeText(text).then(
-      () => setSaid('Copied'),
-      () => setSaid('Not copied'),
+      () => setMessage('Copied'),
+      () => setMessage('Not copied'),
     );
   return (
     <button
@@ -14,7 +14,7 @@ export function CopyButton({ text, name }: { readonly text: string; readonly nam
       className="copy"
       aria-label={`Copy ${name}`}
       onClick={copy}
-      onBlur={() => setSaid('')}
+      onBlur={() => setMessage('')}
     >
       <span role="status">{message === '' ? 'Copy' : message}</span>
     </button>

@@ -102,7 +102,7 @@ describe('the enclave of make dev', () => {
     const focused = () =>
       page.evaluate(() => document.activeElement?.textContent || document.activeElement?.id);
     await page.keyboard.press('Tab');
-    expect(await focused()).toBe('To the content');
+    expect(await focused()).toBe('Skip to the content');
     await page.keyboard.press('Enter');
     expect(await focused()).toMatch(/^Enclave/);
     await page.keyboard.press('Tab');

@@ -68,7 +68,9 @@ export function ProofPanel({ enclave, registration, reading: state, mintError }:
             </details>
           )}
           {status === 'attesting' && <p>Fetching its attestation document.</p>}
-          {status === 'failed' && verdicts.code.state === 'missing' && <p>Nobody attests it.</p>}
+          {status === 'failed' && verdicts.code.state === 'missing' && (
+            <p>There is no attestation document.</p>
+          )}
         </ProofStep>
         <ProofStep verdict={verdicts.key} title="Its key never leaves it">
           {key && (

@@ -43,19 +43,19 @@ export function useRegistration(
   configId: string,
   publicKey: Uint8Array | undefined,
 ): Registration & { again(): void } {
-  const [registration, setFound] = useState<Registration>({ state: 'checking' });
+  const [registration, setRegistration] = useState<Registration>({ state: 'checking' });
   const [round, setRound] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another round repeats the same question
   useEffect(() => {
     if (publicKey === undefined) return;
-    const leaving = new AbortController();
-    setFound({ state: 'checking' });
-    readRegistration(client, configId, publicKey, leaving.signal)
+    const controller = new AbortController();
+    setRegistration({ state: 'checking' });
+    readRegistration(client, configId, publicKey, controller.signal)
       .catch((error: unknown): Registration => ({ state: 'failed', error }))
       .then((registration) => {
-        if (!leaving.signal.aborted) setFound(registration);
+        if (!controller.signal.aborted) setRegistration(registration);
       });
-    return () => leaving.abort();
+    return () => controller.abort();
   }, [client, configId, publicKey, round]);
   return { ...registration, again: () => setRound(round + 1) };
 }

@@ -14,13 +14,13 @@ interface Props {
 
 /** The time between requests for the balance. With the number of requests below, the page waits for 20 s. */
 const INTERVAL_MS = 500;
-const MAX_QUESTIONS = 40;
+const MAX_REQUESTS = 40;
 
 const WORDS = { ready: 'Get SUI for gas', asking: 'Asking the faucet …', waiting: 'SUI is on its way' };
 const LATE: Trouble = {
   kind: 'other',
   title: 'The SUI has not arrived yet',
-  text: 'The faucet has sent it, and the node does not show it.',
+  text: 'The faucet has sent it, but the node does not show it yet.',
   advice: 'Wait a minute, then look at your balance, or ask the faucet again.',
 };
 
@@ -43,7 +43,7 @@ export function FaucetButton({ url, address, balance, onTrouble }: Props) {
   }
 
   async function hasArrived(before: bigint | undefined): Promise<boolean> {
-    for (let question = 0; question < MAX_QUESTIONS; question += 1) {
+    for (let count = 0; count < MAX_REQUESTS; count += 1) {
       const now = await balance.refresh();
       if (now !== undefined && now > (before ?? 0n)) return true;
       await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));

@@ -32,6 +32,6 @@ export async function mint({ kit, sui, reading, enclaveId, owner }: Order): Prom
   // A node may show a transaction later than it executes it.
   await kit.getClient().core.waitForTransaction({ digest });
   const created = effects.changedObjects.find(({ idOperation }) => idOperation === 'Created');
-  if (created === undefined) throw new Error(`the transaction ${digest} was executed, and made no object`);
+  if (created === undefined) throw new Error(`the transaction ${digest} was executed, but created no object`);
   return { objectId: created.objectId, digest, owner };
 }

@@ -54,7 +54,7 @@ export function MintPanel(props: Props) {
       </p>
       {settings.login && !isWithoutLogin && !account && (
         <p className="subtle">
-          A login has an address for this page only: on another page it is another one.
+          A login has an address for this page only: on another page, it has another address.
         </p>
       )}
       {isWithoutLogin && !account && (
