@@ -23,7 +23,7 @@ public(package) fun at_ms(attested: &Attested): u64 {
     attested.2
 }
 
-/// Registers, public key and time.
+/// Returns registers, public key and time.
 public(package) fun unpack(attested: Attested): (Pcrs, vector<u8>, u64) {
     let Attested(pcrs, pk, at_ms) = attested;
     (pcrs, pk, at_ms)

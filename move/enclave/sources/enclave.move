@@ -75,8 +75,8 @@ const ENotOpen: vector<u8> = b"The config is not open: registering takes its cap
 #[error(code = 23)]
 const EDocumentTooOld: vector<u8> = b"Anyone may register only an attestation of the last 10 minutes: attest again";
 
-/// The version of this package that configs are of. An upgrade raises it if the versions before must end for configs that
-/// migrate.
+/// The version of this package that new configs have. An upgrade raises it if earlier versions must end for the configs
+/// that migrate.
 const PACKAGE_VERSION: u64 = 1;
 /// ed25519.
 const PUBLIC_KEY_BYTES: u64 = 32;
@@ -185,8 +185,8 @@ public struct OpenConfigCreated<phantom T> has copy, drop {
     config_id: ID,
 }
 
-/// A config has new registers: enclaves of older versions are stale from now on, but for those of the version before if
-/// there is `overlap_until_ms`, which become stale at that time.
+/// A config has new registers: enclaves of older versions are stale from now on. If there is `overlap_until_ms`, those of
+/// the version before become stale only at that time.
 public struct PcrsUpdated<phantom T> has copy, drop {
     config_id: ID,
     pcrs: Pcrs,
@@ -195,7 +195,7 @@ public struct PcrsUpdated<phantom T> has copy, drop {
     overlap_until_ms: Option<u64>,
 }
 
-/// An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale.
+/// An overlap was ended, perhaps after its time was over: all enclaves except those of this version are stale.
 public struct OverlapEnded<phantom T> has copy, drop {
     config_id: ID,
     config_version: u64,
@@ -443,11 +443,11 @@ public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     event::emit(ConfigRetired<T> { config_id: object::id(config) });
 }
 
-/// Ends the versions of this package before this one, for this config: every other function of theirs that verifies by it
-/// or changes it aborts from now on. Contracts that were compiled with them accept no answers until they are upgraded too.
+/// Ends the earlier versions of this package for this config: their functions that verify by it or change it abort from
+/// now on. Contracts that were compiled with an earlier version accept no answers of it until they are upgraded too.
 ///
-/// Until then, those of this version abort for the config. Versions are ended one config at a time, so that each
-/// application's admin chooses when. Also a retired config can be migrated.
+/// Before this call, the functions of this version abort for the config. Versions are ended one config at a time, so that
+/// each application's admin chooses when. A retired config can be migrated too.
 public fun migrate<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     config.assert_cap(cap);
     assert!(config.package_version < PACKAGE_VERSION, ENotOlder);
@@ -509,8 +509,8 @@ public fun share_enclave<T>(enclave: Enclave<T>) {
 /// `update_image`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
 /// invalid, so that the application is never left without an enclave.
 ///
-/// Every older enclave is stale from then on, and answers that it signed just before abort: have users ask again, or
-/// call `begin_overlap` and `register_enclave` instead. Destroying stale enclaves is a later step.
+/// Every older enclave is stale from then on, and a transaction with an answer that it signed before aborts: have users
+/// ask again, or call `begin_overlap` and `register_enclave` instead. Destroying stale enclaves is a later step.
 public fun begin_rotation<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -542,7 +542,7 @@ public fun destroy_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, ca
 
 /// Destroys an enclave that is stale, or whose config is retired. Anyone may call it.
 ///
-/// An enclave whose key is merely too old can't be destroyed so: the capability's holder may raise the maximum key age.
+/// An enclave whose key is merely too old can't be destroyed like this: the capability's holder may raise the maximum age.
 public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>, clock: &Clock) {
     config.assert_version();
     assert!(enclave.is_stale(config, clock) || config.is_retired, ENotStale);
@@ -552,10 +552,10 @@ public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>
 // === Verification ===
 
 /// Accepts only values that an enclave of this config's latest version, or in an overlap of the version before, signed
-/// recently: aborts when the enclave belongs to another config or is stale, when the config is retired or of another
-/// version of this package or the key is older than its maximum, when
-/// `timestamp_ms` is more than `max_age_ms` before the Clock or more than a minute ahead of it, or when the signature
-/// is not the enclave's for exactly these values.
+/// recently. Aborts if the enclave belongs to another config or is stale; if the config is retired, or of another version
+/// of this package; if the key is older than the config allows; if `timestamp_ms` is more than `max_age_ms` before the
+/// Clock, or more than a minute ahead of it; or if the signature is not the enclave's signature of exactly these
+/// values.
 ///
 /// Accept `Enclave` and `EnclaveConfig` of your own application's `T`, not of any `T`: anyone can publish a module and
 /// register enclaves for it. The capability's holder may have several configs; this accepts each until it is retired.
@@ -713,7 +713,7 @@ public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>, clock: &
 
 // === Configs and registration, on plain values ===
 
-/// `new_enclave_config` or `new_open_enclave_config` of registers that are checked.
+/// Does what `new_enclave_config` or `new_open_enclave_config` does, with registers that were checked.
 public(package) fun config_of<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -938,7 +938,7 @@ public fun new_enclave_attested_at_for_testing<T>(
 }
 
 #[test_only]
-/// As another version of this package leaves a config, for the tests of what that version no longer allows.
+/// Gives a config another package version, to test what this version of the package then refuses.
 public fun set_package_version_for_testing<T>(config: &mut EnclaveConfig<T>, package_version: u64) {
     config.package_version = package_version;
 }

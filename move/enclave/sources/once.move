@@ -31,12 +31,12 @@ const MAX_NONCE_BYTES: u64 = 64;
 /// with a higher one, removed answers would be accepted again.
 public struct Claims<phantom T> has store {
     max_age_ms: u64,
-    /// The signed timestamp of each.
+    /// The signed timestamp of each answer.
     timestamps: Table<Claim, u64>,
 }
 
-/// It makes no difference which enclave signed the nonce, or under which config of `T` its key is registered: where it is
-/// under several, its answer counts once all the same.
+/// It makes no difference which enclave signed the nonce, or under which config of `T` its key is registered: if it
+/// is registered under several, its answer still counts only once.
 public struct Claim has copy, drop, store {
     intent: u8,
     nonce: vector<u8>,
@@ -95,7 +95,7 @@ public fun length<T>(claims: &Claims<T>): u64 {
     claims.timestamps.length()
 }
 
-/// In milliseconds.
+/// The maximum age of an answer, in milliseconds.
 public fun max_age_ms<T>(claims: &Claims<T>): u64 {
     claims.max_age_ms
 }

@@ -13,9 +13,9 @@ const EPcrLength: vector<u8> = b"A register is 48 bytes (SHA-384)";
 const EDebugPcrs: vector<u8> =
     b"PCR0 is all zero: an enclave in debug mode, whose console and memory the host can read";
 
-/// SHA-384.
+/// Size of a register: SHA-384.
 const PCR_BYTES: u64 = 48;
-/// Each of PCR0 to PCR2 in debug mode.
+/// Value of each of PCR0 to PCR2 in debug mode.
 const DEBUG_PCR: vector<u8> =
     x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
 

@@ -84,7 +84,7 @@ public fun measurements_sha256(source: &Source): &vector<u8> {
 
 use fun is_printable as String.is_printable;
 
-/// Whether a text is at most that long, of the characters from space to tilde.
+/// Returns whether a text has at most this length, and only characters from space to tilde.
 fun is_printable(text: &String, max_bytes: u64): bool {
     let mut is_printable = text.length() <= max_bytes;
     text.as_bytes().do_ref!(|byte| if (*byte < 0x20 || *byte > 0x7e) is_printable = false);

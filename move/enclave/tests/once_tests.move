@@ -53,7 +53,7 @@ fun world_of(max_age_ms: u64, age_ms: u64): World {
     World { cap, config, enclave, other, claims, clock }
 }
 
-/// Without claims.
+/// Ends the test of a world that has no claims left.
 fun end(world: World) {
     let World { cap, config, enclave, other, claims, clock } = world;
     claims.destroy_empty();

@@ -93,13 +93,13 @@ fun retire(world: &mut World) {
     config.retire(cap);
 }
 
-/// All three registers become this one.
+/// Replaces the image by one whose three registers have this value.
 fun replace_image(world: &mut World, pcr: vector<u8>) {
     let World { config, cap, .. } = world;
     config.update_pcrs(cap, pcr, pcr, pcr);
 }
 
-/// Every call that changes a config.
+/// Makes every call that changes a config.
 fun change_everything(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, clock: &Clock, ctx: &mut TxContext) {
     config.update_name(cap, b"renamed".to_string());
     config.update_max_key_age(cap, option::some(1));

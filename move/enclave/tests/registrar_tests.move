@@ -188,7 +188,7 @@ fun making_revoking_and_giving_up_are_announced() {
     assert_eq!(bcs::to_bytes(&event::events_by_type<RegistrarCapCreated<T>>()), expected);
     config.revoke_registrar_cap(cap, object::id(registrar));
     second.destroy_registrar_cap(config);
-    // The one that is revoked already is given up without another event.
+    // Giving up a registrar that was revoked before emits no second event.
     world.end();
     assert_eq!(bcs::to_bytes(&event::events_by_type<RegistrarCapRevoked<T>>()), expected);
 }

@@ -80,7 +80,7 @@ fun end(cap: EnclaveCap<T>, config: EnclaveConfig<T>) {
     config.destroy_config_for_testing();
 }
 
-/// That the last `PcrsUpdated` has these.
+/// Asserts that the last `PcrsUpdated` has this source and this end of an overlap.
 fun assert_announced(config: &EnclaveConfig<T>, source: Option<Source>, overlap_until_ms: Option<u64>) {
     let fields = UpdatedFields {
         config_id: object::id(config),

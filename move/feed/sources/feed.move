@@ -2,8 +2,8 @@
 ///
 /// The holder of an `EnclaveCap` creates a `Feed` with `Rules`, which nobody can change, and which every update is checked
 /// against. Nobody can delete a feed. Its value is the median of the values that enclaves of at least `threshold` configs
-/// signed. A config is one image under one admin: two enclaves of one config prove no second operator, so a config has one
-/// value in an update. Configs prove as many operators as hold their capabilities, which nothing on chain can tell.
+/// signed. A config is one image under one admin: two enclaves of one config may have one operator, so a config has one
+/// value in an update. Two configs may also have one admin: no contract can tell who holds their capabilities.
 ///
 /// A reader must pin the id of its feed: the holder of a capability of `T` can create another feed of `T` with lax rules,
 /// and anyone can create one of a type of their own. See `read` and `read_checked`.
@@ -160,8 +160,8 @@ public struct FeedUpdated<phantom T> has copy, drop {
 /// the value before. All three times compare the signed timestamps, except that an age is measured by the `Clock`.
 ///
 /// An update has values of at least `threshold` configs among `config_ids`. To withstand `f` configs that lie, the
-/// threshold must be 2 `f` + 1: the median is then within the honest values. With a threshold of 2, which averages, a
-/// single config that lies can move the value anywhere within half of the bounds.
+/// threshold must be 2 `f` + 1: the median is then within the honest values. With a threshold of 2, the value can
+/// be the mean of two values: a single config that lies then moves it by half of its lie.
 public fun new_rules(
     intent: u8,
     symbol: String,
@@ -223,7 +223,7 @@ public fun update<T>(
     round.finish(feed);
 }
 
-/// Begins an update, which `add` gives values and `finish` writes. Anyone may call them: only the signatures matter.
+/// Begins an update: `add` adds values to it, and `finish` writes it. Anyone may call them: only the signatures matter.
 public fun begin<T>(feed: &Feed<T>): Round<T> {
     Round { feed_id: object::id(feed), signed: vector[] }
 }
@@ -284,8 +284,8 @@ public fun finish<T>(round: Round<T>, feed: &mut Feed<T>) {
 /// Returns the value, and its time in milliseconds since the Unix epoch. Aborts if there is none, or if it is older than the
 /// maximum age; a time ahead of the Clock counts as age 0.
 ///
-/// It sees no config: until it is too old, a value stays whose image is no longer trusted. `read_trusted` and
-/// `read_checked` refuse it.
+/// It checks no config: a value from an image that is no longer trusted can be read until it is too old. `read_trusted`
+/// and `read_checked` refuse such a value.
 ///
 /// Pin the feed: store its id, and compare it with `object::id(feed)` before you call this.
 public fun read<T>(feed: &Feed<T>, clock: &Clock): (u64, u64) {
@@ -296,7 +296,7 @@ public fun read<T>(feed: &Feed<T>, clock: &Clock): (u64, u64) {
     (*value, *timestamp_ms)
 }
 
-/// `read_checked` of a feed whose last update has the value of one config.
+/// Does what `read_checked` does, for a feed whose last update has the value of one config only.
 public fun read_trusted<T>(feed: &Feed<T>, config: &EnclaveConfig<T>, clock: &Clock): (u64, u64) {
     let mut check = feed.begin_check();
     check.check_config(feed, config, clock);
@@ -327,7 +327,7 @@ public fun check_config<T>(check: &mut Check<T>, feed: &Feed<T>, config: &Enclav
     check.config_ids.push_back(config_id);
 }
 
-/// `read`, after the config of every value in the last update was checked in this transaction.
+/// Does what `read` does, after the config of every value in the last update was checked in this transaction.
 public fun read_checked<T>(check: Check<T>, feed: &Feed<T>, clock: &Clock): (u64, u64) {
     check.assert_current(feed);
     feed.last.borrow().signed.do_ref!(|signed| {
@@ -386,12 +386,12 @@ public fun min_interval_ms(rules: &Rules): u64 {
     rules.min_interval_ms
 }
 
-/// The least move of an update before the heartbeat, in hundredths of a percent.
+/// The minimum move of an update before the heartbeat is over, in hundredths of a percent.
 public fun min_move_bps(rules: &Rules): u64 {
     rules.min_move_bps
 }
 
-/// The time after which an update needs no move, in milliseconds.
+/// The time since the last update after which the next needs no minimum move, in milliseconds.
 public fun heartbeat_ms(rules: &Rules): u64 {
     rules.heartbeat_ms
 }
@@ -439,7 +439,7 @@ fun is_symbol(symbol: &String): bool {
     is_printable
 }
 
-/// Whether there are 1 to 16 ids, and none twice.
+/// Returns whether there are 1 to 16 ids, and none twice.
 fun is_config_list(config_ids: &vector<ID>): bool {
     let length = config_ids.length();
     if (length == 0 || length > MAX_CONFIGS) return false;
@@ -458,7 +458,7 @@ fun has_value_of(signed: &vector<SignedValue>, config_id: ID): bool {
     has_value
 }
 
-/// The update may follow the last one.
+/// Aborts if the update may not follow the last one.
 fun assert_due(rules: &Rules, last: &Update, value: u64, timestamp_ms: u64) {
     assert!(timestamp_ms > last.timestamp_ms, ENotNewer);
     let elapsed_ms = timestamp_ms - last.timestamp_ms;
@@ -466,13 +466,13 @@ fun assert_due(rules: &Rules, last: &Update, value: u64, timestamp_ms: u64) {
     assert!(elapsed_ms >= rules.heartbeat_ms || has_moved(last.value, value, rules.min_move_bps), ENotDue);
 }
 
-/// Neither product can overflow: both are of a `u64` and at most 10000.
+/// Neither product can overflow: each is of a `u64` and a number of at most 10000.
 fun has_moved(before: u64, after: u64, min_move_bps: u64): bool {
     let difference = if (after > before) after - before else before - after;
     (difference as u128) * (BASIS_POINTS as u128) >= (before as u128) * (min_move_bps as u128)
 }
 
-/// As `enclave::is_stale` says of an enclave that exists.
+/// Applies the rule of `enclave::is_stale`, which needs the enclave itself, to a version alone.
 fun is_accepted<T>(config_version: u64, config: &EnclaveConfig<T>, clock: &Clock): bool {
     let versions_behind = config.current_config_version() - config_version;
     versions_behind == 0 || (versions_behind == 1 && config.is_overlapping(clock))
@@ -480,7 +480,7 @@ fun is_accepted<T>(config_version: u64, config: &EnclaveConfig<T>, clock: &Clock
 
 fun assert_current<T>(check: &Check<T>, feed: &Feed<T>) {
     assert!(check.feed_id == object::id(feed), EWrongFeed);
-    // A time is of one update only.
+    // No two updates have the same time.
     assert!(check.timestamp_ms == feed.last.borrow().timestamp_ms, EUpdatedSince);
 }
 
@@ -500,7 +500,7 @@ fun median(signed: &vector<SignedValue>): u64 {
     lower + (upper - lower) / 2
 }
 
-/// The values, the lowest first.
+/// Returns the values, the lowest first.
 fun sorted_values(signed: &vector<SignedValue>): vector<u64> {
     let mut values = vector[];
     signed.do_ref!(|value| {
