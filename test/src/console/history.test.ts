@@ -36,10 +36,10 @@ test('the history has the events of all versions, the latest first', { timeout: 
   const names = async () => (await readHistory(client, config, signal))?.map(({ name }) => name);
   await emit(firstLineage.packageId, 'retire');
   expect(await names()).toEqual(['ConfigRetired']);
-  const two = await upgradeLineage(fixture, firstLineage, await compileModule(ENCLAVE_2));
-  await emit(two.packageId, 'migrate');
-  await emit(two.packageId, 'retire');
-  await emit(two.packageId, 'migrate');
+  const secondLineage = await upgradeLineage(fixture, firstLineage, await compileModule(ENCLAVE_2));
+  await emit(secondLineage.packageId, 'migrate');
+  await emit(secondLineage.packageId, 'retire');
+  await emit(secondLineage.packageId, 'migrate');
   const inOrder = ['ConfigMigrated', 'ConfigRetired', 'ConfigMigrated', 'ConfigRetired'];
   expect(await names()).toEqual(inOrder);
 });

@@ -58,7 +58,7 @@ describe('the verdict', () => {
     });
   });
 
-  test('says without registers to compare with that nothing is known of the image', async () => {
+  test('says that nothing is known of the image if there are no registers to compare with', async () => {
     const examination = await examine(subject, { ...expectation, images: [] }, first.at);
     expect(judge(examination)).toMatchObject({
       tone: 'warning',

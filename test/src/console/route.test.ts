@@ -10,7 +10,7 @@ describe('a link', () => {
   });
 
   test.each(['', '#', '#/', '#/nowhere', '#/enclave/../chain', '#enclave\u202e'])(
-    '%j is the first view',
+    'to %j shows the first view',
     (hash) => {
       expect(readRoute(hash)).toEqual({ view: 'enclave', fields: {} });
     },

@@ -66,8 +66,8 @@ describe('a form', () => {
     ['boolean', '', /Choose/],
     ['array', '[', /JSON/],
   ])('refuses for %s the text %j', (type, text, problem) => {
-    const made = buildBody(listFields(object({ a: { type } }, ['a'])), { '["a"]': text });
-    expect('problem' in made && made.problem).toMatch(problem);
+    const built = buildBody(listFields(object({ a: { type } }, ['a'])), { '["a"]': text });
+    expect('problem' in built && built.problem).toMatch(problem);
   });
 
   test('of a GET makes its query', () => {

@@ -25,7 +25,7 @@ test('follows no redirect, sends no cookie and ignores every cache, even if the 
 });
 
 test('outside Node it calls the platform’s current fetch or the given one, but not as a method', async () => {
-  const made = (name: string) =>
+  const createFetch = (name: string) =>
     async function (this: unknown) {
       // A browser's fetch throws this error too.
       if (this !== undefined && this !== globalThis) throw new TypeError('Illegal invocation');
@@ -33,10 +33,12 @@ test('outside Node it calls the platform’s current fetch or the given one, but
     };
   const bounds = { timeoutMs: 1000, maxSize: 10 };
   for (const name of ['one', 'other']) {
-    vi.stubGlobal('fetch', made(name));
+    vi.stubGlobal('fetch', createFetch(name));
     expect(await fetchText(url, {}, { ...bounds, fetch: platformFetch })).toMatchObject({ text: name });
   }
-  expect(await fetchText(url, {}, { ...bounds, fetch: made('given') })).toMatchObject({ text: 'given' });
+  expect(await fetchText(url, {}, { ...bounds, fetch: createFetch('given') })).toMatchObject({
+    text: 'given',
+  });
 });
 
 test.each([1, 0.5, 10_000, 2_147_483_647])('%d milliseconds is a valid time-out', async (timeoutMs) => {

@@ -217,7 +217,7 @@ describe('an endpoint of the application', () => {
     '/https://a',
     '/draw#x',
     1,
-  ])('may be at no other place than below the URL of the enclave: %j', async (path) => {
+  ])('must be below the URL of the enclave, so %j is refused', async (path) => {
     const client = new EnclaveClient('https://host/enclave', { policy: { images: [enclave.image] } });
     const call = client.call(path as string, {}, WeatherResponse);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });

@@ -220,9 +220,9 @@ describe('the config', () => {
   test.each<[string, ConfigClientOptions | object, string]>([
     ['a policy', { policy: { images: [] } }, 'CLIENT_OPTION'],
     ['a misspelt option', { maxAge: 1 }, 'CLIENT_OPTION'],
-    ['no age', { configMaxAgeMs: 0 }, 'CLIENT_OPTION'],
-    ['no signal', { signal: 'now' }, 'CLIENT_OPTION'],
-  ])('is not asked for with %s', async (_, options, code) => {
+    ['an age of 0', { configMaxAgeMs: 0 }, 'CLIENT_OPTION'],
+    ['a text as the signal', { signal: 'now' }, 'CLIENT_OPTION'],
+  ])('is not read if the options have %s', async (_, options, code) => {
     const calls = fixture.node.calls.length;
     const opened = open({ url: 'http://127.0.0.1:1' }, options as ConfigClientOptions);
     await expect(opened).rejects.toMatchObject({ code });

@@ -81,7 +81,7 @@ describe('readSchema', () => {
       { ...SCHEMA, signs: [{ ...WEATHER, fields: [WEATHER?.fields[0], WEATHER?.fields[0]] }] },
     ],
     ['a field with a bad name', withField({ name: 'A b', type: 'u8', width: 1 })],
-    ['a type that is not one', withField({ name: 'a', type: 'u65' })],
+    ['an unknown type', withField({ name: 'a', type: 'u65' })],
     ['a type that is not a text', withField({ name: 'a', type: 8 })],
     ['an Option of an Option', withField({ name: 'a', type: 'Option<Option<u8>>' })],
     ['a struct without its fields', withField({ name: 'a', type: 'vector<Leg>' })],

@@ -88,7 +88,7 @@ describe('a timestamp is refused', () => {
     await refused(withTimestamps(bundle, single, single), 'RELEASE_INCLUSION');
   });
 
-  test('if its time is after the end of its certificate, or before the begin', async () => {
+  test('if its time is before its certificate is valid, or after it has expired', async () => {
     const bundle = await sigstore.sign('{}');
     for (const time of [clock.getTime() + HOUR_MS, clock.getTime() - HOUR_MS / 2]) {
       const tsa = await startAuthority(new Date(time));

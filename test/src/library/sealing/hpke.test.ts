@@ -68,8 +68,10 @@ describe('the sender', () => {
 
   test('uses another ephemeral key each time', async () => {
     const message = { ...bound, plaintext: hex(hpke.pt) };
-    const made = await Promise.all([1, 2, 3].map(() => sealTo(hex(hpke.pkRm), message, webCryptoSuite())));
-    expect(new Set(made.map(({ enc }) => toHex(enc))).size).toBe(3);
+    const messages = await Promise.all(
+      [1, 2, 3].map(() => sealTo(hex(hpke.pkRm), message, webCryptoSuite())),
+    );
+    expect(new Set(messages.map(({ enc }) => toHex(enc))).size).toBe(3);
   });
 
   test.each([

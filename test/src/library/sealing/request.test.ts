@@ -65,8 +65,8 @@ describe.each(VECTORS.requests)('the vector $method $path', (vector) => {
     const secret = await answerSecret(exportSecret, hex(answer.nonce));
     expect(toHex(secret.key)).toBe(answer.key);
     const json = JSON.stringify(answer.body);
-    const made = sealAnswer(secret, { status, json, retryAfterSeconds }, answer.padding, sealAesGcm);
-    expect(toHex(made)).toBe(answer.message);
+    const sealedAnswer = sealAnswer(secret, { status, json, retryAfterSeconds }, answer.padding, sealAesGcm);
+    expect(toHex(sealedAnswer)).toBe(answer.message);
   });
 });
 

@@ -284,14 +284,14 @@ describe.each(VECTORS.secrets)('the vector of $application', (vector) => {
         return hex(vector.signature as string);
       },
     };
-    const made = await sealSecrets(vector.values, key.publicKey, state, {
+    const request = await sealSecrets(vector.values, key.publicKey, state, {
       suite,
       provisioner: provisioner || undefined,
     });
-    expect(made.json).toBe(vector.message);
-    const answer = await made.openAnswer(hex(vector.answer.message));
+    expect(request.json).toBe(vector.message);
+    const answer = await request.openAnswer(hex(vector.answer.message));
     expect(answer).toMatchObject({ status: vector.answer.status, body: vector.answer.body });
-    expect(made.isReceipt(answer.body)).toBe(true);
+    expect(request.isReceipt(answer.body)).toBe(true);
   });
 
   test('is opened by the enclave, which answers with the bytes of the vector', async () => {
@@ -305,7 +305,7 @@ describe.each(VECTORS.secrets)('the vector of $application', (vector) => {
     const { exportSecret } = await openWith(key.key, bound, NODE_SUITE);
     const secret = await secretsAnswer(exportSecret, hex(vector.answer.nonce));
     const json = JSON.stringify(vector.answer.body);
-    const made = sealAnswer(secret, { status: vector.answer.status, json }, 0, sealAesGcm);
-    expect(toHex(made)).toBe(vector.answer.message);
+    const sealedAnswer = sealAnswer(secret, { status: vector.answer.status, json }, 0, sealAesGcm);
+    expect(toHex(sealedAnswer)).toBe(vector.answer.message);
   });
 });

@@ -219,15 +219,15 @@ public fun migrate(config_id: ID) {
 }
 `;
   let firstLineage: Lineage;
-  let two: Lineage;
+  let secondLineage: Lineage;
   beforeAll(async () => {
     firstLineage = await publishLineage(fixture, await compileModule(ENCLAVE));
-    two = await upgradeLineage(fixture, firstLineage, await compileModule(ENCLAVE_2));
+    secondLineage = await upgradeLineage(fixture, firstLineage, await compileModule(ENCLAVE_2));
     await send(fixture, (tx) => {
       for (const [{ packageId }, name] of [
         [firstLineage, 'retire'],
-        [two, 'retire'],
-        [two, 'migrate'],
+        [secondLineage, 'retire'],
+        [secondLineage, 'migrate'],
       ] as const) {
         tx.moveCall({ target: `${packageId}::enclave::${name}`, arguments: [tx.pure.id(configId)] });
       }
@@ -244,11 +244,16 @@ public fun migrate(config_id: ID) {
       application,
       data: { configId },
     };
-    for (const { packageId } of [firstLineage, two]) {
+    for (const { packageId } of [firstLineage, secondLineage]) {
       expect(await read(packageId, 'ConfigRetired')).toMatchObject([retired, retired]);
     }
-    expect(await read(two.packageId, 'ConfigMigrated')).toMatchObject([
-      { name: 'ConfigMigrated', enclavePackage: two.packageId, application, data: { packageVersion: 2n } },
+    expect(await read(secondLineage.packageId, 'ConfigMigrated')).toMatchObject([
+      {
+        name: 'ConfigMigrated',
+        enclavePackage: secondLineage.packageId,
+        application,
+        data: { packageVersion: 2n },
+      },
     ]);
   });
 
@@ -259,16 +264,16 @@ public fun migrate(config_id: ID) {
       code: 'SUI_VALUE',
       message: expect.stringContaining('name its latest version'),
     });
-    await expect(sui.readEvents(client, { enclavePackage: two.packageId })).rejects.toMatchObject({
+    await expect(sui.readEvents(client, { enclavePackage: secondLineage.packageId })).rejects.toMatchObject({
       code: 'SUI_VALUE',
       message: expect.stringContaining(
-        `(${firstLineage.packageId}, ${two.packageId}): read them by their names`,
+        `(${firstLineage.packageId}, ${secondLineage.packageId}): read them by their names`,
       ),
     });
   });
 
   test('is read once, and its events page by page', async () => {
-    const query = { enclavePackage: two.packageId, name: 'ConfigRetired' } as const;
+    const query = { enclavePackage: secondLineage.packageId, name: 'ConfigRetired' } as const;
     const ownClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
     fixture.node.calls.length = 0;
     await all(sui.iterateEvents(ownClient, { ...query, limit: 1 }));

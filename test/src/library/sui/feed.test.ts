@@ -147,7 +147,7 @@ describe('an update is refused', () => {
     }
   });
 
-  test('if the config is not listed, or vouches for an enclave of another', async () => {
+  test('if the config is not listed, or is passed with an enclave of another config', async () => {
     chain.now += 5_000;
     const quote = chain.quote(1, 2n * START);
     await expect(chain.update(feedId, quote)).rejects.toMatchObject(abortOf('feed::EConfigNotListed'));

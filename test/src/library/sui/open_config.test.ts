@@ -112,7 +112,7 @@ describe('a stranger without a capability, under an open config,', () => {
     );
   });
 
-  test("registers another operator's document to that operator's use, and can't destroy the enclave", async () => {
+  test("registers another operator's document for that operator's benefit, and can't destroy the enclave", async () => {
     const document = await attest(fixture.nsm, 4);
     await register(stranger, document);
     const { enclaveId, state } = await find(4);

@@ -8,7 +8,7 @@ import { compileModule, type Lineage, publishLineage, upgradeLineage } from '../
 
 const FIRST_SOURCE = 'module own::app;\npublic struct APP has drop {}\n';
 const SECOND_SOURCE = `${FIRST_SOURCE}public struct Later has drop {}\n`;
-const THREE = `${SECOND_SOURCE}public enum Third has drop { A, B }\n`;
+const THIRD_SOURCE = `${SECOND_SOURCE}public enum Third has drop { A, B }\n`;
 const FRAMEWORK = `0x${'2'.padStart(64, '0')}`;
 
 let fixture: ChainFixture;
@@ -18,8 +18,12 @@ beforeAll(async () => {
   fixture = await ChainFixture.start();
   client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
   const firstLineage = await publishLineage(fixture, await compileModule(FIRST_SOURCE));
-  const two = await upgradeLineage(fixture, firstLineage, await compileModule(SECOND_SOURCE));
-  versions = [firstLineage, two, await upgradeLineage(fixture, two, await compileModule(THREE))];
+  const secondLineage = await upgradeLineage(fixture, firstLineage, await compileModule(SECOND_SOURCE));
+  versions = [
+    firstLineage,
+    secondLineage,
+    await upgradeLineage(fixture, secondLineage, await compileModule(THIRD_SOURCE)),
+  ];
 });
 afterAll(() => fixture.close());
 

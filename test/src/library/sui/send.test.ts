@@ -70,7 +70,7 @@ describe('a node whose reads lag behind', () => {
     expect(status.success).toBe(true);
   });
 
-  test('makes a transaction fail that is built at once, if the caller does not wait', async () => {
+  test('makes a transaction that is built at once fail, if the caller does not wait', async () => {
     fixture.node.lagMs = 60_000;
     const config = await create({ waitMs: 0 });
     await expect(readConfig(client, config)).rejects.toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });

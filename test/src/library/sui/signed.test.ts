@@ -127,11 +127,15 @@ describe('signedArguments', () => {
       address: 'cd'.repeat(32),
     };
     const tx = new Transaction();
-    const made = signedArguments(tx, { data: values, timestampMs: 0, signature: SIGNATURE }, Mixed).data;
+    const dataArguments = signedArguments(
+      tx,
+      { data: values, timestampMs: 0, signature: SIGNATURE },
+      Mixed,
+    ).data;
     const whole = Object.entries(fields).map(([name, type]) =>
       (type as (typeof fields)['none']).serialize(values[name as 'none']).toBytes(),
     );
-    expect(readBytes(tx, made)).toEqual(whole);
+    expect(readBytes(tx, dataArguments)).toEqual(whole);
   });
 
   test('all fields together are the signed bytes', () => {

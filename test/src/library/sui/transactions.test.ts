@@ -607,7 +607,7 @@ describe('the builders refuse before anything is sent', () => {
     const tx = new Transaction();
     expect(() => make(tx)).toThrow(expect.objectContaining({ message: expect.stringContaining(message) }));
     expect(() => make(tx)).toThrow(EnclaveError);
-    expect(tx.getData().commands.filter(({ Publish: made }) => made === undefined)).toEqual([]);
+    expect(tx.getData().commands.filter(({ Publish: publish }) => publish === undefined)).toEqual([]);
   });
 
   test.each([

@@ -6,9 +6,9 @@ test.each([
   ['issuer', 156],
   // The circuit has 145 characters for the value, including two quotes.
   ['clientId', 143],
-] as const)('the %s that a proof can contain has at most %i characters', (name, most) => {
-  expect(isProvable[name]('a'.repeat(most))).toBe(true);
-  expect(isProvable[name]('a'.repeat(most + 1))).toBe(false);
+] as const)('the %s that a proof can contain has at most %i characters', (name, maxLength) => {
+  expect(isProvable[name]('a'.repeat(maxLength))).toBe(true);
+  expect(isProvable[name]('a'.repeat(maxLength + 1))).toBe(false);
   expect(isProvable[name]('')).toBe(false);
   expect(isProvable[name]('a"b')).toBe(false);
 });

@@ -358,7 +358,7 @@ describe('a login whose window the browser blocks', () => {
     expect(page.current.stored.has(ANSWER)).toBe(true);
   });
 
-  test('is refused in place of an unsolicited answer', async () => {
+  test('is refused if the page did not ask for the answer', async () => {
     const url = await leave();
     page.current.stored.clear();
     const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;

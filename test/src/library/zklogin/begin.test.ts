@@ -45,10 +45,10 @@ describe('the login URL', () => {
   });
 
   test('is different each time', () => {
-    const [firstLogin, two] = [begin(), begin()];
-    expect(firstLogin.nonce).not.toBe(two.nonce);
-    expect(firstLogin.state).not.toBe(two.state);
-    expect(kept(firstLogin.storage).secretKey).not.toBe(kept(two.storage).secretKey);
+    const [firstLogin, secondLogin] = [begin(), begin()];
+    expect(firstLogin.nonce).not.toBe(secondLogin.nonce);
+    expect(firstLogin.state).not.toBe(secondLogin.state);
+    expect(kept(firstLogin.storage).secretKey).not.toBe(kept(secondLogin.storage).secretKey);
   });
 
   test('reveals nothing of the key', () => {

@@ -71,7 +71,7 @@ describe('the payload of a token', () => {
     }
   });
 
-  test('and is not read from within another claim if it contains an escape itself', () => {
+  test('is refused if a claim has an escape, even if another claim contains the text of the claim without it', () => {
     const nested = `${text.replace('"sub":"s"', '"sub":"\\u0073"').slice(0, -1)},"in":{"sub":"s"}}`;
     expect(JSON.parse(nested).sub).toBe('s');
     expect(check(nested)).toThrow(refusal('sub'));

@@ -43,19 +43,19 @@ async function service(...answers: (unknown | ((response: ServerResponse) => unk
 }
 
 /**
- * Makes pauses of these lengths, in milliseconds, end at once, for the rest of the test. @returns the pauses
- * that were made
+ * Makes pauses of these lengths, in milliseconds, end at once, for the rest of the test. @returns the lengths
+ * of the pauses so far
  */
 function withoutPauses(...lengths: number[]): number[] {
-  const made: number[] = [];
+  const pauses: number[] = [];
   const { setTimeout } = globalThis;
   const spy = vi.spyOn(globalThis, 'setTimeout');
   spy.mockImplementation(((run: () => void, ms: number, ...args: []) => {
-    if (lengths.includes(ms)) made.push(ms);
+    if (lengths.includes(ms)) pauses.push(ms);
     return setTimeout(run, lengths.includes(ms) ? 0 : ms, ...args);
   }) as typeof setTimeout);
   onTestFinished(() => spy.mockRestore());
-  return made;
+  return pauses;
 }
 
 const status =

@@ -102,8 +102,8 @@ describe('the composite signature', () => {
   const { inputs, maxEpoch, userSignatureBase64, compositeSignatureBase64 } = composite;
 
   test('consists of its parts', () => {
-    const made = getZkLoginSignature({ inputs, maxEpoch, userSignature: userSignatureBase64 });
-    expect(made).toBe(compositeSignatureBase64);
+    const signature = getZkLoginSignature({ inputs, maxEpoch, userSignature: userSignatureBase64 });
+    expect(signature).toBe(compositeSignatureBase64);
   });
 
   test('can be parsed into its parts', () => {
