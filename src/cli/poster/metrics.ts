@@ -1,5 +1,5 @@
 /** A poster's figures, for Prometheus (OpenMetrics). */
-import { type Counter, Gauge } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
 import type { GasBudget, GasCode } from '../rounds/budget.ts';
 import { RoundMetrics } from '../rounds/metrics.ts';
 import { ALERTS } from './alerts.ts';
@@ -11,19 +11,27 @@ const WINDOWS = { hour: 'GAS_AN_HOUR', day: 'GAS_A_DAY' } as const satisfies Rec
 export class Metrics extends RoundMetrics<Report> {
   readonly #posted: Counter;
   readonly #failed: Counter;
+  readonly #alertRounds: Counter<'code'>;
   readonly #values: Gauge;
   readonly #inFlight: Gauge;
   readonly #lastValue: Gauge;
 
   constructor(gas: Pick<GasBudget, 'spent' | 'left'>) {
+    const codes = Object.keys(ALERTS);
     super({
       prefix: 'sui_enclave_poster',
       failedRounds: 'Rounds in which no node could be used.',
-      codes: Object.keys(ALERTS),
+      codes,
       FileError: PosterFileError,
     });
     this.#posted = this.counter('posted_total', 'Transactions that wrote a value.');
     this.#failed = this.counter('failed_total', 'Transactions that were executed and failed.');
+    this.#alertRounds = new Counter({
+      ...this.describe('alert_rounds_total', 'Rounds that had an alert or warning.'),
+      labelNames: ['code'],
+    });
+    // In a series that began at 1, Prometheus would see no increase.
+    for (const code of codes) this.#alertRounds.inc({ code }, 0);
     this.#gas('gas_mist', 'Gas budgets of what was signed in the window, in MIST.', (code) =>
       gas.spent(code),
     );
@@ -37,6 +45,7 @@ export class Metrics extends RoundMetrics<Report> {
     const posted = report.done.filter(({ result }) => result === 'posted');
     this.#posted.inc(posted.length);
     this.#failed.inc(report.done.filter(({ result }) => result === 'failed').length);
+    for (const code of new Set(report.alerts.map((alert) => alert.code))) this.#alertRounds.inc({ code });
     for (const { timestampMs } of posted) this.#lastValue.set(Number(timestampMs) / 1000);
     this.#values.set(report.values);
     this.#inFlight.set(report.inFlight);

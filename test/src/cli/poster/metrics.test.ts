@@ -28,6 +28,9 @@ test('counts rounds and transactions, and has the times of the last round and of
     hasFailed: false,
   };
   metrics.note(report, 2500);
+  // A round counts once for each code, however many subjects the code has.
+  const failed = (subject: string) => ({ code: 'POST_FAILED', subject, message: 'why' }) as const;
+  metrics.note({ ...report, done: [], alerts: [failed('d'), failed('e')] }, 3000);
   metrics.note({ ...report, done: [], hasFailed: true }, 3500);
   metrics.note(undefined, 9000);
   const values = Object.fromEntries(
@@ -37,7 +40,7 @@ test('counts rounds and transactions, and has the times of the last round and of
       .map((line) => line.replace('sui_enclave_poster_', '').split(' ')),
   );
   expect(values).toEqual({
-    rounds_total: '3',
+    rounds_total: '4',
     failed_rounds_total: '2',
     posted_total: '1',
     failed_total: '1',
@@ -51,6 +54,9 @@ test('counts rounds and transactions, and has the times of the last round and of
     last_round_seconds: '3.5',
     ...Object.fromEntries(Object.keys(ALERTS).map((code) => [`alerts{code="${code}"}`, '0'])),
     'alerts{code="SEND_FAILED"}': '1',
+    ...Object.fromEntries(Object.keys(ALERTS).map((code) => [`alert_rounds_total{code="${code}"}`, '0'])),
+    'alert_rounds_total{code="SEND_FAILED"}': '2',
+    'alert_rounds_total{code="POST_FAILED"}': '1',
   });
 });
 
