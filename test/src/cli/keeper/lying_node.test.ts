@@ -33,7 +33,10 @@ beforeEach(async () => {
   fixture = await KeeperFixture.start();
   lying = await LyingNode.start(fixture.chain.node);
 });
-afterEach(() => fixture.close());
+afterEach(() => {
+  lying.close();
+  fixture.close();
+});
 
 const start = async () => {
   const server = await startServer({ nsm: fixture.chain.nsm });

@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { onTestFinished } from 'vitest';
 import { frame, readMessage, trailer } from '../../../../src/devnet/grpc_web.ts';
 import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 
@@ -64,11 +63,12 @@ export class LyingNode {
     await new Promise<void>((resolve) => {
       lying.#server.listen(0, '127.0.0.1', resolve);
     });
-    onTestFinished(() => {
-      lying.#server.closeAllConnections();
-      lying.#server.close();
-    });
     return lying;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
   }
 
   get url(): string {

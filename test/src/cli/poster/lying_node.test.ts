@@ -1,10 +1,18 @@
 /** A lying node can delay values, and make a poster sign only a few transactions. */
 import { GrpcTypes } from '@mysten/sui/grpc';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 import { type Lie, LyingNode } from '../keeper/lying_node.ts';
 import { BUDGET, MINUTE, PosterFixture } from './poster_fixture.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
+
+/** Starts a lying node that ends with the test. */
+async function startLyingNode(node: LoopbackNode): Promise<LyingNode> {
+  const lying = await LyingNode.start(node);
+  onTestFinished(() => lying.close());
+  return lying;
+}
 
 /** Changes the effects that the node shows for a transaction. */
 const withEffects =
@@ -18,7 +26,7 @@ const withEffects =
 test('a node that swallows transactions and claims success gets the same bytes again, and an alert', async () => {
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
-  const lying = await LyingNode.start(fixture.chain.node);
+  const lying = await startLyingNode(fixture.chain.node);
   const poster = await fixture.poster([enclave], { content: { node: lying.url } });
   lying.swallows = true;
   expect(await poster.outcome()).toEqual([['sent'], []]);
@@ -34,7 +42,7 @@ test('a poster with two nodes leaves the one that contradicts itself', async () 
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
   const { node } = fixture.chain;
-  const lying = await LyingNode.start(node);
+  const lying = await startLyingNode(node);
   const poster = await fixture.poster([enclave], { content: { node: [lying.url, node.url] } });
   lying.swallows = true;
   expect(await poster.outcome()).toEqual([['sent'], []]);
@@ -59,7 +67,7 @@ test.each<[string, Lie]>([
 ])('a node that shows effects %s is not believed', async (_, lie) => {
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
-  const lying = await LyingNode.start(fixture.chain.node);
+  const lying = await startLyingNode(fixture.chain.node);
   const poster = await fixture.poster([enclave], { content: { node: lying.url } });
   lying.lies.set('GetTransaction', lie);
   // The coin changed, so the transaction is over, but nothing says that it wrote the value.
@@ -90,7 +98,7 @@ test('a node that lies consistently gets no more than gas_an_hour', async () => 
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
   const { node } = fixture.chain;
-  const lying = await LyingNode.start(node);
+  const lying = await startLyingNode(node);
   const content = { node: lying.url, gas_an_hour: Number(3n * BUDGET) };
   const poster = await fixture.poster([enclave], { content });
   let version = 1000n;

@@ -1,7 +1,7 @@
 /** A rollout's view through several nodes, of which one may lag or lie. */
 import { readFileSync } from 'node:fs';
 import { GrpcTypes } from '@mysten/sui/grpc';
-import { beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parsePlan } from '../../../../src/cli/rollout/plan.ts';
 import { createWorld } from '../../../../src/cli/rollout/world.ts';
 import { Deployments } from '../../../../src/cli/sui/deployments.ts';
@@ -16,6 +16,7 @@ beforeEach(async () => {
   fixture = await RolloutFixture.start();
   lying = await LyingNode.start(fixture.keeper.chain.node);
 });
+afterEach(() => lying.close());
 
 /** Both orders of the nodes. The rollout sends its transactions to the first node. */
 const ORDERS = [
