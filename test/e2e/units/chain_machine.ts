@@ -1,4 +1,5 @@
 /** A machine beside chain_world.ts, with the services that keep keys on a chain. */
+import { basename } from 'node:path';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import type { Facts } from './chain_world.ts';
@@ -71,6 +72,13 @@ export class ChainMachine extends ParentMachine {
     const key = Buffer.from([0, ...secretKey]).toString('base64');
     this.write(`etc/sui-enclave/${name}.env`, `${name.toUpperCase()}_ADDRESS=${address}\n`);
     this.write(`etc/sui-enclave/${keystore}`, JSON.stringify([key]), 0o600);
+    // Walks start a service more often than systemd allows by default. Without the cache, each start would
+    // compile all modules.
+    const cache = `%S/${basename(unit, '.service')}/compile-cache`;
+    this.write(
+      `etc/systemd/system/${basename(unit)}.d/test.conf`,
+      `[Unit]\nStartLimitIntervalSec=0\n[Service]\nEnvironment=NODE_COMPILE_CACHE=${cache}\n`,
+    );
     installUnit(this, unit);
   }
 

@@ -12,11 +12,19 @@ const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url)).replace(/
 const SYSTEMD = '/lib/systemd/systemd';
 /** Time limit of a boot, of a shutdown, and of a command in the machine, in milliseconds. */
 const LIMIT_MS = 60_000;
+/** Environment of a command in the machine. Commands of Node compile this project's modules once. */
+const ENVIRONMENT = {
+  PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  SYSTEMD_PAGER: '',
+  LC_ALL: 'C.UTF-8',
+  NODE_COMPILE_CACHE: '/var/cache/sui-enclave-tests',
+};
 
 /** Returns the reason why no such machine can run here, or undefined if it can. */
 export function whyNot(): string | undefined {
   if (process.getuid?.() !== 0) return 'it needs root';
   if (!existsSync(SYSTEMD)) return "systemd is not installed (Debian's package systemd)";
+  if (!existsSync('/usr/bin/curl')) return "curl is not installed (Debian's package curl)";
   const probe = ['--pid', '--fork', '--mount', '--cgroup', '--net', '--ipc', '--uts', 'sh', '-c'];
   const dir = mkdtempSync(join(tmpdir(), 'units-'));
   const mounts = [
@@ -103,7 +111,7 @@ export class Machine {
       {
         encoding: 'utf8',
         timeout: LIMIT_MS,
-        env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', SYSTEMD_PAGER: '', LC_ALL: 'C.UTF-8' },
+        env: ENVIRONMENT,
       },
     );
     return { status, stdout, stderr };

@@ -80,8 +80,7 @@ export class ParentMachine extends Machine {
 
   /** Returns what answers at a path of a port, or an empty text while nobody does. */
   get(port: number, path = ''): string {
-    const program = `fetch('http://127.0.0.1:${port}/${path}').then((a) => a.text()).then((t) => process.stdout.write(t), () => {})`;
-    return this.run(PROGRAM[0], '-e', program).stdout;
+    return this.run('curl', '--silent', `http://127.0.0.1:${port}/${path}`).stdout;
   }
 
   /** Waits for the key of the enclave behind a port, which each start replaces. */
