@@ -64,6 +64,7 @@ const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][
   KeeperSilent: [[/^sui_enclave_keeper_last_round_seconds/, constant(60)]],
   KeeperGasLow: [[/^sui_enclave_keeper_gas_left_mist/, constant(1)]],
   PosterAlert: [[/^sui_enclave_poster_alerts\{code="NO_VALUE"/, constant(1)]],
+  PosterTransactionsFail: [[/^sui_enclave_poster_alert_rounds_total\{code="POST_FAILED"/, changing(0, 3)]],
   PosterEnclaveAway: [[/^sui_enclave_poster_alerts\{code="ENCLAVE_UNREACHABLE"/, constant(1)]],
   PosterSilent: [[/^sui_enclave_poster_last_round_seconds/, constant(60)]],
   PosterGasLow: [[/^sui_enclave_poster_gas_left_mist\{window="hour"/, constant(1)]],
@@ -87,6 +88,13 @@ const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string
   ],
   'a task that fails twice': [[/^sui_enclave_task_failures/, constant(2)]],
   'secrets that are missing for four minutes': [[/^sui_enclave_secrets_missing.*blue/, '0+0x20 2+0x10']],
+  'two transactions of the poster that failed': [
+    [/^sui_enclave_poster_alert_rounds_total\{code="POST_FAILED"/, changing(0, 2)],
+  ],
+  'a node that the poster could not use in a round': [
+    [/^sui_enclave_poster_alert_rounds_total\{code="NODE_UNUSABLE"/, changing(0, 1)],
+    [/^sui_enclave_poster_alerts\{code="NODE_UNUSABLE"/, '0+0x20 1 0+0x9'],
+  ],
   'a few refusals': [
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(100)],
     [/^sui_enclave_prover_frontend_requests_total\{code="PROVER_BUSY"/, growing(1)],
@@ -187,12 +195,36 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(isRight, output).toBe(true);
   });
 
-  test('raises an alert of the poster for each of its codes', () => {
+  /** Returns the series of a poster that reports this code. @param rounds rounds that reported it */
+  function withPosterCode(code: string, isLasting: boolean, rounds: string): Series {
+    return withFault([
+      [new RegExp(`^sui_enclave_poster_alerts\\{code="${code}"`), constant(isLasting ? 1 : 0)],
+      [new RegExp(`^sui_enclave_poster_alert_rounds_total\\{code="${code}"`), rounds],
+    ]);
+  }
+
+  test('raises one alert of the poster for each of its codes that lasts', () => {
     const tests: RuleTest[] = POSTER_CODES.map((code) => ({
-      series: withFault([[new RegExp(`^sui_enclave_poster_alerts\\{code="${code}"`), constant(1)]]),
+      series: withPosterCode(code, true, growing(1)),
       expects: { 'count(ALERTS{alertstate="firing"})': { '{}': 1 } },
     }));
     const { isRight, output } = testRules(tests);
+    expect(isRight, output).toBe(true);
+  });
+
+  test('raises an alert for a transaction of the poster that expired, or whose coin was used', () => {
+    const tests: RuleTest[] = ['EXPIRED', 'COIN_MOVED'].map((code) => ({
+      series: withPosterCode(code, false, changing(0, 1)),
+      expects: { [FIRING]: { '{alertname="PosterTransactionsFail"}': 1 } },
+    }));
+    const { isRight, output } = testRules(tests);
+    expect(isRight, output).toBe(true);
+  });
+
+  test('raises an alert for a failed transaction of a poster that has no other round for long', () => {
+    const series = withPosterCode('POST_FAILED', true, changing(0, 1));
+    const expects = { [FIRING]: { '{alertname="PosterTransactionsFail"}': 1 } };
+    const { isRight, output } = testRules([{ series, expects }]);
     expect(isRight, output).toBe(true);
   });
 

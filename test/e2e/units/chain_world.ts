@@ -13,6 +13,7 @@ import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { listenOnLoopback } from '../../../src/testing/fakes.ts';
 import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
+import { LyingNode } from '../../src/cli/keeper/lying_node.ts';
 import { ofConfig, PACKAGE } from '../../src/cli/sui/chain_fixture.ts';
 
 /** What the keeper, the poster and the admin need, as JSON. */
@@ -21,6 +22,8 @@ export interface Facts {
   readonly keeper: Record<string, unknown>;
   /** Content of `poster.yaml`, without URLs and root. */
   readonly poster: Record<string, unknown>;
+  /** URL of a node that swallows transactions, and claims that they were executed. */
+  readonly swallowingNode: string;
   readonly rootPem: string;
   readonly pcrs: string;
   /** Private keys of the keeper, of the poster, which has no SUI yet, and of the admin, as `suiprivkey…`. */
@@ -33,6 +36,8 @@ const APPS = new URL('../../../src/apps/', import.meta.url);
 const MINUTE_MS = 60_000;
 /** Balance of each coin of the poster, in MIST. */
 const COIN = 10_000_000_000n;
+/** Gas of transactions after `raise_gas`, in MIST: more than `gas_budget` allows by default. */
+const RAISED_GAS = 75_000_000n;
 
 /** Documents of an NSM whose clock is hours behind have a root of that time. */
 const fixture = await KeeperFixture.start(new Date(Date.now() - 12 * 60 * MINUTE_MS));
@@ -40,9 +45,18 @@ const { chain, operator } = fixture;
 const enclaves = new Map<string, RunningServer>();
 const poster = new Ed25519Keypair();
 
+const swallowing = await LyingNode.start(chain.node);
+swallowing.swallows = true;
+
 /** Time of the last reading at any place, in Unix time. */
 let readingSeconds = Math.floor(Date.now() / 1000) - 60;
+/** Number of next requests that get a newer reading each. */
+let renewals = 0;
 const upstream = await listenOnLoopback((_request, response) => {
+  if (renewals > 0) {
+    renewals -= 1;
+    readingSeconds += 1;
+  }
   const current = { last_updated_epoch: readingSeconds, temp_c: 13 };
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ current }));
 });
@@ -88,6 +102,7 @@ function describeFacts(): string {
       gas_an_hour: 10_000_000_000,
       gas_a_day: 10_000_000_000,
     },
+    swallowingNode: swallowing.url,
     rootPem: readFileSync(chain.file('root.pem'), 'utf8'),
     pcrs: readFileSync(chain.file('dev.pcrs'), 'utf8'),
     operatorKey: operator.key.getSecretKey(),
@@ -108,6 +123,27 @@ function givePoster(): string {
   return 'given';
 }
 
+/** Ends two epochs, after which transactions that were signed before can't be executed. */
+function passEpochs(): string {
+  chain.node.epoch += 2n;
+  return 'passed';
+}
+
+/** Has transactions cost more gas than their simulations show, as if others had changed objects meanwhile. */
+function raiseGas(): string {
+  const { executor } = chain.node;
+  const execute = executor.execute.bind(executor);
+  executor.execute = async (...transaction) => {
+    executor.gasNeeded = RAISED_GAS;
+    try {
+      return await execute(...transaction);
+    } finally {
+      executor.gasNeeded = undefined;
+    }
+  };
+  return 'raised';
+}
+
 /** Has the node take no transaction, and answer none. */
 function breakSending(): string {
   chain.node.faults.set('ExecuteTransaction', 'reset');
@@ -124,9 +160,13 @@ async function spendCoin(): Promise<string> {
   return 'spent';
 }
 
-/** Has the upstream show a newer reading. @returns its time, as the log of the poster shows it */
-function renewReading(): string {
+/**
+ * Has the upstream show a newer reading, and a newer one at each of the next requests, if their number is
+ * given. @returns the time of the first, as the log of the poster shows it
+ */
+function renewReading({ requests = '0' }: Record<string, string>): string {
   readingSeconds = Math.max(readingSeconds + 1, Math.floor(Date.now() / 1000));
+  renewals = Number(requests);
   return new Date(1000 * readingSeconds).toISOString();
 }
 
@@ -135,9 +175,11 @@ async function obey(command: string, parameters: Record<string, string>): Promis
   if (command === '/start') return await start(parameters);
   if (command === '/register') return await register(parameters);
   if (command === '/give_poster') return givePoster();
+  if (command === '/pass_epochs') return passEpochs();
+  if (command === '/raise_gas') return raiseGas();
   if (command === '/break_sending') return breakSending();
   if (command === '/spend_coin') return await spendCoin();
-  if (command === '/renew_reading') return renewReading();
+  if (command === '/renew_reading') return renewReading(parameters);
   if (command === '/destroy') return await destroyAll();
   if (command === '/max_key_age') {
     const options = [...ofConfig(fixture.configId), '--max-key-age', String(parameters['hours'])];

@@ -121,16 +121,55 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the poster', () => {
     await clears('PosterSilent');
   });
 
-  test('PosterAlert: find another use of the coin in the log, since it is reported for one round', async () => {
+  test('PosterTransactionsFail: find another process that uses the coin', async () => {
     machine.tell('break_sending');
     machine.tell('renew_reading');
     await walk.fires('PosterAlert');
     await awaitInLog('PosterAlert', 'alert SEND_FAILED ');
+    expect(walk.isFiring('PosterTransactionsFail')).toBe(false);
     machine.mustRun('systemctl', 'stop', UNIT);
     expect(machine.tell('spend_coin')).toBe('spent');
     machine.mustRun('systemctl', 'start', UNIT);
-    await awaitInLog('PosterAlert', 'alert COIN_MOVED ');
-    await clears('PosterAlert');
-    await awaitInLog('PosterAlert', 'over: COIN_MOVED ');
+    await walk.fires('PosterTransactionsFail');
+    await awaitInLog('PosterTransactionsFail', 'alert COIN_MOVED ');
+    await clears('PosterTransactionsFail');
+    await walk.clears('PosterAlert');
+  });
+
+  test('PosterAlert, PosterTransactionsFail: name another node than one that swallows transactions', async () => {
+    writePosterFile([ONE], { node: machine.facts.swallowingNode });
+    restartPoster();
+    machine.tell('renew_reading');
+    await walk.fires('PosterAlert');
+    await awaitInLog('PosterAlert', 'alert NODE_CONTRADICTS ');
+    machine.tell('renew_reading');
+    await awaitInLog('PosterAlert', 'alert COINS_IN_FLIGHT ');
+    machine.tell('give_poster');
+    await awaitInLog('PosterAlert', 'over: COINS_IN_FLIGHT ');
+    expect(walk.isFiring('PosterTransactionsFail')).toBe(false);
+    machine.tell('pass_epochs');
+    await walk.fires('PosterTransactionsFail');
+    await awaitInLog('PosterTransactionsFail', 'alert EXPIRED ');
+    writePosterFile([ONE]);
+    walk.runBlock('PosterTransactionsFail', 1);
+    await clears('PosterTransactionsFail');
+    await walk.clears('PosterAlert');
+  });
+
+  test('PosterTransactionsFail: raise gas_budget after transactions that had too little gas', async () => {
+    expect(walk.isFiring('PosterTransactionsFail')).toBe(false);
+    machine.tell('raise_gas');
+    machine.tell('renew_reading?requests=3');
+    // Once the last failure is over, the gauge is 0, and the alert depends on the counter.
+    await until('three transactions have failed', () => {
+      const log = walk.runBlock('PosterTransactionsFail', 0);
+      return log.match(/over: POST_FAILED /g)?.length === 3;
+    });
+    expect(walk.isFiring('PosterTransactionsFail')).toBe(true);
+    expect(walk.isFiring('PosterAlert')).toBe(false);
+    expect(walk.runBlock('PosterTransactionsFail', 0)).toMatch(/alert POST_FAILED \S+: SUI_GAS: /);
+    writePosterFile([ONE], { gas_budget: 2 * GAS_BUDGET });
+    walk.runBlock('PosterTransactionsFail', 1);
+    await clears('PosterTransactionsFail');
   });
 });

@@ -25,7 +25,9 @@ const COMPARE = {
 const SHARE = new RegExp(
   String.raw`^sum by \(\w+\) \(rate\(${SELECTOR}\[\w+\]\)\) / sum by \(\w+\) \(rate\((\w+)\[\w+\]\)\) > (0\.\d+)$`,
 );
-const OPERAND = new RegExp(String.raw`^(time\(\) - )?(?:(?:changes|increase)\()?${SELECTOR}(?:\[\w+\]\))?$`);
+const OPERAND = new RegExp(
+  String.raw`^(time\(\) - )?(?:(?:changes|increase|min_over_time)\()?${SELECTOR}(?:\[\w+\]\))?$`,
+);
 
 export class Walk {
   readonly #machine: ParentMachine;
@@ -89,7 +91,8 @@ export class Walk {
         series,
       ),
     );
-    this.#earlier = new Map([...this.#earlier, ...values]);
+    // Another side of the expression may compare other series of the same name.
+    this.#earlier = new Map([...this.#earlier, ...matching]);
     return results.some(Boolean);
   }
 
