@@ -4,8 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { GrpcTypes } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { Chain } from '../../../src/cli/sui/chain.ts';
 import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
@@ -13,7 +15,7 @@ import { readServerConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { listenOnLoopback } from '../../../src/testing/fakes.ts';
 import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
-import { LyingNode } from '../../src/cli/keeper/lying_node.ts';
+import { type Lie, LyingNode } from '../../src/cli/keeper/lying_node.ts';
 import { ofConfig, PACKAGE } from '../../src/cli/sui/chain_fixture.ts';
 
 /** What the keeper, the poster and the admin need, as JSON. */
@@ -24,6 +26,8 @@ export interface Facts {
   readonly poster: Record<string, unknown>;
   /** URL of a node that swallows transactions, and claims that they were executed. */
   readonly swallowingNode: string;
+  /** URL of a node whose clock is an hour behind, and whose gas price is too high for the poster. */
+  readonly outdatedNode: string;
   readonly rootPem: string;
   readonly pcrs: string;
   /** Private keys of the keeper, of the poster, which has no SUI yet, and of the admin, as `suiprivkey…`. */
@@ -36,6 +40,9 @@ const APPS = new URL('../../../src/apps/', import.meta.url);
 const MINUTE_MS = 60_000;
 /** Balance of each coin of the poster, in MIST. */
 const COIN = 10_000_000_000n;
+const CLOCK = normalizeSuiAddress('0x6');
+/** Offset of the time in the content of the clock, after its id. */
+const CLOCK_TIME = 32;
 /** Gas of transactions after `raise_gas`, in MIST: more than `gas_budget` allows by default. */
 const RAISED_GAS = 75_000_000n;
 
@@ -45,8 +52,30 @@ const { chain, operator } = fixture;
 const enclaves = new Map<string, RunningServer>();
 const poster = new Ed25519Keypair();
 
+const isClock = ({ result }: GrpcTypes.GetObjectResult) =>
+  result.oneofKind === 'object' && result.object.objectId === CLOCK;
+
+/** Shows the chain's clock as it was an hour ago. */
+const showOldClock: Lie = (answer) => {
+  const response = GrpcTypes.BatchGetObjectsResponse.fromBinary(answer);
+  for (const { result } of response.objects.filter(isClock)) {
+    const content = result.oneofKind === 'object' ? result.object.contents?.value : undefined;
+    if (content === undefined) continue;
+    const { buffer, byteOffset } = content;
+    new DataView(buffer, byteOffset).setBigUint64(CLOCK_TIME, BigInt(Date.now() - 60 * MINUTE_MS), true);
+  }
+  return GrpcTypes.BatchGetObjectsResponse.toBinary(response);
+};
+
+const showHighPrice: Lie = (answer) => {
+  const { epoch } = GrpcTypes.GetEpochResponse.fromBinary(answer);
+  return GrpcTypes.GetEpochResponse.toBinary({ epoch: { ...epoch, referenceGasPrice: 100_000n } });
+};
+
 const swallowing = await LyingNode.start(chain.node);
 swallowing.swallows = true;
+const outdated = await LyingNode.start(chain.node);
+outdated.lies.set('BatchGetObjects', showOldClock).set('GetEpoch', showHighPrice);
 
 /** Time of the last reading at any place, in Unix time. */
 let readingSeconds = Math.floor(Date.now() / 1000) - 60;
@@ -103,6 +132,7 @@ function describeFacts(): string {
       gas_a_day: 10_000_000_000,
     },
     swallowingNode: swallowing.url,
+    outdatedNode: outdated.url,
     rootPem: readFileSync(chain.file('root.pem'), 'utf8'),
     pcrs: readFileSync(chain.file('dev.pcrs'), 'utf8'),
     operatorKey: operator.key.getSecretKey(),

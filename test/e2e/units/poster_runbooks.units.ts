@@ -121,6 +121,33 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the poster', () => {
     await clears('PosterSilent');
   });
 
+  test('PosterAlert: correct the function, the budget and the node in poster.yaml', async () => {
+    const { config } = machine.facts.poster;
+    machine.tell('renew_reading');
+    for (const [changes, ...texts] of [
+      [{ function: `${config}::weather::update_weather` }, 'alert CALL_UNUSABLE '],
+      [{ gas_budget: 1000 }, `alert WOULD_FAIL ${url(ONE)}: SUI_GAS: `],
+      [{ node: machine.facts.outdatedNode }, 'alert CLOCK_DIFFERS ', 'alert GAS_PRICE '],
+    ] as const) {
+      writePosterFile([ONE], changes);
+      walk.runBlock('PosterAlert', 2);
+      for (const text of texts) await awaitInLog('PosterAlert', text);
+      await walk.fires('PosterAlert');
+    }
+    writePosterFile([ONE]);
+    walk.runBlock('PosterAlert', 2);
+    await clears('PosterAlert');
+  });
+
+  test('PosterAlert: let the poster write its folder', async () => {
+    machine.mustRun('chmod', '500', '/var/lib/private/sui-enclave-post');
+    machine.tell('renew_reading');
+    await walk.fires('PosterAlert');
+    await awaitInLog('PosterAlert', 'alert NOT_RECORDED ');
+    walk.runBlock('PosterAlert', 2);
+    await clears('PosterAlert');
+  });
+
   test('PosterTransactionsFail: find another process that uses the coin', async () => {
     machine.tell('break_sending');
     machine.tell('renew_reading');
