@@ -190,7 +190,7 @@ const ANSWERS: readonly Habit[] = [
       expect(headers.get('content-disposition')).toBe('attachment; filename=b.txt');
     },
   },
-  refused('`response.sendFile(…)` of no file', '/x/no-file', {}, 404, 'NOT_FOUND'),
+  refused('`response.sendFile(…)` of a missing file', '/x/no-file', {}, 404, 'NOT_FOUND'),
   {
     name: '`express.static(…)`, with ranges',
     attempt: async (ask) => {
