@@ -86,7 +86,7 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(1024, 16 * 1024 ** 2),
     default: '65536',
     meaning:
-      'the maximum size of a body. A body must arrive within 5 s, plus one second for every 16 KiB. One in more than 256 pieces, plus one for every 16 bytes, ends the connection without an answer. The limits on size and pieces apply also where no endpoint reads the body, as with GET',
+      'the maximum size of a body. A body must arrive within 5 s, plus one second for every 16 KiB. If it arrives in too many pieces (over 256, plus one for every 16 bytes), the connection ends without an answer. The limits on size and pieces apply also where no endpoint reads the body, as with GET',
   },
   MAX_CONNECTIONS: {
     schema: integerBetween(FEWEST_CONNECTIONS, 100_000),
@@ -185,7 +185,7 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(0, 65_535),
     optional: true,
     meaning:
-      'the port on 127.0.0.1 for [figures in the format of OpenMetrics](#metrics), at `/metrics`. Default: none. In an image this setting is measured, and the parent instance reads the figures on vsock port 9100',
+      'the port on 127.0.0.1 for [figures in the format of OpenMetrics](#metrics), at `/metrics`. In an image this setting is measured, and the parent instance reads the figures on vsock port 9100',
   },
   EVENTS: {
     schema: trueOrFalse,

@@ -84,8 +84,8 @@ export function createEnclaveServer(parts: ServerParts): Server {
       const redact = (message: string) => secrets.redact(message);
       const handlers = { inFlight, bodies, trustedProxies, redact };
       const guard = createGuard(app, parts.before, handlers);
-      const all = { ...parts, inFlight, bodies, sealed, guard };
-      for (const endpoint of endpoints) addEndpoint(app, endpoint, all);
+      const endpointParts = { ...parts, inFlight, bodies, sealed, guard };
+      for (const endpoint of endpoints) addEndpoint(app, endpoint, endpointParts);
       app.get('/', guard(ping(inFlight)));
       addOwnEndpoints(app, parts, inFlight);
       const answerSealed: RequestHandler = (request, response) => {
@@ -145,8 +145,8 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
   });
   app.get('/boot', (_request, response) =>
     inFlight.workAtOnce(response, () => {
-      const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
-      sendJson(response, 200, { ...report, ...now });
+      const currentState = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
+      sendJson(response, 200, { ...report, ...currentState });
     }),
   );
 }

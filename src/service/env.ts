@@ -91,15 +91,15 @@ export function readLogLevel(env: Env): string {
  */
 function readRustLog(value: string): string | undefined {
   const [directives = ''] = value.split('/');
-  let bare: string | undefined;
+  let bareLevel: string | undefined;
   let ownLevel: string | undefined;
   for (const directive of directives.split(',')) {
     const [name = '', level] = directive.split('=').map((part) => part.trim());
     if (OWN_MODULES.includes(name.replace(/(::|\[).*/, '')))
       ownLevel = level ? (rustLevel(level) ?? ownLevel) : 'trace';
-    else if (level === undefined) bare = rustLevel(name) ?? bare;
+    else if (level === undefined) bareLevel = rustLevel(name) ?? bareLevel;
   }
-  return ownLevel ?? bare;
+  return ownLevel ?? bareLevel;
 }
 
 function rustLevel(name: string): string | undefined {

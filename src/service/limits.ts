@@ -11,6 +11,9 @@ export interface Limits {
   readonly maxConcurrentRequests: number;
   /** Maximum number of open connections. Beyond it, a new connection replaces an idle or slow one. */
   readonly maxConnections: number;
-  /** Time limit for receiving a request, and again for answering it, in milliseconds. */
+  /**
+   * Time limit in milliseconds, both for the arrival of a request and for the time from its headers to its
+   * answer.
+   */
   readonly requestTimeoutMs: number;
 }

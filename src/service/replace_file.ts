@@ -53,7 +53,7 @@ function write(
   mode: number | undefined,
   flush: (file: number) => void = () => {},
 ): void {
-  // O_EXCL, which follows no link.
+  // The flag `x` is O_EXCL, which follows no link.
   const file = openSync(path, 'wx', mode);
   try {
     if (mode !== undefined) fchmodSync(file, mode);

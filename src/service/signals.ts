@@ -1,7 +1,7 @@
 /**
- * Time within which a further signal counts as a repetition, in milliseconds: Ctrl-C in a terminal, or a
- * signal of a service manager to a whole process group, reaches a process twice: once directly, and once
- * forwarded by npm.
+ * Time within which a further signal counts as a repetition, in milliseconds. Ctrl-C in a terminal, or a
+ * signal of a service manager to a whole process group, reaches a process twice: directly, and forwarded by
+ * npm.
  */
 const REPETITION_MS = 500;
 

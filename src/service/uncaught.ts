@@ -13,16 +13,16 @@ import { codeOf, describeError, isInstance, messageOf } from './thrown.ts';
 export function handleUncaught(
   beforeExit: (code: string) => void = () => {},
 ): (log: Logger, onUncaught?: (error: unknown) => void) => void {
-  let running: Logger | undefined;
-  let tell: (error: unknown) => void = () => {};
+  let runningLog: Logger | undefined;
+  let report: (error: unknown) => void = () => {};
   const onUncaught = (error: unknown): void => {
-    if (running) {
-      running.error({ err: error }, 'an error occurred outside of any request: the server continues');
+    if (runningLog) {
+      runningLog.error({ err: error }, 'an error occurred outside of any request: the server continues');
       try {
-        tell(error);
+        report(error);
       } catch (err) {
         // An error in this handler would end the process.
-        running.error({ err }, 'an error outside of any request could not be reported');
+        runningLog.error({ err }, 'an error outside of any request could not be reported');
       }
       return;
     }
@@ -35,7 +35,7 @@ export function handleUncaught(
   process.on('uncaughtException', onUncaught);
   process.on('unhandledRejection', onUncaught);
   return (log, onUncaught = () => {}) => {
-    running = log;
-    tell = onUncaught;
+    runningLog = log;
+    report = onUncaught;
   };
 }

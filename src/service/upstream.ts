@@ -128,7 +128,7 @@ export function createUpstreams(
 /**
  * @param authority PEM of the authorities to trust for this host. Default: the public authorities
  * @param hosts number of hosts that the server asks in all, which share its open files
- * @param name the origin of the URLs that requests name. Default: the origin that is asked
+ * @param namedOrigin the origin of the URLs that requests name. Default: `origin`, to which they are sent
  * @returns a function that makes clients, which share their connections
  */
 export function createUpstream(
@@ -136,17 +136,17 @@ export function createUpstream(
   authority?: string,
   hosts = 1,
   onExchange?: (isAnswered: boolean) => void,
-  name = origin,
+  namedOrigin = origin,
 ): (bounds?: UpstreamBounds) => UpstreamClient {
   const exchangeWithHost = createExchange(origin, authority, hosts);
-  const exchange = onExchange ? observed(exchangeWithHost, onExchange) : exchangeWithHost;
+  const exchange = onExchange ? observe(exchangeWithHost, onExchange) : exchangeWithHost;
   return (bounds = {}) => {
-    const site = { exchange, origin: new URL(name).origin, ...requireBounds(bounds) };
+    const site = { exchange, origin: new URL(namedOrigin).origin, ...requireBounds(bounds) };
     return createClient(() => createAxios(site), site);
   };
 }
 
-function observed(exchange: Exchange, onExchange: (isAnswered: boolean) => void): Exchange {
+function observe(exchange: Exchange, onExchange: (isAnswered: boolean) => void): Exchange {
   return (request) => {
     const answer = exchange(request);
     answer.then(

@@ -41,12 +41,12 @@ export function upstreamError(
   const { AxiosError } = loadAxios();
   const { ECONNABORTED, ERR_BAD_REQUEST, ERR_BAD_RESPONSE, ERR_NETWORK } = AxiosError;
   const isRefused = reason === 'status' && Number(status) >= 400 && Number(status) < 500;
-  const broken = status || reason === 'too large' ? ERR_BAD_RESPONSE : (codeOf(cause) ?? ERR_NETWORK);
-  const late = reason === 'timeout' || reason === 'slow body' ? ECONNABORTED : broken;
+  const failureCode = status || reason === 'too large' ? ERR_BAD_RESPONSE : (codeOf(cause) ?? ERR_NETWORK);
+  const isLate = reason === 'timeout' || reason === 'slow body';
   const text = reason === 'status' ? `Request failed with status code ${status}` : undefined;
   const error = new AxiosError(
     text ?? `an upstream gave no usable answer: ${reason}`,
-    isRefused ? ERR_BAD_REQUEST : late,
+    isRefused ? ERR_BAD_REQUEST : isLate ? ECONNABORTED : failureCode,
   );
   Object.assign(error, { reason }, status !== undefined && { status });
   if (cause !== undefined) Object.defineProperty(error, 'cause', { value: cause });

@@ -89,7 +89,7 @@ export function presentRequestId(): string | undefined {
 
 /**
  * Waits for a call that another request began, until the caller of the present request has left. The other
- * request must start the call by `startShared`. It awaits the call directly, and keeps its slot.
+ * request must start the call by `startShared`; it awaits the call directly, and keeps its slot.
  *
  * @param leaving signal that ends the wait, but not the call
  * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of
@@ -157,7 +157,8 @@ function shareReaction(call: Promise<unknown>): Set<Waiter> {
 /** Limits how many requests wait: `places` in all, and half of them for the same call. */
 export class WaitingRoom {
   readonly #places: number;
-  readonly #ofCall = new Map<Promise<unknown>, number>();
+  /** Numbers of requests that wait, by the call that they wait for. */
+  readonly #waiterCounts = new Map<Promise<unknown>, number>();
   #taken = 0;
 
   constructor(places: number) {
@@ -171,14 +172,14 @@ export class WaitingRoom {
 
   /** @throws OVERLOADED without waiting if the queue is full; what the call throws; the reason of a signal */
   async waitFor<T>(call: Promise<T>, ends: Ends = []): Promise<T> {
-    const same = this.#ofCall.get(call) ?? 0;
-    if (this.#taken >= this.#places || same >= this.#places / 2) {
+    const waiters = this.#waiterCounts.get(call) ?? 0;
+    if (this.#taken >= this.#places || waiters >= this.#places / 2) {
       throw new ServerError('OVERLOADED', 'too many requests wait for the answer to another: try again', {
         retryAfterSeconds: 1,
       });
     }
     this.#taken += 1;
-    this.#ofCall.set(call, same + 1);
+    this.#waiterCounts.set(call, waiters + 1);
     try {
       return await untilOneEnds(call, ends);
     } finally {
@@ -188,8 +189,8 @@ export class WaitingRoom {
   }
 
   #leave(call: Promise<unknown>): void {
-    const remainingCalls = (this.#ofCall.get(call) as number) - 1;
-    if (remainingCalls === 0) this.#ofCall.delete(call);
-    else this.#ofCall.set(call, remainingCalls);
+    const remainingWaiters = (this.#waiterCounts.get(call) as number) - 1;
+    if (remainingWaiters === 0) this.#waiterCounts.delete(call);
+    else this.#waiterCounts.set(call, remainingWaiters);
   }
 }

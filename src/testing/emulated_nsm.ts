@@ -1,5 +1,5 @@
 /**
- * A Nitro Secure Module in software. It answers the NSM's CBOR requests with complete, correctly signed
+ * A Nitro Security Module in software. It answers the NSM's CBOR requests with complete, correctly signed
  * attestation documents, under a certificate authority that it is given or makes at start.
  *
  * It is for `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts

@@ -13,7 +13,7 @@ const HOST = new RegExp(`^${NAME}(:[0-9]{1,5})?$`, 'i');
 const ORIGIN = new RegExp(`^http://${NAME}(:[0-9]{1,5})?$`);
 
 const REFUSAL =
-  'This server of development answers programs and pages of this machine only: ask for 127.0.0.1 or localhost, from a page on http of either.\n';
+  'This development server answers only programs and pages of this machine: call it at 127.0.0.1 or localhost, from a page that has http at one of these as its origin.\n';
 
 export const isLoopbackOrigin = (origin: string): boolean => ORIGIN.test(origin);
 

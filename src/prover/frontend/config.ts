@@ -154,7 +154,7 @@ export const FRONTEND_SETTINGS = {
   METRICS_PORT: {
     schema: integerBetween(0, 65_535),
     optional: true,
-    meaning: 'the port on 127.0.0.1 for [metrics](#metrics), at `/metrics`. Default: none',
+    meaning: 'the port on 127.0.0.1 for [metrics](#metrics), at `/metrics`',
   },
   NODE_ENV: {
     schema: v.string(),

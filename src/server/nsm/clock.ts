@@ -72,8 +72,9 @@ export class Clock {
    * @param answeredMs the clock after it arrived
    */
   compare(documentMs: number, askedMs: number, answeredMs: number): void {
-    const possible = Math.min(Math.max(documentMs, askedMs), answeredMs);
-    this.#differenceMs = possible - documentMs;
+    // The document was made at some time in between, so the difference is at least this.
+    const nearestMs = Math.min(Math.max(documentMs, askedMs), answeredMs);
+    this.#differenceMs = nearestMs - documentMs;
     const agrees = Math.abs(this.#differenceMs) <= MAX_DIFFERENCE_MS;
     this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
     if (agrees !== this.#agreed) this.#onChange(agrees, this.#differenceMs);

@@ -145,7 +145,7 @@ export class NsmDevice implements NsmTransport {
       call.resolve(await this.#handle.transact(call.request));
     } catch (error) {
       this.#release();
-      call.reject(typed(error));
+      call.reject(toNsmError(error));
     } finally {
       clearTimeout(call.timer);
       this.#inFlight = undefined;
@@ -181,7 +181,7 @@ export class NsmDevice implements NsmTransport {
  * Turns the errors that the addon documents into `NsmError`s. Any other error is a bug of this server, and is
  * passed on.
  */
-function typed(error: unknown): unknown {
+function toNsmError(error: unknown): unknown {
   const code = errorCode(error);
   const syscall = error instanceof Error && 'syscall' in error ? error.syscall : undefined;
   if (code === 'ERR_NSM_LENGTH') {

@@ -71,10 +71,10 @@ export class Documents {
   /**
    * Returns a document with this nonce, when it is the owner's turn.
    *
-   * @param left signal that is aborted when the owner has left, which gives up its place
+   * @param leaving signal that is aborted when the owner leaves, and thus gives up its place
    * @throws NsmBusy if the owner already waits, or if too many other owners wait; any other NsmError
    */
-  async fresh(nonce: Uint8Array, owner: object, left: AbortSignal): Promise<Uint8Array> {
+  async fresh(nonce: Uint8Array, owner: object, leaving: AbortSignal): Promise<Uint8Array> {
     const waiting = this.#waiting.length;
     const waitMs = (waiting + 1) * this.#takesMs;
     if (waiting >= MAX_WAITING || waitMs > MAX_WAIT_MS || this.#owners.has(owner)) {
@@ -83,9 +83,9 @@ export class Documents {
     this.#owners.add(owner);
     try {
       return await new Promise((resolve, reject) => {
-        const mine = { nonce, owner, resolve, reject };
-        this.#waiting.push(mine);
-        left.addEventListener('abort', () => this.#leave(mine), { once: true });
+        const place = { nonce, owner, resolve, reject };
+        this.#waiting.push(place);
+        leaving.addEventListener('abort', () => this.#leave(place), { once: true });
         void this.#work();
       });
     } finally {

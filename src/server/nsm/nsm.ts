@@ -14,7 +14,7 @@ import {
 import type { NsmTransport } from './transport.ts';
 
 /**
- * The operations of a Nitro Secure Module.
+ * The operations of a Nitro Security Module.
  *
  * Every method throws an `NsmError`: `NSM_INPUT` before anything is sent, the transport's codes if there is
  * no answer, `NSM_PROTOCOL` if the answer cannot be used, and one code for each error name of the NSM if the

@@ -1,6 +1,6 @@
 /**
- * Exchanges messages with a Nitro Secure Module: takes the bytes of a CBOR request, and returns the bytes of
- * its CBOR answer.
+ * Exchanges messages with a Nitro Security Module: takes the bytes of a CBOR request, and returns the bytes
+ * of its CBOR answer.
  *
  * `NsmDevice` is the transport to a real NSM. Development and tests use others. A transport does not
  * interpret CBOR: `messages.ts` encodes the requests and checks the answers.

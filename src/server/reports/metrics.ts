@@ -137,7 +137,7 @@ export class Metrics {
       gauge('process_resident_memory_bytes', 'Memory, in whole MiB.', wholeMib(process.memoryUsage.rss())),
       gauge(
         `${prefix}event_loop_delay_seconds`,
-        'Longest since the last snapshot.',
+        'Longest delay of the event loop since the last snapshot.',
         Math.floor(delay * 20) / 20,
       ),
       gauge(`${prefix}secrets_missing`, 'Secrets that have not arrived.', secretsMissing),
@@ -160,11 +160,14 @@ export class Metrics {
   #ofRequests(): Family[] {
     const prefix = 'sui_enclave_plain_';
     return [
-      this.#requests.family(`${prefix}requests`, 'Requests that were not sealed.'),
-      this.#seconds.family(`${prefix}request_seconds`, 'Their durations.'),
-      this.#refusals.family(`${prefix}refusals`, 'Those of them that were answered with these codes.'),
-      counter(`${prefix}signatures`, 'Signatures that they caused.', this.#signatures),
-      this.#upstream.family(`${prefix}upstream_requests`, 'Requests to upstreams that they caused.'),
+      this.#requests.family(`${prefix}requests`, 'Plain requests, which are not sealed.'),
+      this.#seconds.family(`${prefix}request_seconds`, 'Durations of plain requests.'),
+      this.#refusals.family(`${prefix}refusals`, 'Plain requests that were answered with these codes.'),
+      counter(`${prefix}signatures`, 'Signatures that plain requests caused.', this.#signatures),
+      this.#upstream.family(
+        `${prefix}upstream_requests`,
+        'Requests to upstreams that plain requests caused.',
+      ),
     ];
   }
 }

@@ -20,7 +20,7 @@ export class SealedEndpoint {
   readonly #key: SealingKey;
   readonly #bodies: JsonBodies;
   readonly #padding: number;
-  readonly #endpoints = new Map<string, { readonly own: Endpoint; readonly call: CallEndpoint }>();
+  readonly #endpoints = new Map<string, { readonly endpoint: Endpoint; readonly call: CallEndpoint }>();
 
   /** @param padding sealed answers are padded to a multiple of this number of bytes; 0 means no padding */
   constructor(key: SealingKey, bodies: JsonBodies, padding: number) {
@@ -30,7 +30,7 @@ export class SealedEndpoint {
   }
 
   add(endpoint: Endpoint, call: CallEndpoint): void {
-    this.#endpoints.set(endpoint.path, { own: endpoint, call });
+    this.#endpoints.set(endpoint.path, { endpoint, call });
   }
 
   /** @throws SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED, and what reading a body throws */
@@ -44,7 +44,7 @@ export class SealedEndpoint {
   async #call(request: Request, response: Response, content: OpenedRequest['content']): Promise<void> {
     const { method, path: target, body } = readSealedCall(content);
     const [path = '', query = ''] = splitOnce(target);
-    const { own: endpoint, call } = this.#endpoints.get(path) ?? {};
+    const { endpoint, call } = this.#endpoints.get(path) ?? {};
     if (!endpoint || !call) throw new ServerError('NOT_FOUND', 'the application has no such endpoint');
     if (endpoint.method !== method) {
       throw new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${endpoint.method}`);

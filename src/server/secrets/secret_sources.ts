@@ -28,16 +28,16 @@ export function startSecrets({
   env,
   manifest,
   module,
-  secrets: givenSecrets,
+  secrets: replacements,
 }: SecretSources): Secrets {
   const { secretsNotInEnvironment = [] } = module;
   requireNotInEnv(secretsNotInEnvironment, env);
   if (config.secrets === 'sealed') return startSealedSecrets(config, env, manifest);
-  if (config.secretsFd === undefined && !givenSecrets) {
+  if (config.secretsFd === undefined && !replacements) {
     return secretsFromEnv(manifest.secrets, env, secretsNotInEnvironment);
   }
   const secrets = new Secrets(manifest.secrets);
-  if (config.secretsFd === undefined && secrets.missing().length > 0) secrets.provide(givenSecrets);
+  if (config.secretsFd === undefined && secrets.missing().length > 0) secrets.provide(replacements);
   return secrets;
 }
 

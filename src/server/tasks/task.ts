@@ -136,11 +136,11 @@ export function task(definition: TaskDefinition): Task {
   return { name, schedule: (options) => new ScheduledTask(definition, options) };
 }
 
-/** Maximum numbers of a run, which include the work that it leaves behind. */
+/** Maximum numbers of requests and signatures of a run, including the work that it leaves behind. */
 const MAX_CALLS = 16;
 const MAX_SIGNATURES = 1;
 
-/** @param isOver returns whether the run has ended, or must have */
+/** @param isOver returns whether the run has ended, or its time is over */
 function createShare(name: string, isOver: () => boolean): TaskShare {
   const limit = (maximum: number, subject: string) => {
     let taken = 0;
@@ -156,7 +156,7 @@ function createShare(name: string, isOver: () => boolean): TaskShare {
   };
 }
 
-/** Interval at which a task looks whether it may run, in milliseconds. */
+/** Interval at which a task checks whether it may run, in milliseconds. */
 const WAIT_MS = 1000;
 /** Maximum pause after failures, in milliseconds, unless the period itself is longer. */
 const MAX_PAUSE_MS = 5 * 60_000;

@@ -79,7 +79,7 @@ const INVALID_TARGET = '/\0';
 /**
  * Gives each request its id and deadline, checks it, and hands it to the application, or refuses it. The
  * application gets a target that its router can read: it would parse any other with Node's legacy URL parser,
- * which throws for some and prints others.
+ * which throws an error for some targets and prints others in a warning.
  */
 export function createListener(
   app: Express,

@@ -158,9 +158,9 @@ const whole = new WeakSet<Request>();
 async function readWhole(request: Request, response: Response, { bodies }: HandlerParts): Promise<Request> {
   const mayLackBody = request.method === 'GET' || request.method === 'HEAD';
   if (whole.has(request) || (mayLackBody && !hasBody(request))) return request;
-  const again = makeReadableAgain(request, response, await bodies.readAny(request));
-  whole.add(again);
-  return again;
+  const copy = makeReadableAgain(request, response, await bodies.readAny(request));
+  whole.add(copy);
+  return copy;
 }
 
 /**

@@ -42,9 +42,10 @@ function countPieces(this: Counted, piece: Buffer | null): boolean {
 
 /**
  * Makes the parser drop the rest of its present read: otherwise it would hand over up to 11,000 more pieces,
- * though the connection is closed. Node offers no means to stop it, but it calls back only functions. The
- * parser will serve other connections later. It therefore gets its function back at the end of this request,
- * or at the latest at the end of this turn of the event loop, before it can be used again.
+ * though the connection is closed. Node offers no means to stop it, but it calls a
+ * callback only if that is a function. The parser will serve other connections later. It therefore gets its
+ * callback back at the end of this request, or at the latest at the end of this turn of the event loop,
+ * before it can be used again.
  */
 function stopParser(request: Counted): void {
   const { parser } = request.socket as Socket & { parser?: Record<string, unknown> | null };

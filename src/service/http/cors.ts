@@ -11,7 +11,7 @@ const EXPOSED_HEADERS = ['x-request-id', 'retry-after'];
 export interface Origins {
   readonly length?: number;
   includes(origin: string): boolean;
-  /** Returns whether a server of development answers the request. Default: it answers every request. */
+  /** Returns whether a development server answers the request. Default: it answers every request. */
   admits?(request: IncomingMessage): boolean;
 }
 
@@ -42,13 +42,13 @@ export class CorsPolicy {
   }
 
   /**
-   * @throws ServerError: INVALID_INPUT, for a request from another machine's page to a server of development
+   * @throws ServerError: INVALID_INPUT, for a request from another machine's page to a development server
    */
   requireAdmission(request: IncomingMessage): void {
     if (this.#origins === '*' || this.#origins.admits?.(request) !== false) return;
     throw new ServerError(
       'INVALID_INPUT',
-      'a server of development on loopback answers programs and pages of this machine only: Host must be 127.0.0.1 or localhost, and Origin http on either or in CORS_ORIGINS',
+      'a development server on loopback answers only programs and pages of this machine: Host must be 127.0.0.1 or localhost, and Origin must be http at one of these, or listed in CORS_ORIGINS',
     );
   }
 

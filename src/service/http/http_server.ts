@@ -53,13 +53,13 @@ export interface HttpServerParts extends AppOptions {
 
 /**
  * Number of sockets that listen on a server's port. In each turn of its event loop, Node accepts one
- * connection from each. From a single socket, a server that open connections keep busy would accept some
- * twenty a second, so that other callers would wait for seconds. Only Linux distributes connections among
- * sockets.
+ * connection from each. From a single socket, a server that is busy with its open connections would
+ * accept only some twenty new ones a second, so that other callers would wait for seconds. Only Linux
+ * distributes connections among sockets.
  */
 const LISTENERS = process.platform === 'linux' ? 8 : 1;
 
-/** What belongs to a server until its end. */
+/** The parts of a server that last until its end. */
 interface ServerState {
   readonly connections: Connections;
   /** The other servers that listen on the port, and pass their connections to this one. */
@@ -196,7 +196,10 @@ export async function listen(
   }
 }
 
-/** Sockets that share a port would also share it with those of another process. */
+/**
+ * Requires that no process listens on the port. Otherwise, the sockets that share the port would also share
+ * it with those of another process.
+ */
 async function requireFreePort(address: ListenOptions): Promise<void> {
   const probe = createTcpServer();
   await startListening(probe, address);

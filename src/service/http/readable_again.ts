@@ -31,24 +31,24 @@ const COPIED = [
  * @param body the whole body
  */
 export function makeReadableAgain(request: Request, response: Response, body: Buffer): Request {
-  const again = new IncomingMessage(request.socket) as Request;
-  Object.setPrototypeOf(again, Object.getPrototypeOf(request));
-  for (const name of COPIED) Object.assign(again, { [name]: request[name] });
-  if (body.length > 0) again.push(body);
-  again.push(null);
-  again.complete = true;
-  shareRoute(request, again);
-  response.once('close', () => endWith(again, response));
-  return again;
+  const copy = new IncomingMessage(request.socket) as Request;
+  Object.setPrototypeOf(copy, Object.getPrototypeOf(request));
+  for (const name of COPIED) Object.assign(copy, { [name]: request[name] });
+  if (body.length > 0) copy.push(body);
+  copy.push(null);
+  copy.complete = true;
+  shareRoute(request, copy);
+  response.once('close', () => endWith(copy, response));
+  return copy;
 }
 
-/** The log reads the route of the first request when the answer ends. */
-function shareRoute(request: Request, again: Request): void {
+/** Makes the request show the route of its copy, since the log reads it there when the answer ends. */
+function shareRoute(request: Request, copy: Request): void {
   Object.defineProperty(request, 'route', {
     configurable: true,
-    get: () => again.route,
+    get: () => copy.route,
     set: (route) => {
-      again.route = route;
+      copy.route = route;
     },
   });
 }

@@ -26,7 +26,7 @@ export class Refusals {
   readonly #answer: (response: ServerResponse) => void;
 
   /**
-   * @param endpoints endpoints that call `InFlight.work`, and before only read and check the request. Their
+   * @param endpoints endpoints that only read and check the request before they call `InFlight.work`. Their
    *   errors are answered by `answerError`
    */
   constructor(endpoints: readonly SlotEndpoint[], { inFlight, cors }: RefusalsParts) {
@@ -57,7 +57,7 @@ export class Refusals {
     return true;
   }
 
-  /** Returns whether the policy admits the request; the answer to another names the reason. */
+  /** Returns whether the policy admits the request. If not, the usual handler answers with the reason. */
   #isAdmitted(request: IncomingMessage): boolean {
     try {
       this.#cors.requireAdmission(request);

@@ -91,7 +91,7 @@ function send(
     type,
     'content-length',
     String(bytes),
-    // Every answer describes the present or a single request.
+    // No answer may be reused: it describes the present state, or belongs to a single request.
     'cache-control',
     'no-store',
     'x-content-type-options',

@@ -9,8 +9,8 @@ const ABSOLUTE_FORM = /^(https?:\/\/[^/?]+)([/?].*)?$/i;
  * Normalises a request target to the form that the router expects: a path with an optional query. An absolute
  * target (`http://host/path`) becomes its path; `OPTIONS *` stays unchanged.
  *
- * The router would parse any other form with Node's legacy URL parser, which throws for some targets and
- * prints others.
+ * The router would parse any other form with Node's legacy URL parser, which throws an error for some targets
+ * and prints others in a warning.
  *
  * @returns null if the target is invalid
  */

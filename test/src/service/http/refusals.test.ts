@@ -195,7 +195,7 @@ test.each([
   expect((await peer.answers(1)).slice('HTTP/1.1 '.length)).toMatch(new RegExp(`^${status}`));
 });
 
-test('leaves a page that may not ask a server of development to the application', async () => {
+test('leaves a page that may not ask a development server to the application', async () => {
   const corsOrigins = { includes: () => false, admits: ({ url }: IncomingMessage) => url === '/held' };
   const { open } = await startFull({ corsOrigins });
   const peer = open();
