@@ -10,7 +10,7 @@ import * as v from 'valibot';
 import { ProverError } from './errors.ts';
 import type { Groth16Proof } from './verify.ts';
 
-/** Types of requests to the worker. The type of an answer is the request's type plus ANSWER or REFUSED. */
+/** Types of requests to the worker. An answer has the request's type plus ANSWER, or the type REFUSED. */
 const LOAD = 1;
 const PROVE = 2;
 const STATUS = 3;

@@ -147,8 +147,8 @@ export function readNumbers(request: ProofRequest): Numbers {
   return {
     key: readKey(request.extendedEphemeralPublicKey),
     maxEpoch: BigInt(epoch),
-    randomness: number('jwtRandomness', request.jwtRandomness, SALT_SIZE),
-    salt: number('salt', request.salt, SALT_SIZE),
+    randomness: readSized('jwtRandomness', request.jwtRandomness, SALT_SIZE),
+    salt: readSized('salt', request.salt, SALT_SIZE),
   };
 }
 
@@ -171,7 +171,8 @@ function readKey(value: BigNumber): bigint {
   return key;
 }
 
-function number(name: string, value: BigNumber, size: number): bigint {
+/** Reads a number of at most `size` bytes. @throws ProverError: PROVER_REQUEST */
+function readSized(name: string, value: BigNumber, size: number): bigint {
   if (!isNumber(value, size)) {
     throw new ProverError(
       'PROVER_REQUEST',
@@ -280,7 +281,7 @@ function textClaim(
   if (rawValue(property) !== `"${property.value}"`) {
     throw new KeyClaimError(claim, 'has escapes: no proof can be made for it');
   }
-  return fitting(property, maxExtended, profile);
+  return requireFit(property, maxExtended, profile);
 }
 
 /**
@@ -291,7 +292,12 @@ function remedyFor(blocks: number): string {
   return blocks <= PROFILES.full.blocks ? ': a service of full size (make prover SIZE=full) accepts it' : '';
 }
 
-function fitting(property: PayloadProperty, maxExtended: number, profile: CircuitProfile): PayloadProperty {
+/** Returns the property, which must fit the profile's sizes. @throws ProverError: PROVER_PROFILE */
+function requireFit(
+  property: PayloadProperty,
+  maxExtended: number,
+  profile: CircuitProfile,
+): PayloadProperty {
   const { name, text, nameLength, valueLength } = property;
   if (text.length > maxExtended) {
     throw new ProverError(
@@ -338,7 +344,7 @@ function requireEmailVerified(properties: Properties, profile: CircuitProfile): 
   if (!['true', '"true"'].includes(rawValue(claim))) {
     throw new KeyClaimError('email_verified', "is not true, so the email can't identify the user");
   }
-  return fitting(claim, profile.extendedEmailVerified, profile);
+  return requireFit(claim, profile.extendedEmailVerified, profile);
 }
 
 /** Returns the issuer. It may have escapes, such as `https:\/\/`, since validators decode it. */
@@ -350,10 +356,10 @@ function requireIssuer(token: Token, profile: CircuitProfile): PayloadProperty {
   if (property.value !== issuer) {
     throw new KeyClaimError(
       'iss',
-      `is ${property.value}, and validators accept ${issuer} only: get a token that has its issuer as this URL`,
+      `is ${property.value}, and validators accept ${issuer} only: get a token whose issuer is this URL`,
     );
   }
-  return fitting(property, profile.extendedIssuer, profile);
+  return requireFit(property, profile.extendedIssuer, profile);
 }
 
 // --- Signals ---

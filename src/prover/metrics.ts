@@ -26,10 +26,10 @@ export class ProverMetrics<Part extends string> {
   readonly #seconds: Histogram<'part'>;
 
   /**
-   * @param prefix of the metrics' names, without the last `_`
-   * @param route whose requests are counted
-   * @param codes of the service's errors
-   * @param parts of the work on a request
+   * @param prefix prefix of the metrics' names, without the last `_`
+   * @param route route whose requests are counted
+   * @param codes codes of the service's errors
+   * @param parts names of the timed parts of the work on a request
    */
   constructor(prefix: string, route: string, codes: readonly string[], parts: readonly Part[]) {
     this.registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);

@@ -101,26 +101,28 @@ export function verifyProof(
  * proof has.
  */
 function readG1(name: string, point: unknown): G1 {
-  const [x, y, z] = requireList(name, point, 3).map((text) => coordinate(name, text)) as [
+  const [x, y, z] = requireList(name, point, 3).map((text) => readCoordinate(name, text)) as [
     bigint,
     bigint,
     bigint,
   ];
   if (z !== 1n) throw malformed(name);
-  return valid(name, () => bn254.G1.Point.fromAffine({ x, y }));
+  return requireValid(name, () => bn254.G1.Point.fromAffine({ x, y }));
 }
 
 /** Reads a point that must be on the twist and in the subgroup. */
 function readG2(name: string, point: unknown): G2 {
   const pairs = requireList(name, point, 3).map((pair) =>
-    requireList(name, pair, 2).map((text) => coordinate(name, text)),
+    requireList(name, pair, 2).map((text) => readCoordinate(name, text)),
   ) as [bigint, bigint][];
   const [x, y, z] = pairs as [[bigint, bigint], [bigint, bigint], [bigint, bigint]];
   if (z[0] !== 1n || z[1] !== 0n) throw malformed(name);
-  return valid(name, () => bn254.G2.Point.fromAffine({ x: Fp2.fromBigTuple(x), y: Fp2.fromBigTuple(y) }));
+  return requireValid(name, () =>
+    bn254.G2.Point.fromAffine({ x: Fp2.fromBigTuple(x), y: Fp2.fromBigTuple(y) }),
+  );
 }
 
-function valid<Point extends { assertValidity(): void; is0(): boolean }>(
+function requireValid<Point extends { assertValidity(): void; is0(): boolean }>(
   name: string,
   read: () => Point,
 ): Point {
@@ -140,7 +142,7 @@ function requireList(name: string, value: unknown, length: number): unknown[] {
   return value;
 }
 
-function coordinate(name: string, value: unknown): bigint {
+function readCoordinate(name: string, value: unknown): bigint {
   if (typeof value !== 'string' || !/^(0|[1-9][0-9]{0,76})$/.test(value)) throw malformed(name);
   const number = BigInt(value);
   if (number >= Fp.ORDER) throw malformed(name);

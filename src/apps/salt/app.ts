@@ -117,7 +117,7 @@ function requireSeeds(
   const newest = Math.max(...clients.map(({ seed }) => seed));
   if (newest > seeds.length) {
     throw new ConfigError(
-      `SALT_CLIENTS names version ${newest} of the seed, but SALT_SEED has ${seeds.length}`,
+      `SALT_CLIENTS names version ${newest} of the seed, but SALT_SEED has only ${quantity(seeds.length, 'version')}`,
     );
   }
   if (!fingerprints) return;
@@ -145,7 +145,7 @@ function listedUpstreams(upstream: Upstreams): Upstreams {
   };
 }
 
-/** A pseudonym of the user that is stable until the server stops and reveals nothing about the user. */
+/** Returns a pseudonym of the user. It stays the same until the server stops, and reveals nothing. */
 function hashUser(key: Buffer, { client, issuer, subject }: VerifiedUser): string {
   return createHmac('sha256', key)
     .update(JSON.stringify([issuer, client.clientId, subject]))

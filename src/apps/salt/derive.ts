@@ -7,12 +7,12 @@ import { normalizeIssuer } from 'sui-enclave/token/issuer';
 const SALT_BYTES = 16;
 
 /**
- * HKDF (RFC 5869) with SHA3-256: ikm = the seed, salt = issuer ‖ client id, info = subject, all in UTF-8;
- * the 16 bytes are an integer, big-endian.
+ * Derives a salt by HKDF (RFC 5869) with SHA3-256: ikm = the seed, salt = issuer ‖ client id, info = subject,
+ * all in UTF-8. The 16 bytes are an integer, big-endian.
  *
  * @param seed 32 bytes
- * @param issuer the token's `iss`; both spellings of Google's issuer give the same salt, since they have the
- *   same address
+ * @param issuer the token's `iss`; both spellings of Google's issuer give the same salt, since a user has the
+ *   same address with both
  * @returns decimal, below 2^128
  */
 export function deriveSalt(seed: Uint8Array, issuer: string, clientId: string, subject: string): string {

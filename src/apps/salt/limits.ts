@@ -21,7 +21,7 @@ export class SaltRateLimit {
   }
 }
 
-/** Limits concurrent work. It has no queue: in a queue, callers would wait for the attackers before them. */
+/** Limits concurrent work. It has no queue: in a queue, callers would wait behind attackers. */
 export class Semaphore {
   #free: number;
 
@@ -45,8 +45,9 @@ export class Semaphore {
 }
 
 /**
- * The key for limits per address: for IPv6 the first 64 bits, since a subscriber owns all addresses below,
- * unless it is an IPv4-mapped address (RFC 4291, section 2.5.5.2). All invalid addresses share one key.
+ * Returns the key for limits per address. For IPv6, it is the first 64 bits, since one subscriber owns all
+ * addresses that begin with them. An IPv4-mapped address (RFC 4291, section 2.5.5.2) has the key of its IPv4
+ * address. All invalid addresses share one key.
  */
 export function addressKey(address: string): string {
   if (isIPv4(address)) return address;

@@ -59,7 +59,7 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
     endpoints: [
       processData({
         payload: WeatherRequest,
-        async handle({ location: { asked: location, place } }) {
+        async handle({ location: { requested: location, place } }) {
           const { reading, whole } = await cache.get(place, load);
           const temperature = wholeDegrees(reading.celsius);
           // Each answer needs this check, since a cached reading ages.
@@ -75,7 +75,7 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
         body: v.strictObject({ payload: WeatherRequest }),
         async handle({
           payload: {
-            location: { asked: location, place },
+            location: { requested: location, place },
           },
         }) {
           const { reading, tenths } = await cache.get(place, load);

@@ -7,7 +7,7 @@ import { text, type U64Input, u64 } from 'sui-enclave/wire/bcs';
 import { signedType } from 'sui-enclave/wire/intent';
 import { struct } from 'sui-enclave/wire/struct';
 
-// `types.ts` has the same for the server, and imports it.
+// `types.ts` defines the same types, but imports the server, which does not run in a browser.
 const WeatherResponse = signedType(0, struct('WeatherResponse', { location: text, temperature: u64 }));
 
 const Temperature = signedType(1, struct('Temperature', { location: text, tenths_plus_100000: u64 }));
@@ -61,7 +61,7 @@ export function updateTemperature(tx: Transaction, call: WeatherCall<Temperature
   return moveCall(tx, 'update_temperature', { call, signed });
 }
 
-/** Degrees Celsius of a reading, exact to a tenth: 99996 is -0.4. */
+/** Returns the degrees Celsius of a reading, exact to a tenth: -0.4 for 99996. */
 export function toCelsius(tenths_plus_100000: U64Input): number {
   return (Number(tenths_plus_100000) - 100_000) / 10;
 }

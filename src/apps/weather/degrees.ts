@@ -1,7 +1,7 @@
 /** The two forms in which a temperature is signed. */
 import { WeatherError } from './errors.ts';
 
-/** Degrees Celsius, truncated towards zero. @throws WeatherError: WEATHER_BELOW_ZERO */
+/** Returns whole degrees Celsius, truncated towards zero. @throws WeatherError: WEATHER_BELOW_ZERO */
 export function wholeDegrees(celsius: number): bigint {
   if (celsius < 0) {
     throw new WeatherError(
@@ -12,7 +12,7 @@ export function wholeDegrees(celsius: number): bigint {
   return BigInt(Math.trunc(celsius));
 }
 
-/** Tenths of a degree Celsius, rounded, plus 100000. @param celsius not below -10000 */
+/** Returns tenths of a degree Celsius, rounded, plus 100000. @param celsius not below -10000 */
 export function tenthsPlus100000(celsius: number): bigint {
   return BigInt(Math.round(10 * celsius) + 100_000);
 }

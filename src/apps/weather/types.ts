@@ -39,7 +39,7 @@ const Location = v.pipe(
     (location) => Buffer.byteLength(location) <= MAX_LOCATION_BYTES,
     `must be at most ${MAX_LOCATION_BYTES} bytes of UTF-8`,
   ),
-  v.transform((rawText) => ({ asked: rawText, place: canonicalPlace(rawText) })),
+  v.transform((rawText) => ({ requested: rawText, place: canonicalPlace(rawText) })),
   v.check(({ place }) => place !== '', 'must name a place'),
   // The service would resolve it to the location of the caller, here of this server.
   v.check(

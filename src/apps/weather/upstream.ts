@@ -85,7 +85,7 @@ const FAILURES: Readonly<Record<Incomplete, readonly [WeatherCode, string]>> = {
   'too large': ['WEATHER_OVERSIZED', `the weather service's answer is larger than ${BOUNDS.maxSize} bytes`],
 };
 
-/** The error for a status other than 200. The service's message may repeat the key and is dropped. */
+/** Returns the error for a status other than 200. Drops the service's message, which may repeat the key. */
 function refusal(status: number, data: unknown): WeatherError {
   if (status >= 500)
     return new WeatherError('WEATHER_UPSTREAM_BROKEN', `the weather service answered with status ${status}`);

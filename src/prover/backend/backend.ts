@@ -153,7 +153,7 @@ function announce(
   if (engine !== 'avx512ifma') {
     log.warn(
       { engine },
-      'this processor has no AVX-512 IFMA: a proof takes three to four times as long, so choose cores and time-outs by the other column of deploy/README.md',
+      'this processor has no AVX-512 IFMA: a proof takes three to four times as long, so choose cores and time-outs by the column of this engine in deploy/README.md',
     );
   }
 }

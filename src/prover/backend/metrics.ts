@@ -25,7 +25,7 @@ export function addBackendFigures({ registry }: ProverMetrics<BackendPart>, figu
   const { proofs, supervisor, engine, network } = figures;
   new Gauge({
     name: `${PREFIX}_waiting`,
-    help: 'Requests that wait for the one in work.',
+    help: 'Requests that wait for the proof in progress.',
     registers,
     collect() {
       this.set(proofs.waiting);
@@ -41,7 +41,7 @@ export function addBackendFigures({ registry }: ProverMetrics<BackendPart>, figu
   });
   new Counter({
     name: `${PREFIX}_engine_restarts_total`,
-    help: 'How often an engine was started in place of one that had ended.',
+    help: 'Attempts to start an engine in place of one that had ended.',
     registers,
     collect() {
       this.reset();

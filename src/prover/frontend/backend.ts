@@ -66,8 +66,8 @@ export class Backend {
     const start = performance.now();
     const body = JSON.stringify(input);
     const answer = await this.#send(body, start, abandoned);
-    const last = isHung(answer) && hasTime() ? await this.#send(body, start, abandoned) : answer;
-    return proofIn(last, start);
+    const finalAnswer = isHung(answer) && hasTime() ? await this.#send(body, start, abandoned) : answer;
+    return proofIn(finalAnswer, start);
   }
 
   /** @throws FrontendError; the reason of `abandoned` */
@@ -168,7 +168,7 @@ function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
   }
   if (status === 504) {
     const seconds = Math.floor((performance.now() - start) / 1000);
-    throw tookLonger(seconds, 'the gateway before it gave up');
+    throw tookLonger(seconds, 'the gateway in front of it gave up');
   }
   if (status === 400) {
     throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');

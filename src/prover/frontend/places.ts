@@ -39,8 +39,7 @@ export class Places {
   readonly #now: () => number;
   /**
    * Seconds between the latest proofs. A proof after an idle time counts from its own beginning. With several
-   * backends, this is the share of a proof's duration by which each place prolongs a
-   * wait.
+   * backends, this is less than a proof takes: it is the time by which each place prolongs a wait.
    */
   readonly #recent: number[];
   #taken = 0;
@@ -67,7 +66,7 @@ export class Places {
    * Requires that a request can be answered in time. An idle backend is always asked, however slow it was.
    * Otherwise, its duration would never be measured again.
    *
-   * @param waitedSeconds of the request, so far
+   * @param waitedSeconds seconds that the request has waited so far
    * @throws PROVER_BUSY
    */
   requireRoom(waitedSeconds = 0): void {

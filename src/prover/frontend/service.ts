@@ -278,7 +278,7 @@ function notReady(why: string): FrontendError {
 function wrongNetwork(backend: string, service: string): FrontendError {
   return new FrontendError(
     'PROVER_WRONG_NETWORK',
-    `the backend has the ${backend} key, this service serves ${service}: the operator must give the backend the other key (ZKEY), or this service the other VERIFYING_KEY`,
+    `the backend has the ${backend} key, this service serves ${service}: the operator must change the key of the backend (ZKEY) or of this service (VERIFYING_KEY)`,
   );
 }
 

@@ -44,7 +44,7 @@ describe('the service does not start', () => {
     [
       'without the version that a client names',
       { clients: [{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 2 }] },
-      /^SALT_CLIENTS names version 2 of the seed, but SALT_SEED has 1$/,
+      /^SALT_CLIENTS names version 2 of the seed, but SALT_SEED has only 1 version$/,
     ],
     [
       'with keys at a host that app.yaml lacks',

@@ -53,7 +53,7 @@ test('canonicalPlace is idempotent', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), once), { numRuns: 2000 });
 });
 
-test('plain ASCII has the same form as beside an invisible character, which takes the long way', () => {
+test('plain ASCII has the same form as with an invisible character, which needs the slower normalisation', () => {
   const isSame = (text: string) => canonicalPlace(text) === canonicalPlace(`${text}\u200b`);
   const station = fc.stringMatching(/^(iata|metar|IATA):[a-zA-Z0-9]{2,5}$/);
   fc.assert(fc.property(fc.oneof(fc.string(), station), isSame), { numRuns: 1000 });
