@@ -102,8 +102,8 @@ export function bcsCommand({
   SplitCoins: split,
   MergeCoins: merge,
   MakeMoveVec: vector,
-  Publish: made,
-  Upgrade: next,
+  Publish: publish,
+  Upgrade: upgrade,
 }: BcsCommand): Command {
   if (call) {
     const { package: id, module, function: name, typeArguments, arguments: args } = call;
@@ -128,12 +128,12 @@ export function bcsCommand({
     const { type, elements } = vector;
     return { kind: 'vector', type: type ?? undefined, items: elements.map(bcsArgument) };
   }
-  if (made) {
-    const { modules, dependencies } = made;
+  if (publish) {
+    const { modules, dependencies } = publish;
     return { kind: 'publish', modules: modules.map(decodeModule), dependencies };
   }
-  if (next) {
-    const { modules, dependencies, package: packageId, ticket } = next;
+  if (upgrade) {
+    const { modules, dependencies, package: packageId, ticket } = upgrade;
     return {
       kind: 'upgrade',
       modules: modules.map(decodeModule),

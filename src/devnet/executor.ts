@@ -125,7 +125,7 @@ export class Executor {
     if (this.isOld && !status.success && budget === undefined) throw budgetRefusal(status);
     const proposed = budget ?? this.proposedBudget ?? proposedBudget(gas);
     if (isChecked && status.success && coins.reduce((sum, { balance }) => sum + balance, 0n) < proposed) {
-      throw poverty(this.isOld, sender, proposed);
+      throw insufficientCoins(this.isOld, sender, proposed);
     }
     const objects = coins.map(({ object }) =>
       GrpcTypes.ObjectReference.create({
@@ -222,7 +222,7 @@ export class Executor {
     checkTransaction(inputs, commands, payment);
     const changes = new Changes(this.#ledger, seed);
     const total = this.#smash(changes, payment);
-    // Commands may spend from the gas coin only as much as leaves the budget in it.
+    // Commands may spend only that part of the gas coin which exceeds the budget.
     const withheld = budget ?? 0n;
     if (payment.length > 0 && total < withheld) {
       const message = `Balance of gas object ${total} is lower than the needed amount: ${withheld}`;
@@ -291,7 +291,7 @@ function listCommands({ kind }: TransactionData): Command[] {
   return (kind.ProgrammableTransaction?.commands ?? []).map(bcsCommand);
 }
 
-function poverty(isOld: boolean, account: string, budget: bigint): Refusal {
+function insufficientCoins(isOld: boolean, account: string, budget: bigint): Refusal {
   const message = isOld
     ? `unable to select sufficient gas coins from account ${account} to satisfy required budget ${budget}`
     : `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${account} to satisfy required budget ${budget}.`;

@@ -39,7 +39,7 @@ export class MoveAbort extends Error {
   }
 }
 
-/** Error of an instruction that has no result, such as an overflow or an index outside a vector. */
+/** Runtime error of an instruction, such as an overflow or an index outside a vector. */
 export class PrimitiveError extends Error {
   readonly location: Location;
 

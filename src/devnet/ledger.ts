@@ -170,14 +170,14 @@ export class Ledger {
   owned(owner: string): LedgerObject[] {
     const address = normalizeSuiAddress(owner);
     return [...this.objects.values()].filter(
-      ({ owner: by }) => by.kind === 'address' && by.address === address,
+      (object) => object.owner.kind === 'address' && object.owner.address === address,
     );
   }
 
   /** Returns the objects that are dynamic fields of an object. */
   fields(parent: string): LedgerObject[] {
     return [...this.objects.values()].filter(
-      ({ owner: by }) => by.kind === 'object' && by.address === parent,
+      (object) => object.owner.kind === 'object' && object.owner.address === parent,
     );
   }
 

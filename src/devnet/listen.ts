@@ -13,6 +13,6 @@ import { serveLoopback } from 'sui-enclave-testing/loopback';
  */
 export async function listen(server: Server, setting: string, port: number): Promise<string> {
   return await serveLoopback(server, port).catch(({ code }: NodeJS.ErrnoException) => {
-    throw new ConfigError(`can't listen on port ${port}: ${code}. Set ${setting} to another`);
+    throw new ConfigError(`can't listen on port ${port}: ${code}. Set ${setting} to another port`);
   });
 }

@@ -29,8 +29,8 @@ export class HeldClock implements TaskClock {
   }
 
   /**
-   * Moves the time on by `ms`, and stops at each time at which tasks run until these runs have ended: they
-   * take no time of this clock.
+   * Moves the time forward by `ms`. Stops at each time at which tasks run, until these runs have ended: on
+   * this clock, they take no time.
    */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms;

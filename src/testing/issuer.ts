@@ -51,9 +51,9 @@ async function createRequest(issuer: string, claims: object, signingKey: CryptoK
   const ephemeral = new Ed25519Keypair().getPublicKey();
   const jwtRandomness = generateRandomness();
   const iat = Math.floor(Date.now() / 1000);
-  const usual = { iss: issuer, aud: 'development', sub: randomUUID(), iat, exp: iat + LIFETIME_S };
+  const defaults = { iss: issuer, aud: 'development', sub: randomUUID(), iat, exp: iat + LIFETIME_S };
   const nonce = generateNonce(ephemeral, MAX_EPOCH, jwtRandomness);
-  const jwt = await new SignJWT({ ...usual, nonce, ...claims })
+  const jwt = await new SignJWT({ ...defaults, nonce, ...claims })
     .setProtectedHeader({ alg: 'RS256', kid: KID, typ: 'JWT' })
     .sign(signingKey);
   return {

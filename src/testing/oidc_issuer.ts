@@ -18,10 +18,10 @@ type Key = CryptoKey;
 
 /** RSA keys, which are slow to generate. Issuers use them in turn, so that the issuers of a test differ. */
 const KEY_PAIRS = Array.from({ length: 3 }, () => {
-  let made: Promise<{ privateKey: Key; publicKey: Key }> | undefined;
+  let keyPair: Promise<{ privateKey: Key; publicKey: Key }> | undefined;
   return () => {
-    made ??= generateKeyPair('RS256', { extractable: true });
-    return made;
+    keyPair ??= generateKeyPair('RS256', { extractable: true });
+    return keyPair;
   };
 });
 let issuers = 0;
@@ -54,12 +54,12 @@ export class Issuer {
   static async start(issuer = GOOGLE, kid = 'key-1'): Promise<Issuer> {
     const makeKeyPair = KEY_PAIRS[issuers++ % KEY_PAIRS.length] as (typeof KEY_PAIRS)[number];
     const { privateKey, publicKey } = await makeKeyPair();
-    const made = new Issuer(issuer, kid, privateKey, publicKey, await exportJWK(publicKey));
+    const started = new Issuer(issuer, kid, privateKey, publicKey, await exportJWK(publicKey));
     await new Promise<void>((resolve) => {
-      made.#server.listen(0, '127.0.0.1', resolve);
+      started.#server.listen(0, '127.0.0.1', resolve);
     });
-    onTestFinished(() => made.stop());
-    return made;
+    onTestFinished(() => started.stop());
+    return started;
   }
 
   get origin(): string {
@@ -80,8 +80,14 @@ export class Issuer {
     { header = {}, key = this.privateKey }: { header?: Record<string, unknown>; key?: Key | Uint8Array } = {},
   ): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
-    const all = { iss: this.issuer, aud: CLIENT_ID, sub: '110463452167303598383', iat: now, exp: now + 3600 };
-    const payload = JSON.parse(JSON.stringify({ ...all, ...claims })) as JWTPayload;
+    const defaults = {
+      iss: this.issuer,
+      aud: CLIENT_ID,
+      sub: '110463452167303598383',
+      iat: now,
+      exp: now + 3600,
+    };
+    const payload = JSON.parse(JSON.stringify({ ...defaults, ...claims })) as JWTPayload;
     const protectedHeader = { alg: 'RS256', kid: this.kid, typ: 'JWT', ...header } as JWTHeaderParameters;
     return await new SignJWT(payload).setProtectedHeader(protectedHeader).sign(key);
   }

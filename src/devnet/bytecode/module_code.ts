@@ -88,9 +88,9 @@ export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Modul
     at.byte();
     const { flags, locals, instructions, jumps } = readBody(at, tables.version);
     const isNative = (flags & NATIVE) !== 0;
-    const more = isNative ? 0 : entry(signatures, locals).length;
+    const ownLocals = isNative ? 0 : entry(signatures, locals).length;
     const count = parameters.length;
-    return { name, isNative, parameters: count, locals: count + more, instructions, jumps };
+    return { name, isNative, parameters: count, locals: count + ownLocals, instructions, jumps };
   });
   return {
     module: entry(modules, tables.self),

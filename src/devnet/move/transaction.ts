@@ -177,7 +177,7 @@ class Transaction {
       return new Reference(slot.cell, 0);
     }
     const [value] = slot.cell;
-    if (value === undefined) throw new TypeError('the value is gone');
+    if (value === undefined) throw new TypeError('the value was moved');
     if (use === 'copy') return copyValue(value, () => undefined);
     slot.cell.pop();
     if (slot.input !== undefined) this.#runtime.take(slot.input.object);

@@ -67,7 +67,7 @@ export function toBytes(value: Value): Uint8Array {
 
 export function int(value: Value | undefined): Int {
   if (value instanceof Int) return value;
-  throw new TypeError('no integer');
+  throw new TypeError('not an integer');
 }
 
 export function composite(value: Value | undefined): Composite {
@@ -77,12 +77,12 @@ export function composite(value: Value | undefined): Composite {
 
 export function reference(value: Value | undefined): Reference {
   if (value instanceof Reference) return value;
-  throw new TypeError('no reference');
+  throw new TypeError('not a reference');
 }
 
 export function address(value: Value | undefined): Address {
   if (typeof value === 'string') return value;
-  throw new TypeError('no address');
+  throw new TypeError('not an address');
 }
 
 /** Returns the address in an `ID`, in a `UID`, or in a struct that begins with a `UID`. */

@@ -181,7 +181,7 @@ describe('a port', () => {
       const { port } = holder.address() as AddressInfo;
       const setting = name === 'port' ? 'PORT' : 'FAUCET_PORT';
       await expect(start({ [name]: port })).rejects.toThrow(
-        `can't listen on port ${port}: EADDRINUSE. Set ${setting} to another`,
+        `can't listen on port ${port}: EADDRINUSE. Set ${setting} to another port`,
       );
     },
   );
