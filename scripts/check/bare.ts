@@ -247,11 +247,11 @@ create-sui-enclave writes. Prints the time of each step, and ends at the first s
 Needs root, Debian's packages debootstrap and iproute2, 5 GB of disk in TMPDIR, and the registries of Debian and npm, which it
 reaches with this machine's settings of apt and npm.`,
   arguments: {},
-  options: { keep: { help: 'keep the folder, to look into it' } },
+  options: { keep: { help: 'keep the folder, so that you can inspect it' } },
   notes: 'exit codes: 0 all steps passed; 1 a step failed; 2 invalid command line, or not root',
   run({ options: { keep } }, { io }) {
     if (process.getuid?.() !== 0)
-      throw new UsageError('it makes namespaces and devices: run it as root, with sudo');
+      throw new UsageError('this command makes namespaces and devices: run it as root, with sudo');
     const steps = readSteps(readPages());
     const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-bare-'));
     const root = join(folder, 'root');

@@ -25,7 +25,10 @@ class DifferentialError extends CodedError<keyof typeof DIFFERENTIAL_CODES> {}
 
 const NEEDS = ['thing', 'thing', 'shared', 'shared', 'frozen', 'pinned'] as const;
 const KINDS = { thing: 'Thing', shared: 'Thing', frozen: 'Frozen', pinned: 'Pinned' } as const;
-/** Number of objects below which new ones are made, and the maximum number that transactions choose from. */
+/**
+ * Minimum number of things, below which new objects are made, and maximum number of objects that transactions
+ * choose from.
+ */
 const [MIN_THINGS, MAX_POOL] = [3, 16];
 const REMOVED = 'gone';
 
@@ -171,7 +174,12 @@ export const main = command({
     faucet: { value: '<url>', help: 'its faucet', schema: URL_SCHEMA },
     'other-node': { value: '<url>', help: 'the second node', schema: URL_SCHEMA },
     'other-faucet': { value: '<url>', help: 'its faucet', schema: URL_SCHEMA },
-    transactions: { value: '<number>', help: 'how many', schema: integer(1, 1_000_000), default: '300' },
+    transactions: {
+      value: '<number>',
+      help: 'number of transactions',
+      schema: integer(1, 1_000_000),
+      default: '300',
+    },
     seed: {
       value: '<number>',
       help: 'a run of the same seed makes the same transactions',

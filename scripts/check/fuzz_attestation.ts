@@ -240,7 +240,7 @@ export const main = command({
   purpose: 'Feeds changed and generated attestation documents and sealed content to their decoders.',
   arguments: {},
   options: {
-    seconds: { value: '<number>', help: 'how long it runs', schema: integer(1, 86_400), default: '60' },
+    seconds: { value: '<number>', help: 'duration of the run', schema: integer(1, 86_400), default: '60' },
     seed: {
       value: '<number>',
       help: 'a run of the same seed makes the same inputs',

@@ -57,7 +57,7 @@ export async function measureVerification(rounds: number) {
   const signatures = verifications();
   const floor = await measureTime(rounds, async () => {
     for (const signature of signatures)
-      if (!(await verifyEcdsa(signature))) throw new Error('a signature does not hold');
+      if (!(await verifyEcdsa(signature))) throw new Error('a signature is not valid');
   });
   const verify = await measureTime(rounds, () => verifyAttestation(bytes, { now, policy }));
   const predict = await measureTime(rounds, () => predictRegistration(bytes, now));

@@ -45,7 +45,8 @@ export type Load = (origin: string, ask: Ask, amount: Amount) => Promise<LoadRes
 const run = promisify(execFile);
 const JSON_HEADERS = { 'content-type': 'application/json' };
 /**
- * Number of loads so far. With a count, it replaces `{n}`, so that bodies differ between loads and processes.
+ * Number of loads so far. Together with the number of a request, it replaces `{n}`, so that bodies differ
+ * between loads and processes.
  */
 let loads = 0;
 const nextLoad = () => `${process.pid} ${Date.now()} ${loads++}`;

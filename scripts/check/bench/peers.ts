@@ -46,7 +46,7 @@ interface Place {
   readonly fixedPort: number;
 }
 
-/** @param fixedPort for tests */
+/** @param fixedPort port of Nautilus; another one in tests */
 export async function benchPeers(
   load: Load,
   { weather: ours, fake }: Record<'weather' | 'fake', Pick<Server, 'origin'>>,

@@ -12,7 +12,7 @@ import type { Comparison } from './table.ts';
 
 const FEW = 10;
 const MANY = 100_000;
-/** Number of requests that are measured together, and number of these measurements. */
+/** Number of requests in a measurement, and number of measurements. */
 const STEP = 100;
 const STEPS = 20;
 const WARM_UP = 10_000;

@@ -28,12 +28,12 @@ export function isOpen(port: number): Promise<boolean> {
   });
 }
 
-// Each process begins elsewhere, so that two of them hardly choose the same port.
+// Each process begins at a random port, so that two of them are unlikely to choose the same one.
 let lastPort = randomInt(10_000, 20_000);
 
 /**
- * Returns a port on which no program listens, below those from which the kernel chooses: it could give such a
- * port to another program meanwhile.
+ * Returns a port on which no program listens. It is below the ports that the kernel assigns by itself, since
+ * the kernel could assign such a port to another program meanwhile.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -83,7 +83,7 @@ function writePages({ repository }: Publication): void {
   }
 }
 
-/** The modules that only Node loads, which are the only ones that may use its types. */
+/** Compiles the modules that only Node loads, and that therefore may use Node's types. */
 function compileForNode(): void {
   const project = `${FOLDER}.node.tsconfig.json`;
   const compilerOptions = { types: ['node'], rootDir: join(ROOT, 'src/library'), outDir: FOLDER };
