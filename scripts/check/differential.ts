@@ -38,7 +38,7 @@ interface Side {
   readonly ids: string[];
 }
 
-interface Shown {
+interface Described {
   readonly id: string;
   readonly text: string;
 }
@@ -100,8 +100,8 @@ async function open(urls: NodeUrls, modules: readonly Uint8Array[]): Promise<Sid
 async function execute({ probe, ids }: Side, plan: Plan) {
   const sent = await probe.world.send((tx) => buildPlan(plan, tx, probe, ids));
   const outcome = sent.outcome.startsWith('refused') ? 'refused' : sent.outcome;
-  const made = (await show(probe, createdBy(sent))).sort((a, b) => (a.text < b.text ? -1 : 1));
-  const kept = await show(probe, ids);
+  const made = (await describeObjects(probe, createdBy(sent))).sort((a, b) => (a.text < b.text ? -1 : 1));
+  const kept = await describeObjects(probe, ids);
   const events = sent.events.map(
     ({ eventType, bcs }) => `${nameType(eventType, probe)} ${Buffer.from(bcs).toString('hex')}`,
   );
@@ -130,13 +130,13 @@ function createdBy({ changed }: Sent): string[] {
 }
 
 /** Describes objects without their ids, which differ between two nodes. */
-async function show(probe: Probe, ids: readonly string[]): Promise<Shown[]> {
+async function describeObjects(probe: Probe, ids: readonly string[]): Promise<Described[]> {
   if (ids.length === 0) return [];
   const { objects } = await probe.world.client.getObjects({
     objectIds: [...ids],
     include: { content: true },
   });
-  return objects.map((object, index): Shown => {
+  return objects.map((object, index): Described => {
     const id = ids[index] ?? '';
     if (object instanceof Error) return { id, text: REMOVED };
     // The content begins after the object's own id. For a box, it begins after the id of the thing in the box

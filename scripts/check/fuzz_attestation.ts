@@ -76,7 +76,7 @@ function randomBytes(random: Random, length: number): Uint8Array {
 }
 
 /** Returns a real input with a few bytes changed, removed, doubled or swapped with those of another input. */
-function changed(random: Random, seeds: readonly Uint8Array[]): Uint8Array {
+function mutate(random: Random, seeds: readonly Uint8Array[]): Uint8Array {
   let bytes: Uint8Array = pick(random, seeds).slice();
   for (let changes = 1 + random(8); changes > 0; changes--) {
     const at = random(bytes.length + 1);
@@ -137,7 +137,7 @@ function randomItem(random: Random, depth: number): Uint8Array {
 }
 
 /** Returns nested items, up to far deeper than a decoder allows. */
-function nested(random: Random): Uint8Array {
+function randomNesting(random: Random): Uint8Array {
   const openings = Array.from({ length: random(4000) }, () =>
     pick(random, [0x81, 0x9f, 0xbf, 0xc6, 0x5f, 0x7f]),
   );
@@ -145,13 +145,13 @@ function nested(random: Random): Uint8Array {
 }
 
 /** Returns a valid envelope around a payload with one arbitrary field. */
-function made(random: Random): Uint8Array {
+function randomDocument(random: Random): Uint8Array {
   const entries = FIELDS.filter(() => random(30) !== 0).map(
     ([field, value]): MapEntry => [field, random(6) === 0 ? randomItem(random, 4) : value],
   );
   if (random(20) === 0) entries.push([pick(random, ['nonce', 'x', 1]), randomItem(random, 4)]);
   const payload =
-    random(10) === 0 ? nested(random) : encodeMap(entries, pick(random, ['definite', 'indefinite']));
+    random(10) === 0 ? randomNesting(random) : encodeMap(entries, pick(random, ['definite', 'indefinite']));
   return encodeCose({ payload, signature: randomBytes(random, random(20) === 0 ? 95 : 96) });
 }
 
@@ -163,23 +163,23 @@ export function nearlyDocument(random: Random): Uint8Array {
     case 0:
       return randomItem(random, 6);
     case 1:
-      return made(random);
+      return randomDocument(random);
     default:
-      return changed(random, SEEDS);
+      return mutate(random, SEEDS);
   }
 }
 
 /** Returns an input, and the decoder that it is for. */
-function next(random: Random): { decode: Decoder; input: Uint8Array } {
+function nextInput(random: Random): { decode: Decoder; input: Uint8Array } {
   switch (random(8)) {
     case 6:
-      return { decode: readSealedSecrets, input: changed(random, SECRETS) };
+      return { decode: readSealedSecrets, input: mutate(random, SECRETS) };
     case 7:
-      return { decode: readSecrets, input: changed(random, SECRETS_CONTENTS) };
+      return { decode: readSecrets, input: mutate(random, SECRETS_CONTENTS) };
     case 0:
-      return { decode: decodeUserData, input: changed(random, USER_DATA) };
+      return { decode: decodeUserData, input: mutate(random, USER_DATA) };
     case 1:
-      return { decode: readCall, input: changed(random, CONTENTS) };
+      return { decode: readCall, input: mutate(random, CONTENTS) };
     default:
       return { decode: decodeAttestation, input: nearlyDocument(random) };
   }
@@ -213,7 +213,7 @@ function fuzz(seconds: number, seed: number) {
   const outcomes = new Map<string, number>();
   let inputs = 0;
   for (; performance.now() < end; inputs++) {
-    const { decode: read, input } = next(random);
+    const { decode: read, input } = nextInput(random);
     const describe = (problem: string) =>
       `seed ${seed}, input ${inputs}: ${problem}\n${Buffer.from(input).toString('hex')}`;
     const start = performance.now();

@@ -1,5 +1,5 @@
 /**
- * `make package`: the library, the server, the program `sui-enclave`, its toolchain and
+ * `make package`: packs the library, the server, the program `sui-enclave`, its toolchain and
  * `create-sui-enclave` as tarballs in `out`, for `npm install`. The package.json files in `src` export
  * TypeScript, which Node doesn't run below node_modules. Each tarball therefore has compiled modules, and a
  * manifest of its own. CHANNEL is `stable`, or `experimental` by default.

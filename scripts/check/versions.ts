@@ -22,7 +22,7 @@ export const DEPENDENCY_FIELDS = [
   'peerDependencies',
 ] as const;
 
-/** Package.json files of the repository and of its workspaces, by their paths. */
+/** Reads the package.json files of the repository and of its workspaces, by their paths. */
 export function readManifests(root: string): ReadonlyMap<string, Versioned> {
   const paths = ['package.json', ...globSync('src/{*,apps/*}/package.json', { cwd: root }).sort()];
   return new Map(paths.map((path) => [path, JSON.parse(readFileSync(join(root, path), 'utf8'))]));

@@ -1,6 +1,6 @@
 /**
  * `node scripts/docs/check_site.ts <folder>`: checks the pages that TypeDoc wrote. Every link within the site
- * must lead to a file and to an anchor in it. No page may load anything from another host, so that the site
+ * must name a file and an anchor that exist. No page may load anything from another host, so that the site
  * can be read offline.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -14,7 +14,8 @@ import { quantity } from '../../src/library/wording.ts';
 /** Every code of a SiteError, and what it means. */
 export const SITE_CODES = {
   SITE_EMPTY: 'The folder has no page.',
-  SITE_FAULTS: 'A link leads nowhere, or a page loads a file from another host.',
+  SITE_FAULTS:
+    'A link names a file or an anchor that does not exist, or a page loads a file from another host.',
 } as const;
 
 class SiteError extends CodedError<keyof typeof SITE_CODES> {}
@@ -91,7 +92,7 @@ function deadLink(
   if (!files.has(path)) return 'there is no such file';
   const anchor = decodeURIComponent(url.hash.slice(1));
   const page = pages.get(path);
-  // The link "#" leads to the top of the page, and the anchors in an image are not checked.
+  // The link "#" is to the top of the page, and the anchors in an image are not checked.
   if (anchor === '' || page === undefined || page.anchors.has(anchor)) return undefined;
   return 'the page has no such anchor';
 }
@@ -104,7 +105,7 @@ export const main = command({
   name: 'check_site',
   program: 'node scripts/docs/check_site.ts',
   purpose:
-    'Checks that every link between the pages of a site leads to a file and an anchor that are there, and that no page loads\na file from another host. Links to other hosts are not followed.',
+    'Checks that every link between the pages of a site names a file and an anchor that exist, and that no page loads a\nfile from another host. Links to other hosts are not followed.',
   arguments: { folder: { schema: path } },
   options: {},
   notes: 'exit codes: 0 no fault; 1 faults; 2 invalid command line',

@@ -134,7 +134,7 @@ function applyChanges(root: string, git: Git, changes: readonly Change[], { tag,
     git('tag', '--annotate', '--message', message, tag);
     return git('rev-parse', 'HEAD');
   } catch (error) {
-    // The tree had no changes, so that these are the files as they were.
+    // The tree had no changes before, so this restores the files as they were.
     git('reset', '--quiet', before);
     git('restore', '--', ...paths);
     throw error;

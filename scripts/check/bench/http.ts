@@ -68,7 +68,7 @@ export async function benchWarm(
   load: Load,
   { echo, weather }: HttpServers,
   turns: number,
-  more: number,
+  furtherRequests: number,
 ): Promise<Comparison[]> {
   const amount = { connections: WARM_CONNECTIONS, seconds: 2 };
   const short = { ...amount, seconds: 1 };
@@ -77,7 +77,7 @@ export async function benchWarm(
     () =>
       measureCost(load, server, ask, of);
   const warm = await takeTurns(turns, cost(echo, WARM), cost(weather, WARM));
-  const memory = await benchMemory(load, { echo, weather }, more);
+  const memory = await benchMemory(load, { echo, weather }, furtherRequests);
   const pong = await takeTurns(turns, cost(echo, PONG, short), cost(weather, PONG, short));
   const names = { name: `/process_data, warm, ${WARM_CONNECTIONS} connections`, floorName: 'JSON echo' };
   const share = compareRates(names, warm, 0.5);
@@ -92,11 +92,11 @@ export async function benchWarm(
 async function benchMemory(
   load: Load,
   { echo, weather }: Pick<HttpServers, 'echo' | 'weather'>,
-  more: number,
+  furtherRequests: number,
 ): Promise<Comparison[]> {
   const first = residentMegabytes(weather.child.pid);
   const floor = residentMegabytes(echo.child.pid);
-  for (let sent = 0; sent < more; ) {
+  for (let sent = 0; sent < furtherRequests; ) {
     const amount = { connections: WARM_CONNECTIONS, seconds: 2 };
     sent += (await load(weather.origin, WARM, amount)).requests;
   }
@@ -112,7 +112,7 @@ async function benchMemory(
       target: { of: 'ours', bound: 'at most', value: MAX_MEGABYTES },
     },
     {
-      name: `resident memory after ${quantity(more, 'request')} more`,
+      name: `resident memory after ${quantity(furtherRequests, 'request')} more`,
       floorName: 'before them',
       unit: 'MB',
       ours: then,

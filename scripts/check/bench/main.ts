@@ -24,10 +24,14 @@ import { type Comparison, formatTable, isMet, toRows } from './table.ts';
 const OUT = new URL('../../../out/', import.meta.url);
 const TURNS = 5;
 
-async function benchServers(load: Load, more: number, env: Readonly<Record<string, string | undefined>>) {
+async function benchServers(
+  load: Load,
+  furtherRequests: number,
+  env: Readonly<Record<string, string | undefined>>,
+) {
   return await withHttpServers(async (servers) => ({
     rows: [
-      ...(await benchWarm(load, servers, TURNS, more)),
+      ...(await benchWarm(load, servers, TURNS, furtherRequests)),
       ...(await benchCold(load, servers)),
       await benchAttestation(load, servers.weather),
     ],
@@ -77,13 +81,13 @@ is not a failure: use an idle machine. The load comes from wrk where it is insta
 ours where they are set
 
 exit codes: 0 done; 1 failed; 2 invalid command line`,
-  async run({ options: { requests: more } }, { env }) {
+  async run({ options: { requests: furtherRequests } }, { env }) {
     const { name, load } = findLoad();
     // The library comes first, since it is measured in this process. The other measurements fill this process
     // with objects and code.
     const library = await benchLibrary();
     const signing = await benchSigning();
-    const { rows, peers } = await benchServers(load, more, env);
+    const { rows, peers } = await benchServers(load, furtherRequests, env);
     const comparisons = [
       ...rows,
       await benchSalt(load),

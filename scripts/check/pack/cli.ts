@@ -71,7 +71,7 @@ node_modules/.bin/sui-enclave --help
 node_modules/.bin/sui-enclave status --help
 \`\`\`
 
-It has the commands that need no clone of the repository. Those that need a compiler, a bundler or a fake, such as \`dev\`, \`test\`, \`build\` and \`audit\`, are in \`sui-enclave-toolchain\` of the same version. The program looks for it beside its own files, not in the current folder. A machine with keys does without it: \`sui-enclave compile\` writes a compiled package on another machine, for \`publish\` and \`upgrade\` on this one.
+It has the commands that need no clone of the repository. Those that need a compiler, a bundler or a fake, such as \`dev\`, \`test\`, \`build\` and \`audit\`, are in \`sui-enclave-toolchain\` of the same version. The program looks for it beside its own files, not in the current folder. A machine with keys does not need it: \`sui-enclave compile\` writes a compiled package on another machine, for \`publish\` and \`upgrade\` on this one.
 
 What it exports under \`internal\` is for the toolchain of the same version, and changes without notice.
 `;

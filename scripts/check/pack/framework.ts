@@ -34,8 +34,8 @@ export function layFramework(folder: string, tarballs: readonly Tarball[]): void
     `sha512-${createHash('sha512')
       .update(readFileSync(join(ROOT, file)))
       .digest('base64')}`;
-  const noted = Object.fromEntries(tarballs.map(({ name, file }) => [name, integrity(file)]));
-  writeFileSync(join(to, 'packages.json'), `${JSON.stringify(noted, null, 1)}\n`);
+  const integrities = Object.fromEntries(tarballs.map(({ name, file }) => [name, integrity(file)]));
+  writeFileSync(join(to, 'packages.json'), `${JSON.stringify(integrities, null, 1)}\n`);
   writeFileSync(join(to, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
 }
 

@@ -39,8 +39,8 @@ export function cliSteps(work: string, tarball: () => string): Steps {
 
   async function expectNoToolchain(cwd: string, reason: RegExp): Promise<void> {
     for (const name of ['dev', 'build', 'audit']) {
-      const [code, { code: why, error = '' }] = await refused(cwd, name);
-      expectEqual([code, why, reason.test(error)], [2, 'TOOLCHAIN', true]);
+      const [code, { code: errorCode, error = '' }] = await refused(cwd, name);
+      expectEqual([code, errorCode, reason.test(error)], [2, 'TOOLCHAIN', true]);
       expectEqual(error.includes('\n'), false);
       expectEqual(error.includes(`sui-enclave-toolchain-${readPublished(shipped).version}.tgz`), true);
     }
@@ -95,16 +95,16 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       expectEqual(names.sort(), here.sort());
       let count = 0;
       for (const [, mark, name = ''] of lines) {
-        const [code, { code: why }] = await refused(project, name, '--bogus');
-        expectEqual([code, why], [2, mark === '*' ? 'TOOLCHAIN' : 'USAGE']);
+        const [code, { code: errorCode }] = await refused(project, name, '--bogus');
+        expectEqual([code, errorCode], [2, mark === '*' ? 'TOOLCHAIN' : 'USAGE']);
         if (mark === '*') continue;
         const help = await run(program, [name, '--help'], { cwd: project });
         expectEqual(help.stdout.startsWith(`usage: sui-enclave ${name}`), true);
         count++;
       }
       for (const name of inClone) {
-        const [code, { code: why }] = await refused(project, name);
-        expectEqual([code, why], [2, 'USAGE']);
+        const [code, { code: errorCode }] = await refused(project, name);
+        expectEqual([code, errorCode], [2, 'USAGE']);
       }
       expectEqual(count > 25, true);
       return quantity(count, 'command');
@@ -128,10 +128,10 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       return version;
     },
 
-    async 'host_install refuses an image that is not there'() {
-      const [code, { code: why }] = await refused(project, 'host_install', 'blue', '--eif', 'none.eif');
-      expectEqual([code, why], [2, 'USAGE']);
-      return 'or a user other than root';
+    async 'host_install refuses an image that does not exist'() {
+      const [code, { code: errorCode }] = await refused(project, 'host_install', 'blue', '--eif', 'none.eif');
+      expectEqual([code, errorCode], [2, 'USAGE']);
+      return 'unless it refuses a user other than root first';
     },
 
     async 'it ships the template that configure_enclave applies'() {

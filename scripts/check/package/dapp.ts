@@ -173,7 +173,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       return quantity(size, 'byte');
     },
 
-    async 'it shows attested weather, in light and dark, on a desk and in a hand'() {
+    async 'it shows attested weather, in light and dark, on wide and narrow screens'() {
       for (const colorScheme of ['light', 'dark'] as const) {
         for (const width of [1280, 390]) {
           const options = { colorScheme, viewport: { width, height: 844 } };
@@ -193,7 +193,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       return '4 pages without a violation';
     },
 
-    async 'it has words of their own for an enclave that is silent, lying or stale'() {
+    async 'it has a message each for an enclave that is silent, lying or stale'() {
       const pageSettings = settings(servers());
       const at = (url: string) => ({ ...pageSettings, enclave: { ...pageSettings.enclave, url } });
       const { pcr0 } = pageSettings.enclave.image;
@@ -209,7 +209,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       const closed = createServer();
       const silent = await listen(closed);
       closed.close();
-      const cases: [given: unknown, title: string, asks: boolean][] = [
+      const cases: [pageSettings: unknown, title: string, asks: boolean][] = [
         [at(silent), 'The enclave does not answer', false],
         [
           { ...pageSettings, enclave: { ...pageSettings.enclave, image: otherImage } },
@@ -305,7 +305,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       return minted.split('\n').filter(Boolean).slice(0, 2).join(' in ');
     },
 
-    async 'its pages end'() {
+    async 'its pages close'() {
       await browser?.close();
       return 'with the browser';
     },

@@ -31,15 +31,15 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
   const deployments = join(work, 'deployments');
   const children: ChildProcess[] = [];
   let chain: Chain | undefined;
-  const environment = (more: Readonly<Record<string, string>>) => ({
+  const environment = (variables: Readonly<Record<string, string>>) => ({
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !HIDDEN.test(name))),
-    ...more,
+    ...variables,
   });
 
   /** Starts a development server, and returns what it has printed when it answers. */
-  async function start(name: string, more: Readonly<Record<string, string>>): Promise<string> {
+  async function start(name: string, variables: Readonly<Record<string, string>>): Promise<string> {
     // A prover that may be built here is not used. A fake makes the proofs, and nobody checks them.
-    const env = environment({ PORT: '0', CONSOLE_PORT: '0', CACHE: '/nonexistent', OUT: out, ...more });
+    const env = environment({ PORT: '0', CONSOLE_PORT: '0', CACHE: '/nonexistent', OUT: out, ...variables });
     const child = spawn(process.execPath, ['src/cli/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
     children.push(child);
     let printed = '';
@@ -165,19 +165,19 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     async 'examples/node names what it refuses: a root, registers, an unregistered key, and settings'() {
       if (chain === undefined) throw new Error('there is no chain');
       const trustEnvironment = trust(chain);
-      const zeros = join(out, 'other.pcrs');
+      const otherPcrsFile = join(out, 'other.pcrs');
       const otherPcrs = readFileSync(trustEnvironment.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
-      writeFileSync(zeros, otherPcrs);
-      const refused: [more: Record<string, string>, code: number, begins: RegExp][] = [
+      writeFileSync(otherPcrsFile, otherPcrs);
+      const refused: [variables: Record<string, string>, code: number, begins: RegExp][] = [
         [{ ENCLAVE_ROOT: '' }, 1, /^CHAIN_ROOT: /m],
-        [{ ENCLAVE_PCRS: zeros }, 1, /^POLICY_PCRS: /m],
+        [{ ENCLAVE_PCRS: otherPcrsFile }, 1, /^POLICY_PCRS: /m],
         [{ ENCLAVE_URL: chain.unregistered }, 1, /^CLIENT_NOT_REGISTERED: /m],
         [{ WEATHER_CONFIG: '0x6' }, 2, /^WEATHER_CONFIG is not an object id/m],
         [{ ENCLAVE_URL: '' }, 2, /^ENCLAVE_URL is not set/m],
         [{ SUI_PRIVATE_KEY: `${trustEnvironment.SUI_PRIVATE_KEY}x` }, 2, /^SUI_PRIVATE_KEY can't be used/m],
       ];
-      for (const [more, code, begins] of refused) {
-        const failed = await runNode({ ...trustEnvironment, ...more }, 'main.ts');
+      for (const [variables, code, begins] of refused) {
+        const failed = await runNode({ ...trustEnvironment, ...variables }, 'main.ts');
         expectEqual([failed.code, begins.test(failed.stderr)], [code, true]);
         expectEqual(failed.stdout.includes('Minted'), false);
       }

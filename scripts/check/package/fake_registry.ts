@@ -64,8 +64,8 @@ export async function startFakeRegistry({ names, fallback, token }: Options): Pr
     const body = (await json(request)) as Publish;
     const [version, ...moreVersions] = Object.values(body.versions);
     const [file, attachment] = Object.entries(body._attachments)[0] ?? [];
-    const isOne = version !== undefined && attachment !== undefined && moreVersions.length === 0;
-    if (!isOne || body.name !== name || version.name !== name || body.access !== 'public') {
+    const isOneVersion = version !== undefined && attachment !== undefined && moreVersions.length === 0;
+    if (!isOneVersion || body.name !== name || version.name !== name || body.access !== 'public') {
       throw new Refused(400, 'is not one public version of this package');
     }
     const bytes = Buffer.from(attachment.data, 'base64');
@@ -88,7 +88,7 @@ export async function startFakeRegistry({ names, fallback, token }: Options): Pr
     const path = decodeURIComponent(request.url ?? '');
     const name = path.split('/')[1] ?? '';
     if (!names.has(name)) {
-      // As it came, since npm's cache has the answers by their escaped addresses.
+      // The path is passed on unchanged, since npm's cache has the answers by their escaped addresses.
       response.writeHead(307, { location: new URL((request.url ?? '').slice(1), fallback).href }).end();
       return;
     }

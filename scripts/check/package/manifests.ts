@@ -1,4 +1,4 @@
-/** Everything that npm and its readers take from the manifests and READMEs of all packed packages. */
+/** Checks all that npm and its readers take from the manifests and READMEs of the packed packages. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { quantity } from '../../../src/library/wording.ts';

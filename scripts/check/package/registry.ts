@@ -1,6 +1,6 @@
 /**
- * The packages as their readers get them from a registry, which is a fake on loopback: published by npm, and
- * then created from and installed by name.
+ * Checks the packages as their readers get them from a registry, which is a fake on loopback. npm publishes
+ * them there, a repository is created from them, and they are installed by name.
  */
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -141,7 +141,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       }
     },
 
-    async 'nothing else of the server can be imported by name, and none of its parts'() {
+    async 'only the public entries of the server can be imported'() {
       const refused = [
         ...['keys/key', 'built_addon', 'server/keys/key.js', 'service/log.js', 'library/errors.js'].map(
           (path) => [`sui-enclave-server/${path}`, 'ERR_PACKAGE_PATH_NOT_EXPORTED'] as const,

@@ -30,7 +30,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call }, [id]) => call(tx, 'read', [object(tx, id)]),
   },
   {
-    name: 'an input that is not there',
+    name: 'an input that does not exist',
     outcome: /^(IndexOutOfBounds at 0\.0|refused)/,
     build: (tx, { call }) => callWith(tx, call, { $kind: 'Input', Input: 9 }),
   },
@@ -118,7 +118,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call }) => call(tx, 'generic'),
   },
   {
-    name: 'a type that is not there',
+    name: 'a type that does not exist',
     outcome: 'TypeNotFound of type 0',
     build: (tx, { call, packageId }) => call(tx, 'generic', [], [`${packageId}::probe::Nothing`]),
   },
@@ -128,7 +128,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call, packageId }) => call(tx, 'generic', [], [`${packageId}::probe::Noted`]),
   },
   {
-    name: 'a function that is not there',
+    name: 'a function that does not exist',
     outcome: 'FunctionNotFound',
     build: (tx, { call }) => call(tx, 'nothing'),
   },

@@ -41,7 +41,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an entry function with a value that has to be got rid of',
+    name: 'an entry function with a value that a later command must consume',
     outcome: 'InvalidArgumentToPrivateEntryFunction at 1.0',
     build(tx, { call }) {
       const pinned = call(tx, 'pinned', [tx.pure.u64(1)]);
@@ -50,12 +50,12 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an entry function that gets rid of it',
+    name: 'an entry function that consumes such a value',
     outcome: 'done',
     build: (tx, { call }) => call(tx, 'enter_potato', [call(tx, 'potato', [tx.pure.u64(1)])]),
   },
   {
-    name: 'an entry function with bytes of another potato',
+    name: 'an entry function with the bytes from which such a value was made',
     outcome: 'InvalidArgumentToPrivateEntryFunction at 1.0',
     build(tx, { call }) {
       const n = tx.pure.u64(1);
@@ -93,7 +93,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'more than a coin has',
+    name: 'a split of more than a coin has',
     outcome: 'InsufficientCoinBalance',
     build(tx, { sender }) {
       const [coin] = tx.splitCoins(tx.gas, [tx.pure.u64(2n ** 63n)]);
@@ -133,7 +133,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'as many commands as there may be',
+    name: 'the maximum number of commands',
     outcome: 'done',
     build(tx, { call }) {
       const n = tx.pure.u64(1);
@@ -141,22 +141,22 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a command more',
+    name: 'one command more than the maximum',
     outcome: /^refused: .*maximum commands in a programmable transaction is 1024/,
     build(tx, { call }) {
       const n = tx.pure.u64(1);
       for (let count = 0; count < 1024; count += 1) call(tx, 'is', [n, n]);
     },
   },
-  { name: 'as many events as there may be', outcome: 'done', build: shout(1024) },
-  { name: 'an event more', outcome: 'abort event::emit 0', build: shout(1025) },
+  { name: 'the maximum number of events', outcome: 'done', build: shout(1024) },
+  { name: 'one event more than the maximum', outcome: 'abort event::emit 0', build: shout(1025) },
   {
     name: 'an overflow',
     outcome: 'abort probe::subtract 0',
     build: (tx, { call }) => call(tx, 'subtract', [tx.pure.u64(1), tx.pure.u64(2)]),
   },
   {
-    name: 'an index that is not there',
+    name: 'an index outside a vector',
     outcome: 'abort probe::item 0',
     build: (tx, { call }) => call(tx, 'item', [tx.pure.u64(2)]),
   },

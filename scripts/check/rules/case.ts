@@ -46,15 +46,15 @@ export async function makeObjects(
 ): Promise<string[]> {
   const ids: string[] = [];
   for (const need of needs) {
-    const made = await world.send((tx) => {
+    const sent = await world.send((tx) => {
       const object = call(tx, need === 'pinned' ? 'pinned' : 'thing', [tx.pure.u64(5)]);
       if (need === 'thing') tx.transferObjects([object], sender);
       if (need === 'shared') call(tx, 'share', [object]);
       if (need === 'frozen') call(tx, 'freeze_it', [object]);
       if (need === 'pinned') call(tx, 'share_pinned', [object]);
     });
-    if (made.outcome !== 'done') throw new Error(`making a ${need} object ended: ${made.outcome}`);
-    ids.push(createdIn(made, need === 'pinned' ? '::probe::Pinned' : '::probe::Thing'));
+    if (sent.outcome !== 'done') throw new Error(`making a ${need} object ended: ${sent.outcome}`);
+    ids.push(createdIn(sent, need === 'pinned' ? '::probe::Pinned' : '::probe::Thing'));
   }
   return ids;
 }

@@ -28,7 +28,7 @@ export const OBJECT_CASES: readonly Case[] = [
     build: (tx, { call }, [id]) => call(tx, 'absorb', [object(tx, id), object(tx, id)]),
   },
   {
-    name: 'an object that is gone',
+    name: 'an object that an earlier argument took',
     outcome: 'ArgumentWithoutValue at 0.1',
     needs: ['thing'],
     build: (tx, { call }, [id]) => call(tx, 'take_then_read', [object(tx, id), object(tx, id)]),
@@ -43,7 +43,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a value that is left',
+    name: 'a result without drop that no command uses',
     outcome: 'UnusedValueWithoutDrop',
     build: (tx, { call }) => call(tx, 'thing', [tx.pure.u64(1)]),
   },
@@ -144,7 +144,7 @@ export const OBJECT_CASES: readonly Case[] = [
     build: (tx, { call }, [id]) => call(tx, 'write', [object(tx, id), tx.pure.u64(1)]),
   },
   {
-    name: 'a shared object as the transaction does not change it, changed',
+    name: 'a shared object that is declared immutable, changed',
     outcome: 'InvalidObjectByMutRef at 0.0',
     needs: ['shared'],
     build(tx, { call }, [id = '']) {
@@ -178,7 +178,7 @@ export const OBJECT_CASES: readonly Case[] = [
     build: (tx, { call, sender }, [id]) => tx.transferObjects([call(tx, 'wrap', [object(tx, id)])], sender),
   },
   {
-    name: 'an object, wrapped and out again',
+    name: 'an object, wrapped and unwrapped',
     outcome: 'done',
     needs: ['thing'],
     effects: ['changed'],

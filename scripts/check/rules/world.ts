@@ -146,11 +146,11 @@ export function packageIn({ changed }: Sent): string {
 
 /** Returns the id of an object that a transaction created, by the end of the object's type. */
 export function createdIn({ changed, types }: Sent, type: string): string {
-  const made = changed.find(
+  const createdObject = changed.find(
     ({ objectId, idOperation }) => idOperation === 'Created' && types[objectId]?.includes(type) === true,
   );
-  if (made === undefined) throw new Error(`no ${type} was made`);
-  return made.objectId;
+  if (createdObject === undefined) throw new Error(`no ${type} was made`);
+  return createdObject.objectId;
 }
 
 interface Failure {
