@@ -185,7 +185,7 @@ test('an application finds its files as in the image, from any folder', async ()
   expect(refused.output).toMatch(/^sui-enclave dev: app\.yaml, files: "public\/\.env" is a hidden file/);
 });
 
-test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
+test('an unknown ATTEST, or a mistake in the configuration, stops make dev with one line', async () => {
   for (const [env, message] of [
     [{ ATTEST: 'true' }, 'sui-enclave dev: ATTEST must be emulated, or not set\n'],
     [{ EMULATED_IMAGE: '0' }, 'sui-enclave dev: EMULATED_IMAGE must be an integer from 1 to 9\n'],

@@ -120,12 +120,12 @@ describe('npm start', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
-    const said = {
+    const expectedLine = {
       level: 'info',
       app: 'weather',
       msg: expect.stringMatching(/^APP is not set: .* default$/),
     };
-    expect(lines).toContainEqual(expect.objectContaining(said));
+    expect(lines).toContainEqual(expect.objectContaining(expectedLine));
   });
 
   test('accepts secrets later, from a pipe', async () => {
@@ -203,12 +203,12 @@ test("an application's own mistake stops the start with a line that names it", a
     env: { APP: 'price', PORT: '0', NSM_DEVICE: '/nonexistent/nsm' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let printed = '';
   child.stderr.on('data', (chunk) => {
-    said += chunk;
+    printed += chunk;
   });
   expect(await once(child, 'close')).toEqual([1, null]);
-  expect(said).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
+  expect(printed).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
 });
 
 test("an error outside of any request ends neither the server nor its key, and isn't printed in full", async () => {
@@ -230,16 +230,16 @@ test("an error outside of any request ends neither the server nor its key, and i
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let said = '';
+  let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
-      said += chunk;
+      printed += chunk;
     });
   }
-  const lines = () => said.split('\n').filter((line) => line.includes('outside of any request'));
+  const lines = () => printed.split('\n').filter((line) => line.includes('outside of any request'));
   await expect.poll(() => lines().length).toBe(2);
-  expect(said).not.toMatch(/hunter2/);
-  const [, url = '', key = ''] = /"url":"([^"]*)","public_key":"([0-9a-f]*)"/.exec(said) ?? [];
+  expect(printed).not.toMatch(/hunter2/);
+  const [, url = '', key = ''] = /"url":"([^"]*)","public_key":"([0-9a-f]*)"/.exec(printed) ?? [];
   expect(await (await fetch(`${url}/health_check`)).json()).toMatchObject({ pk: key });
 });
 

@@ -144,8 +144,8 @@ test('goes through its steps, and finds nothing to do when it is run again', asy
   expect(fixture.noted().map(({ url }) => new URL(url).origin)).toEqual(fixture.urls.new);
   // The operator's commands do not see the key. If they did, their names here would say so.
   expect(fixture.calls).toEqual(['start', 'switch', 'stop_old']);
-  const again = await callScript('rollout/rollout.ts', [fixture.plan(), '--json'], { env: fixture.env });
-  expect([again.status, JSON.parse(again.stdout)]).toMatchObject([0, { status: 'unchanged' }]);
+  const secondRun = await callScript('rollout/rollout.ts', [fixture.plan(), '--json'], { env: fixture.env });
+  expect([secondRun.status, JSON.parse(secondRun.stdout)]).toMatchObject([0, { status: 'unchanged' }]);
   const back = await callScript('rollout/rollout.ts', [fixture.plan(), '--back'], { env: fixture.env });
   expect([back.status, back.stderr]).toEqual([
     1,

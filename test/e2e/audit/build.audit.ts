@@ -40,8 +40,8 @@ describe.runIf(hasImage())('a build by an audit', () => {
     const commit = repository.writeCommit(WEATHER.files);
     const eif = readFileSync(IMAGE);
     const image = measureImage(readEif(eif));
-    const made = { eif, relay: readFileSync(RELAY) };
-    const measurementsSha256 = createRecord(world.read(WEATHER), made, commit, WEATHER.folder);
+    const built = { eif, relay: readFileSync(RELAY) };
+    const measurementsSha256 = createRecord(world.read(WEATHER), built, commit, WEATHER.folder);
     const deployed = await world.deploy(WEATHER, repository, commit, {
       image,
       source: { measurementsSha256 },

@@ -98,7 +98,7 @@ describe('another config of the application', () => {
     expect(capabilities).toEqual([deployed.capId]);
   });
 
-  test('adds the image of the version before, as long as contracts accept it', async () => {
+  test('adds the image of the previous version, as long as contracts accept it', async () => {
     const deployed = await deploy();
     const otherId = await another(deployed);
     const untilMs = BigInt(Date.now() + 3_600_000);

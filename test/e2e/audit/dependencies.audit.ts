@@ -86,7 +86,7 @@ describe('dependencies', () => {
     expect(faulty(verdict)).toEqual([first]);
   });
 
-  test('the first helper is honest and linked, the second is not, the third is', async () => {
+  test('the first helper is honest and linked, the second is dishonest, the third is honest', async () => {
     const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const first = helper.packageId;
     const published = await world.publishModules(await compileWithHelper(first), 'weather', undefined, [

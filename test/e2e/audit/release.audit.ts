@@ -49,7 +49,7 @@ const audit = async (folder: string, ...options: string[]) =>
     ...options,
   ]);
 
-test('an audit names who signed a release of the image, and takes it for no build', async () => {
+test('an audit names who signed a release of the image, and does not count that as a build', async () => {
   const folder = await writeRelease();
   const { publicKey } = JSON.parse(readFileSync(join(folder, 'signer.json'), 'utf8'));
   expect(await audit(folder, '--quick')).toMatchObject({

@@ -258,13 +258,13 @@ export class World {
   /** Returns the source that an honest admin would name for an image. */
   createSource(application: Application, repository: TestRepository, commit: string): Source {
     const audited = this.read(application);
-    const made = { eif: quickImage(audited.app), relay: RELAY };
+    const built = { eif: quickImage(audited.app), relay: RELAY };
     return {
       url: this.git.formatUrl(repository),
       commit,
       folder: application.folder,
       frameworkVersion: FRAMEWORK.version,
-      measurementsSha256: createRecord(audited, made, commit, application.folder),
+      measurementsSha256: createRecord(audited, built, commit, application.folder),
     };
   }
 

@@ -64,7 +64,7 @@ export class Machine {
   readonly #memoryMib: number;
   readonly #cpus: number;
   readonly #acpi: boolean;
-  /** The time at which the enclave reported in, in milliseconds after its start. */
+  /** The time at which the heartbeat of the enclave arrived, in milliseconds after its start. */
   heartbeatMs: number | undefined;
 
   /**

@@ -63,7 +63,7 @@ function expectArrived(machine: Machine, start: string, connections: number): vo
 }
 
 describe('the production image', () => {
-  test('reports in before the server answers', () => {
+  test('sends its heartbeat before the server answers', () => {
     expect(machine.heartbeatMs).toBeDefined();
   });
 
@@ -125,7 +125,7 @@ describe('the production image', () => {
     );
   });
 
-  test('outlives a flood of requests that wait for no answer', async () => {
+  test('survives a flood of requests that wait for no answer', async () => {
     const flood = 'GET / HTTP/1.1\r\nHost:x\r\n\r\n'.repeat(40_000);
     const sockets = Array.from({ length: 16 }, () => machine.connect(3000));
     for (const socket of sockets) {
@@ -159,7 +159,7 @@ describe('the production image', () => {
   });
 });
 
-test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of half requests`, async () => {
+test(`a second boot has another key, and in ${LEAST_MIB} MiB survives a flood of incomplete requests`, async () => {
   const first = await publicKey(machine);
   const second = await bootWithNsm(async () => {
     const secondMachine = new Machine(inject('vsockHost'), { memoryMib: LEAST_MIB, recorded: true });

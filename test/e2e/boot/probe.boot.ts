@@ -43,19 +43,19 @@ function boot(cpus = 2, acpi = false) {
 }
 
 async function bootOnce(cpus: number, acpi: boolean) {
-  const made = new Machine(inject('vsockHost'), { cpus, acpi });
+  const booted = new Machine(inject('vsockHost'), { cpus, acpi });
   const reports: string[] = [];
-  made.listen(LOG_PORT, (socket) => {
+  booted.listen(LOG_PORT, (socket) => {
     socket.on('data', (chunk) => reports.push(...String(chunk).trim().split('\n')));
     socket.on('end', () => socket.end());
   });
-  made.listen(EVENTS_PORT, (socket) => {
+  booted.listen(EVENTS_PORT, (socket) => {
     createInterface(socket).on('line', (line) => events.push(JSON.parse(line)));
   });
-  made.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
-  made.listen(BULK_PORT, exchange);
-  await made.start(inject('emulator'), EIF);
-  return { machine: made, reports, answeringMs: await made.answering() };
+  booted.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
+  booted.listen(BULK_PORT, exchange);
+  await booted.start(inject('emulator'), EIF);
+  return { machine: booted, reports, answeringMs: await booted.answering() };
 }
 
 /** Sends BULK_BYTES while it receives, and then ends its side. */
@@ -69,10 +69,10 @@ function exchange(socket: Socket): void {
     hash.update(chunk);
   });
   socket.on('end', () => done.resolve(hash.digest('hex')));
-  let left = BULK_BYTES;
+  let remaining = BULK_BYTES;
   const send = () => {
-    while (left > 0) {
-      left -= block.length;
+    while (remaining > 0) {
+      remaining -= block.length;
       if (!socket.write(block)) return;
     }
     socket.end();
@@ -91,8 +91,8 @@ function digestOfParent(): string {
 /** Returns the digest of the bytes that the application sends. */
 function digestOfEnclave(): string {
   const hash = createHash('sha256');
-  for (let left = BULK_BYTES; left > 0; left -= 64 * 1024) {
-    hash.update(Buffer.alloc(Math.min(left, 64 * 1024), left % 251));
+  for (let remaining = BULK_BYTES; remaining > 0; remaining -= 64 * 1024) {
+    hash.update(Buffer.alloc(Math.min(remaining, 64 * 1024), remaining % 251));
   }
   return hash.digest('hex');
 }
@@ -244,7 +244,7 @@ describe('the test image', () => {
 
   // Both drivers of virtio-vsock hold replies back while the other side does not read, which can end in a
   // deadlock.
-  test('carries 100 MB out and in, four times at once, unharmed, though the parent takes nothing for 10 s', async () => {
+  test('transfers 100 MB out and in, four times at once, unchanged, although the parent reads nothing for 10 s', async () => {
     const times = 4;
     const bulkRequests = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
     // All transfers are under way: a connection that opened now would time out in the pause. Health checks
@@ -276,7 +276,7 @@ describe('the test image', () => {
     expect(new Set(answers)).toEqual(new Set(['HTTP/1.1 200 OK']));
   });
 
-  test('outlives an error outside any request, and keeps its key', async () => {
+  test('survives an error outside any request, and keeps its key', async () => {
     const key = async () => ((await machine.request('/health_check')).json() as { pk: string }).pk;
     const before = await key();
     await machine.request('/end', { how: 'throw' });

@@ -17,9 +17,9 @@ export function tlsFiles(dir: string, hosts: readonly string[]): TlsFiles {
   const isYoung = (path: string) => existsSync(path) && Date.now() - statSync(path).mtimeMs < DAY_MS;
   if (!paths.every(isYoung) || !isFor(hosts, readFileSync(paths[1] as string))) {
     mkdirSync(dir, { recursive: true });
-    const made = makeTls(hosts);
+    const files = makeTls(hosts);
     for (const [at, name] of (['ca', 'cert', 'key'] as const).entries()) {
-      writeFileSync(paths[at] as string, made[name], { mode: 0o600 });
+      writeFileSync(paths[at] as string, files[name], { mode: 0o600 });
     }
   }
   const [ca, cert, key] = paths.map((path) => readFileSync(path, 'utf8')) as [string, string, string];

@@ -132,7 +132,7 @@ describe('a call of the enclave of make dev', () => {
     expect(seen).not.toContain('San Francisco');
   });
 
-  test('that the enclave refuses gives a verdict with the words of its refusal, which nobody signed', async () => {
+  test('that the enclave refuses gives a verdict with the text of the refusal, which is not signed', async () => {
     const { page } = await form(enclave);
     await call(page, ' ');
     expect(await readVerdict(page)).toMatchObject({
@@ -155,7 +155,7 @@ describe('a call of the enclave of make dev', () => {
   });
 });
 
-describe('the verdict is its own for', () => {
+describe('a separate verdict is shown for', () => {
   test('an answer that the host changed', async () => {
     const host = await lyingHost('/process_data', (text) => ({
       text: text.replace('San Francisco', 'San Fransisco'),

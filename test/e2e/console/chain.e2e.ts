@@ -213,7 +213,7 @@ describe('a config', () => {
     await inspect(page, 'hostile');
   });
 
-  test('that is not there, or at a node that is down, is a verdict', async () => {
+  test('that does not exist, or at a node that is down, gives a verdict', async () => {
     const { page } = await look(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [fixture.node.url]);
     await read(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read', tone: 'danger' });
@@ -223,7 +223,7 @@ describe('a config', () => {
     expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read' });
   });
 
-  test('is not looked for at a node that lists no ledger', async () => {
+  test('is not searched for at a node that lists no ledger', async () => {
     fixture.node.servesPages = false;
     const enclave = await enclaveWith(fixture.nsm, (_, nonce) => createDocument(fixture.nsm, nonce));
     const { page } = await look(browser, linkTo(enclave), [enclave]);

@@ -97,7 +97,7 @@ describe('the enclave of make dev', () => {
     await page.waitForSelector('text=Unknown root');
   });
 
-  test('can be walked through with the keyboard alone', async () => {
+  test('can be used with the keyboard alone', async () => {
     const { page } = await look(browser, linkTo(enclave), [enclave]);
     const focused = () =>
       page.evaluate(() => document.activeElement?.textContent || document.activeElement?.id);
@@ -121,7 +121,7 @@ describe('the enclave of make dev', () => {
   });
 });
 
-describe('the verdict is its own for', () => {
+describe('a separate verdict is shown for', () => {
   test('wrong registers', async () => {
     const nsm = new EmulatedNsm();
     const otherPcrs = nsm.pcrsFile().replace(/^(.*)PCR2$/m, `${'ab'.repeat(48)} PCR2`);
@@ -252,7 +252,7 @@ describe('a hostile link', () => {
     ['javascript:alert(1)', /not javascript:/],
     ['data:text/html,<script>alert(1)</script>', /not data:/],
     ['https://bank.example@127.0.0.1', /user name/],
-  ])('%s leads nowhere', async (url, reason) => {
+  ])('with %s is refused, and no host is asked', async (url, reason) => {
     const { page, origins } = await look(browser, linkTo(url));
     expect(await page.isDisabled('button[type=submit]')).toBe(true);
     expect(await page.locator('.problem').textContent()).toMatch(reason);
@@ -292,7 +292,7 @@ test('a view whose code can not be loaded says so, and the others continue', asy
   expect(await page.title()).toBe('Enclave · sui-enclave console');
 });
 
-test('the page can be framed by nobody, and is small', async () => {
+test('no page can frame the console, and the console is small', async () => {
   const response = await fetch(dev.console);
   const policy = response.headers.get('content-security-policy') ?? '';
   expect(policy).toContain("frame-ancestors 'none'");
@@ -316,7 +316,7 @@ test('the page can be framed by nobody, and is small', async () => {
   expect(loaded.some((path) => /read|chain/.test(path))).toBe(false);
 });
 
-describe('what was written', () => {
+describe('text in the fields', () => {
   test('stays in the address over tabs, Back and a reload; a verdict does not, and nothing is sent again', async () => {
     const nsm = new EmulatedNsm();
     const url = await enclaveWith(nsm);

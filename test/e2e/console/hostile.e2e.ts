@@ -109,7 +109,7 @@ describe('a session storage', () => {
     }
   });
 
-  test('keeps what a person has removed of the files of the page’s own server', async () => {
+  test('remembers which files of the page’s own server a person has removed', async () => {
     const { page } = await look(browser, linkTo({ url: enclave }));
     await page.click('[aria-label="Remove dev-root.pem"]');
     await page.reload();
@@ -149,7 +149,7 @@ describe('an answer', () => {
     expect(await page.locator('.verdict').count()).toBe(0);
   });
 
-  test('of a host with a form is not called with root and registers of another address', async () => {
+  test('that gives the form of one host is not used to call another address', async () => {
     const schema = await (await fetch(new URL('schema', enclave))).text();
     const foreign = await serve((_, response) =>
       response.setHeader('content-type', 'application/json').end(schema),
@@ -221,7 +221,7 @@ describe('an answer of a node', () => {
     expect(await page.locator('h3:text-is("Transactions")').count()).toBe(0);
   });
 
-  test('on registers is not taken for another enclave', async () => {
+  test('about registers is not used for another enclave', async () => {
     const { page } = await look(browser, linkTo({ url: 'https://enclave.example', node, config }), [node]);
     const answered = gate();
     await page.route(`${node}/**`, async (route) => {
@@ -245,7 +245,7 @@ describe('a node that lies', () => {
         .end(JSON.stringify({ model: true, counts: { transactions: 1 }, ...ledger }));
     });
 
-  test('does not halt the page by a long name', async () => {
+  test('can not block the page by a long name', async () => {
     const node = await list({ objects: [{ id: '0x5', type: 'a'.repeat(900_000) }] });
     const { page } = await look(browser, linkTo({ node }, 'chain'), [node]);
     await page.click('text=List the ledger of');
@@ -311,7 +311,7 @@ describe('a link', () => {
   });
 });
 
-test('a field takes what is written, though the browser refuses to change the address so often', async () => {
+test('a field accepts each typed text, even when the browser refuses to change the address so often', async () => {
   const { page } = await look(browser, dev.console);
   await page.context().addInitScript(() => {
     Object.assign(History.prototype, {

@@ -99,8 +99,8 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await stop(killed);
     const added = await site.add('127.0.0.3', 100, 500);
 
-    const got = (await answers).map(({ status, text }) => [status, status === 200 ? tagIn(text) : text]);
-    expect(got).toEqual(bodies.map((body) => [200, computeTag(body)]));
+    const received = (await answers).map(({ status, text }) => [status, status === 200 ? tagIn(text) : text]);
+    expect(received).toEqual(bodies.map((body) => [200, computeTag(body)]));
     const [lost = ''] = readWork(killed).begun.filter((tag) => !readWork(killed).ended.includes(tag));
     // Another backend made the proof that the killed one had begun.
     expect([...readWork(kept).ended, ...readWork(added).ended]).toContain(lost);
@@ -208,10 +208,12 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const { post, token } = await startTestFrontend({ PROVER_URI: site.inputUrl });
     const request = requestFor(await token());
     const callers = [new AbortController(), new AbortController()];
-    const left = callers.map(({ signal }) => post(request, { signal }).catch((error: Error) => error.name));
+    const abandoned = callers.map(({ signal }) =>
+      post(request, { signal }).catch((error: Error) => error.name),
+    );
     await until('a proof is being made', () => readWork(backend).begun.length === 1);
     for (const caller of callers) caller.abort();
-    expect(await Promise.all(left)).toEqual(['AbortError', 'AbortError']);
+    expect(await Promise.all(abandoned)).toEqual(['AbortError', 'AbortError']);
     await until('the backend knows', () => readWork(backend).left.length === 1);
     expect(readWork(backend).ended).toEqual([]);
   });

@@ -41,11 +41,11 @@ describe.skipIf(missing.length > 0)(NAME, () => {
     const ended = () => backend.output().match(/whose caller has left/g)?.length ?? 0;
     for (let caller = 1; caller <= 5; caller++) {
       const leaver = new AbortController();
-      const left = site.post(body, leaver.signal).catch(() => 'left');
+      const abandoned = site.post(body, leaver.signal).catch(() => 'left');
       const proving = async () => (await (await site.get('/healthz')).text()).includes('"proving"');
       await until('the proof has begun', proving);
       leaver.abort();
-      expect(await left).toBe('left');
+      expect(await abandoned).toBe('left');
       await until('the backend has ended the proof', () => ended() === caller);
     }
     expect((await site.post(body)).status).toBe(200);

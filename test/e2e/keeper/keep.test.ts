@@ -182,8 +182,8 @@ describe('two keepers', () => {
   test('register an enclave once, though both start at the same time, and count it as done', async () => {
     const { url } = await start();
     const otherOperator = await fixture.addOperator();
-    const both = await Promise.all([fixture.once([url]), fixture.once([url], { operator: otherOperator })]);
-    for (const { exit, alerts, done } of both) {
+    const rounds = await Promise.all([fixture.once([url]), fixture.once([url], { operator: otherOperator })]);
+    for (const { exit, alerts, done } of rounds) {
       expect([exit, alerts, done.map(({ kind }) => kind)]).toEqual([0, [], ['register']]);
     }
     expect(await fixture.ids()).toHaveLength(1);

@@ -162,11 +162,13 @@ describe('the application of the page', () => {
     const file = join(dir, 'src/apps/price/server.env');
     onTestFinished(() => writeFileSync(file, files.get('src/apps/price/server.env') ?? ''));
     writeFileSync(file, 'PRICE_MAX_AGE_SECONDS=0\n');
-    const wrong = dev({});
-    expect(await once(wrong.child, 'close')).toEqual([1, null]);
-    expect(wrong.output()).toBe('sui-enclave dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n');
-    const right = dev({ PRICE_MAX_AGE_SECONDS: '5' });
-    await expect.poll(right.output).toMatch(/Ctrl-C ends it/);
+    const refused = dev({});
+    expect(await once(refused.child, 'close')).toEqual([1, null]);
+    expect(refused.output()).toBe(
+      'sui-enclave dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n',
+    );
+    const overridden = dev({ PRICE_MAX_AGE_SECONDS: '5' });
+    await expect.poll(overridden.output).toMatch(/Ctrl-C ends it/);
     writeFileSync(file, 'PRICE_API_KEY=hunter2\n');
     const secret = dev({});
     expect(await once(secret.child, 'close')).toEqual([1, null]);
@@ -244,9 +246,9 @@ describe('npx --offline sui-enclave new_app market_news', () => {
   beforeAll(async () => {
     // The copy gets rid of the page's own application, which a clone does not contain.
     for (const path of ['src/apps/price', 'move/price']) rmSync(join(dir, path), { recursive: true });
-    const made = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
-    expect(made.code, made.output).toBe(0);
-    output = made.output;
+    const result = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
+    expect(result.code, result.output).toBe(0);
+    output = result.output;
     written = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
   });
 
@@ -283,7 +285,10 @@ describe('npx --offline sui-enclave new_app market_news', () => {
   }, 120_000);
 
   test('changes no existing file', async () => {
-    const again = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
-    expect(again).toEqual({ code: 1, output: expect.stringMatching(/exists already: choose another name/) });
+    const secondRun = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
+    expect(secondRun).toEqual({
+      code: 1,
+      output: expect.stringMatching(/exists already: choose another name/),
+    });
   });
 });

@@ -84,8 +84,8 @@ test("the admin's path ends with a new enclave of the new image, and continues t
     const framework = env['FRAMEWORK'] === 'fetch' ? { SUI_FRAMEWORK_DIR: fixture.framework() } : env;
     const DEPLOYMENTS = fixture.file('deployments');
     const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), DEPLOYMENTS, ...framework };
-    const more = [...(extra[name] ?? []), '--rpc-url', node.url, '--json'];
-    const result = await scriptProcess(name, [...commandArguments, ...more], key);
+    const furtherArguments = [...(extra[name] ?? []), '--rpc-url', node.url, '--json'];
+    const result = await scriptProcess(name, [...commandArguments, ...furtherArguments], key);
     expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
     for (const [property, variable] of prints[name] ?? [])
       variables[variable] = String(result.json()[property]);

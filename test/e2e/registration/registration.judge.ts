@@ -19,7 +19,7 @@ async function predictAbort({ document, at, roots = [] }: Case): Promise<number 
 }
 
 describe.each(Object.entries(cases))('%s', (_, group) => {
-  test('are predicted as Sui judges them', async () => {
+  test('have the predicted result on Sui', async () => {
     const judged = group.filter((sample) => isJudged(sample, ROOT.certificate));
     expect(judged.length).toBeGreaterThan(group.length / 2);
     const abortCodes = verdicts(judged);

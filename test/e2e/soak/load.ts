@@ -31,10 +31,10 @@ export class Histogram {
 
   /** Returns the 99th percentile in milliseconds. */
   get p99(): number {
-    let left = Math.ceil(this.#total * 0.99);
+    let remaining = Math.ceil(this.#total * 0.99);
     for (const [ms, count] of this.#counts.entries()) {
-      left -= count;
-      if (left <= 0) return ms;
+      remaining -= count;
+      if (remaining <= 0) return ms;
     }
     return MAX_MS;
   }

@@ -209,12 +209,12 @@ test('a user who refuses at the provider is told so', async () => {
 
 test('an answer that no login waits for any more is dropped, and its window says so', async () => {
   const page = await open(await newContext());
-  const left = await openWindow(page);
+  const abandoned = await openWindow(page);
   const latest = await openWindow(page);
-  await logIn(left);
-  await left.waitForFunction(() => document.body.innerText.includes('no longer waits'));
-  expect(left.url()).toBe(`${services.origin}/back`);
-  expect(await traces(left)).not.toMatch(TOKEN);
+  await logIn(abandoned);
+  await abandoned.waitForFunction(() => document.body.innerText.includes('no longer waits'));
+  expect(abandoned.url()).toBe(`${services.origin}/back`);
+  expect(await traces(abandoned)).not.toMatch(TOKEN);
   expect(await page.evaluate(() => globalThis.dapp?.connected)).toBeNull();
   await page.evaluate(() => globalThis.dapp?.disconnect(0));
   expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
@@ -241,13 +241,13 @@ describe('an answer in the wrong place', () => {
     const later = await context.newPage();
     await later.goto(back);
     expect((await outcome(page)).addresses).toHaveLength(1);
-    const again = await context.newPage();
-    await again.goto(back);
-    await again.waitForFunction(() => document.body.innerText.includes('no longer waits'), null, {
+    const secondTab = await context.newPage();
+    await secondTab.goto(back);
+    await secondTab.waitForFunction(() => document.body.innerText.includes('no longer waits'), null, {
       timeout: 10_000,
     });
-    expect(again.url()).toBe(`${services.origin}/back`);
-    expect(await traces(again)).not.toMatch(TOKEN);
+    expect(secondTab.url()).toBe(`${services.origin}/back`);
+    expect(await traces(secondTab)).not.toMatch(TOKEN);
     expect(await changes(page)).toHaveLength(1);
     await popup.close();
   });

@@ -123,8 +123,8 @@ describe.each(WAYS)('a login by %s', (responseMode) => {
     await logIn(page, 'alice');
     expect(await readFailure(page)).toMatch(/^ZKLOGIN_REFUSED /);
     expect(await readStep(page)).toBe('proof');
-    const shown = await page.locator('[data-state=done] code').textContent();
-    expect(shown).toMatch(/^0x[0-9a-f]{6}…[0-9a-f]{6}$/);
+    const shownAddress = await page.locator('[data-state=done] code').textContent();
+    expect(shownAddress).toMatch(/^0x[0-9a-f]{6}…[0-9a-f]{6}$/);
     expect(page.url()).toBe(`${services.origin}/`);
 
     await page.reload();
@@ -136,7 +136,7 @@ describe.each(WAYS)('a login by %s', (responseMode) => {
     await button(page, 'Try again').click();
     await page.locator('main[data-step=open]').waitFor();
     expect(await problem(page).count()).toBe(0);
-    expect(await page.locator('[data-address]').textContent()).toBe(shown);
+    expect(await page.locator('[data-address]').textContent()).toBe(shownAddress);
     await send(page);
   });
 });
@@ -169,9 +169,9 @@ describe('a button can be pressed when it can do something:', () => {
     expect(await enabled(page)).toEqual(always);
     await button(page, 'Get 10 SUI').click();
     await expect.poll(() => enabled(page)).toEqual(['Get 10 SUI', 'Log out', 'Send']);
-    for (const wrong of ['10', '0', '-1', '1e3', '0.0000000001', '1,5', '']) {
-      await amount.fill(wrong);
-      expect([wrong, await enabled(page)]).toEqual([wrong, always]);
+    for (const invalidAmount of ['10', '0', '-1', '1e3', '0.0000000001', '1,5', '']) {
+      await amount.fill(invalidAmount);
+      expect([invalidAmount, await enabled(page)]).toEqual([invalidAmount, always]);
     }
     await amount.fill('9.5');
     expect(await enabled(page)).toContain('Send');

@@ -51,11 +51,11 @@ test('every table of errors is on a page', async () => {
     .flatMap((module) => Object.entries(module))
     .filter(([name]) => /_ERRORS$/.test(name));
   expect(tables.length).toBeGreaterThan(0);
-  const shown = Object.values(PAGES)
+  const codesOnPages = Object.values(PAGES)
     .flatMap((table) => Object.values(table))
     .join('\n');
   for (const code of tables.flatMap(([, table]) => Object.keys(table)))
-    expect(shown).toContain(`\`${code}\``);
+    expect(codesOnPages).toContain(`\`${code}\``);
 });
 
 describe('a table of settings', () => {

@@ -38,7 +38,7 @@ test('guides come before symbols, in the navigation and in the search', () => {
   expect(Math.min(...Object.values(options.searchGroupBoosts))).toBeGreaterThan(10);
 });
 
-test('the site begins with a page of its own, which leads to the guides', () => {
+test('the site begins with a page of its own, which links to the guides', () => {
   expect(options.readme).toBe('HOME.md');
   const links = [...readFileSync(join(FOLDER, options.readme), 'utf8').matchAll(/\]\(([^)#]+)/g)];
   const guides = new Set(links.map(([, path = '']) => relative(ROOT, join(FOLDER, path))));

@@ -61,7 +61,7 @@ test.each<[string, Status, object]>([
     { error: { CommandArgumentError: { argIdx: 4, kind: { TypeMismatch: true } } }, command: '1' },
   ],
   [
-    'a result that is not there',
+    'a result that does not exist',
     argumentFailure(1, 4, 'SecondaryIndexOutOfBounds', { index: 2, subresult: 3, text: '' }).status,
     {
       error: {
@@ -78,7 +78,7 @@ test.each<[string, Status, object]>([
     { error: { TypeArgumentError: { argumentIdx: 1, kind: { TypeNotFound: true } } }, command: '0' },
   ],
   [
-    'a value that is left',
+    'a result without drop that no command uses',
     new CommandFailure(undefined, 'UNUSED_VALUE_WITHOUT_DROP', 'UnusedValueWithoutDrop { … }', {
       oneofKind: 'indexError',
       indexError: { index: 5, subresult: 6 },
@@ -86,7 +86,7 @@ test.each<[string, Status, object]>([
     { error: { UnusedValueWithoutDrop: { resultIdx: 5, secondaryIdx: 6 } }, command: null },
   ],
   [
-    'a function that is not there',
+    'a function that does not exist',
     new CommandFailure(3, 'FUNCTION_NOT_FOUND', 'FunctionNotFound').status,
     { error: { FunctionNotFound: true }, command: '3' },
   ],

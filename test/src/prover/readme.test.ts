@@ -6,26 +6,26 @@ import { PROFILES } from '../../../src/prover/profile.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const read = (path: string) => readFileSync(root + path, 'utf8');
-const all = (text: string, pattern: RegExp) =>
+const findAll = (text: string, pattern: RegExp) =>
   [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
 
 test('every rule has its forgeries', () => {
-  const rules = all(read('src/prover/circuit/README.md'), /^\| (\d+) \|/gm);
+  const rules = findAll(read('src/prover/circuit/README.md'), /^\| (\d+) \|/gm);
   expect(rules).toHaveLength(10);
-  expect(all(read('test/src/prover/circuit/forgeries.prover.ts'), /'rule (\d+),/g)).toEqual(rules);
+  expect(findAll(read('test/src/prover/circuit/forgeries.prover.ts'), /'rule (\d+),/g)).toEqual(rules);
 });
 
 test('every hint of the circuit is named', () => {
   const hints = globSync('src/prover/circuit/*.circom', { cwd: root }).flatMap((file) =>
-    all(read(file), /^\s+(?:signal )?(\w+)(?:\[.*\])? <-- /gm),
+    findAll(read(file), /^\s+(?:signal )?(\w+)(?:\[.*\])? <-- /gm),
   );
-  const named = all(read('src/prover/circuit/README.md'), /^\| `\w+\.(\w+)` \|/gm);
+  const named = findAll(read('src/prover/circuit/README.md'), /^\| `\w+\.(\w+)` \|/gm);
   expect(named).toEqual(hints.sort());
 });
 
-test('every link leads to a file', () => {
+test('every link names a file that exists', () => {
   for (const folder of ['src/prover/', 'src/prover/circuit/']) {
-    const links = all(read(`${folder}README.md`), /\]\(([^)#]+)\)/g);
+    const links = findAll(read(`${folder}README.md`), /\]\(([^)#]+)\)/g);
     for (const link of links) expect(existsSync(root + folder + link), link).toBe(true);
   }
 });

@@ -51,18 +51,18 @@ test('a witness is written into the buffer that it fits', async () => {
     ['shorter', 'printf wtns > "$2"'],
     ['longer', '{ printf wtns; head -c 1000000 /dev/zero; } > "$2"'],
   ] as const) {
-    const wrong = generateWitness(generator(script), INPUT, options);
-    await expect(wrong, caseName).rejects.toThrow(refusal(/another circuit than the key/));
+    const pending = generateWitness(generator(script), INPUT, options);
+    await expect(pending, caseName).rejects.toThrow(refusal(/another circuit than the key/));
   }
 });
 
 test('a generator whose caller has left is killed', async () => {
   const caller = new AbortController();
-  const left = new Error('left');
+  const reason = new Error('left');
   const pending = generateWitness(generator('sleep 60'), INPUT, { signal: caller.signal });
-  setTimeout(() => caller.abort(left), 100);
-  await expect(pending).rejects.toBe(left);
-  await expect(generateWitness(generator('exit 0'), INPUT, { signal: caller.signal })).rejects.toBe(left);
+  setTimeout(() => caller.abort(reason), 100);
+  await expect(pending).rejects.toBe(reason);
+  await expect(generateWitness(generator('exit 0'), INPUT, { signal: caller.signal })).rejects.toBe(reason);
 });
 
 test('a generator that does not exist or is not executable is reported', async () => {

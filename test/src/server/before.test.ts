@@ -66,10 +66,12 @@ async function seal(server: TestServer, text: string) {
 }
 
 test('handlers run in order, before the endpoints, /sealed, GET / and the router, and see the path of each', async () => {
-  const seen: string[] = [];
+  const seenPaths: string[] = [];
   const server = await start([
     (request, response, next) => {
-      seen.push(`${request.method} ${request.url} ${request.originalUrl} ${request.baseUrl} ${request.path}`);
+      seenPaths.push(
+        `${request.method} ${request.url} ${request.originalUrl} ${request.baseUrl} ${request.path}`,
+      );
       response.set('x-first', '1');
       next();
     },
@@ -79,7 +81,7 @@ test('handlers run in order, before the endpoints, /sealed, GET / and the router
     },
   ]);
   const { send } = await seal(server, 'a');
-  seen.length = 0;
+  seenPaths.length = 0;
   const answers = [
     await server.get('/'),
     await server.get('/quote?a=1'),
@@ -91,7 +93,7 @@ test('handlers run in order, before the endpoints, /sealed, GET / and the router
     answers.map(() => [200, '12']),
   );
   expect(await answers[4]?.json()).toEqual({ url: '/y?b=2', baseUrl: '/x' });
-  expect(seen).toEqual([
+  expect(seenPaths).toEqual([
     'GET / /  /',
     'GET /quote?a=1 /quote?a=1  /quote',
     'POST /echo /echo  /echo',

@@ -269,11 +269,11 @@ test('an answer in pieces of one byte takes memory for its bytes, not for its pi
 });
 
 describe('over TLS', () => {
-  let ours: TlsFiles;
+  let trusted: TlsFiles;
   let rsa: TlsFiles;
   let foreign: TlsFiles;
   beforeAll(() => {
-    ours = makeTls(['localhost']);
+    trusted = makeTls(['localhost']);
     rsa = makeTls(['localhost'], generateKeyPairSync('rsa', { modulusLength: 2048 }));
     foreign = makeTls(['localhost']);
   });
@@ -328,7 +328,7 @@ describe('over TLS', () => {
   });
 
   test('accepts a certificate of the pinned authority', async () => {
-    const origins = { 'pinned.example': `https://localhost:${await secureHost(ours)}` };
+    const origins = { 'pinned.example': `https://localhost:${await secureHost(trusted)}` };
     const dates = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 60_000) };
     const ca = { name: 'another authority', ca: true, keyUsage: ['keyCertSign'], ...dates } as const;
     const another = toPem(createCertificate(ca).certificate);
@@ -336,16 +336,16 @@ describe('over TLS', () => {
       const pinned = { endpoints: ['pinned.example'], authorities: { 'pinned.example': ca } };
       return createUpstreams(pinned, origins)('pinned.example', BOUNDS).get('/', RAW);
     };
-    expect((await ask(ours.ca)).status).toBe(200);
-    expect((await ask(`${another}\n${ours.ca}`)).status).toBe(200);
+    expect((await ask(trusted.ca)).status).toBe(200);
+    expect((await ask(`${another}\n${trusted.ca}`)).status).toBe(200);
     await expect(ask(another)).rejects.toMatchObject({ reason: 'unreachable' });
     await expect(ask(foreign.ca)).rejects.toMatchObject({ reason: 'unreachable' });
   });
 
   test('rejects a certificate for another name or of an unknown authority', async () => {
-    const port = await secureHost(ours);
+    const port = await secureHost(trusted);
     for (const [origin, ca, code] of [
-      [`https://127.0.0.1:${port}`, ours.ca, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+      [`https://127.0.0.1:${port}`, trusted.ca, 'ERR_TLS_CERT_ALTNAME_INVALID'],
       [`https://localhost:${port}`, undefined, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
     ] as const) {
       const exchange = createUpstream(origin, ca)(BOUNDS).get('/');
@@ -386,8 +386,8 @@ describe('over TLS', () => {
       http_proxy: proxyUrl,
       https_proxy: proxyUrl,
       PLAIN: origin,
-      SECURE: `https://localhost:${await secureHost(ours)}`,
-      CA: ours.ca,
+      SECURE: `https://localhost:${await secureHost(trusted)}`,
+      CA: trusted.ca,
       ...extra,
     };
     const printed = await new Promise<string>((resolve, reject) => {

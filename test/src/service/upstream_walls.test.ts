@@ -242,8 +242,8 @@ describe('an answer', () => {
     expect(data.equals(bomb)).toBe(true);
     await expect(client.get('/')).rejects.toMatchObject({ reason: 'malformed' });
     await expect(client.get('/', { responseType: 'text' })).rejects.toMatchObject({ reason: 'malformed' });
-    const more = { maxSize: bomb.byteLength - 1 };
-    const small = await host((_request, response) => response.writeHead(200, headers).end(bomb), more);
+    const options = { maxSize: bomb.byteLength - 1 };
+    const small = await host((_request, response) => response.writeHead(200, headers).end(bomb), options);
     await expect(small.client.get('/')).rejects.toMatchObject({ reason: 'too large' });
   });
 

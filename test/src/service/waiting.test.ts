@@ -62,17 +62,17 @@ describe('the room', () => {
     const room = new WaitingRoom(4);
     const call = Promise.withResolvers<string>();
     const then = vi.spyOn(call.promise, 'then');
-    const left: AbortSignal[] = [];
+    const signalsOfLeavers: AbortSignal[] = [];
     for (let caller = 0; caller < 10_000; caller += 1) {
       const controller = new AbortController();
       const waiting = room.waitFor(call.promise, [controller.signal]);
       controller.abort(caller);
       await waiting.then(expect.fail, (reason) => expect(reason).toBe(caller));
-      left.push(controller.signal);
+      signalsOfLeavers.push(controller.signal);
     }
     expect(then).toHaveBeenCalledOnce();
     expect(room.size).toBe(0);
-    expect(left.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
+    expect(signalsOfLeavers.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
     const { signal } = new AbortController();
     const stays = [room.waitFor(call.promise, [signal]), room.waitFor(call.promise, [signal])];
     call.resolve('done');

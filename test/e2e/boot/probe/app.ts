@@ -56,11 +56,11 @@ function exchange(bytes: number): Promise<object> {
     const socket = connect({ host: 'bulk.example.com', port: 443, allowHalfOpen: true });
     const digest = createHash('sha256');
     let received = 0;
-    let left = bytes;
+    let remaining = bytes;
     const send = () => {
-      while (left > 0) {
-        const chunk = Buffer.alloc(Math.min(left, 64 * 1024), left % 251);
-        left -= chunk.length;
+      while (remaining > 0) {
+        const chunk = Buffer.alloc(Math.min(remaining, 64 * 1024), remaining % 251);
+        remaining -= chunk.length;
         if (!socket.write(chunk)) return;
       }
       socket.end();

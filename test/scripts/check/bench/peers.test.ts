@@ -55,14 +55,14 @@ async function ask(bin: string, port = FREE_PORT) {
   return await benchPeers(load, { weather: ours, fake }, { NAUTILUS_BIN: bin }, port);
 }
 
-test('a peer is asked like our own server, reaches nothing but the fake, and is ended afterwards', async () => {
+test('a peer gets the same requests as our own server, reaches only the fake, and is ended afterwards', async () => {
   const { bin, told } = writePeer(PEER);
   const { Nautilus, 'nautilus-ts': nautilusTs } = await ask(bin);
-  const both = { theirs: 1000, ours: 1000 };
+  const figures = { theirs: 1000, ours: 1000 };
   expect(Nautilus?.asked).toEqual({
-    'GET /': both,
-    '/process_data, warm': both,
-    '/process_data, cold': both,
+    'GET /': figures,
+    '/process_data, warm': figures,
+    '/process_data, cold': figures,
   });
   expect(Nautilus?.megabytes).toBeGreaterThan(10);
   expect(nautilusTs).toEqual({ skipped: 'NAUTILUS_TS_DIR is not set' });

@@ -4,7 +4,7 @@ import { listenOnLoopback } from '../../../../src/testing/fakes.ts';
 
 const AMOUNT = { connections: 4, seconds: 0.2 };
 
-test('the load asks once on each connection, and counts the answers', async () => {
+test('the load sends one request on each connection, and counts the answers', async () => {
   const peers = new Set<number | undefined>();
   let requestCount = 0;
   const { origin, close } = await listenOnLoopback((request, response) => {

@@ -378,7 +378,7 @@ test('a private entry function is called, and random values are in their range',
   expect([...all].sort()).toEqual(['1', '2', '3', '4', '5', '6']);
 });
 
-test('a value that is left over and can not be dropped is refused', async () => {
+test('a result without drop that no command uses is refused', async () => {
   const inputs = [findInLedger('::shop::Shop'), text('tea'), coin(), undefined];
   const order = call('shop::order', [0, 1, 2, 3].map(input));
   const { description } = findError(await execute({ inputs, commands: [order] }));

@@ -98,10 +98,10 @@ describe('the service', () => {
     const pid = enginePid();
     for (const [index, input] of inputs.slice(0, 12).entries()) {
       const leaver = new AbortController();
-      const left = post(url, input, leaver.signal).catch(() => 'left');
+      const abandoned = post(url, input, leaver.signal).catch(() => 'left');
       await sleep(70 * index);
       leaver.abort();
-      await left;
+      await abandoned;
     }
     const [input] = inputs as [Input];
     expect(await proves(input, await post(url, input))).toBe(true);
@@ -116,9 +116,9 @@ describe('the service', () => {
     await worker.load(artifacts.zkey, 60_000);
     const witness = await generateWitness(command, circuit);
     const leaver = new AbortController();
-    const left = worker.prove(witness, 60_000, leaver.signal);
+    const abandoned = worker.prove(witness, 60_000, leaver.signal);
     leaver.abort(new Error('left'));
-    await expect(left).rejects.toThrow('left');
+    await expect(abandoned).rejects.toThrow('left');
     expect((await worker.prove(witness, 60_000)).publicInputs).toEqual([publicInput]);
   });
 
@@ -146,14 +146,17 @@ describe('the service', () => {
 
   test('an input that does not satisfy the circuit is refused, and the next one is proved', async () => {
     const { url } = await start();
-    const [good, otherInput] = inputs as [Input, Input];
-    const wrong = { ...good, circuit: { ...good.circuit, all_inputs_hash: otherInput.publicInput } };
-    const answer = await post(url, wrong);
+    const [input, otherInput] = inputs as [Input, Input];
+    const contradictory = {
+      ...input,
+      circuit: { ...input.circuit, all_inputs_hash: otherInput.publicInput },
+    };
+    const answer = await post(url, contradictory);
     expect([answer.status, await answer.text()]).toEqual([
       400,
       expect.stringMatching(/^the input does not satisfy the circuit/),
     ]);
-    expect(await proves(good, await post(url, good))).toBe(true);
+    expect(await proves(input, await post(url, input))).toBe(true);
   });
 
   test('works with the generator in WebAssembly', async () => {

@@ -251,12 +251,12 @@ describe('the queue', () => {
     const first = post(circuit);
     await waits(healthz, 0);
     const leaver = new AbortController();
-    const left = [6, 7].map((salt) =>
+    const abandoned = [6, 7].map((salt) =>
       post(createInput(salt).circuit, { signal: leaver.signal }).catch(() => 'left'),
     );
     await waits(healthz, 2);
     leaver.abort();
-    expect(await Promise.all(left)).toEqual(['left', 'left']);
+    expect(await Promise.all(abandoned)).toEqual(['left', 'left']);
     await waits(healthz, 0);
     go();
     expect((await first).status).toBe(200);
@@ -268,10 +268,10 @@ describe('the queue', () => {
     const pid = enginePid();
     for (let caller = 0; caller < 3; caller++) {
       const leaver = new AbortController();
-      const left = post(circuit, { signal: leaver.signal }).catch(() => 'left');
+      const abandoned = post(circuit, { signal: leaver.signal }).catch(() => 'left');
       await waits(healthz, 0);
       leaver.abort();
-      expect(await left).toBe('left');
+      expect(await abandoned).toBe('left');
       await expect.poll(healthz).toMatchObject({ status: 'ready' });
     }
     go();

@@ -52,8 +52,10 @@ describe('an input is refused, with the name of the signal and never its value, 
 
   test('it has one signal more, with any name', () => {
     for (const name of ['sub', '__proto__', 'constructor', 'toString', '']) {
-      const more = JSON.parse(`{"${name}":"987654321",${JSON.stringify(circuit).slice(1)}`);
-      expect(check(more), name).toThrow(refusal('^the input has a signal that the circuit does not know'));
+      const extended = JSON.parse(`{"${name}":"987654321",${JSON.stringify(circuit).slice(1)}`);
+      expect(check(extended), name).toThrow(
+        refusal('^the input has a signal that the circuit does not know'),
+      );
     }
   });
 

@@ -91,10 +91,10 @@ test('a witness with one wrong wire never yields a proof that verifies', () => {
     Math.floor(wires / 2),
     wires - 1,
   ].entries()) {
-    const wrong = Buffer.from(witness);
+    const changedWitness = Buffer.from(witness);
     // The header has 76 bytes. Each wire has 32 bytes, of which the least significant is the first.
-    wrong.writeUInt8((wrong[76 + 32 * wire] as number) ^ 1, 76 + 32 * wire);
-    writeFileSync(at('wrong'), wrong);
+    changedWitness.writeUInt8((changedWitness[76 + 32 * wire] as number) ^ 1, 76 + 32 * wire);
+    writeFileSync(at('wrong'), changedWitness);
     const name = `wrong-${index}`;
     if (prove(at('wrong'), name).status !== 0) continue;
     const [claimed] = readJson(at(`${name}.public`));

@@ -273,7 +273,7 @@ describe('a backend with the key of another network', () => {
     expect(printed()).toMatch(/"level":"error".*"backend":"devnet"/);
   });
 
-  test('gets no text of its own into the log unchecked', async () => {
+  test('can write no unchecked text into the log', async () => {
     const backend = await FakeBackend.start();
     backend.network = 'devnet\nhunter2 <script>';
     const { ask, printed } = await startTestFrontend({ backend });

@@ -103,7 +103,7 @@ test.each([
   expect(fill()).toHaveLength(10);
 });
 
-test('two backends of 2 s: their proofs come in pairs', () => {
+test('two backends of 2 s finish their proofs in pairs', () => {
   const { places, take, fill, pass } = placesFor(12, 2);
   const waiting = Array.from({ length: 4 }, take);
   for (let pair = 0; pair < 5; pair++) {

@@ -105,10 +105,10 @@ test('callers who leave the front end do not make the engine load its key again'
   for (let caller = 0; caller < 12; caller++) {
     const leaver = new AbortController();
     const request = requestFor(jwt, { salt: String(caller) });
-    const left = frontend.post(request, { signal: leaver.signal }).catch(() => 'left');
+    const abandoned = frontend.post(request, { signal: leaver.signal }).catch(() => 'left');
     await sleep(70 * caller);
     leaver.abort();
-    await left;
+    await abandoned;
   }
   expect((await frontend.ask()).status).toBe(200);
   expect(enginePid()).toBe(pid);

@@ -154,10 +154,10 @@ describe('a caller who leaves', () => {
     const { promise: keyRequest, resolve: hang } = Promise.withResolvers<() => void>();
     issuer.answer = (response) => hang(() => answer(response));
     const leaver = new AbortController();
-    const left = post(requestFor(await token()), { signal: leaver.signal }).catch(() => 'left');
+    const abandoned = post(requestFor(await token()), { signal: leaver.signal }).catch(() => 'left');
     const release = await keyRequest;
     leaver.abort();
-    expect(await left).toBe('left');
+    expect(await abandoned).toBe('left');
     release();
     await expect.poll(printed).toContain('the callers have left');
     expect(backend.inputs).toEqual([]);
@@ -294,7 +294,7 @@ describe('HTTP', () => {
     expect(headers.get('access-control-expose-headers')).toBe('x-request-id, retry-after');
   });
 
-  test('a body that is too large, half, not JSON or compressed', async () => {
+  test('a body is refused if it is too large, incomplete, not JSON or compressed', async () => {
     const { post, ask, url } = await startTestFrontend();
     const refusal = async (body: string, headers = {}) => {
       const init = { headers: { 'content-type': 'application/json', ...headers } };
@@ -324,10 +324,10 @@ test('the log has the duration of each part of a request, and DEBUG selects its 
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-  const made = lines.find(({ msg }) => msg === 'made a proof');
-  expect(made).toMatchObject({ name: 'zkLogin:info', issuer: GOOGLE, client_id: CLIENT_ID });
-  expect(Object.keys(made.ms)).toEqual(['verify', 'input', 'backend', 'check']);
-  expect(Object.values(made.ms).every((ms) => typeof ms === 'number')).toBe(true);
+  const proofLine = lines.find(({ msg }) => msg === 'made a proof');
+  expect(proofLine).toMatchObject({ name: 'zkLogin:info', issuer: GOOGLE, client_id: CLIENT_ID });
+  expect(Object.keys(proofLine.ms)).toEqual(['verify', 'input', 'backend', 'check']);
+  expect(Object.values(proofLine.ms).every((ms) => typeof ms === 'number')).toBe(true);
   expect(lines.find(({ name }) => name === 'jwks')).toMatchObject({
     host: 'www.googleapis.com',
     status: 200,

@@ -22,8 +22,8 @@ test('a run that fails gives its error to all of its callers, and the next calle
   const singleFlight = new SingleFlight<string>();
   let runs = 0;
   const fail = () => singleFlight.run('a', NEVER, () => Promise.reject(new Error(`run ${++runs}`)));
-  const both = await Promise.allSettled([fail(), fail()]);
-  expect(both).toMatchObject([{ reason: { message: 'run 1' } }, { reason: { message: 'run 1' } }]);
+  const outcomes = await Promise.allSettled([fail(), fail()]);
+  expect(outcomes).toMatchObject([{ reason: { message: 'run 1' } }, { reason: { message: 'run 1' } }]);
   await expect(fail()).rejects.toThrow('run 2');
   expect(singleFlight.size).toBe(0);
 });
@@ -46,17 +46,17 @@ test('the work continues until its last caller has left, no matter who began it'
 test('a caller who comes at the moment when the last one leaves starts the work anew', async () => {
   const { singleFlight, runs, ask } = lasting();
   const leaver = new AbortController();
-  const left = ask(leaver).catch((reason: unknown) => reason);
+  const abandoned = ask(leaver).catch((reason: unknown) => reason);
   leaver.signal.addEventListener('abort', () => {});
   leaver.abort('left');
   const joined = ask();
-  expect(await left).toBe('left');
+  expect(await abandoned).toBe('left');
   expect(runs).toHaveLength(2);
   // The end of the first work does not remove the second one.
-  const again = ask();
+  const joinedLater = ask();
   expect(runs).toHaveLength(2);
   runs[1]?.resolve('proof');
-  expect(await Promise.all([joined, again])).toEqual(['proof', 'proof']);
+  expect(await Promise.all([joined, joinedLater])).toEqual(['proof', 'proof']);
   expect(singleFlight.size).toBe(0);
 });
 

@@ -65,9 +65,9 @@ describe('EphemeralKey', () => {
 
   test('returns a copy of its public key', () => {
     const key = EphemeralKey.create();
-    const shown = key.publicKey;
-    shown.fill(0);
-    expect(key.publicKey).not.toEqual(shown);
+    const returned = key.publicKey;
+    returned.fill(0);
+    expect(key.publicKey).not.toEqual(returned);
     expect(key.publicKey).toHaveLength(32);
   });
 });

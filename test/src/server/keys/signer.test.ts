@@ -59,16 +59,16 @@ describe('Signer', () => {
   test('writes a u64 as a number up to 2^53 - 1 and as a decimal string beyond, both exact', () => {
     const Big = signedType(3, bcs.struct('Big', { value: u64 }));
     const signer = new Signer(key, [Big]);
-    const shown = (value: bigint) => JSON.parse(signer.sign(Big, value, { value }).json).response;
-    expect(shown(2n ** 53n - 1n)).toMatchObject({
+    const signAndParse = (value: bigint) => JSON.parse(signer.sign(Big, value, { value }).json).response;
+    expect(signAndParse(2n ** 53n - 1n)).toMatchObject({
       timestamp_ms: 9007199254740991,
       data: { value: 9007199254740991 },
     });
-    expect(shown(2n ** 53n)).toMatchObject({
+    expect(signAndParse(2n ** 53n)).toMatchObject({
       timestamp_ms: '9007199254740992',
       data: { value: '9007199254740992' },
     });
-    expect(shown(2n ** 64n - 1n).data.value).toBe('18446744073709551615');
+    expect(signAndParse(2n ** 64n - 1n).data.value).toBe('18446744073709551615');
   });
 
   test('writes nested values, bytes, maps and enums without losing anything', () => {

@@ -134,27 +134,27 @@ describe('a document with a nonce', () => {
     state.onMade = () => void pass(200);
     // The moving average follows the time that documents take.
     for (let times = 0; times < 20; times += 1) await documents.urgent(createNonce(times));
-    const left = new AbortController();
+    const leaver = new AbortController();
     const outcomes = Array.from({ length: 60 }, (_, number) =>
-      documents.fresh(createNonce(number), {}, left.signal),
+      documents.fresh(createNonce(number), {}, leaver.signal),
     );
     const refused = outcomes.at(-1)?.catch((error) => error);
     expect(await refused).toMatchObject({
       code: 'NSM_BUSY',
       retryAfterSeconds: expect.toSatisfy((s) => s >= 6 && s <= 10),
     });
-    left.abort();
+    leaver.abort();
     await Promise.allSettled(outcomes);
   });
 
   test('is not requested for an owner that has left', async () => {
     const { state, documents } = createDocuments(5);
     const first = documents.fresh(createNonce(0), {}, STAYS);
-    const left = new AbortController();
+    const leaver = new AbortController();
     const laterCalls = Array.from({ length: 10 }, (_, number) =>
-      code(documents.fresh(createNonce(number + 1), {}, left.signal)),
+      code(documents.fresh(createNonce(number + 1), {}, leaver.signal)),
     );
-    left.abort();
+    leaver.abort();
     expect(await Promise.all(laterCalls)).toEqual(laterCalls.map(() => 'NSM_BUSY'));
     await first;
     expect(state.made).toBe(1);
@@ -238,14 +238,14 @@ describe('GET /get_attestation', () => {
     const before = state.made;
     const { promise, resolve: release } = Promise.withResolvers<void>();
     state.released = promise;
-    const left = Array.from({ length: 10 }, () => {
+    const abandonedRequests = Array.from({ length: 10 }, () => {
       const clientRequest = request(`${url}/get_attestation?nonce=ab`, { agent: new Agent() });
       clientRequest.on('error', () => {});
       clientRequest.end();
       return clientRequest;
     });
     await expect.poll(() => state.atOnce).toBe(1);
-    for (const clientRequest of left) clientRequest.destroy();
+    for (const clientRequest of abandonedRequests) clientRequest.destroy();
     // Answered after the server has noticed that they are gone.
     await get('/health_check');
     release();

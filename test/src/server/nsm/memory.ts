@@ -192,16 +192,16 @@ if (!addonRunsHere) {
 }
 make('build/test/nsm_driver.so');
 try {
-  for (const [right, wrong, finding] of planted) {
-    const text = source.replace(right, wrong);
+  for (const [correctCode, plantedMistake, finding] of planted) {
+    const text = source.replace(correctCode, plantedMistake);
     if (text === source) {
-      throw new Error(`addon.cc has no place any more to plant ${wrong}`);
+      throw new Error(`addon.cc has no place any more to plant ${plantedMistake}`);
     }
     const firstFinding = finding.exec(await report(build('planted', text)))?.[0];
     if (firstFinding === undefined) {
-      throw new Error(`the check does not see ${wrong}`);
+      throw new Error(`the check does not see ${plantedMistake}`);
     }
-    process.stdout.write(`planted ${wrong}: ${firstFinding}\n`);
+    process.stdout.write(`planted ${plantedMistake}: ${firstFinding}\n`);
   }
   const reportText = await report(build('nsm', source));
   if (reportText !== '') {

@@ -163,13 +163,13 @@ describe('the visible part of a sealed request', () => {
         return { sealed, bytes: new Uint8Array(await response.arrayBuffer()) };
       }),
     );
-    for (const [mine, { sealed }] of calls.entries()) {
-      for (const [theirs, { bytes }] of calls.entries()) {
+    for (const [number, { sealed }] of calls.entries()) {
+      for (const [otherNumber, { bytes }] of calls.entries()) {
         const outcome = await sealed.openAnswer(bytes).then(
           ({ body }) => body,
           ({ code }) => code,
         );
-        expect(outcome).toEqual(mine === theirs ? { note: String(mine) } : 'SEALED_ALTERED');
+        expect(outcome).toEqual(number === otherNumber ? { note: String(number) } : 'SEALED_ALTERED');
       }
     }
   });
@@ -236,8 +236,8 @@ describe('REQUESTS=sealed', () => {
     const server = await startServer({ env: { REQUESTS: 'sealed' }, nsm });
     const plain = await server.post('/process_data', '{"payload":');
     expect(await refusal(plain)).toEqual({ status: 403, code: 'SEALED_REQUIRED' });
-    const wrong = await refusal(await server.get('/process_data'));
-    expect(wrong).toEqual({ status: 405, code: 'METHOD_NOT_ALLOWED' });
+    const otherMethod = await refusal(await server.get('/process_data'));
+    expect(otherMethod).toEqual({ status: 405, code: 'METHOD_NOT_ALLOWED' });
     const sealed = await ask(server, { method: 'POST', path: '/process_data', body: { payload: {} } });
     expect([sealed.status, sealed.body]).toMatchObject([400, { code: 'INVALID_INPUT' }]);
   });

@@ -36,9 +36,9 @@ describe('SealingKey', () => {
     const key = SealingKey.of(bytes);
     expect(JSON.stringify(key)).toBe('{}');
     expect({ ...key }).toEqual({});
-    const shown = inspect([key, key.key], { showHidden: true, depth: 9 }) + JSON.stringify([key, key.key]);
-    for (const form of secret) expect(shown).not.toContain(form);
-    expect(shown).not.toContain(bytes.join(', '));
+    const printed = inspect([key, key.key], { showHidden: true, depth: 9 }) + JSON.stringify([key, key.key]);
+    for (const form of secret) expect(printed).not.toContain(form);
+    expect(printed).not.toContain(bytes.join(', '));
   });
 
   test('returns a copy of its public key', async () => {

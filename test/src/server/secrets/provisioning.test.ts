@@ -85,9 +85,9 @@ describe('POST /secrets', () => {
 
   test("seals the application's refusal, and accepts a later set", async () => {
     const server = await startVault({ provisioners });
-    const wrong = await seal(server, REFUSED);
-    const response = await server.post('/secrets', wrong.json);
-    expect(await sealedAnswer(response, wrong)).toMatchObject({
+    const refusedMessage = await seal(server, REFUSED);
+    const response = await server.post('/secrets', refusedMessage.json);
+    expect(await sealedAnswer(response, refusedMessage)).toMatchObject({
       status: 422,
       body: { code: 'SECRETS_REFUSED', error: 'VAULT_KEY has another fingerprint' },
     });
@@ -104,8 +104,10 @@ describe('POST /secrets', () => {
       body: { code: 'SEALED_CONTENT' },
     });
     expect(await isReady(server)).toBe(false);
-    const right = await seal(server);
-    expect((await sealedAnswer(await server.post('/secrets', right.json), right)).status).toBe(200);
+    const validMessage = await seal(server);
+    expect((await sealedAnswer(await server.post('/secrets', validMessage.json), validMessage)).status).toBe(
+      200,
+    );
     expect(server.printed()).not.toMatch(/wrong-wrong/);
   });
 
@@ -250,8 +252,8 @@ describe('the hand-off', () => {
     const { pipe, server, refused } = await start(undefined, 'sealed');
     pipe.write(JSON.stringify(VALUES));
     await refused().toMatch(/^SECRETS=sealed is set: only sealed secrets are accepted/);
-    const right = await unsigned(server);
-    const sealed = decodeSealedSecrets(JSON.parse(right.json));
+    const validMessage = await unsigned(server);
+    const sealed = decodeSealedSecrets(JSON.parse(validMessage.json));
     pipe.write(encodeSealedSecrets({ ...sealed, ciphertext: sealed.ciphertext.subarray(1) }));
     await refused().toMatch(/sealed in another way, or was changed/);
     pipe.write((await unsigned(server, REFUSED)).json);
@@ -260,7 +262,7 @@ describe('the hand-off', () => {
     pipe.write((await seal(server, VALUES, { publicKey: me.publicKey, sign: stranger.sign })).json);
     await refused().toMatch(/signature does not match/);
     expect(await isReady(server)).toBe(false);
-    pipe.write(right.json);
+    pipe.write(validMessage.json);
     await expect.poll(() => isReady(server)).toBe(true);
     expect(server.printed()).not.toMatch(/hunter2|wrong-wrong/);
   });

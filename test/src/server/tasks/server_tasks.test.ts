@@ -83,7 +83,7 @@ describe('the value of a task', () => {
     }
   });
 
-  test('that create has not returned as a task is a mistake of the application, also in create', async () => {
+  test('is a mistake of the application if create() has not returned the task, even within create()', async () => {
     const module = defineApp({
       signs: [Mark],
       create({ latest }) {

@@ -170,7 +170,7 @@ test('a run signs one value, also if another one is signed in a timer, and calle
 test('work that a run leaves behind can neither ask upstreams nor sign', async () => {
   const errors: unknown[] = [];
   const ended = Promise.withResolvers<void>();
-  const left = Promise.withResolvers<void>();
+  const tried = Promise.withResolvers<void>();
   const { server, host } = await start(({ feed, sign }) => {
     void (async () => {
       await ended.promise;
@@ -180,12 +180,12 @@ test('work that a run leaves behind can neither ask upstreams nor sign', async (
       } catch (error) {
         errors.push(error);
       }
-      left.resolve();
+      tried.resolve();
     })();
   });
   expect(await server.runTask('mark')).toBe('done');
   ended.resolve();
-  await left.promise;
+  await tried.promise;
   const mistake = expect.objectContaining({ code: 'APPLICATION' });
   expect(errors).toEqual([mistake, mistake]);
   expect(host.requests()).toBe(0);

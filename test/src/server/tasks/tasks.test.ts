@@ -112,7 +112,7 @@ describe('a task', () => {
     expect(times).toEqual([0, 8.2 * PERIOD, 9 * PERIOD]);
   });
 
-  test('does not run in the period before, if a timer ends too early', async () => {
+  test('does not run in the previous period if a timer ends too early', async () => {
     const { times } = start(() => {});
     await pass(0);
     const { now } = performance;

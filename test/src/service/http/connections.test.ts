@@ -174,8 +174,8 @@ describe('of thousands of requests in one read', () => {
     const { url } = await dice();
     const busy = await openAll(url, 2, get('/slow').repeat(8));
     const count = countRequests();
-    const more = await open(url, get('/slow').repeat(2));
-    await closes(more);
+    const flooding = await open(url, get('/slow').repeat(2));
+    await closes(flooding);
     expect(count()).toBe(1);
     const honest = await open(url, get('/rules'));
     await expect.poll(() => honest.received).toMatch(/^HTTP\/1.1 200/);

@@ -60,10 +60,10 @@ describe('the limit of concurrent requests', () => {
     const passDeadlines = stopDeadlines();
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
     const leaving = new AbortController();
-    const left = get('/hang', { signal: leaving.signal });
+    const abandoned = get('/hang', { signal: leaving.signal });
     await expect.poll(async () => (await get('/rules')).status).toBe(503);
     leaving.abort();
-    await expect(left).rejects.toThrow();
+    await expect(abandoned).rejects.toThrow();
     expect((await get('/rules')).status).toBe(503);
     passDeadlines();
     expect((await get('/rules')).status).toBe(200);
@@ -295,8 +295,11 @@ describe('malformed HTTP', () => {
 describe('a connection after an error', () => {
   test('serves the next request', async () => {
     const { url } = await dice();
-    const bad = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nPUT / HTTP/1.1\r\nHost: x\r\n\r\n';
-    const received = await raw(url, `${bad}GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const failingRequests = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nPUT / HTTP/1.1\r\nHost: x\r\n\r\n';
+    const received = await raw(
+      url,
+      `${failingRequests}GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405', 'HTTP/1.1 200']);
   });
 

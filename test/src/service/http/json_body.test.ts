@@ -6,9 +6,9 @@ import { JsonBodies } from '../../../../src/service/http/json_body.ts';
 const KIB = 1024;
 
 function bodies(limitBytes = 64 * KIB, timeoutMs = 30_000): JsonBodies {
-  const made = new JsonBodies(limitBytes, timeoutMs);
-  onTestFinished(() => made.stop());
-  return made;
+  const reader = new JsonBodies(limitBytes, timeoutMs);
+  onTestFinished(() => reader.stop());
+  return reader;
 }
 
 /** Makes a request whose body the test sends. */
@@ -129,7 +129,7 @@ test('incomplete bodies use at most 16 MiB together: beyond that, the oldest fai
   const limit = 4 * KIB * KIB;
   const reader = bodies(limit);
   const outcomes: Promise<unknown>[] = [];
-  for (let again = 0; again < 5; again += 1) {
+  for (let sent = 0; sent < 5; sent += 1) {
     const request = open();
     outcomes.push(outcome(reader.read(request)));
     request.write(Buffer.alloc(limit - 1, '['));

@@ -171,7 +171,7 @@ test('answers pipelined requests in their order', async () => {
   expect(listStatuses(await peer.answers(5))).toEqual(['200', '503', '200', '503', '200']);
 });
 
-test('limits pipelined requests as those that are answered', async () => {
+test('refuses pipelined requests beyond the eighth by closing the connection', async () => {
   const { open, size } = await startFull();
   const peer = open();
   peer.send(get('/list').repeat(2000));
@@ -195,7 +195,7 @@ test.each([
   expect((await peer.answers(1)).slice('HTTP/1.1 '.length)).toMatch(new RegExp(`^${status}`));
 });
 
-test('leaves a page that may not ask a development server to the application', async () => {
+test('leaves a request from a page that a development server does not admit to the application', async () => {
   const corsOrigins = { includes: () => false, admits: ({ url }: IncomingMessage) => url === '/held' };
   const { open } = await startFull({ corsOrigins });
   const peer = open();

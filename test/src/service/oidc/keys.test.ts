@@ -77,9 +77,9 @@ describe('keys', () => {
 
 test('padding after n and e is ignored, as validators ignore it', async () => {
   const { issuer, keys } = await setUp();
-  const [good] = issuer.keys;
-  issuer.keys = [{ ...good, n: `${good?.n}==`, e: `${good?.e}=` }] as JWK[];
-  expect((await keys.findKey('key-1')).jwk).toMatchObject({ n: good?.n, e: good?.e });
+  const [validKey] = issuer.keys;
+  issuer.keys = [{ ...validKey, n: `${validKey?.n}==`, e: `${validKey?.e}=` }] as JWK[];
+  expect((await keys.findKey('key-1')).jwk).toMatchObject({ n: validKey?.n, e: validKey?.e });
 });
 
 describe('a malformed key', () => {
@@ -109,9 +109,9 @@ describe('a malformed key', () => {
 
   test('is an error of the issuer if needed, and does not affect other keys of the set', async () => {
     const { issuer, keys } = await setUp();
-    const [good = {}] = issuer.keys;
-    const bad = malformed.map(([keyId, change]) => ({ ...change(good), kid: keyId }));
-    issuer.keys = [...bad, good, null, 'key', { kid: 'none' }] as JWK[];
+    const [validKey = {}] = issuer.keys;
+    const malformedKeys = malformed.map(([keyId, change]) => ({ ...change(validKey), kid: keyId }));
+    issuer.keys = [...malformedKeys, validKey, null, 'key', { kid: 'none' }] as JWK[];
     await keys.findKey('key-1');
     for (const [kid] of malformed) {
       await expect(keys.findKey(kid), kid).rejects.toMatchObject({ code: 'ISSUER_MALFORMED' });
@@ -121,43 +121,50 @@ describe('a malformed key', () => {
 
   test('with the same id as a valid one is ignored', async () => {
     const { issuer, keys } = await setUp();
-    const [good = {}] = issuer.keys;
-    issuer.keys = [{ ...good, e: '' }, good];
+    const [validKey = {}] = issuer.keys;
+    issuer.keys = [{ ...validKey, e: '' }, validKey];
     await keys.findKey('key-1');
   });
 
   test('is fetched again, since the issuer may repair it', async () => {
     const { issuer, keys, clock } = await setUp();
-    const [good = {}] = issuer.keys;
+    const [validKey = {}] = issuer.keys;
     issuer.keys = [
-      { ...good, e: '' },
-      { ...good, kid: 'other' },
+      { ...validKey, e: '' },
+      { ...validKey, kid: 'other' },
     ];
     await expect(keys.findKey('key-1')).rejects.toMatchObject({ code: 'ISSUER_MALFORMED' });
-    issuer.keys = [good];
+    issuer.keys = [validKey];
     clock.now += 30_000;
     await keys.findKey('key-1');
   });
 
   test('may have leading zeros in n, which do not make it malformed', async () => {
     const { issuer, keys } = await setUp();
-    const [good = {}] = issuer.keys;
-    const n = Buffer.concat([Buffer.alloc(2), Buffer.from(good.n ?? '', 'base64url')]).toString('base64url');
-    issuer.keys = [{ ...good, n }];
-    expect((await keys.findKey('key-1')).jwk).toEqual({ kty: 'RSA', n: good.n, e: 'AQAB' });
+    const [validKey = {}] = issuer.keys;
+    const n = Buffer.concat([Buffer.alloc(2), Buffer.from(validKey.n ?? '', 'base64url')]).toString(
+      'base64url',
+    );
+    issuer.keys = [{ ...validKey, n }];
+    expect((await keys.findKey('key-1')).jwk).toEqual({ kty: 'RSA', n: validKey.n, e: 'AQAB' });
   });
 
   test('never causes an internal error', async () => {
     const issuer = await Issuer.start();
-    const [good = {}] = issuer.keys;
-    const number = fc.oneof(fc.string(), fc.base64String(), fc.constantFrom(good.n, good.e), fc.anything());
+    const [validKey = {}] = issuer.keys;
+    const number = fc.oneof(
+      fc.string(),
+      fc.base64String(),
+      fc.constantFrom(validKey.n, validKey.e),
+      fc.anything(),
+    );
     const anything = fc.record(
       { n: number, e: number, use: fc.anything(), alg: fc.anything() },
       { requiredKeys: [] },
     );
     await fc.assert(
       fc.asyncProperty(anything, fc.boolean(), async (changed, whole) => {
-        const key = await readKey({ ...(whole ? good : {}), ...changed, kty: 'RSA', kid: 'x' });
+        const key = await readKey({ ...(whole ? validKey : {}), ...changed, kty: 'RSA', kid: 'x' });
         if (typeof key?.key === 'object')
           expect(key.key.imported).toMatchObject({ type: 'public', usages: ['verify'] });
       }),
