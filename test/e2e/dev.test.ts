@@ -33,7 +33,7 @@ function dev(env: Record<string, string>, root = ROOT) {
 }
 
 /** Returns the request that curl makes of the line that `make dev` prints. */
-async function tryIt(run: { output: string }): Promise<{ url: string; answer: Response }> {
+async function sendPrintedRequest(run: { output: string }): Promise<{ url: string; answer: Response }> {
   const line = /curl -s (\S+) -H '(\S+): (\S+)' -d '(.*)'/;
   await expect.poll(() => run.output).toMatch(line);
   const [, url = '', name = '', value = '', body = ''] = line.exec(run.output) ?? [];
@@ -43,7 +43,7 @@ async function tryIt(run: { output: string }): Promise<{ url: string; answer: Re
 test('make dev answers its own curl line with a signature that an independent verifier accepts', async () => {
   // The command neither needs nor uses the developer's own key.
   const run = dev({ API_KEY: 'hunter2' });
-  const { url, answer } = await tryIt(run);
+  const { url, answer } = await sendPrintedRequest(run);
   expect(answer.status).toBe(200);
   const { response, signature } = (await answer.json()) as {
     response: { intent: number; timestamp_ms: number; data: { location: string; temperature: number } };
@@ -92,7 +92,7 @@ test('an error of a timer is logged and ends no server, as in production', async
   const run = dev({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwOnceItListens)}`,
   });
-  const { url } = await tryIt(run);
+  const { url } = await sendPrintedRequest(run);
   await expect.poll(() => run.output).toMatch(/thrown by a timer/);
   expect((await fetch(new URL('/health_check', url))).status).toBe(200);
   expect(run.output).toMatch(/ERROR: an error occurred outside of any request: the server continues/);
@@ -104,7 +104,7 @@ test('ATTEST=emulated attests under a root of its own, and prints that this prov
   for (const name of ['dev.pcrs', 'dev-root.pem', 'dev-root.key'])
     rmSync(new URL(name, OUT), { force: true });
   const run = dev({ ATTEST: 'emulated' });
-  const { url } = await tryIt(run);
+  const { url } = await sendPrintedRequest(run);
   expect(run.output).toMatch(/proves? nothing/);
   const { attestation } = (await (await fetch(new URL('/get_attestation?nonce=abcd', url))).json()) as {
     attestation: string;
@@ -132,8 +132,8 @@ test('EMULATED_IMAGE=2 attests to other registers, under the root in the folder 
     const args = [VERIFY, new URL(url).origin, '--pcrs', join(folder, pcrs), ...options];
     return JSON.parse(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout);
   };
-  const first = await tryIt(dev({ ATTEST: 'emulated', OUT: folder }));
-  const second = await tryIt(dev({ ATTEST: 'emulated', OUT: folder, EMULATED_IMAGE: '2' }));
+  const first = await sendPrintedRequest(dev({ ATTEST: 'emulated', OUT: folder }));
+  const second = await sendPrintedRequest(dev({ ATTEST: 'emulated', OUT: folder, EMULATED_IMAGE: '2' }));
   expect(verdict(first.url, 'dev.pcrs')).toMatchObject({ verdict: 'trusted' });
   expect(verdict(second.url, 'dev.2.pcrs')).toMatchObject({ verdict: 'trusted' });
   expect(verdict(second.url, 'dev.pcrs')).toMatchObject({ code: 'POLICY_PCRS' });
@@ -141,7 +141,7 @@ test('EMULATED_IMAGE=2 attests to other registers, under the root in the folder 
 
 test('a second make dev on the same port reports the conflict, and does not change the files of the first', async () => {
   const first = dev({ ATTEST: 'emulated' });
-  const { url } = await tryIt(first);
+  const { url } = await sendPrintedRequest(first);
   const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
   const second = dev({ ATTEST: 'emulated', PORT: new URL(url).port });
   expect(await second.ended).toEqual([1, null]);
@@ -151,7 +151,7 @@ test('a second make dev on the same port reports the conflict, and does not chan
 
 test('APP=salt gives the salt of a token that a fake of Google signed', async () => {
   const run = dev({ APP: 'salt', ATTEST: 'emulated' });
-  const { answer } = await tryIt(run);
+  const { answer } = await sendPrintedRequest(run);
   // Another application has other registers, in a file of its own.
   expect(run.output).toMatch(/^Attestation is emulated .* Registers: out\/dev-salt\.pcrs\.$/m);
   expect(run.output).toMatch(/npx --offline sui-enclave verify \S+ --pcrs out\/dev-salt\.pcrs --root/);
@@ -225,8 +225,8 @@ describe('a save', () => {
       dev({ ATTEST: 'emulated' }, copy),
       dev({ APP: 'salt', ATTEST: 'emulated' }, copy),
     ];
-    const { url } = await tryIt(weather);
-    const { url: saltUrl } = await tryIt(salt);
+    const { url } = await sendPrintedRequest(weather);
+    const { url: saltUrl } = await sendPrintedRequest(salt);
     const [key, saltKey] = [await fetchKey(url), await fetchKey(saltUrl)];
     // The two servers beside each other have two keys.
     expect(key).not.toBe(saltKey);
@@ -257,7 +257,7 @@ describe('a save', () => {
     weather.child.kill('SIGTERM');
     await weather.ended;
     const again = dev({ ATTEST: 'emulated' }, copy);
-    expect(await fetchKey((await tryIt(again)).url)).not.toBe(key);
+    expect(await fetchKey((await sendPrintedRequest(again)).url)).not.toBe(key);
   });
 
   /** Appends lines to the application weather, until the test ends. */
@@ -311,7 +311,7 @@ describe('a save', () => {
 
   test('that breaks the syntax shows file, line, column and code', async () => {
     const run = dev({}, copy);
-    await tryIt(run);
+    await sendPrintedRequest(run);
     appendToWeather('const x = ;\n');
     const frame = /\/weather\/app\.ts:\d+:11: SyntaxError: .+\n(.*\n)?> \d+ \| const x = ;\n +\| {11}\^/;
     await expect.poll(() => run.output).toMatch(frame);
@@ -324,7 +324,7 @@ describe('a save', () => {
     const run = dev({}, copy);
     const refusal = /a connection to feed\.invalid leaves this machine.*ask it by upstream\(\) of create/;
     await expect.poll(() => run.output).toMatch(refusal);
-    expect((await tryIt(run)).answer.status).toBe(200);
+    expect((await sendPrintedRequest(run)).answer.status).toBe(200);
   });
 
   test.each(['gen/gen.ts', 'schema/schema.ts'])(

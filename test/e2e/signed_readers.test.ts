@@ -78,7 +78,11 @@ const CHANGES: readonly [name: string, code: string, change: (answer: Answer) =>
     'SIGNATURE',
     (answer) => Object.assign(answer, { signature: `00${answer.signature.slice(2)}` }),
   ],
-  ['with half a signature', 'MALFORMED', (answer) => Object.assign(answer, { signature: '00'.repeat(32) })],
+  [
+    'with a signature of half the length',
+    'MALFORMED',
+    (answer) => Object.assign(answer, { signature: '00'.repeat(32) }),
+  ],
   ['without a signature', 'MALFORMED', (answer) => Object.assign(answer, { signature: undefined })],
   ['without a response', 'MALFORMED', (answer) => Object.assign(answer, { response: [] })],
   ['of another intent', 'INTENT', ({ response }) => Object.assign(response, { intent: 1 })],

@@ -172,13 +172,13 @@ test(`a second boot has another key, and in ${LEAST_MIB} MiB survives a flood of
   expect(key).toMatch(/^[0-9a-f]{64}$/);
   expect(key).not.toBe(first);
   const head = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 65000\r\n\r\n';
-  const half = `POST /process_data HTTP/1.1\r\n${head}${'x'.repeat(60_000)}`;
+  const incomplete = `POST /process_data HTTP/1.1\r\n${head}${'x'.repeat(60_000)}`;
   const sockets = Array.from({ length: 400 }, () => second.connect(3000));
   for (const socket of sockets)
     socket
       .on('error', () => {})
       .resume()
-      .write(half);
+      .write(incomplete);
   await new Promise((done) => setTimeout(done, 2000));
   expect(await publicKey(second)).toBe(key);
   for (const socket of sockets) socket.destroy();

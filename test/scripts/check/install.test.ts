@@ -301,9 +301,9 @@ test('the addon appears as a whole, even if others compile it at the same time o
   expect(await make('install').ended).toBe(0);
   writeFileSync(path('hold'), '');
   const killed = make('addon');
-  const half = () =>
+  const isBeingWritten = () =>
     existsSync(path('build')) && readdirSync(path('build')).some((name) => /^nsm\.node/.test(name));
-  await expect.poll(half, { interval: 10 }).toBe(true);
+  await expect.poll(isBeingWritten, { interval: 10 }).toBe(true);
   killGroup(killed.child);
   await killed.ended;
   expect(existsSync(path('build/nsm.node'))).toBe(false);

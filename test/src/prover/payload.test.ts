@@ -31,13 +31,13 @@ describe('the properties of a payload', () => {
   });
 
   test('are the ones that JSON.parse reads, with any white space and escapes', () => {
-    const spaced = (value: unknown, space: string) => JSON.stringify(value, null, space);
+    const stringifyWithSpace = (value: unknown, space: string) => JSON.stringify(value, null, space);
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
         fc.constantFrom('', ' ', '\t'),
         (value, space) => {
-          const text = spaced(value, space);
+          const text = stringifyWithSpace(value, space);
           const bytes = Buffer.from(text);
           const readProperties = parseProperties(bytes);
           const parsed = JSON.parse(text);

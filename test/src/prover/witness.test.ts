@@ -31,7 +31,7 @@ test.each<[string, string]>([
 
 test.each<[string, string, RegExp]>([
   ['that writes nothing', 'true', /wrote no witness/],
-  ['that writes something else', 'cat "$1" > "$2"', /wrote no witness/],
+  ['that copies its input', 'cat "$1" > "$2"', /wrote no witness/],
   ['that crashes', 'kill -SEGV $$', /crashed: exit code 139/],
   ['that is killed', 'kill -KILL $$', /crashed: exit code 137/],
 ])('a generator %s has failed, which is not a refusal of the input', async (_, script, message) => {

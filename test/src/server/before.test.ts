@@ -223,10 +223,10 @@ describe('a handler', () => {
     expect((await server.get('/quote')).status).toBe(200);
     expect((await server.post('/echo', { text: 'a' })).status).toBe(200);
     expect((await server.get('/x')).status).toBe(200);
-    const hanging = server.get('/quote', { headers: { 'x-hang': '1' } });
+    const pending = server.get('/quote', { headers: { 'x-hang': '1' } });
     await expect.poll(() => isHanging).toBe(true);
     expect((await server.get('/quote')).status).toBe(503);
-    expect((await hanging).status).toBe(504);
+    expect((await pending).status).toBe(504);
     await expect.poll(async () => (await server.get('/quote')).status).toBe(200);
   });
 

@@ -145,7 +145,7 @@ describe('an exchange fails', () => {
   });
 
   test.each([
-    ['where nothing listens', async () => 'http://127.0.0.1:1', 'ECONNREFUSED'],
+    ['where no server listens', async () => 'http://127.0.0.1:1', 'ECONNREFUSED'],
     ['where the name does not exist', async () => 'https://name.invalid', /^(ENOTFOUND|EAI_AGAIN)$/],
     [
       'where the peer does not speak HTTP',

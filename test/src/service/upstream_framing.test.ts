@@ -210,7 +210,7 @@ describe('data', () => {
 
   test.each([
     ['a text with a lone surrogate', '\ud800'],
-    ['a text with one at its end', 'a\udc00'],
+    ['a text with a lone surrogate at its end', 'a\udc00'],
   ])('that is %s is refused', async (_what, data) => {
     const { client, requests } = await strictHost();
     client.interceptors.request.use((config) => ({ ...config, data }));

@@ -108,7 +108,7 @@ const answering = (status: number, body: string): Start => {
 const failures: [string, Start, string | undefined][] = [
   ['nobody listens', async () => createUpstream('http://127.0.0.1:1')(patient), 'unreachable'],
   ['the host hangs up', async () => (await host((_, response) => response.destroy())).client, 'unreachable'],
-  ['the host says nothing', async () => (await host(() => {}, bounds)).client, 'timeout'],
+  ['the host does not answer', async () => (await host(() => {}, bounds)).client, 'timeout'],
   [
     'the host repeats the request, as something that is not HTTP',
     async () => {

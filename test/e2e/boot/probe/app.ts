@@ -36,7 +36,7 @@ export default defineApp({
           return { ending: how };
         },
       }),
-      endpoint({ method: 'GET', path: '/inside', handle: async () => lookAround() }),
+      endpoint({ method: 'GET', path: '/inside', handle: async () => describeProcess() }),
       endpoint({ method: 'POST', path: '/work', body: v.strictObject({}), handle: useProcessors }),
       endpoint({
         method: 'POST',
@@ -112,7 +112,7 @@ function openDevices(): string[] {
 }
 
 /** Returns the identity and rights of this process. */
-function lookAround(): object {
+function describeProcess(): object {
   const status = readFileSync('/proc/self/status', 'utf8');
   const field = (name: string) =>
     new RegExp(`^${name}:[ \\t]*(.*)$`, 'm').exec(status)?.[1]?.replaceAll('\t', ' ');

@@ -79,7 +79,7 @@ describe('an input is refused, with the name of the signal and never its value, 
     ['null', null],
     ['a list', ['987654321']],
     ['the order of the field', String(bn254_Fr.ORDER)],
-    ['more than the order', String(bn254_Fr.ORDER + 987654321n)],
+    ['larger than the order', String(bn254_Fr.ORDER + 987654321n)],
     ['a million digits', '987654321'.repeat(111_112)],
   ])('a value is %s', (_, value) => {
     for (const [changed, name] of [

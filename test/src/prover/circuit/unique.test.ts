@@ -29,7 +29,7 @@ const bit = (wire: number): [Part, Part, Part] => [{ [wire]: 1n }, { 0: -1n, [wi
 const findUndetermined = (constraints: readonly [Part, Part, Part][], lemmas: readonly Lemma[] = []) =>
   undetermined(system(constraints), lemmas);
 
-describe('undetermined takes as determined', () => {
+describe('undetermined() counts as determined', () => {
   test('a product', () => {
     expect(findUndetermined([[{ 1: 1n }, { 2: 1n }, { 3: 1n }]])).toEqual([]);
   });
@@ -55,7 +55,7 @@ describe('undetermined takes as determined', () => {
   });
 });
 
-describe('undetermined reports', () => {
+describe('undetermined() reports', () => {
   test('a factor: the other one may be zero', () => {
     expect(findUndetermined([[{ 1: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
   });

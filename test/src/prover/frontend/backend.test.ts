@@ -18,7 +18,12 @@ describe('a backend that', () => {
     ['answers garbage', (response) => response.end('<html>'), 502, 'PROVER_BACKEND_ANSWER'],
     ['answers null', (response) => response.end('null'), 502, 'PROVER_BACKEND_ANSWER'],
     ['answers another JSON', (response) => response.end('{"pi_a":1}'), 502, 'PROVER_BACKEND_ANSWER'],
-    ['answers with half a proof', (response) => response.end('{"pi_a":["1"'), 502, 'PROVER_BACKEND_ANSWER'],
+    [
+      'answers with an incomplete proof',
+      (response) => response.end('{"pi_a":["1"'),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
     ['answers without end', (response) => response.end(' '.repeat(100_000)), 502, 'PROVER_BACKEND_ANSWER'],
     [
       'answers with points off the curve',
@@ -59,7 +64,7 @@ describe('a backend that', () => {
     ],
     ['fails', (response) => response.writeHead(500).end('PROVER_ENGINE'), 502, 'PROVER_BACKEND_ANSWER'],
     [
-      'points elsewhere',
+      'redirects',
       (response) => response.writeHead(307, { location: '/x' }).end(),
       502,
       'PROVER_BACKEND_ANSWER',
@@ -285,12 +290,17 @@ describe('a backend with the key of another network', () => {
 
 describe('an issuer whose keys', () => {
   test.each<[string, (response: ServerResponse) => unknown, number, string]>([
-    ['are not there', (response) => response.destroy(), 502, 'PROVER_ISSUER'],
+    ['are unreachable', (response) => response.destroy(), 502, 'PROVER_ISSUER'],
     ['are refused', (response) => response.writeHead(500).end(), 502, 'PROVER_ISSUER'],
     ['are garbage', (response) => response.end('<html>'), 502, 'PROVER_ISSUER'],
-    ['are none', (response) => response.end('{"keys":[]}'), 502, 'PROVER_ISSUER'],
+    ['are an empty list', (response) => response.end('{"keys":[]}'), 502, 'PROVER_ISSUER'],
     ['are huge', (response) => response.end(' '.repeat(300_000)), 502, 'PROVER_ISSUER'],
-    ['are elsewhere', (response) => response.writeHead(302, { location: '/x' }).end(), 502, 'PROVER_ISSUER'],
+    [
+      'are answered by a redirect',
+      (response) => response.writeHead(302, { location: '/x' }).end(),
+      502,
+      'PROVER_ISSUER',
+    ],
     ['are slow', (response) => response.write('{"keys":'), 504, 'PROVER_ISSUER_TIMEOUT'],
   ])('%s: a typed error, and other issuers are not affected', async (_, answer, status, code) => {
     changeDeadline(5000, 300);

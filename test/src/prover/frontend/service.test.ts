@@ -305,14 +305,14 @@ describe('HTTP', () => {
     expect(await refusal('{"jwt":')).toEqual([400, 'MALFORMED_JSON']);
     expect(await refusal('{}', { 'content-type': 'text/plain' })).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
     expect(await refusal('{}', { 'content-encoding': 'gzip' })).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
-    const half = httpRequest(`${url}/v1`, {
+    const incomplete = httpRequest(`${url}/v1`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'content-length': 100 },
     });
-    half.on('error', () => {});
-    half.write('{"jwt":"');
+    incomplete.on('error', () => {});
+    incomplete.write('{"jwt":"');
     await new Promise((resolve) => setTimeout(resolve, 50));
-    half.destroy();
+    incomplete.destroy();
     expect((await ask()).status).toBe(200);
   });
 });

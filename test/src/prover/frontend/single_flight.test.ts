@@ -5,7 +5,7 @@ import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
 const NEVER = new AbortController().signal;
 
 /** Work that lasts until the test resolves it, or until its callers have left. */
-function lasting() {
+function createLastingWork() {
   const singleFlight = new SingleFlight<string>();
   const runs: { resolve: (result: string) => void; abandoned: AbortSignal }[] = [];
   const work = (abandoned: AbortSignal) => {
@@ -29,7 +29,7 @@ test('a run that fails gives its error to all of its callers, and the next calle
 });
 
 test('the work continues until its last caller has left, no matter who began it', async () => {
-  const { singleFlight, runs, ask } = lasting();
+  const { singleFlight, runs, ask } = createLastingWork();
   const callers = [new AbortController(), new AbortController(), new AbortController()] as const;
   const [first, second, third] = callers;
   const outcomes = callers.map((caller) => ask(caller).catch((reason: unknown) => reason));
@@ -44,7 +44,7 @@ test('the work continues until its last caller has left, no matter who began it'
 });
 
 test('a caller who comes at the moment when the last one leaves starts the work anew', async () => {
-  const { singleFlight, runs, ask } = lasting();
+  const { singleFlight, runs, ask } = createLastingWork();
   const leaver = new AbortController();
   const abandoned = ask(leaver).catch((reason: unknown) => reason);
   leaver.signal.addEventListener('abort', () => {});
@@ -61,7 +61,7 @@ test('a caller who comes at the moment when the last one leaves starts the work 
 });
 
 test('a caller that has already left starts nothing', async () => {
-  const { runs, ask } = lasting();
+  const { runs, ask } = createLastingWork();
   const leaver = new AbortController();
   leaver.abort(new Error('left'));
   await expect(ask(leaver)).rejects.toThrow('left');

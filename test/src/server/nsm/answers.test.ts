@@ -188,7 +188,7 @@ describe('answers', () => {
     ['the same field twice', extendPcr, `a169457874656e64504352a2 6464617461${zeros48} 6464617461${zeros48}`],
     ['the same name twice', extendPcr, `a2${`69457874656e64504352a16464617461${zeros48}`.repeat(2)}`],
     ['a length in more bytes than needed', lockPcr, '78074c6f636b504352'],
-    ['undefined where nothing should be', lockPcr, 'a1674c6f636b504352f7'],
+    ['undefined as the value of an answer without fields', lockPcr, 'a1674c6f636b504352f7'],
     ['a tag', lockPcr, 'c0674c6f636b504352'],
     ['bytes of indefinite length', extendPcr, `a169457874656e64504352a16464617461 5f${zeros48}ff`],
     ['text of indefinite length', lockPcr, '7f674c6f636b504352ff'],

@@ -40,7 +40,7 @@ describe('without an NSM', () => {
     ['a deadline that is not a number', { deadlineMs: Number.NaN }],
     ['a deadline that timers cannot hold', { deadlineMs: 2 ** 31 }],
     ['a negative queue', { maxWaiting: -1 }],
-    ['half a place in the queue', { maxWaiting: 0.5 }],
+    ['a queue of half a place', { maxWaiting: 0.5 }],
     ['a relative path of the addon', { addonPath: 'build/nsm.node' }],
   ])('%s is refused', (_, options) => {
     expect(() => new NsmDevice({ addonPath, ...options })).toThrow(

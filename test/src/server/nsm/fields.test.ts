@@ -140,10 +140,10 @@ describe('the fields of an answer', () => {
     ['a register of 0 bytes', extendPcr, { ExtendPCR: { data: filled(0) } }],
     ['a register of 65 bytes', extendPcr, { ExtendPCR: { data: filled(65) } }],
     ['fields in an answer without fields', lockPcr, { LockPCR: {} }],
-    ['null where there are no fields', lockPcr, { LockPCR: null }],
+    ['null as the value of an answer without fields', lockPcr, { LockPCR: null }],
     ['the sibling operation', lockPcr, 'LockPCRs'],
     ['the right fields under another name', extendPcr, { DescribePCR: { data: filled(48) } }],
-    ['a bare name where there are fields', getRandom, 'GetRandom'],
+    ['a bare name for an answer with fields', getRandom, 'GetRandom'],
   ])('%s is refused', (_, { decode }, answer) => {
     expect(() => decode(encode(answer))).toThrow(protocolError);
   });

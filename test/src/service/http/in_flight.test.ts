@@ -113,10 +113,10 @@ describe('after a time limit', () => {
   test('a request that is not answered is 504, and releases its slot', async () => {
     const passDeadlines = stopDeadlines();
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
-    const hanging = get('/hang');
+    const pending = get('/hang');
     await expect.poll(async () => (await get('/rules')).status).toBe(503);
     passDeadlines();
-    const answer = await hanging;
+    const answer = await pending;
     expect(answer.status).toBe(504);
     expect(await answer.json()).toMatchObject({ code: 'ANSWER_TIMEOUT' });
     expect((await get('/rules')).status).toBe(200);

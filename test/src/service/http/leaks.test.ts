@@ -111,8 +111,8 @@ describe('a connection that closes leaves nothing behind after', () => {
     ['a slow request and CONNECT', slow + ask('/0').repeat(3) + PIECES['a CONNECT']],
     ['a slow request and garbage', slow + ask('/0').repeat(3) + PIECES.garbage],
     ['a slow request and an upgrade', slow + PIECES['an upgrade'].repeat(8)],
-    ['half a body behind other requests', slow + ask('/0') + PIECES['a POST'].slice(0, -1000)],
-    ['half a head behind other requests', `${slow}${ask('/0')}GET /`],
+    ['an incomplete body behind other requests', slow + ask('/0') + PIECES['a POST'].slice(0, -1000)],
+    ['an incomplete head behind other requests', `${slow}${ask('/0')}GET /`],
     ['CONNECT alone', PIECES['a CONNECT']],
   ])('%s', async (_, bytes) => {
     const { port, held } = await start();

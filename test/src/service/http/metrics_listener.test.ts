@@ -64,7 +64,7 @@ test('the listener closes a connection after its answer, even if it has sent a s
 });
 
 test.each([
-  ['half a request', 'GET /met'],
+  ['an incomplete request', 'GET /met'],
   ['headers without an end', 'GET /metrics HTTP/1.1\r\nHost: a\r\n'],
   ['a body that does not arrive', 'POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n'],
   ['an upgrade', 'GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],

@@ -4,18 +4,18 @@ import { describe, expect, test } from 'vitest';
 import { methodsAt } from '../../../../src/service/http/route_methods.ts';
 import { startServer } from '../../server/support.ts';
 
-const nothing = () => {};
+const emptyHandler = () => {};
 
 function createRouter(): Router {
   const router = Router();
-  router.get('/got', nothing);
-  router.put('/thing', nothing).delete('/thing', nothing);
-  router.all('/all', nothing);
-  router.route(['/a', '/b']).patch(nothing);
-  router.get(/^\/re\d$/, nothing);
-  router.put('/items/:id', nothing);
+  router.get('/got', emptyHandler);
+  router.put('/thing', emptyHandler).delete('/thing', emptyHandler);
+  router.all('/all', emptyHandler);
+  router.route(['/a', '/b']).patch(emptyHandler);
+  router.get(/^\/re\d$/, emptyHandler);
+  router.put('/items/:id', emptyHandler);
   const nested = Router();
-  nested.put('/', nothing).delete('/deep', nothing);
+  nested.put('/', emptyHandler).delete('/deep', emptyHandler);
   router.use('/nested/:id', nested);
   router.use('/static', express.static('/none'));
   router.use((_error: unknown, _request: unknown, _response: unknown, _next: unknown) => {});

@@ -23,7 +23,7 @@ const failures: [string, (response: ServerResponse) => unknown, string][] = [
   ['is down', (response) => response.destroy(), 'ISSUER_UNREACHABLE'],
   ['fails', (response) => response.writeHead(500).end(), 'ISSUER_REFUSED'],
   ['answers with no content', (response) => response.writeHead(204).end(), 'ISSUER_REFUSED'],
-  ['points elsewhere', (response) => response.writeHead(302, { location: '/x' }).end(), 'ISSUER_UNREACHABLE'],
+  ['redirects', (response) => response.writeHead(302, { location: '/x' }).end(), 'ISSUER_UNREACHABLE'],
   ['answers garbage', (response) => response.end('<html>'), 'ISSUER_MALFORMED'],
   ['answers another JSON', (response) => response.end('{"keys":{}}'), 'ISSUER_MALFORMED'],
   ['answers null keys', (response) => response.end('{"keys":[null]}'), 'ISSUER_MALFORMED'],
@@ -87,10 +87,10 @@ describe('a malformed key', () => {
     ['has an n that is not base64url', (good) => ({ ...good, n: `${good.n?.slice(0, -1)}!` })],
     ['has an n with padding in it', (good) => ({ ...good, n: `${good.n?.slice(0, 8)}=${good.n?.slice(8)}` })],
     ['has an n with three characters of padding', (good) => ({ ...good, n: `${good.n}===` })],
-    ['has an n with a character too many', (good) => ({ ...good, n: `${good.n}AAA` })],
+    ['has an n of a length that base64url can not have', (good) => ({ ...good, n: `${good.n}AAA` })],
     ['has an n that is a number', (good) => ({ ...good, n: 5 })],
     ['has an even n', (good) => ({ ...good, n: `${good.n?.slice(0, -2)}AA` })],
-    ['has an n of no more than zeros', (good) => ({ ...good, n: 'A'.repeat(342) })],
+    ['has an n of zeros only', (good) => ({ ...good, n: 'A'.repeat(342) })],
     ['has an n of 16384 bits', (good) => ({ ...good, n: Buffer.alloc(2048, 0xff).toString('base64url') })],
     ['has no n', ({ n: _, ...otherMembers }) => otherMembers],
     ['has an empty e', (good) => ({ ...good, e: '' })],
@@ -104,7 +104,7 @@ describe('a malformed key', () => {
     ['has key_ops of numbers', (good) => ({ ...good, key_ops: ['verify', 1] })],
     ['has a use that is not a string', (good) => ({ ...good, use: ['sig'] })],
     ['has an alg that is not a string', (good) => ({ ...good, alg: 256 })],
-    ['has its private part beside it', (good) => ({ ...good, d: 'AQAB' })],
+    ['also has its private part', (good) => ({ ...good, d: 'AQAB' })],
   ];
 
   test('is an error of the issuer if needed, and does not affect other keys of the set', async () => {
