@@ -18,8 +18,8 @@ export interface TestServer extends RunningServer {
   printed(): string;
   /**
    * Moves the clock of the tasks, which otherwise stands still, forward by this number of milliseconds.
-   * Returns when all runs that begin in this time have ended. The clock of `Date` and the time limits of runs do not
-   * change: a run that never ends is only ended by its time limit.
+   * Returns when all runs that begin in this time have ended. The clock of `Date` and the time limits of
+   * runs do not change: a run that never ends is only ended by its time limit.
    */
   passTime(ms: number): Promise<void>;
   get(path: string, init?: RequestInit): Promise<Response>;

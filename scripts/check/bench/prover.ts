@@ -1,8 +1,8 @@
 /**
  * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
  * verification. Compares our engine with that of gnark-crypto, with snarkjs, and with the rapidsnark that
- * RAPIDSNARK_BIN names. They take turns on the same key and witness; each is a whole process that loads the key.
- * PROVER_VECTORS forces a path of our engine. Fails if a warm verification takes over 50 ms.
+ * RAPIDSNARK_BIN names. They take turns on the same key and witness; each is a whole process that loads
+ * the key. PROVER_VECTORS forces a path of our engine. Fails if a warm verification takes over 50 ms.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

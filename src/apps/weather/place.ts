@@ -13,9 +13,10 @@ const STATION = /^(iata|metar):([a-z0-9]{3,4})$/;
 
 /**
  * Returns the common form of all spellings that differ in case, white space, invisible characters or
- * compatibility forms (NFKC: full-width letters, ligatures). Accents and scripts stay, since they distinguish places. The
- * service is asked for this form, so that all spellings get the same answer. Otherwise, a caller could find a
- * spelling that is the same place to this server, and another place to the service.
+ * compatibility forms (NFKC: full-width letters, ligatures). Accents and scripts stay, since they
+ * distinguish places. The service is asked for this form, so that all spellings get the same answer.
+ * Otherwise, a caller could find a spelling that is the same place to this server, and another place to
+ * the service.
  *
  * @returns the canonical form; may be empty
  */
