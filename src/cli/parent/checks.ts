@@ -137,8 +137,11 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
 function examineNode(eif: string): Finding {
   const { imageNode: pinned } = readRelease();
   const built = recordedNode(eif) ?? pinned;
-  const doubt = built === pinned ? '' : `, where this version pins ${pinned}`;
-  return { ok: true, text: `Node ${process.versions.node} runs this; the image has Node ${built}${doubt}` };
+  const difference = built === pinned ? '' : `, although this version pins ${pinned}`;
+  return {
+    ok: true,
+    text: `Node ${process.versions.node} runs this; the image has Node ${built}${difference}`,
+  };
 }
 
 /**
@@ -266,7 +269,7 @@ function examinePort(port: number, root: string): Promise<Finding> {
     server.once('error', () =>
       resolve({
         ok: false,
-        text: `port ${port} is in use, by ${portHolder(root, port) ?? 'a program that is not known'}`,
+        text: `port ${port} is in use, by ${portHolder(root, port) ?? 'an unknown program'}`,
       }),
     );
     server.listen(port, '127.0.0.1', () =>

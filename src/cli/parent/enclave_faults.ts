@@ -28,7 +28,7 @@ export function findFaults(state: EnclaveState, isRelayActive: boolean): HostFau
 
 const describeUnit = ({ unit, active, sub }: UnitState) => `${unit} is ${active} (${sub})`;
 
-/** systemd starts a unit that it has given up only after its counter was reset. */
+/** Once systemd has given up on a unit, it starts the unit only after a reset of its counter. */
 function commandFor(verb: 'start' | 'restart', { unit, result }: UnitState): string {
   return `${result === 'start-limit-hit' ? `systemctl reset-failed ${unit} && ` : ''}systemctl ${verb} ${unit}`;
 }
@@ -105,7 +105,7 @@ function findImageFaults(state: EnclaveState, enclave: RunningEnclave): HostFaul
   if (measured !== undefined && isSameImage(measured, installedImage)) return faults;
   if (measured !== undefined && isSameImage(measured, startedImage)) {
     if (installedImage === undefined) return faults;
-    const text = `${name} runs the image before the installed one: PCR0 ${measured.pcr0}`;
+    const text = `${name} still runs the previous image: PCR0 ${measured.pcr0}`;
     const advice = `replace it, after the config accepts the installed image: ${adviseReplacement(state)}. Or ${PROGRAM} host_upgrade ${name} --eif <the file of the running image>: the next start runs that one again`;
     return [...faults, { code: 'IMAGE_PENDING', text, advice }];
   }

@@ -1,4 +1,4 @@
-/** Everything that this host knows of an installed enclave. Reads only. */
+/** Reads everything that this host knows of an installed enclave. Changes nothing. */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Image, parsePcrs } from 'sui-enclave/attestation/image';

@@ -104,8 +104,8 @@ such an image reads the addresses of callers from a header, in which anyone who 
 
 The secrets are sealed: only an enclave that attests the registers of the EIF can open them. Root on this instance can
 still read them in the file or in Secrets Manager. To keep them off the instance, run provision on another machine. None
-are passed if the config of the application is open (CONFIG_OPEN), as a file of deployments/ says, or the network of
---network.`,
+are passed if a file of deployments/, or the network of --network, says that the config of the application is open
+(CONFIG_OPEN).`,
   async run({ options }, context) {
     const { env, io } = context;
     const { address, port } = options;

@@ -72,7 +72,8 @@ export interface Host {
  * @throws UsageError, without root's rights, or if services may not read the program
  */
 export function thisHost(env: Environment): Host {
-  if (process.getuid?.() !== 0) throw new UsageError('it writes units and users: run it as root, with sudo');
+  if (process.getuid?.() !== 0)
+    throw new UsageError('this command writes units and users: run it as root, with sudo');
   const main = fileURLToPath(new URL(IS_CLONE ? '../main.ts' : '../bin.cjs', import.meta.url));
   const program = [process.execPath, main] as const;
   for (const path of program) requireStartable(path);
@@ -113,7 +114,7 @@ export function readFiles(eif: string): Files {
   requireRegisters(eif, image.registers);
   const relay = join(dirname(eif), 'relay');
   if (!existsSync(relay)) throw new UsageError(`${relay} is missing: the build writes it beside the image`);
-  // A relay that has the option names it in its usage. With a relay that lacks the option, the unit would
+  // A relay that has the option --in-effect names it in its usage. With a relay that lacks it, the unit would
   // fail, and all connections with it.
   if (!readRegularFile(relay).includes('--in-effect')) {
     throw new UsageError(
@@ -144,7 +145,7 @@ export function requireInstalled(host: Pick<Host, 'root'>, name: string): void {
   const names = installed(host);
   throw new ParentError(
     'WRONG_STATE',
-    `no enclave named ${name} is installed${names.length > 0 ? `, but ${names.join(', ')}` : ''}`,
+    `no enclave named ${name} is installed${names.length > 0 ? `; installed: ${names.join(', ')}` : ''}`,
   );
 }
 

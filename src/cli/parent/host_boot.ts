@@ -1,6 +1,6 @@
 /**
- * `sui-enclave host_boot FILE`: sets a host of deploy/aws/stack.yaml up, at its first boot. The host's user
- * data has checked the release before, which contains this program.
+ * `sui-enclave host_boot FILE`: sets up a host of deploy/aws/stack.yaml at its first boot. Before that, the
+ * host's user data has checked the release, which contains this program.
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ import { run } from './programs.ts';
 const AGENT = 'opt/aws/amazon-cloudwatch-agent';
 
 const matching = (pattern: RegExp) => v.pipe(v.string(), v.regex(pattern));
-/** Schema of a parameter that may be empty, which then is undefined. */
+/** Returns the schema of a parameter that may be empty, and is undefined then. */
 const optional = <S extends v.GenericSchema<string, unknown>>(schema: S) =>
   v.union([
     v.pipe(
@@ -64,7 +64,7 @@ type BootFile = v.InferOutput<typeof BootFile>;
 
 export const main = command({
   name: 'host_boot',
-  purpose: `Sets a host of the CloudFormation stack up, at its first boot: an enclave, a keeper or a provisioner. The user data of the
+  purpose: `Sets up a host of the CloudFormation stack at its first boot: an enclave, a keeper or a provisioner. The user data of the
 host writes the file with the parameters, and runs this command.`,
   example: 'boot.json',
   arguments: { file: { schema: path } },

@@ -28,7 +28,7 @@ export interface HostFiles {
   readonly keeper: HostFile | undefined;
 }
 
-/** What the parameters of a stack say about the image. */
+/** Facts about the image that decide the parameters of a stack. */
 export interface StackImage {
   readonly registers: Image;
   readonly bytes: number;

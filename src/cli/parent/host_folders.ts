@@ -90,8 +90,8 @@ d ${relayState}/${name} 2750 sui-enclave-relay sui-enclave
  * relay's folder, and all other files of the relay's user are removed. None of its links is followed, and
  * none of its files is opened.
  *
- * @throws ParentError: PROGRAM_FAILED, if others than the owner can still write to the folder, or a file
- *   can't be moved
+ * @throws ParentError: PROGRAM_FAILED, if anyone but the owner can still write to the folder, or a file can't
+ *   be moved
  */
 function moveRelayFiles(host: Host, name: string): void {
   const [from, to] = [join(host.root, FOLDERS.state, name), join(host.root, FOLDERS.relayState, name)];
@@ -127,7 +127,7 @@ function readStatus(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** Starts the units that end enclaves: those of earlier versions run without. */
+/** Starts the units that end enclaves, since an enclave that an earlier version started has none. */
 function startEndUnits(host: Host, names: readonly string[]): void {
   const units = names.filter((name) => isActive(host, name)).map(nameEndUnit);
   if (units.length > 0) must(host, 'systemctl', 'start', ...units);

@@ -67,7 +67,7 @@ writes settings, units and users. systemd then starts the enclave at each boot, 
     },
     secrets: {
       value: '<file>',
-      help: "the application's secrets as a JSON object, which is copied, for root alone",
+      help: "the application's secrets as a JSON object; the command makes a copy that only root can read",
       schema: path,
     },
     'secret-id': {
@@ -79,8 +79,8 @@ writes settings, units and users. systemd then starts the enclave at each boot, 
     start: { help: 'start the enclave too' },
   },
   notes: `Without --secrets and --secret-id, the enclave waits for its secrets, if its application has any: run provision on
-another machine. With them, nothing is installed if the config of the application is open (CONFIG_OPEN), as a file of
-deployments/ says, or the network of --network.`,
+another machine. With them, nothing is installed if a file of deployments/, or the network of --network, says that the
+config of the application is open (CONFIG_OPEN).`,
   async run({ args: { name }, options: { start, secrets: file, ...options } }, { env, io }) {
     checkConfigOptions(options);
     if ((file ?? options['secret-id']) !== undefined) await requireNoOpenConfig(options, env);

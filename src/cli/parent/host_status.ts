@@ -52,7 +52,7 @@ what that command ends; then units, images, port, relay, reports, secrets and cl
 exit codes: 0 no fault found; 1 a fault found, or the state can't be read; 2 invalid command line`,
   async run({ args: { name }, options: { network, ...options } }, { env }) {
     if (process.getuid?.() !== 0)
-      throw new UsageError('it reads the state of units: run it as root, with sudo');
+      throw new UsageError('this command reads the state of units: run it as root, with sudo');
     if (network === undefined && (options.app ?? options['rpc-url']) !== undefined) {
       throw new UsageError('give --network with --app or --rpc-url');
     }
@@ -192,7 +192,7 @@ function describeImage({ running, installedImage }: EnclaveState): string {
   const next = installedImage === undefined ? 'unknown' : `PCR0 ${installedImage.pcr0.slice(0, 16)}…`;
   if (measured === undefined) return `the next start runs ${next}`;
   const isSame = measured.pcr0 === installedImage?.pcr0;
-  return `runs PCR0 ${measured.pcr0}, ${isSame ? 'which is installed' : `and the next start ${next}`}`;
+  return `runs PCR0 ${measured.pcr0}, ${isSame ? 'which is installed' : `and the next start runs ${next}`}`;
 }
 
 function describeClock({ server }: EnclaveState): string {

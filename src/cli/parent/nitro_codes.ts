@@ -59,7 +59,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E48: `The image could not be written. ${BUILDS}`,
   E49: `The container image could not be built. ${BUILDS}`,
   E50: `The container image could not be fetched. ${BUILDS}`,
-  E51: 'NITRO_CLI_ARTIFACTS is not set: only building images by nitro-cli needs it, and this project does not.',
+  E51: 'NITRO_CLI_ARTIFACTS is not set: only nitro-cli build-enclave needs it, and this project builds images without nitro-cli.',
   E52: `NITRO_CLI_BLOBS is not set. ${BUILDS}`,
   E53: "The machine's clock went back while the console was read: run the console again.",
   E54: `nitro-cli could not hold signals back while it started the enclave: ${TRY_AGAIN}.`,

@@ -118,8 +118,8 @@ export class Registrations {
       const text = `${key} is older than the config allows`;
       return { text, fault: { code: 'KEY_TOO_OLD', text, advice: adviseReplacement({ unit }) } };
     }
-    const until = isStale(enclave, config, now) ? ', but stale' : '';
-    return { text: `${key} is registered as ${enclaveId}${until}`, fault: undefined };
+    const staleness = isStale(enclave, config, now) ? ', but stale' : '';
+    return { text: `${key} is registered as ${enclaveId}${staleness}`, fault: undefined };
   }
 }
 

@@ -14,7 +14,7 @@ export interface StackPlace {
   readonly name: string;
 }
 
-/** Parameters by which a stack of this template is known. */
+/** Parameters by which a stack of this template is recognized. */
 const MARKS = ['Pcr0', 'ImageSha256'];
 /** Names of the groups of enclaves in the template; the parameter with the subnet has the same digit. */
 const GROUP = /^EnclaveGroup([1-3])$/;
@@ -146,7 +146,7 @@ function read<S extends v.GenericSchema>(
   }
   const parsed = v.safeParse(schema, data);
   if (parsed.success) return parsed.output;
-  throw new ParentError('PROGRAM_FAILED', `aws ${args.slice(0, 2).join(' ')} printed another form of JSON`);
+  throw new ParentError('PROGRAM_FAILED', `aws ${args.slice(0, 2).join(' ')} printed unexpected JSON`);
 }
 
 /** Runs the AWS CLI for something that may be missing. @returns undefined if its message says so */

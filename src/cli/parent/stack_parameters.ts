@@ -32,7 +32,7 @@ export type StackParameters = Readonly<Record<string, string>>;
 
 /**
  * Returns the parameters by their names in the template: all but the system image, which is the newest of
- * Amazon Linux. CloudFormation would give a parameter that is left out its default.
+ * Amazon Linux. If a parameter were left out, CloudFormation would use its default.
  *
  * @throws UsageError, if the settings contradict each other or do not fit the image
  */
@@ -82,7 +82,7 @@ function checkAddress({ address, cidr }: StackSettings, { config }: StackImage):
   if (config.trustedProxies === 0) return;
   if (address === undefined) {
     throw new UsageError(
-      'the image sets TRUSTED_PROXIES: pass --address 127.0.0.1 for a proxy on the instance, or --address 0.0.0.0 for one on another host, whose addresses are --cidr',
+      'the image sets TRUSTED_PROXIES: pass --address 127.0.0.1 for a proxy on the instance, or --address 0.0.0.0 for a proxy on another host, with the addresses of that host as --cidr',
     );
   }
   if (!address.startsWith('127.') && cidr.endsWith('/0')) {

@@ -14,7 +14,7 @@ export const main = command({
   example: '--name sui-enclave',
   arguments: {},
   options: {
-    name: { value: '<name>', help: 'their name', schema: enclaveName, default: 'sui-enclave' },
+    name: { value: '<name>', help: 'the name of the enclaves', schema: enclaveName, default: 'sui-enclave' },
     'if-unit-dead': {
       help: 'do nothing unless the unit of this name is stopped or has failed; for systemd, as root',
     },
@@ -42,7 +42,7 @@ export const main = command({
 });
 
 /**
- * Returns whether systemd has stopped the unit or given it up. While it restarts the unit, a start is
+ * Returns whether systemd has stopped the unit or given up on it. While it restarts the unit, a start is
  * pending.
  */
 function isUnitDead(env: Environment, name: string): boolean {
@@ -50,7 +50,7 @@ function isUnitDead(env: Environment, name: string): boolean {
   return (active === 'inactive' || active === 'failed') && !hasJob;
 }
 
-/** Gives up root's rights for those of the units that run enclaves. */
+/** Becomes the user whose units run enclaves, and so gives up root's rights. */
 function becomeEnclaveUser(): void {
   process.setgroups?.(['ne']);
   process.setgid?.('sui-enclave');

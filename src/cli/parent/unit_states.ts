@@ -7,7 +7,7 @@ export interface UnitState {
   readonly unit: string;
   /** State such as `active`, `activating` or `failed`: see "ActiveState" in org.freedesktop.systemd1(5). */
   readonly active: string;
-  /** State of a unit of its kind, such as `running` or `auto-restart`. */
+  /** More exact state, which depends on the kind of the unit, such as `running` or `auto-restart`. */
   readonly sub: string;
   /** Reason of the last end, such as `start-limit-hit`. */
   readonly result: string;

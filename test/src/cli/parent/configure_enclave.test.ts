@@ -430,7 +430,7 @@ describe('failures of AWS', () => {
   test.each(['[]', 'no JSON', '{"Stacks":[{}]}'])('include output of another form: %s', async (text) => {
     parent.set('stack', text);
     expect((await configure(WITH_SECRET)).stderr).toMatch(
-      /^PROGRAM_FAILED: aws cloudformation describe-stacks printed another form of JSON\n$/,
+      /^PROGRAM_FAILED: aws cloudformation describe-stacks printed unexpected JSON\n$/,
     );
   });
 

@@ -51,7 +51,7 @@ describe('the doctor', () => {
     put('x.measurements.json', JSON.stringify({ node_version: '24.0.1' }));
     expect(await node()).toEqual({
       ok: true,
-      text: `${here}; the image has Node 24.0.1, where this version pins ${pinned}`,
+      text: `${here}; the image has Node 24.0.1, although this version pins ${pinned}`,
     });
     for (const record of ['{', 'null', '{"node_version":"\\u001b[31m"}']) {
       put('x.measurements.json', record);

@@ -218,7 +218,7 @@ describe('host install', () => {
     const { status, stderr } = await callScript('parent/host_install.ts', ['weather']);
     expect([status, stderr]).toEqual([
       2,
-      expect.stringMatching(/^USAGE: it writes units and users: run it as root/),
+      expect.stringMatching(/^USAGE: this command writes units and users: run it as root/),
     ]);
   });
 });

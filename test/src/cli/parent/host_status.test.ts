@@ -333,7 +333,7 @@ describe('host_status', () => {
     getuid.mockReturnValue(1000);
     expect(await callScript('parent/host_status.ts', [])).toMatchObject({
       status: 2,
-      stderr: expect.stringMatching(/^USAGE: it reads the state of units: run it as root/),
+      stderr: expect.stringMatching(/^USAGE: this command reads the state of units: run it as root/),
     });
   });
 });
