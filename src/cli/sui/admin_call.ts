@@ -61,9 +61,12 @@ export function adminCall(
   }
   if (moreConfigs.length > 0) throw unfit(where, 'it takes more than one EnclaveConfig<T>');
   const application = findApplicationIn(capability);
-  const configured = config === undefined ? application : CONFIG.exec(config)?.[1];
-  if (configured !== application) {
-    throw unfit(where, `its EnclaveConfig is for ${configured}, and its EnclaveCap for ${application}`);
+  const configApplication = config === undefined ? application : CONFIG.exec(config)?.[1];
+  if (configApplication !== application) {
+    throw unfit(
+      where,
+      `its EnclaveConfig is for ${configApplication}, and its EnclaveCap for ${application}`,
+    );
   }
   const typeParameters = declaration.constraints.length;
   if (typeParameters > 1 || (typeParameters === 1 && application !== 'T0')) {

@@ -77,19 +77,19 @@ async function describeApplications(
   document: Uint8Array,
   { configId, deployments }: Expected,
 ): Promise<string> {
-  let runs: string;
+  let enclaveApplication: string;
   try {
-    runs = readUserData(decodeAttestation(document)).application;
+    enclaveApplication = readUserData(decodeAttestation(document)).application;
   } catch (error) {
     if (!(error instanceof AttestationError)) throw error;
     return 'The enclave does not name the application that it runs';
   }
-  const says = `The enclave reports that it runs ${runs}`;
+  const report = `The enclave reports that it runs ${enclaveApplication}`;
   const applications = deployments?.known();
   const name = [...(applications ?? [])].find(([, { config }]) => config?.id === configId)?.[0];
-  if (name === undefined) return says;
+  if (name === undefined) return report;
   const config = `the config ${configId} is of ${name} (${deployments?.path})`;
-  if (name === runs) return `${says}, and ${config}: it is another build of the application`;
-  const ownConfig = applications?.get(runs)?.config?.id;
-  return `${says}, and ${config}${ownConfig === undefined ? '' : `: use the config ${ownConfig}, or --app ${runs}`}`;
+  if (name === enclaveApplication) return `${report}, and ${config}: it is another build of the application`;
+  const ownConfig = applications?.get(enclaveApplication)?.config?.id;
+  return `${report}, and ${config}${ownConfig === undefined ? '' : `: use the config ${ownConfig}, or --app ${enclaveApplication}`}`;
 }

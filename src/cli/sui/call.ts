@@ -251,8 +251,8 @@ sender.`,
     const objects = chooseObjects(call, options.object, target.entry?.[1].objects ?? []);
     checkObjectCount(call, objects);
     const tx = new Transaction();
-    const called = { target, call, capability, config, objects };
-    addCall(tx, called, chain.sender());
+    const completeCall = { target, call, capability, config, objects };
+    addCall(tx, completeCall, chain.sender());
     let sharedObjects: Created['created'] = [];
     const outcome = await chain.submit(tx, {
       title: `call ${formatTarget(target)} with the EnclaveCap of ${capability.application}`,

@@ -45,7 +45,7 @@ const ASK_MS = 200;
 
 /**
  * Reads a config in at least the version that the deployment file names. Several nodes may share an address,
- * and one of them may lag. By an older version, a change that is still necessary could seem to be made
+ * and one of them may lag. In an older version, a change that is still necessary could seem to have been made
  * already.
  *
  * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError

@@ -57,7 +57,7 @@ async function readEntry(
  *
  * @throws SuiCommandError: DEPLOYMENT if only one of the two configs, this one and the requested one, is open
  */
-async function present(
+async function findExisting(
   { deployments }: ConfigInput,
   chain: Chain,
   noted: Application | undefined,
@@ -171,11 +171,11 @@ export const main = suiCommand({
     const isOpen = options.open;
     if (isOpen) checkNeedsNoSecrets(allowed);
     const application = await readApplicationType(chain.client, ids.appPackage, ids.module, ids.witness);
-    const applied = { application, original: await chain.originalPackage(ids.appPackage) };
-    const noted = await readEntry(input, chain, applied);
+    const applicationIds = { application, original: await chain.originalPackage(ids.appPackage) };
+    const noted = await readEntry(input, chain, applicationIds);
     const existing = options.again
       ? undefined
-      : await present(input, chain, noted, applied, { image, isOpen });
+      : await findExisting(input, chain, noted, applicationIds, { image, isOpen });
     if (existing !== undefined) return existing;
     const call = { enclavePackage, application };
     const tx = new Transaction();
@@ -185,7 +185,7 @@ export const main = suiCommand({
         : newCapFromPublisher(tx, { ...call, publisherId });
     createEnclaveConfig(tx, { ...call, capId, name, image, source, isOpen });
     if (typeof capId !== 'string') tx.transferObjects([capId], chain.sender());
-    let made: Executed['created'] = [];
+    let createdObjects: Executed['created'] = [];
     const outcome = await chain.submit(tx, {
       title: `create the ${isOpen ? 'open ' : ''}config ${JSON.stringify(name)} for ${application}`,
       fields: {
@@ -197,7 +197,7 @@ export const main = suiCommand({
         ...(source && { source }),
       },
       report({ created }) {
-        made = created;
+        createdObjects = created;
         return {
           config: created.find(({ type }) => type.includes('::enclave::EnclaveConfig<'))?.id,
           configVersion: 0,
@@ -205,8 +205,8 @@ export const main = suiCommand({
         };
       },
     });
-    await note(input, chain, outcome, applied, { isOpen, signer });
-    await awaitListing(chain, made);
+    await note(input, chain, outcome, applicationIds, { isOpen, signer });
+    await awaitListing(chain, createdObjects);
     return outcome;
   },
 });

@@ -57,7 +57,7 @@ export const SUI_COMMAND_CODES = {
   WOULD_ABORT: [failed, 'The chain would abort. Nothing was sent.'],
   FUNCTION: [
     failed,
-    'The Move function can not be called by itself: with a signed answer (`submit`, `post`), or with a capability (`call`).',
+    'The command can not call this Move function: `submit` and `post` call one that takes a signed answer, and `call` one that takes a capability.',
   ],
   OBJECT_EXISTS: [
     failed,

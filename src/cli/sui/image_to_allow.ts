@@ -234,35 +234,38 @@ async function describeImage(
   image: Image,
 ): Promise<{ note: string | null } & Omit<Build, 'image'>> {
   const name = basename(path, '.pcrs');
-  const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
-  const text = await readFileArgument(beside).then(String, () => null);
+  const recordPath = join(
+    dirname(path),
+    name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`,
+  );
+  const text = await readFileArgument(recordPath).then(String, () => null);
   // Registers that were copied from a release have no such file beside them.
   if (text === null) {
-    const origin = `there is no ${basename(beside)} beside it`;
-    return { note: null, doubt: null, origin, secrets: `there is no ${beside}` };
+    const origin = `there is no ${basename(recordPath)} beside it`;
+    return { note: null, doubt: null, origin, secrets: `there is no ${recordPath}` };
   }
   const parsed = v.safeParse(Measurements, text);
   if (!parsed.success) {
     return {
-      note: `WARNING: ${beside} is not a file that a build wrote, so the build of the registers in ${path} is unknown.`,
-      doubt: `is of an unknown build, since ${beside} can't be read`,
-      origin: `${beside} can't be read`,
-      secrets: `${beside} can't be read`,
+      note: `WARNING: ${recordPath} is not a file that a build wrote, so the build of the registers in ${path} is unknown.`,
+      doubt: `is of an unknown build, since ${recordPath} can't be read`,
+      origin: `${recordPath} can't be read`,
+      secrets: `${recordPath} can't be read`,
     };
   }
   const { application, commit, unchanged_tree, channel, registers } = parsed.output;
   if (!isSameImage(registers, image)) {
     return {
-      note: `WARNING: ${beside} has other registers than ${path}: they come from different builds.`,
-      doubt: `is of an unknown build, since ${beside} has other registers`,
-      origin: `${beside} has other registers`,
-      secrets: `${beside} has other registers`,
+      note: `WARNING: ${recordPath} has other registers than ${path}: they come from different builds.`,
+      doubt: `is of an unknown build, since ${recordPath} has other registers`,
+      origin: `${recordPath} has other registers`,
+      secrets: `${recordPath} has other registers`,
     };
   }
   const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
   const note = `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
-  const origin = describeOrigin(beside, text, parsed.output);
-  const secrets = namesIn(beside, parsed.output);
+  const origin = describeOrigin(recordPath, text, parsed.output);
+  const secrets = namesIn(recordPath, parsed.output);
   if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null, origin, secrets };
   return { note, doubt: `is of an experimental image${tree}`, origin, secrets };
 }

@@ -70,7 +70,7 @@ export const OVERLAP_OPTION = {
   },
 } as const;
 
-/** The option of commands that write registers, for where the image comes from. */
+/** Option for the source of the image, which commands take that write registers. */
 export const SOURCE_OPTION = {
   'source-url': {
     value: '<url>',

@@ -10,7 +10,7 @@ export interface Outcome {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The printed result, if it does not consist of title and fields. */
   readonly text?: string;
-  /** Text before the fields, or instead of them unless `isWhole`. */
+  /** Text to print in place of title and fields; with `isWhole`, before these. */
   readonly summary?: string;
   readonly isWhole?: boolean;
   /** Whether the command found a problem: exit code 1. */

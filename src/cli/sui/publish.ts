@@ -26,7 +26,7 @@ type PublishInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
  *
  * @throws SuiCommandError: DEPLOYMENT
  */
-async function present(
+async function findExisting(
   { deployments, args: { package: name } }: PublishInput,
   chain: Chain,
 ): Promise<Outcome | undefined> {
@@ -80,14 +80,14 @@ async function note(
   await deployments?.note(chain, outcome, (applications) => {
     const { package: id, upgradeCap, enclaveCaps, objects } = outcome.fields as unknown as Published;
     const sharedObjects = objects.filter((object) => shared.includes(object.id));
-    const [capability, another] = enclaveCaps;
+    const [capability, secondCapability] = enclaveCaps;
     // The type is 0x…::enclave::EnclaveCap<0x…::module::WITNESS>.
     const [, module, witness] =
       /::enclave::EnclaveCap<0x\w+::(\w+)::(\w+)>$/.exec(capability?.type ?? '') ?? [];
     const enclavePackage = packages.includes('enclave')
       ? id
       : (applications.get('enclave')?.package ?? linkedEnclave);
-    const isApplication = capability !== undefined && another === undefined && module !== undefined;
+    const isApplication = capability !== undefined && secondCapability === undefined && module !== undefined;
     const entry = {
       package: id,
       original: id,
@@ -140,7 +140,7 @@ compiled for --network, which is required with --rpc-url too.`,
     const { args, options, env } = input;
     const { package: name } = args;
     const { again, immutable: isImmutable } = options;
-    const existing = again ? undefined : await present(input, chain);
+    const existing = again ? undefined : await findExisting(input, chain);
     if (existing !== undefined) return existing;
     const compiled = await loadBytecode(name, options, env, chain);
     const { modules, dependencies, title, framework, bytes } = compiled;

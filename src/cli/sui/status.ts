@@ -95,7 +95,9 @@ function describeVerdict(findings: Findings): string {
 function describeFault(enclave: Enclave, { config, now }: Findings): string | undefined {
   if (config.isRetired) return 'its config is retired';
   if (isStale(enclave, config, now)) return `stale: registered at version ${enclave.configVersion}`;
-  return isKeyTooOld(enclave, config, now) ? 'its key is too old: restart and register it' : undefined;
+  return isKeyTooOld(enclave, config, now)
+    ? 'its key is too old: restart the enclave, and register its new key'
+    : undefined;
 }
 
 function describeState(enclave: Enclave, findings: Findings): string {

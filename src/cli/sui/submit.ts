@@ -78,7 +78,7 @@ const OPTIONS = {
   config: { value: '<id>', help: 'the config (default: that of the deployment file)', schema: objectId },
   pcrs: {
     value: '<file>',
-    help: 'a file of registers that the enclave must have, in addition to those of the config',
+    help: 'a file with the only registers to accept (default: those that the config allows)',
     schema: path,
   },
   ...ROOT_OPTION,

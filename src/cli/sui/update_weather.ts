@@ -89,7 +89,7 @@ function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>)
     if (signed !== undefined || place === undefined) {
       throw new UsageError('with --from-url, give --location and no reading');
     }
-    return { ask: { url, location: place }, given: null };
+    return { ask: { url, location: place }, reading: null };
   }
   if (temperature === undefined || place !== undefined) {
     throw new UsageError(
@@ -98,7 +98,7 @@ function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>)
   }
   if (options.enclave === undefined) throw new UsageError('with a reading, give --enclave');
   const reading = { signature: signed, timestampMs, data: { location, temperature } };
-  return { ask: null, given: reading as WeatherReading };
+  return { ask: null, reading: reading as WeatherReading };
 }
 
 /**
@@ -132,13 +132,13 @@ async function askForReading(
 async function submission(input: WeatherInput, chain: Chain) {
   const { enclave: enclaveId } = input.options;
   const application = findApplication(input.ids);
-  const { ask, given: givenReading } = chooseSource(input);
+  const { ask, reading: argumentReading } = chooseSource(input);
   const roots = await readRoots(chain, input.options.root);
   if (enclaveId !== undefined) {
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { application });
     const config = await readConfig(chain.client, enclave.configId);
-    const reading = givenReading ?? (await askForReading(ask, config, enclave, roots));
+    const reading = argumentReading ?? (await askForReading(ask, config, enclave, roots));
     return { reading, enclaveId: enclave.id, configId: config.id };
   }
   const [, noted] = input.deployments?.application() ?? [];

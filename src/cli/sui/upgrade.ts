@@ -85,9 +85,9 @@ async function note(
   await deployments?.note(chain, outcome, (applications) => {
     const { package: id, version } = outcome.fields as { package: string; version: bigint };
     // A package may have several applications.
-    const application = [...applications].filter(([, { original }]) => original === originalId);
-    if (application.length === 0) return `no application there is of the package ${originalId}`;
-    return application.map(([name, before]) => {
+    const entries = [...applications].filter(([, { original }]) => original === originalId);
+    if (entries.length === 0) return `no application there is of the package ${originalId}`;
+    return entries.map(([name, before]) => {
       const holdsEnclave = before.enclavePackage === before.package;
       const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
       return [name, { ...before, ...after }];
