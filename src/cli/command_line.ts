@@ -136,9 +136,10 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
   const texts = inOrder(isFormer ? formerly : line.arguments, positionals);
   const options = Object.fromEntries(
     Object.entries(line.options).map(([name, option]) => {
-      const place = texts[`--${name}`] as string | undefined;
-      if (place !== undefined && values[name] !== undefined) throw new UsageError(`--${name} is given twice`);
-      return [name, parseOption(name, option, place ?? values[name], env)];
+      const positional = texts[`--${name}`] as string | undefined;
+      if (positional !== undefined && values[name] !== undefined)
+        throw new UsageError(`--${name} is given twice`);
+      return [name, parseOption(name, option, positional ?? values[name], env)];
     }),
   ) as OptionValues<O>;
   requireOptions(line.options, options);
@@ -221,8 +222,8 @@ function inOrder(args: Arguments, positionals: readonly string[]): Texts {
   const missing = names.slice(positionals.length).filter((name) => !args[name]?.optional);
   if (missing.length > 0) throw new UsageError(`missing: ${formatWords(args, missing)}`);
   if (repeated < 0) return Object.fromEntries(names.map((name, index) => [name, positionals[index]]));
-  const behind = names.length - repeated - 1;
-  const end = Math.max(repeated, positionals.length - behind);
+  const countAfter = names.length - repeated - 1;
+  const end = Math.max(repeated, positionals.length - countAfter);
   return Object.fromEntries(
     names.map((name, index) => {
       if (index < repeated) return [name, positionals[index]];

@@ -125,7 +125,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   release: {
     reader: 'admin',
-    summary: 'sign a release, verify who vouches for an image, or withdraw one',
+    summary: 'sign or withdraw a release, or verify who vouches for an image',
     load: () => import('./releases/release.ts'),
   },
   register_enclave: {
@@ -225,7 +225,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   host_boot: {
     reader: 'operator',
-    summary: 'set a host of deploy/aws up at its first boot',
+    summary: 'set up a host of deploy/aws at its first boot',
     load: () => import('./parent/host_boot.ts'),
   },
   host_upgrade: {

@@ -37,7 +37,7 @@ function help(): string {
 }
 
 /** Returns the name of a command, which may be written as `prover check-key`, and the arguments after it. */
-function nameIn(argv: readonly string[]): readonly string[] {
+function splitName(argv: readonly string[]): readonly string[] {
   const [first, second] = argv.map((word) => word.replaceAll('-', '_'));
   const pair = `${first}_${second}`;
   if (first !== undefined && Object.hasOwn(COMMANDS, first)) return [first, ...argv.slice(1)];
@@ -55,7 +55,7 @@ export const main: Main = (argv, env, io) => run(argv, env, io, false);
 /** @param ownsProcess whether a command may take the output of this process */
 async function run(argv: readonly string[], env: Environment, io: Io, ownsProcess: boolean): Promise<number> {
   const isHelp = ['help', '--help', '-h'].includes(argv[0] ?? '--help');
-  const [name, ...commandArgv] = nameIn(isHelp ? argv.slice(1) : argv);
+  const [name, ...commandArgv] = splitName(isHelp ? argv.slice(1) : argv);
   if (name === undefined) {
     io.log(help());
     return argv.length === 0 ? EXIT.notTried : EXIT.done;

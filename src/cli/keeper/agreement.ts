@@ -79,9 +79,9 @@ function findDisputes(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
   );
   const disputes = new Map<string, Alert>();
   for (const enclaveId of new Set(states.flatMap((all) => [...all.keys()]))) {
-    const shown = states.map((all) => all.get(enclaveId) ?? 'another state');
-    if (new Set(shown).size === 1) continue;
-    const list = judged.map(({ node }, index) => `${node}: ${shown[index]}`).join('; ');
+    const nodeStates = states.map((all) => all.get(enclaveId) ?? 'another state');
+    if (new Set(nodeStates).size === 1) continue;
+    const list = judged.map(({ node }, index) => `${node}: ${nodeStates[index]}`).join('; ');
     disputes.set(enclaveId, {
       code: 'NODES_DISAGREE',
       subject: subjects.get(enclaveId) ?? enclaveId,

@@ -28,9 +28,15 @@ export const ALERTS = {
   ],
   ENCLAVE_UNREACHABLE: ['alert', 'Nothing answers at a URL.'],
   ENCLAVE_UNTRUSTED: ['alert', 'The server at a URL does not prove that it runs the image.'],
-  KEY_DESTROYED: ['alert', 'A running key was destroyed at this version: only a restart helps.'],
-  KEY_TOO_OLD: ['alert', 'A running key is older than the config allows: only a restart helps.'],
-  KEY_AGING: ['warning', 'A running key has reached 80 % of the maximum age.'],
+  KEY_DESTROYED: [
+    'alert',
+    'The key of a running enclave was destroyed at this version: only a restart helps.',
+  ],
+  KEY_TOO_OLD: [
+    'alert',
+    'The key of a running enclave is older than the config allows: only a restart helps.',
+  ],
+  KEY_AGING: ['warning', 'The key of a running enclave has reached 80 % of the maximum age.'],
   UNREGISTERED: ['warning', 'A key has attested itself for two hours without being registered.'],
   ENCLAVE_SILENT: ['warning', 'A registered enclave, which contracts accept, answered at no URL.'],
 } as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;

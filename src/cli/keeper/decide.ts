@@ -74,7 +74,7 @@ export interface Decision {
   readonly alerts: readonly Alert[];
   /** The enclaves that contracts accept. */
   readonly accepted: readonly Enclave[];
-  /** The stale enclaves that answered at no URL. */
+  /** The accepted enclaves that answered at no URL. */
   readonly silent: readonly Enclave[];
   /** The trusted keys that are not registered, in hexadecimal digits. */
   readonly unregistered: readonly string[];
@@ -180,7 +180,7 @@ function alertOfKey({ answer, enclaveId, state }: Running, { config, seenForMs, 
   const fifth = Number((config.maxKeyAgeMs ?? 0n) / 5n);
   if (!isKeyTooOld(state, config, now + fifth)) return [];
   const until = new Date(Number(state.registeredAtMs + (config.maxKeyAgeMs ?? 0n)));
-  const message = `contracts accept its key until ${until.toISOString()}: restart the enclave before`;
+  const message = `contracts accept its key until ${until.toISOString()}: restart the enclave before then`;
   return [{ code: 'KEY_AGING', subject, message }];
 }
 

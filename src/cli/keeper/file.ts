@@ -24,7 +24,7 @@ export class KeeperFileError extends YamlFileError {
 const SECOND = 1000;
 
 const MAX_ENCLAVES = 64;
-/** Maximum amount in MIST: up to this one, YAML's numbers are exact. */
+/** Maximum amount in MIST. YAML's numbers are exact up to this amount. */
 const MAX_MIST = Number.MAX_SAFE_INTEGER;
 
 const register = v.pipe(

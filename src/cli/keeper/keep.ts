@@ -25,7 +25,7 @@ and never destroys an enclave that contracts accept. Where the config's register
     keystore: COMMON.keystore,
     record: {
       value: '<file>',
-      help: 'what was signed in the last 24 hours (default: the path of the file with .record.json)',
+      help: 'the record of what was signed in the last 24 hours (default: the path of the file with .record.json)',
       schema: path,
     },
     'dry-run': { help: 'run one round, have the node simulate its transactions, and send nothing' },

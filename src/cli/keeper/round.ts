@@ -195,11 +195,11 @@ function isReadable(chain: {
 }
 
 function describeContradiction(action: Action): string {
-  const [done, shown] =
+  const [done, contradiction] =
     action.kind === 'register'
       ? [`registered as ${action.enclaveId}`, 'does not show it']
-      : ['destroyed', 'shows it'];
-  return `the node said that it is ${done}, and ${shown}, so nothing more is signed for it: if this lasts for minutes, compare with another node, name that one, and restart the keeper`;
+      : ['destroyed', 'still shows it'];
+  return `the node said that it is ${done}, but ${contradiction}, so nothing more is signed for it: if this lasts for minutes, compare with another node, put that node into the file, and restart the keeper`;
 }
 
 /** Returns the result of the work, or undefined once `stop` is aborted. */

@@ -44,7 +44,8 @@ export async function attest(
  * Returns whether the enclave waits for its secrets. Anyone on the path can forge the answer, but this only
  * causes delay, since secrets are sealed only for an attested enclave.
  *
- * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for any answer that the server doesn't give
+ * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for an answer that the server of an enclave never
+ *   gives
  */
 export async function needsSecrets(http: Http): Promise<boolean> {
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };

@@ -14,7 +14,10 @@ export const PROVISION_CODES = {
 
 export type ProvisionCode = keyof typeof PROVISION_CODES;
 
-/** An error of provisioning itself, which also throws AttestationErrors, ClientErrors and SealingErrors. */
+/**
+ * An error of provisioning itself. Provisioning also throws AttestationErrors, ClientErrors and
+ * SealingErrors.
+ */
 export class ProvisionError extends CodedError<ProvisionCode> {
   /** The code in the answer, from the enclave or anyone on the path. */
   readonly serverCode: string | null;

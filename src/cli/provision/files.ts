@@ -61,7 +61,7 @@ export function parseSecrets(text: string): Record<string, string> {
     /^[A-Z][A-Z0-9_]{0,63}$/.test(name) && typeof value === 'string' && value !== '';
   if (entries.length === 0 || !entries.every(isUsable)) {
     const message =
-      'the secrets must be one JSON object with the names of app.yaml, in upper case, and a string for each, not empty';
+      'the secrets must be one JSON object with the upper-case names of app.yaml, and a non-empty string for each';
     throw new ProvisionFileError('SECRETS_FILE', message);
   }
   return data as Record<string, string>;

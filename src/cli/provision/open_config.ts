@@ -68,7 +68,7 @@ function unknownApplication(app: string): SuiCommandError {
 
 async function checkFiles(names: readonly string[], options: ConfigOptions, env: Environment): Promise<void> {
   const { network, app } = options;
-  // Where no file is read, the program starts without what its format needs.
+  // The module is loaded here, so that a command that reads no file starts without the modules for its format.
   const { Deployments } = await import('../sui/deployments.ts');
   let isNamed = app === undefined || network !== undefined;
   for (const name of names) {
@@ -106,7 +106,7 @@ async function askChain(options: ConfigOptions, env: Environment): Promise<void>
 
 function createRefusal(finding: string): OpenConfigError {
   return new OpenConfigError(
-    `${finding}: anyone may run its image, so it must not get secrets. Use a config that is not open. If the secrets are for another application, name that by --app. Nothing was sent`,
+    `${finding}: anyone may run its image, so it must not get secrets. Use a config that is not open. If the secrets are for another application, name that application by --app. Nothing was sent`,
   );
 }
 

@@ -51,7 +51,7 @@ export const main = command({
   name: 'provision',
   purpose: `Attests the enclave, seals the secrets to it, and checks the sealed receipt that the enclave sends. Neither the host nor
 a proxy on the path can read, change or replace the secrets. They are sealed for one start of the enclave: repeat the
-command after each.`,
+command after each start.`,
   example: 'https://weather.example --pcrs out/nitro.pcrs --secrets secrets.json --key provisioner.pem',
   arguments: { url: { schema: enclaveUrl, optional: true } },
   forms: [
@@ -100,12 +100,13 @@ command after each.`,
   },
   notes: `--key is PEM, as openssl genpkey -algorithm ed25519 -out provisioner.pem writes it, or 64 hexadecimal digits.
 
-No secrets are sent if the config of the application is open (CONFIG_OPEN), as a file of deployments/ says, or the network
-of --network.
+No secrets are sent if a file of deployments/, or the network of --network, says that the config of the application is
+open (CONFIG_OPEN).
 
 exit codes: 0 the enclave has its secrets; 1 it does not accept them, or gave no valid receipt; 2 not tried (invalid
-command line, a file that can't be read or that others can read, or a config that is or may be open); 3 it does not prove that it runs the image; 4 it
-can't be reached; 5 unconfirmed: /readyz, which a host can forge, says that the enclave has secrets, so nothing was sent`,
+command line, a file that can't be read or that others can read, or a config that is or may be open); 3 it does not
+prove that it runs the image; 4 it can't be reached; 5 unconfirmed: /readyz, which a host can forge, says that the
+enclave has secrets, so nothing was sent`,
   // A message may contain a part of a secret.
   handlesSecrets: true,
   chooseExit,
@@ -207,7 +208,7 @@ async function watchEnclave(work: Work, options: Options, { io }: Context): Prom
   return { json: { status: 'ended', provisioned } };
 }
 
-/** The code in the answer that an error is about, from the enclave or anyone on the path. */
+/** Returns whether an error has the code of an answer, which came from the enclave or anyone on the path. */
 function hasServerCode(error: unknown): error is { readonly serverCode: string | null } {
   return error instanceof Error && 'serverCode' in error;
 }

@@ -106,7 +106,7 @@ export async function readBuild({ out, schema, bytecode }: ReleaseFiles): Promis
   if (!parsed.success || parsed.output.node_version !== undefined) {
     throw new ReleaseCommandError(
       'NOT_RELEASABLE',
-      `${record} is not of a build with CHANNEL=stable and the pinned Node from a commit without changes: build so from a clean checkout of the tag`,
+      `${record} is not of a build with CHANNEL=stable and the pinned Node from a commit without changes: make such a build from a clean checkout of the tag`,
     );
   }
   const { commit, folder, framework_version: frameworkVersion = readVersion(), registers } = parsed.output;

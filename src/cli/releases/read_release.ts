@@ -125,8 +125,7 @@ export async function readRelease({
     const needless = Object.entries({ log, signer: signerFile, seen }).find(
       ([, value]) => value !== undefined,
     );
-    if (needless)
-      throw new UsageError(`--${needless[0]} is for --release <file>: nothing else is verified by it`);
+    if (needless) throw new UsageError(`--${needless[0]} is for --release <file> only`);
     return undefined;
   }
   if (log === undefined || signerFile === undefined) {

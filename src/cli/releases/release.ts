@@ -216,8 +216,8 @@ async function openSigner(
 }
 
 /**
- * Reads the entries of the author's own log, whose head may have expired; none if there is no log yet. An old
- * copy would get a fresh head: `--seen` refuses it.
+ * Reads the entries of the author's own log, whose head may have expired; none if there is no log yet.
+ * Without `--seen`, an old copy of the log would be accepted, and get a fresh head.
  */
 async function readOwnLog(
   { log = '', seen }: ReleaseOptions,

@@ -81,9 +81,13 @@ export function openMemory(path: string, rollout: string): Memory {
     see(version) {
       if (version > newestVersion) newestVersion = version;
     },
-    remember(now) {
-      write(path, { rollout, ...now, ...(newestVersion > 0n && { configVersion: String(newestVersion) }) });
-      steps = now;
+    remember(newSteps) {
+      write(path, {
+        rollout,
+        ...newSteps,
+        ...(newestVersion > 0n && { configVersion: String(newestVersion) }),
+      });
+      steps = newSteps;
     },
     forget() {
       rmSync(path, { force: true });

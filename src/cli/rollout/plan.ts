@@ -133,7 +133,10 @@ export interface Plan {
    * over.
    */
   readonly isEndedByAdmin: boolean;
-  /** Time within which the requests of a stopped enclave end, in milliseconds. */
+  /**
+   * Time between a switch of callers and the stop of a side, in which its enclaves finish their requests, in
+   * milliseconds.
+   */
   readonly drainMs: number;
   /** Time within which users submit the last answers of the old enclaves, in milliseconds. */
   readonly settleMs: number;

@@ -27,15 +27,15 @@ export async function checkServing(seen: Seen, side: SideName): Promise<void> {
  */
 export async function checkReached(seen: Seen, side: SideName): Promise<void> {
   await checkServing(seen, side);
-  const reason = await astray(seen, side);
+  const reason = await describeStrays(seen, side);
   if (reason !== undefined) throw notServing(side, [reason]);
 }
 
 /**
- * Returns the reason why callers reach more than one side. Returns undefined if they don't, or if the plan
- * names no balancer.
+ * Returns a phrase about the balancer if callers reach anything other than enclaves of this side. Returns
+ * undefined if they don't, or if the plan names no balancer.
  */
-export async function astray({ world }: Seen, side: SideName): Promise<string | undefined> {
+export async function describeStrays({ world }: Seen, side: SideName): Promise<string | undefined> {
   const { plan } = world;
   const { balancer } = plan;
   if (balancer === undefined) return undefined;

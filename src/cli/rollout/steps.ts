@@ -9,7 +9,7 @@ import { LOOK_MS, readConfig, SHOWN_MS } from './current_config.ts';
 import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
 import type { CommandName, Plan, SideName } from './plan.ts';
-import { astray, checkReached, checkServing, notServing } from './serving.ts';
+import { checkReached, checkServing, describeStrays, notServing } from './serving.ts';
 import type { World } from './world.ts';
 
 export interface Step {
@@ -90,14 +90,16 @@ export function stepsForward(rollout: Rollout): Step[] {
     {
       name: 'switch',
       missing: async () =>
-        memory.steps.switched === undefined ? 'callers reach the old enclaves' : await astray(rollout, 'new'),
+        memory.steps.switched === undefined
+          ? 'callers reach the old enclaves'
+          : await describeStrays(rollout, 'new'),
       async act() {
         await checkServing(rollout, 'new');
         const { switchedBack: _, ...before } = memory.steps;
         const switching = world.clock();
         memory.remember({ ...before, switching });
         await world.run('switch');
-        await awaitState(rollout, plan.commandMs, 'switch', () => astray(rollout, 'new'));
+        await awaitState(rollout, plan.commandMs, 'switch', () => describeStrays(rollout, 'new'));
         memory.remember({ ...before, switching, switched: world.clock() });
       },
     },
@@ -144,7 +146,7 @@ export function stepsBack(rollout: Rollout): Step[] {
       name: 'switch_back',
       missing: async () =>
         memory.steps.switching === undefined
-          ? await astray(rollout, 'old')
+          ? await describeStrays(rollout, 'old')
           : 'callers may reach the new enclaves',
       async act() {
         await checkServing(rollout, 'old');
@@ -153,7 +155,7 @@ export function stepsBack(rollout: Rollout): Step[] {
         const { switched: _, switching: __, ...keptSteps } = memory.steps;
         memory.remember({ ...keptSteps, switching: world.clock() });
         await world.run('switch_back');
-        await awaitState(rollout, plan.commandMs, 'switch_back', () => astray(rollout, 'old'));
+        await awaitState(rollout, plan.commandMs, 'switch_back', () => describeStrays(rollout, 'old'));
         memory.remember({ ...keptSteps, switchedBack: world.clock() });
       },
     },
@@ -317,11 +319,11 @@ async function waitFrom(
   { world }: Rollout,
   from: number | undefined,
   ms: number,
-  why: string,
+  meanwhile: string,
 ): Promise<void> {
   const now = world.clock();
   const left = Math.min((from ?? now) + ms - now, ms);
   if (left <= 0) return;
-  world.log(`Waiting ${Math.ceil(left / 1000)} s, in which ${why}.`);
+  world.log(`Waiting ${Math.ceil(left / 1000)} s, in which ${meanwhile}.`);
   await world.pause(left);
 }

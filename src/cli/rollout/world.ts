@@ -66,7 +66,10 @@ export interface World {
   log(line: string): void;
   /** Returns the time in milliseconds since 1970, to compare with times of the chain. */
   now(): number;
-  /** Returns a monotonic time for durations: milliseconds since 1970 at the start of the process. */
+  /**
+   * Returns a monotonic time for durations, in milliseconds since 1970 by the wall clock at the start of the
+   * process.
+   */
   clock(): number;
   pause(ms: number): Promise<void>;
 }
@@ -143,7 +146,7 @@ export async function createWorld({
       if (performance.now() >= end) {
         throw new RolloutError(
           'ROLLOUT_NODES_DISAGREE',
-          `the nodes of the plan show different states of the config ${configId} or its enclaves: compare them, and take out one that lags or lies`,
+          `the nodes of the plan show different states of the config ${configId} or its enclaves: compare them, and remove one that lags or lies from the plan`,
         );
       }
       await sleep(LOOK_MS);

@@ -97,7 +97,7 @@ export class GasBudget {
     this.#costs = costs;
   }
 
-  /** Returns the gas that may be signed now, in MIST. @param code window, of which there must be a limit */
+  /** Returns the gas that may be signed now, in MIST. @param code a window that has a limit */
   left(code: GasCode = 'GAS_A_DAY'): bigint {
     const left = (this.#limits[code] ?? 0n) - this.spent(code);
     return left > 0n ? left : 0n;

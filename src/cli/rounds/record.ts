@@ -46,7 +46,7 @@ export type FileFault = new (message: string, options?: ErrorOptions) => Enclave
  * Opens the file, or makes an empty one. The file must be writable, since a transaction that can't be
  * recorded is not signed.
  *
- * @param Fault class of the error if it can't be read or written, or is of another kind
+ * @param Fault class of the error if the file can't be read or written, or is not a record
  */
 export function openRecord(path: string, Fault: FileFault): SigningRecord {
   const signed = toSigned(read(path, Fault));

@@ -78,13 +78,13 @@ function readFingerprints(path: string): string[] {
   return parseSeeds(readText(path)).map(fingerprint);
 }
 
-function wrote(path: string, fingerprints: readonly string[]): Result {
+function reportWritten(path: string, fingerprints: readonly string[]): Result {
   return { json: { path, fingerprints }, text: `wrote ${path}\nfingerprint: ${fingerprints}` };
 }
 
 function generate(path: string): Result {
   writeNew(path, randomBytes(32).toString('hex'));
-  return wrote(path, readFingerprints(path));
+  return reportWritten(path, readFingerprints(path));
 }
 
 async function splitSeeds(
@@ -154,7 +154,7 @@ async function combineShares(path: string, files: readonly string[]): Promise<Re
     seeds.push(seed);
   }
   writeNew(path, seeds.map((seed) => seed.toString('hex')).join('\n'));
-  return wrote(path, seeds.map(fingerprint));
+  return reportWritten(path, seeds.map(fingerprint));
 }
 
 /** The least and the greatest number of paths for each action. */
@@ -205,14 +205,14 @@ combine      restores the file, and compares its fingerprints with those on the 
   // A message may contain a part of a seed.
   handlesSecrets: true,
   async run({ args: { action, path: paths }, options: { shares, threshold } }) {
-    const [firstPath = '', two = ''] = paths;
+    const [firstPath = '', folder = ''] = paths;
     if (action !== 'split' && (shares ?? threshold) !== undefined) {
       throw new UsageError('--shares and --threshold are for split only');
     }
     checkPaths(action, paths);
     if (action === 'generate') return generate(firstPath);
     if (action === 'combine') return await combineShares(firstPath, paths.slice(1));
-    if (action === 'split') return await splitSeeds(firstPath, two, requireCounts(shares, threshold));
+    if (action === 'split') return await splitSeeds(firstPath, folder, requireCounts(shares, threshold));
     const fingerprints = readFingerprints(firstPath);
     return { json: { fingerprints }, text: fingerprints.join(',') };
   },

@@ -37,7 +37,7 @@ export interface Metadata {
    * Any JSON, here null. `nitro-cli build-enclave` writes Docker's description of the image that it converts.
    */
   readonly DockerInfo: unknown;
-  /** Any JSON, here null. nitro-cli copies a file of its user. */
+  /** Any JSON, here null. `nitro-cli build-enclave` copies a file that its user names. */
   readonly CustomMetadata: unknown;
 }
 
