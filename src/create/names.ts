@@ -19,7 +19,7 @@ export const pascalCase = (name: string) =>
 /** Returns the reason why an application can't have this name; undefined if it can. */
 export function nameProblem(name: string): string | undefined {
   if (!NAME.test(name) || name.length > MAX_LENGTH || RESERVED.has(name)) {
-    return `must be lower case letters, digits and single underscores, at most ${MAX_LENGTH}, and no keyword of Move or name that the files use`;
+    return `must be lower case letters, digits and single underscores, at most ${MAX_LENGTH}, and must not be a keyword of Move or a name that the files use`;
   }
   // If the one-time witness has the name X, the application's own struct can't have it.
   if (pascalCase(name) === name.toUpperCase()) return 'must have two letters or more in a row';

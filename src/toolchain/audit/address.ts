@@ -100,8 +100,9 @@ export async function sourceAddress(
   if (addresses.length === 0) {
     throw new AuditError('NOT_FULLY_CHECKED', `${hostname} of the source has no address here`);
   }
-  const inside = addresses.find((address) => !isPublic(address));
-  if (inside !== undefined) throw refused(text, `has the address ${inside}, which is in a private network`);
+  const privateAddress = addresses.find((address) => !isPublic(address));
+  if (privateAddress !== undefined)
+    throw refused(text, `has the address ${privateAddress}, which is in a private network`);
   const all = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
   return { url: url.href, resolved: `${hostname}:443:${all.join(',')}` };
 }

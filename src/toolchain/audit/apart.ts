@@ -61,7 +61,7 @@ export type Outcome =
       readonly message: string;
     };
 
-/** Values pass as by `structuredClone`. */
+/** Messages between the processes, whose values are copied as `structuredClone` copies them. */
 type ToChild = { readonly order: unknown } | { readonly id: number; readonly outcome: Outcome };
 type FromChild =
   | { readonly outcome: Outcome; readonly isLimit: boolean }

@@ -52,7 +52,7 @@ const OPTIONS = {
   },
   'older-source': {
     value: '<commit[:folder]>',
-    help: 'a commit of the same repository from which an older version of the packages was published; :<folder> where the application was in another one',
+    help: 'a commit of the same repository from which an older version of the packages was published; add :<folder> if the application was in another folder',
     schema: text,
     repeated: true,
   },
@@ -244,10 +244,10 @@ async function fetchSource(mainAudit: Audit): Promise<AuditedSource | undefined>
       'its hash, and what an audit can build',
       `${quantity(tree.files, 'file')}, ${mb} MB`,
     );
-    const kept = read.isApart
+    const frameworkText = read.isApart
       ? `version ${framework.version}, by the digests of its packages`
       : 'that of this program, byte for byte';
-    checks.same('the framework in the sources', kept);
+    checks.same('the framework in the sources', frameworkText);
     return read;
   });
   return source;
@@ -260,7 +260,7 @@ async function takeTree(
 ) {
   const request = { commit, work, env };
   if (options.source !== undefined && options.source !== url) {
-    checks.note(`Of the commit, ${await askNamedRepository(url, request)}.`);
+    checks.note(`${await askNamedRepository(url, request)}.`);
   }
   const { repository, address } = await openSource(url, options.source, request, progress);
   if (address !== undefined) {
@@ -324,7 +324,7 @@ function defaultCache(env: Environment): string {
 /** Reads the config again and compares: a build takes minutes, in which an admin may change the config. */
 async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
   const subject = 'the config after the build';
-  const against = 'that of before';
+  const against = 'the config before the build';
   try {
     const present = await readConfig(chain.client, config.id);
     if (isDeepStrictEqual(present, config)) return;
@@ -394,7 +394,7 @@ async function compareEnclaves(
     checks.notChecked('enclaves', against, 'no --url was given');
   } else if (enclaves.silent.length > 0) {
     const ids = enclaves.silent.map(({ id }) => id).join(', ');
-    checks.notChecked('other registered enclaves', 'what they run', `no URL led to ${ids}`);
+    checks.notChecked('other registered enclaves', 'what they run', `at no URL answered ${ids}`);
   }
   return enclaves;
 }

@@ -56,7 +56,7 @@ interface Candidate {
   readonly versions: number;
   /** Modules without those that a release of `enclave` or `feed` contains. */
   readonly modules: Modules;
-  readonly wanted: PublishedPackage;
+  readonly requirements: PublishedPackage;
   /** Whether this is the latest version of the application, or the version that the latest one links to. */
   readonly isPresent: boolean;
   readonly isOlder: boolean;
@@ -153,7 +153,12 @@ function findApplicationCandidates(on: PackageVersion, comparison: Comparison): 
       versions: application.length,
       modules,
       isPresent,
-      wanted: describePublished(on, modules, isPresent || modules.has(main) ? main : undefined, contracts),
+      requirements: describePublished(
+        on,
+        modules,
+        isPresent || modules.has(main) ? main : undefined,
+        contracts,
+      ),
       isOlder: !isPresent && runsWith.some((version) => verifies(version, comparison)),
     },
   ];
@@ -167,7 +172,7 @@ function findDependencyCandidates({ lineage, from }: Dependency, { contracts }: 
     versions: lineage.length,
     modules: on.modules,
     isPresent: on.id === present,
-    wanted: describePublished(on, on.modules, undefined, contracts),
+    requirements: describePublished(on, on.modules, undefined, contracts),
     isOlder: on.version < lineage.length,
   }));
 }
@@ -209,8 +214,8 @@ async function compareWithCommits(
     const { on, modules, isPresent } = candidate;
     const fault = matches.get(candidate)?.fault;
     if (isPresent && fault != null && fault !== NO_SOURCES) continue;
-    const where = `the package of no commit that was read (${names.join(', ')})`;
-    const why = `${on.id} has the modules ${listNames(modules).join(', ')}, can run, and equals ${where}: ask the admin for the commit that it was published from, and name that by --older-source`;
+    const where = `the packages of all commits that were read (${names.join(', ')})`;
+    const why = `${on.id} has the modules ${listNames(modules).join(', ')}, can run, and differs from ${where}: ask the admin for the commit that it was published from, and name that commit by --older-source`;
     const unchecked = new AuditError('NOT_FULLY_CHECKED', why);
     matches.set(candidate, { source: null, folders: [], fault: unchecked });
   }
@@ -234,7 +239,7 @@ function matchReleases(candidate: Candidate, { releases }: Comparison): [Candida
 const NO_SOURCES = new AuditError('NOT_FULLY_CHECKED', 'the commit has no sources of the package');
 
 async function compareWithCommit(
-  { name, on, modules, wanted: requirements }: Candidate,
+  { name, on, modules, requirements }: Candidate,
   commit: MoveCommit,
   comparison: Comparison,
 ): Promise<Result> {

@@ -60,11 +60,11 @@ export async function compileApart(
   bounds?: Bounds,
 ): Promise<Compiled> {
   const task = { module: import.meta.url, name: 'compileOrder' };
-  const answer: Ask = async (request) => await fetched(request as Request, fetcher);
+  const answer: Ask = async (request) => await answerRequest(request as Request, fetcher);
   return await computeApart('compiling the Move packages', task, order, { bounds, answer });
 }
 
-async function fetched(request: Request, fetcher: MovePackageFetcher): Promise<Fetched<unknown>> {
+async function answerRequest(request: Request, fetcher: MovePackageFetcher): Promise<Fetched<unknown>> {
   if (request.kind === 'local') {
     const context = { dependencyName: '', parentPackageName: '', network: 'testnet' } as const;
     return { content: await fetcher.fetchLocal?.(request.path, context), commit: undefined };

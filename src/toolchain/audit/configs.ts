@@ -62,7 +62,7 @@ export async function otherConfigs(
 async function checkHistory({ application }: EnclaveConfig, chain: Chain): Promise<void> {
   const [packageId = ''] = application.split('::');
   const pruned = notChecked(
-    `the node does not have the history since the publication of ${packageId}: name a node that has, by --rpc-url`,
+    `the node does not have the history since the publication of ${packageId}: name a node that has it, by --rpc-url`,
   );
   const { object } = await fromNode(
     chain.client.core.getObject({ objectId: packageId, include: { previousTransaction: true } }),

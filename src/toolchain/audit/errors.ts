@@ -98,10 +98,10 @@ export const AUDIT_CODES = {
     DEVELOPMENT_ONLY,
     'On a development network, the config allows an emulated enclave. Everything else was checked, and agrees; nothing is proved.',
   ],
-  START_UNKNOWN: [notTried, 'No config was found for what was named.'],
+  START_UNKNOWN: [notTried, 'No config was found for the id, digest or URL that was named.'],
   SEVERAL_CONFIGS: [
     notTried,
-    'Several configs were found for what was named: the message lists them. Name one.',
+    'Several configs were found for the id, digest or URL that was named. The message lists them: name one of these.',
   ],
   NO_GIT: [notTried, 'git is not installed, or too old.'],
 } as const;

@@ -159,17 +159,17 @@ export async function askNamedRepository(
   { commit, work, env }: CommitRequest,
   find: (url: string) => Promise<Address> = (address) => sourceAddress(address, false),
 ): Promise<string> {
-  const where = `the repository that the config names, ${printable(url)},`;
+  const named = `repository that the config names, ${printable(url)},`;
   const folder = join(work, 'named');
   mkdirSync(folder);
   try {
     await checkOnBranch(await find(url), { commit, work: folder, env, limits: { ...LIMITS, ms: NAMED_MS } });
-    return `${where} has it on a branch or a tag`;
+    return `The ${named} has the commit on a branch or a tag`;
   } catch (error) {
     if (!(error instanceof AuditError)) throw error;
     if (error.code === 'COMMIT_NOT_ON_BRANCH') {
-      return `${where} LACKS it: no branch and no tag contains it, so others can't audit this config`;
+      return `The ${named} LACKS the commit: no branch and no tag contains it, so others can't audit this config`;
     }
-    return `whether ${where} has it is not known: ${error.message}`;
+    return `It is not known whether the ${named} has the commit: ${error.message}`;
   }
 }

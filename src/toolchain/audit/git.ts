@@ -71,7 +71,9 @@ function createEnvironment(home: string, env: Environment): Record<string, strin
   };
 }
 
-/** Makes a bare repository. @param commit whose id tells the hash function that the repository uses */
+/**
+ * Makes a bare repository. @param commit a commit, whose id shows the hash function that the repository uses
+ */
 export async function makeRepository(
   parent: string,
   name: string,

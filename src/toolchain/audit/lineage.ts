@@ -225,13 +225,15 @@ export class Lineages {
     try {
       for (const bytes of await this.#modules(id, version)) {
         const { address, module } = withoutSelfAddress(bytes);
-        const face = readModule(bytes);
+        const moduleInterface = readModule(bytes);
         if (![normalizeSuiAddress('0x0'), original].includes(address)) {
           throw unchecked(`${name} has a module of the package ${address}`);
         }
-        modules.set(face.name, module);
-        datatypes.push(...[...face.datatypes.keys()].map((type) => `${face.name}::${type}`));
-        for (const dependency of face.dependencies) linkedNames.add(dependency);
+        modules.set(moduleInterface.name, module);
+        datatypes.push(
+          ...[...moduleInterface.datatypes.keys()].map((type) => `${moduleInterface.name}::${type}`),
+        );
+        for (const dependency of moduleInterface.dependencies) linkedNames.add(dependency);
       }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -289,7 +291,7 @@ function checkOrigins(
   if (!isSame) throw unchecked(`the node's table of types of ${name} is not that of its versions`);
 }
 
-/** @param named the packages that the bytecode names modules of */
+/** @param named the packages whose modules the bytecode names */
 function readLinkage(name: string, { linkage }: GrpcTypes.Package, named: ReadonlySet<string>) {
   const linked = new Map<string, LinkedPackage>();
   for (const { originalId = '', upgradedId = '', upgradedVersion = 0n } of linkage) {

@@ -94,7 +94,7 @@ export function readTrustedLock(folder: string, isClone: boolean): NpmLock {
 }
 
 function describeProblem(path: string, entry: Entry, isClone: boolean): string | undefined {
-  if (!INSTALLED.test(path)) return 'which is the folder of no package';
+  if (!INSTALLED.test(path)) return 'which is not the folder of a package';
   const { link, resolved, version, integrity, name, inBundle, bundleDependencies, bundledDependencies } =
     entry;
   if (link === true) {
@@ -102,7 +102,7 @@ function describeProblem(path: string, entry: Entry, isClone: boolean): string |
     return isOwn && typeof resolved === 'string' && WORKSPACE.test(resolved) ? undefined : 'a link';
   }
   if (inBundle === true || bundleDependencies !== undefined || bundledDependencies !== undefined) {
-    return 'which is in another package, or has others in it';
+    return 'which is in another package, or contains other packages';
   }
   if (name !== undefined && name !== nameAt(path)) return `which is another package, ${printable(name)}`;
   if (version === undefined || !VERSION.test(version)) return 'without an exact version';

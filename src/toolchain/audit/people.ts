@@ -136,8 +136,8 @@ export async function upgradeHolder(original: string, chain: Chain): Promise<Hol
   if (publication === undefined) return holder(null, NO_RECORD);
   const { commands, capabilities } = publication;
   const { modules } = await chain.package(original);
-  const made = commands.flatMap((command, index) => (publishes(command, modules) ? [index] : []));
-  if (made.length > 0 && made.every((index) => isMadeImmutable(commands, index))) {
+  const publications = commands.flatMap((command, index) => (publishes(command, modules) ? [index] : []));
+  if (publications.length > 0 && publications.every((index) => isMadeImmutable(commands, index))) {
     return holder(null, 'nobody: the transaction that published the package made it immutable');
   }
   // A transaction may publish several packages, so several capabilities may be its results.
@@ -283,7 +283,7 @@ export function settingsLines({ manifest, environment }: AuditedSource): string[
     secretLine,
     isSealed('REQUESTS')
       ? 'Requests: sealed to the enclave, so that its host does not see them.'
-      : 'Requests: the host of the enclave sees them and the answers, and may keep them back.',
+      : 'Requests: the host of the enclave sees them and the answers, and may withhold them.',
     endpoints.length === 0
       ? 'The enclave can ask no other service.'
       : `The enclave asks ${endpoints.join(', ')} by https: its host sees when, how often and how much.`,

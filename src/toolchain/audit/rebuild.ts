@@ -101,7 +101,7 @@ export function compareRegisters({ eif }: Rebuilt, { image }: Pick<EnclaveConfig
   if (isSameImage(built, image)) return;
   const lines = (['pcr0', 'pcr1', 'pcr2'] as const)
     .filter((name) => built[name] !== image[name])
-    .map((name) => `${name.toUpperCase()} is ${built[name]} of the sources, and ${image[name]} on chain`);
+    .map((name) => `${name.toUpperCase()} is ${built[name]} from the sources, and ${image[name]} on chain`);
   throw new AuditError(
     built.pcr1 === image.pcr1 ? 'APPLICATION_DIFFERS' : 'REGISTERS_DIFFER',
     lines.join('\n'),

@@ -200,15 +200,15 @@ function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
   for (const [path, { integrity }] of Object.entries(packages)) {
     const name = nameAt(path);
     if (!names.includes(name)) continue;
-    const knownVersion = framework.packages[name];
-    if (knownVersion === undefined) {
+    const knownIntegrity = framework.packages[name];
+    if (knownIntegrity === undefined) {
       throw unknown(
         `has a package ${name} of version ${framework.version}, which a clone does not know: audit with the installed sui-enclave-cli of that version`,
       );
     }
-    if (integrity !== knownVersion) {
+    if (integrity !== knownIntegrity) {
       throw unknown(
-        `has ${printable(path)} with the integrity ${integrity}, and that of ${framework.version} is ${knownVersion}`,
+        `has ${printable(path)} with the integrity ${integrity}, and that of ${framework.version} is ${knownIntegrity}`,
       );
     }
   }

@@ -99,8 +99,9 @@ async function requestHint(url: string): Promise<string> {
   const answer = await requestJson(enclaveAt(url), HINT_PATH).catch(() => undefined);
   const hint = v.safeParse(Hint, answer?.json);
   if (hint.success) return hint.output.config;
-  throw unknown(
-    `${printable(url)} does not say which config it is of, at /${HINT_PATH}. Start from a package or a transaction of the application, and name this address by --url, or`,
+  throw new AuditError(
+    'START_UNKNOWN',
+    `${printable(url)} does not name its config at /${HINT_PATH}: start from a package or a transaction of the application, and name this URL by --url, or ask the admin for the id of the config`,
   );
 }
 

@@ -43,7 +43,7 @@ export async function writeTree(
   const files: [path: string, id: string][] = [];
 
   async function walk(tree: string, path: string, depth: number): Promise<void> {
-    if (depth > MAX_DEPTH) throw tooLarge(`more than ${MAX_DEPTH} folders in each other`);
+    if (depth > MAX_DEPTH) throw tooLarge(`more than ${MAX_DEPTH} levels of folders`);
     for (const { name, mode, id } of readEntries(await objects.read(tree, 'tree'), commit.length / 2)) {
       if (folders.length + files.length + omitted.length > limits.files) {
         throw tooLarge(`more than ${quantity(limits.files, 'file')}`);

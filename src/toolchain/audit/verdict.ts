@@ -131,7 +131,7 @@ export function createResult(findings: Findings): Result {
       `${describeVersion(comparedPackage)}, ${comparedPackage.id}: ${describeSource(comparedPackage)}`,
   );
   const lists = [
-    ['Older versions that can still be called, to be read like the latest:', older],
+    ['Older versions that can still be called (read them like the latest one):', older],
     ['Who could change what:', holders.map(formatLine)],
     ['Who vouches for it:', vouchers],
     ['By its settings:', settings],
@@ -169,7 +169,7 @@ function describeOlder(callable: readonly ComparedPackage[]): string {
   const sources = [...new Set(callable.flatMap(({ source }) => source ?? []))];
   return sources.length === 0
     ? ''
-    : `. Older versions of packages can still be called, of ${sources.join(', ')}`;
+    : `. Older versions of packages can still be called, from ${sources.join(', ')}`;
 }
 
 const firstLine = (text: string | null) => (text ?? '').split('\n')[0] ?? '';

@@ -43,7 +43,7 @@ export function listenForKeys(
  */
 export function readKeysAgain(terminal: Pick<ReadStream, 'isTTY' | 'setRawMode'>): void {
   if (!terminal.isTTY) return;
-  // Node ignores the mode that it believes to be set.
+  // Node does nothing if it believes that the mode is set already.
   terminal.setRawMode(false);
   terminal.setRawMode(true);
 }

@@ -118,9 +118,9 @@ export class RestartedServer {
     do {
       this.#changedMeanwhile = false;
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-      const impatient = setTimeout(() => this.#server.kill('SIGKILL'), STOP_MS);
+      const killTimer = setTimeout(() => this.#server.kill('SIGKILL'), STOP_MS);
       await this.#stop('SIGTERM');
-      clearTimeout(impatient);
+      clearTimeout(killTimer);
     } while (this.#changedMeanwhile);
     this.#server = this.#start();
     this.#restarting = undefined;

@@ -59,7 +59,7 @@ async function main(): Promise<void> {
   const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...childEnvironment };
   const config = withinThisMachine(readServerConfig(env));
   const trust = attest && DevelopmentTrust.load(out, app, { image });
-  const signingSeed = trust && (await keptSeed());
+  const signingSeed = trust && (await requestSeed());
   const log = createLog(config.logLevel, readableLines(), { withMessages: true });
   allowOnlyLoopback();
   const server = await boot({
@@ -109,9 +109,10 @@ function withinThisMachine(config: Config): Config {
 }
 
 /**
- * Returns the seed that `main.ts` keeps for the servers that it starts in turn; undefined without `main.ts`.
+ * Requests the seed that `main.ts` keeps for the servers that it starts in turn. Returns undefined without
+ * `main.ts`.
  */
-async function keptSeed(): Promise<Uint8Array | undefined> {
+async function requestSeed(): Promise<Uint8Array | undefined> {
   if (!process.send) return undefined;
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   // Other messages are for a server that listens.

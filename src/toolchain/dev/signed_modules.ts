@@ -159,10 +159,15 @@ const OWN_FUNCTIONS = new Set(['public_key', 'signature', 'signed_bytes', 'times
 function formatModule(name: string, publicKey: string, signed: Signed): string {
   const { payload, timestampMs, values, bytes, signature } = signed;
   const functions = [
-    ['The key that signed, of a development seed.', 'public_key', 'vector<u8>', `x"${publicKey}"`],
-    ['Over the bytes of the intent message.', 'signature', 'vector<u8>', `x"${signature}"`],
+    [
+      'The public key of the signer, which comes from a development seed.',
+      'public_key',
+      'vector<u8>',
+      `x"${publicKey}"`,
+    ],
+    ['The signature over the bytes of the intent message.', 'signature', 'vector<u8>', `x"${signature}"`],
     ['The intent message.', 'signed_bytes', 'vector<u8>', `x"${bytes}"`],
-    ['Of the data.', 'timestamp_ms', 'u64', String(timestampMs)],
+    ['The time of the data, in milliseconds since 1970.', 'timestamp_ms', 'u64', String(timestampMs)],
     ...payload.fields.flatMap(({ name: field, move }) => {
       const literal = formatLiteral(move, values.get(field));
       const label = OWN_FUNCTIONS.has(field) ? `field_${field}` : field;

@@ -55,9 +55,9 @@ export function listFiles(folder: string): string[] {
 /** Builds the page of a clone, unless it is newer than all of its sources. */
 async function build(folder: string, source: string): Promise<void> {
   if (!IS_CLONE) return;
-  const made = changed(join(folder, 'headers.json'));
+  const builtAt = changed(join(folder, 'headers.json'));
   const sources = [...SHARED, `${source}/**/*`].flatMap((pattern) => globSync(pattern, { cwd: CLONE }));
-  if (made > Math.max(...sources.map((file) => changed(join(CLONE, file))))) return;
+  if (builtAt > Math.max(...sources.map((file) => changed(join(CLONE, file))))) return;
   await promisify(execFile)(process.execPath, [BUILD, folder, source], { cwd: CLONE });
 }
 

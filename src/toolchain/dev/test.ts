@@ -36,7 +36,7 @@ function installedProgram(root: string, packageName: string, file: string): stri
 /**
  * @returns whether the program succeeded. Its output goes to the terminal, or with `--json` to standard error
  */
-async function runs(root: string, asJson: boolean, program: string, ...args: string[]): Promise<boolean> {
+async function succeeds(root: string, asJson: boolean, program: string, ...args: string[]): Promise<boolean> {
   const child: ChildProcess = spawn(process.execPath, [program, ...args], {
     cwd: root,
     stdio: ['ignore', asJson ? 2 : 1, 2],
@@ -126,7 +126,7 @@ async function isCurrent(
   }
 }
 
-async function testTheMove(
+async function testMovePackages(
   project: Project,
   application: ApplicationFolder,
   env: Readonly<Record<string, string | undefined>>,
@@ -134,13 +134,13 @@ async function testTheMove(
 ): Promise<boolean> {
   const packages = listPackages(project, application);
   const framework = chooseFramework(env);
-  const runs: boolean[] = [];
+  const outcomes: boolean[] = [];
   for (const entry of packages) {
     const { passed, output } = await testMove(application, entry, framework);
     io.log(`\nmove/${entry[0]}, on ${framework.description}\n${output.trimEnd()}`);
-    runs.push(passed);
+    outcomes.push(passed);
   }
-  return runs.every((passed) => passed);
+  return outcomes.every((passed) => passed);
 }
 
 export const main = command({
@@ -168,9 +168,9 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
     const { root } = project;
     const steps: Step[] = [];
     const take = {
-      types: () => runs(root, asJson, installedProgram(root, 'typescript', 'bin/tsc'), '--noEmit'),
+      types: () => succeeds(root, asJson, installedProgram(root, 'typescript', 'bin/tsc'), '--noEmit'),
       tests: () =>
-        runs(
+        succeeds(
           root,
           asJson,
           installedProgram(root, 'vitest', 'vitest.mjs'),
@@ -178,7 +178,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
           ...listTests(project, application),
         ),
       generated: () => isCurrent(project, application, io),
-      move: () => testTheMove(project, application, env, io),
+      move: () => testMovePackages(project, application, env, io),
     };
     for (const name of chosenSteps) steps.push({ name, passed: await take[name]() });
     const failed = steps.filter(({ passed }) => !passed).map(({ name }) => name);

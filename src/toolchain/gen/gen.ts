@@ -33,7 +33,8 @@ export const main = command({
   name: 'gen',
   purpose: `Writes the types that an application signs as Move structs with their intents (sources/signed.move) and the tests of
 their bytes (tests/signed_vectors.move), as a module for dapps (generated/client.ts), for services in Python and Go
-(generated/signed.py, generated/signed.go), and the bytes of some values (generated/vectors.json). Only files that it wrote itself, and that nobody edited since, are replaced.`,
+(generated/signed.py, generated/signed.go), and the bytes of some values (generated/vectors.json). It replaces only files
+that it wrote itself, and that nobody has edited since.`,
   example: '--check',
   arguments: { application: { schema: text, optional: true } },
   options: {

@@ -14,8 +14,9 @@ export type Sample =
   | { readonly [name: string]: Sample };
 
 export interface Vector {
-  /** Name of the type in Move. */
+  /** Name of the vector, such as `price_zeros`. */
   readonly name: string;
+  /** Name of the type in Move. */
   readonly type: string;
   readonly intent: number;
   /** Time of the signature, in decimal. */

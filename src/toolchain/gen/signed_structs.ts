@@ -85,7 +85,7 @@ function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, 
   if (reserved.has(name)) {
     throw new GenError(
       'GEN_NAME',
-      `${label}: ${name} is a keyword of Move, or the name of something else there`,
+      `${label}: ${name} is a keyword of Move, or a name that the generated code uses for something else`,
     );
   }
 }

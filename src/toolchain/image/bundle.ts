@@ -79,7 +79,7 @@ export async function bundle(
   let server = await bundleServer(LAZY_PACKAGES);
   // Each module is bundled once: if the application uses a module of a package, the package stays in
   // server.js.
-  for (let shared = sharing(server, packages); shared.length > 0; shared = sharing(server, packages)) {
+  for (let shared = findShared(server, packages); shared.length > 0; shared = findShared(server, packages)) {
     for (const lazyPackage of shared) packages.delete(lazyPackage);
     server = await bundleServer([...packages.keys()]);
   }
@@ -92,7 +92,7 @@ export async function bundle(
 /**
  * Returns the packages of which server.js contains a module, except for the module that loads the package.
  */
-function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, BundledFile>): LazyPackage[] {
+function findShared(server: BundledFile, packages: ReadonlyMap<LazyPackage, BundledFile>): LazyPackage[] {
   // The bundler's own modules, which are in each file, do not count.
   const inServer = new Set(server.modules.filter(isAbsolute));
   return [...packages].flatMap(([lazyPackage, { modules }]) =>

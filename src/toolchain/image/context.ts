@@ -142,13 +142,13 @@ function ownPackages(
   const appPackages = new Map<string, NpmPackage>();
   for (const path of modules) {
     const npmPackage = pinned(path, locked[path] ?? {});
-    const theirs = framework.get(path);
-    if (theirs?.sha512 === npmPackage.sha512) continue;
+    const frameworkPackage = framework.get(path);
+    if (frameworkPackage?.sha512 === npmPackage.sha512) continue;
     const isShared = Object.hasOwn(server?.peerDependencies ?? {}, npmPackage.name);
     if (isShared && path === `node_modules/${npmPackage.name}`) {
       throw new ImageError(
         'LOCK_INVALID',
-        `package-lock.json has ${npmPackage.name} ${npmPackage.version}, and the framework shares its ${theirs?.version} with the application: npm install --save-exact ${npmPackage.name}@${theirs?.version}`,
+        `package-lock.json has ${npmPackage.name} ${npmPackage.version}, and the framework shares its ${frameworkPackage?.version} with the application: npm install --save-exact ${npmPackage.name}@${frameworkPackage?.version}`,
       );
     }
     appPackages.set(path, npmPackage);
@@ -280,11 +280,12 @@ export function linkWorkspaces({ links }: Needed, to: string): void {
  * dependencies of these in turn. Peer dependencies count only for the workspaces themselves, since these are
  * the users of the packages.
  *
+ * @param roots the folders of the workspaces
  * @param tools further packages that are needed
  */
 export function neededModules(
   { packages }: NpmLock,
-  of: readonly string[],
+  roots: readonly string[],
   tools: readonly string[] = [],
 ): Needed {
   const modules = new Set<string>();
@@ -318,7 +319,7 @@ export function neededModules(
       addAll(lockedPackage.optionalDependencies, path, true);
     }
   };
-  for (const path of of) {
+  for (const path of roots) {
     // An application imports the framework by name, even without a package.json that says so.
     for (const [link, { link: isLink, resolved }] of Object.entries(packages)) {
       if (isLink && resolved === path) links[link] = path;

@@ -130,7 +130,7 @@ export function createMeasurements(
     // The value comes from the application's lock file. In a clone it is null, since the clone's commit is
     // the framework's.
     framework_integrity: isApart ? readIntegrity(app) : null,
-    // Names alone. An open config is not for an image that needs secrets.
+    // The record has only their names. An open config is not for an image that needs secrets.
     secrets: manifestIn(app).secrets,
     commit,
     unchanged_tree: isSame,

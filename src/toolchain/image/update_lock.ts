@@ -31,8 +31,8 @@ class Apt {
         'npx --offline sui-enclave update_lock needs a mirror of both debian and debian-security',
       );
     }
-    const line = (kind: string, uri: string, of: string) =>
-      `${kind} [signed-by=${KEYRING}] ${uri} ${of} main\n`;
+    const line = (kind: string, uri: string, suiteName: string) =>
+      `${kind} [signed-by=${KEYRING}] ${uri} ${suiteName} main\n`;
     writeFileSync(join(this.#dir, 'status'), '');
     writeFileSync(
       join(this.#dir, 'sources.list'),

@@ -28,7 +28,11 @@ export const main = command({
       required: true,
       variable: 'SUI_ENCLAVE_NETWORK',
     },
-    out: { value: '<file>', help: 'default: out/<package>.<network>.bytecode.json', schema: path },
+    out: {
+      value: '<file>',
+      help: 'the file to write (default: out/<package>.<network>.bytecode.json)',
+      schema: path,
+    },
   },
   notes: 'exit codes: 0 compiled; 1 refused or failed; 2 invalid command line',
   async run({ args, options: { network, out } }, { env }) {

@@ -226,7 +226,7 @@ export function explainCompiler(output: string, { isStub }: Framework): string {
       output,
     );
   if (!isStub || !lacksFramework) return output;
-  return `${output.trimEnd()}\n\nNot in the stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui.\n`;
+  return `${output.trimEnd()}\n\nThe stub of Sui's framework lacks this: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui.\n`;
 }
 
 export interface Build {

@@ -30,7 +30,7 @@ export const main = command({
   arguments: {},
   options: {
     size: { value: '<size>', help: 'small, for tests, or full', schema: circuitSize, default: 'full' },
-    cache: { value: '<folder>', help: 'of what it builds', schema: path, default: defaultCache() },
+    cache: { value: '<folder>', help: 'the cache of what it builds', schema: path, default: defaultCache() },
     'circuit-only': { help: "don't make a key: needs no engine" },
     'no-native': {
       help: "don't build the witness generator in C++, which takes as long as everything else",
@@ -55,9 +55,9 @@ export const main = command({
 
 /** Seconds that slow steps take on two idle cores. */
 const STEPS = {
-  circuit: { what: 'compiling the circuit', seconds: { small: 60, full: 150 } },
-  generator: { what: 'building the witness generator in C++', seconds: { small: 60, full: 120 } },
-  key: { what: 'making the development key', seconds: { small: 10, full: 20 } },
+  circuit: { title: 'compiling the circuit', seconds: { small: 60, full: 150 } },
+  generator: { title: 'building the witness generator in C++', seconds: { small: 60, full: 120 } },
+  key: { title: 'making the development key', seconds: { small: 10, full: 20 } },
 } as const;
 
 /**
@@ -74,7 +74,7 @@ class Steps {
   }
 
   run(name: keyof typeof STEPS, work: () => void): void {
-    const { what: title, seconds } = STEPS[name];
+    const { title, seconds } = STEPS[name];
     const number = Object.keys(STEPS).indexOf(name) + 1;
     const step = `step ${number} of ${Object.keys(STEPS).length}`;
     this.#io.log(

@@ -48,14 +48,14 @@ BLAKE2b-512 ${blake2b}`,
 }
 
 function explain(bytes: number): string {
-  const same = KNOWN_KEYS.find((key) => key.bytes === bytes);
-  if (same !== undefined)
-    return `it has the size of the key of ${same.network}, but other content. Download it again.`;
+  const sameSizeKey = KNOWN_KEYS.find((key) => key.bytes === bytes);
+  if (sameSizeKey !== undefined)
+    return `it has the size of the key of ${sameSizeKey.network}, but other content. Download it again.`;
   const largest = Math.max(...KNOWN_KEYS.map((key) => key.bytes));
   const sizes = KNOWN_KEYS.map((key) => `${quantity(key.bytes, 'byte')} (${key.network})`).join(' and ');
   return bytes < largest
-    ? `those have ${sizes}. If its download ended early, continue it with curl -C -.`
-    : `those have ${sizes}.`;
+    ? `published keys have ${sizes}. If its download ended early, continue it with curl -C -.`
+    : `published keys have ${sizes}.`;
 }
 
 async function readDigest(file: string): Promise<KeyDigest> {

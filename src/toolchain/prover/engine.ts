@@ -31,7 +31,7 @@ export const main = command({
     if (options.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
-      // If the processor does not have such a path, the tests run again on its fastest path.
+      // If the processor can't run a forced path, the tests run once more on its fastest path.
       for (const path of ['adx', 'portable']) run(go, ['test', ...FORCED], { PROVER_VECTORS: path });
       testForArm(go);
       return { json: { tested: true } };

@@ -24,9 +24,19 @@ export const main = command({
   purpose: 'Builds sui-enclave-prover-frontend, -backend and -haproxy with buildah, podman or docker.',
   arguments: {},
   options: {
-    cache: { value: '<folder>', help: 'of packages', schema: path, default: 'build/packages' },
-    dir: { value: '<folder>', help: 'where it builds', schema: path, default: 'build/prover-images' },
-    tag: { value: '<tag>', help: 'of the images', schema: text, default: 'development' },
+    cache: {
+      value: '<folder>',
+      help: 'the cache of downloaded packages',
+      schema: path,
+      default: 'build/packages',
+    },
+    dir: {
+      value: '<folder>',
+      help: 'the folder for intermediate files',
+      schema: path,
+      default: 'build/prover-images',
+    },
+    tag: { value: '<tag>', help: 'the tag of the images', schema: text, default: 'development' },
   },
   notes: 'exit codes: 0 done; 1 failed; 2 invalid command line',
   async run({ options }, { io }) {

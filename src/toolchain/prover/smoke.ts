@@ -78,13 +78,13 @@ that the network accepts, and how fast. A request is private, and so is the proo
     failure && { ...failure, text: failure.text.replaceAll('VERIFYING_KEY', '--key') },
   async run({ args: { url: base }, options }) {
     const url = new URL(base.endsWith('/') ? base : `${base}/`);
-    const proved = options.request === undefined ? undefined : await readLogin(options.request, options);
-    const checks = [await ping(url), ...(await refusals(url, proved?.request))];
-    if (proved !== undefined) {
-      for (let time = 1; time <= options.times; time += 1) checks.push(await proof(url, proved));
+    const login = options.request === undefined ? undefined : await readLogin(options.request, options);
+    const checks = [await ping(url), ...(await refusals(url, login?.request))];
+    if (login !== undefined) {
+      for (let time = 1; time <= options.times; time += 1) checks.push(await proof(url, login));
     }
     const failed = checks.filter(({ ok }) => !ok).length;
-    const exit = failed > 0 ? EXIT.failed : proved === undefined ? NOT_FULLY_CHECKED : EXIT.done;
+    const exit = failed > 0 ? EXIT.failed : login === undefined ? NOT_FULLY_CHECKED : EXIT.done;
     const verdict = { [EXIT.done]: 'ok', [EXIT.failed]: 'failed', [NOT_FULLY_CHECKED]: 'not fully checked' }[
       exit
     ];
@@ -167,7 +167,7 @@ function formatName(code: string | null): string {
 const UNSIGNED = ['{"alg":"RS256","kid":"1"}', '{"iss":"https://issuer.invalid","aud":"a","sub":"1"}', 'x']
   .map((part) => Buffer.from(part).toString('base64url'))
   .join('.');
-const EMPTY = {
+const UNSIGNED_REQUEST = {
   jwt: UNSIGNED,
   extendedEphemeralPublicKey: '1',
   maxEpoch: 1,
@@ -185,7 +185,7 @@ async function refusals(url: URL, request: ProofRequest | undefined): Promise<Ch
     await refusal(
       url,
       'a token of an unknown issuer is refused',
-      JSON.stringify(EMPTY),
+      JSON.stringify(UNSIGNED_REQUEST),
       [400, 401, 403, 422],
     ),
   ];

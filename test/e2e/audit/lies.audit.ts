@@ -105,7 +105,9 @@ describe('an honest config', () => {
     await world.serve(deployed);
     const silent = await world.audit(deployed.configId, [...source, '--url', url]);
     expect(silent).toMatchObject(codes);
-    expect(silent.line).toMatch(/not checked: other registered enclaves \(no URL led to 0x[0-9a-f]{64}\)$/);
+    expect(silent.line).toMatch(
+      /not checked: other registered enclaves \(at no URL answered 0x[0-9a-f]{64}\)$/,
+    );
   });
 });
 
@@ -306,7 +308,7 @@ describe('also', () => {
     const { notes } = JSON.parse(out) as { notes: string[] };
     expect(notes).toEqual([
       expect.stringMatching(
-        /^Of the commit, whether the repository .*https:\/\/localhost\/oracle\.git, .* not known: /,
+        /^It is not known whether the repository .*https:\/\/localhost\/oracle\.git, has the commit: /,
       ),
     ]);
   });

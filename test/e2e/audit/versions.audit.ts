@@ -144,7 +144,7 @@ describe('honest packages', () => {
     expectAgreement(verdict);
     const release = /the release [^,]+/.exec(verdict.line)?.[0];
     expect(verdict.line.split('. ')[1]).toBe(
-      `Older versions of packages can still be called, of ${release}, the commit ${commits[0]}, the commit ${commits[1]}`,
+      `Older versions of packages can still be called, from ${release}, the commit ${commits[0]}, the commit ${commits[1]}`,
     );
     expect(verdict.older).toHaveLength(4);
 

@@ -372,7 +372,7 @@ test.each([
     /^USAGE: --template must be one of oracle, feed, weather, llm, empty, dapp/,
   ],
   [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must be lower case letters/],
-  [['module'], 2, /no keyword of Move/],
+  [['module'], 2, /must not be a keyword of Move/],
 ])('%j is refused with %i', (argv, exit, message) => {
   expect(create(...argv)).toBe(exit);
   expect(printed).toMatch(message);

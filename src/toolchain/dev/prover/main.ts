@@ -36,7 +36,7 @@ export const main = command({
   SIZE       the circuit: small or full (default: small)
   PORT       the front end's port (default: 8080)
   ISSUER     the URL of your own OpenID provider (default: one that gives anyone a token)
-  LOG_LEVEL  as of the proving service (default: info)
+  LOG_LEVEL  the log level, as for the proving service (default: info)
 
 exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 invalid command line`,
   async run({ options }, { env, io }) {

@@ -43,13 +43,13 @@ export function signatureChecks(
   keys: readonly VerifyingKey[],
   issuers = fetchKey,
 ): Verify {
-  const { verify: ofKey } = node;
+  const { verify: verifyByKey } = node;
   const verifiers = keys.map((verifyingKey) => zkLoginVerifier({ verifyingKey, fetchKey: issuers }));
   const zkLoginChecks = keys.length === 0 ? [verifyZkLogin] : verifiers;
   return async (...signed) => {
     const [, signature] = signed;
     if (parseSerializedSignature(signature).signatureScheme !== 'ZkLogin') {
-      await ofKey(...signed);
+      await verifyByKey(...signed);
       return;
     }
     // A proof fits one size of the circuit, but does not say which, so all sizes are tried.

@@ -339,9 +339,9 @@ describe('for a commit from elsewhere, the repository that the config names', ()
     const named = repository();
     const commit = named.writeCommit({ 'app.ts': 'here' });
     const url = server.formatUrl(named);
-    expect(await ask(url, commit)).toMatch(/, has it on a branch or a tag$/);
+    expect(await ask(url, commit)).toMatch(/, has the commit on a branch or a tag$/);
     const elsewhere = repository().writeCommit({ 'app.ts': 'elsewhere' });
-    expect(await ask(url, elsewhere)).toMatch(/, LACKS it: no branch and no tag contains it/);
+    expect(await ask(url, elsewhere)).toMatch(/, LACKS the commit: no branch and no tag contains it/);
   });
 
   test('is not asked if an audit would refuse its address; the report says so, also if it does not answer', async () => {
@@ -349,8 +349,10 @@ describe('for a commit from elsewhere, the repository that the config names', ()
     const commit = named.writeCommit({ 'app.ts': 'here' });
     const before = server.requests.length;
     const text = await askNamedRepository(server.formatUrl(named), createRequest(commit));
-    expect(text).toMatch(/^whether .* has it is not known: .* names a port/);
+    expect(text).toMatch(/^It is not known whether .* has the commit: .* names a port/);
     expect(server.requests.length).toBe(before);
-    expect(await ask('https://localhost:9/a', commit)).toMatch(/^whether .* is not known: /);
+    expect(await ask('https://localhost:9/a', commit)).toMatch(
+      /^It is not known whether .* has the commit: /,
+    );
   });
 });
