@@ -37,7 +37,7 @@ test('an error that is thrown shows the innermost line of the application, not t
 });
 
 test.each([
-  ['another thing than an error', 'text'],
+  ['a value that is not an error', 'text'],
   ['an error from elsewhere', withStack(new Error('no'), 'Error: no\n    at file:///elsewhere/app.ts:1:1')],
   ['an error without a stack', withStack(new Error('no'), '')],
 ])('%s has no description', (_, error) => {

@@ -141,13 +141,13 @@ export const noEnclaves: Lie = (answer) => {
 
 /** Shows an object as an earlier answer had it. */
 export function outdated(objectId: string, recorded: Uint8Array = new Uint8Array()): Lie {
-  const isIt = ({ result }: GrpcTypes.GetObjectResult) =>
+  const isTarget = ({ result }: GrpcTypes.GetObjectResult) =>
     result.oneofKind === 'object' && result.object.objectId === objectId;
-  const old = GrpcTypes.BatchGetObjectsResponse.fromBinary(recorded).objects.find(isIt);
+  const old = GrpcTypes.BatchGetObjectsResponse.fromBinary(recorded).objects.find(isTarget);
   return (answer) => {
     const { objects } = GrpcTypes.BatchGetObjectsResponse.fromBinary(answer);
     return GrpcTypes.BatchGetObjectsResponse.toBinary({
-      objects: objects.map((object) => (old && isIt(object) ? old : object)),
+      objects: objects.map((object) => (old && isTarget(object) ? old : object)),
     });
   };
 }

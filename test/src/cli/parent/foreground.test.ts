@@ -79,12 +79,12 @@ test('the command watches the running enclave after SIGKILL, and starts none', a
   await awaitExit(child);
   // The file is missing, as after a failed start.
   rmSync(join(parent.dir, 'state/relay/sui-enclave.conf'));
-  const again = await start();
-  expect(again.first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
+  const restarted = await start();
+  expect(restarted.first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
   expect([starts().length, ends()]).toEqual([1, []]);
   expect(parent.conf()).toMatch(/^cid 16\nupstream /);
   parent.set('enclaves', '');
-  expect(await awaitExit(again.child)).toBe(1);
+  expect(await awaitExit(restarted.child)).toBe(1);
 });
 
 test('the command watches the enclave of the image that it started, even if a newer image was installed', async () => {
@@ -100,8 +100,8 @@ test('the command watches the enclave of the image that it started, even if a ne
   rmSync(installed);
   symlinkSync(parent.makeImage('endpoints: []\nsecrets: []\n'), installed);
   expect(pcr0Of(installed)).not.toBe(pcr0Of(older));
-  const again = await start(installed);
-  expect(again.first).toMatch(/runs already/);
+  const restarted = await start(installed);
+  expect(restarted.first).toMatch(/runs already/);
   expect([starts().length, ends()]).toEqual([1, []]);
 });
 

@@ -41,7 +41,7 @@ async function watchFor(states: readonly (boolean | Error)[], provision: () => P
   const watching = watch({ needsSecrets, provision, log, note }, INTERVAL_MS, stop.signal);
   await vi.advanceTimersByTimeAsync(ms);
   stop.abort();
-  return { provisioned: await watching, lines, asked: polls, found: pollResults };
+  return { provisioned: await watching, lines, polls, pollResults };
 }
 
 const done = async () => {};
@@ -50,7 +50,7 @@ const endedError = new ConfigError('the enclave is gone');
 describe('watch', () => {
   test('provisions each new process, and logs each state once', async () => {
     const states = [true, false, false, endedError, endedError, true, false];
-    const { lines, provisioned, asked: polls } = await watchFor(states, done, 65_000);
+    const { lines, provisioned, polls } = await watchFor(states, done, 65_000);
     expect([provisioned, polls]).toEqual([2, 7]);
     expect(lines).toEqual(['provisioned', 'CONFIG: the enclave is gone', 'provisioned']);
   });
@@ -59,12 +59,12 @@ describe('watch', () => {
     const refuse = async () => {
       throw new ConfigError('no');
     };
-    expect((await watchFor([true, false, endedError], done, 25_000)).found).toEqual([
+    expect((await watchFor([true, false, endedError], done, 25_000)).pollResults).toEqual([
       'provisioned',
       'claim',
       'unreachable',
     ]);
-    expect((await watchFor([true], refuse, 5_000)).found).toEqual(['refused']);
+    expect((await watchFor([true], refuse, 5_000)).pollResults).toEqual(['refused']);
   });
 
   test('does not report secrets as present if only /readyz claims them', async () => {
@@ -74,7 +74,7 @@ describe('watch', () => {
   });
 
   test('asks an enclave that has ended at the same pace, until its next start', async () => {
-    const { asked: polls, lines } = await watchFor([endedError], done, 105_000);
+    const { polls, lines } = await watchFor([endedError], done, 105_000);
     expect(polls).toBe(11);
     expect(lines).toEqual(['CONFIG: the enclave is gone']);
   });

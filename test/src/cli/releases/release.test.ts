@@ -77,8 +77,8 @@ test('a reader who keeps the head refuses an older log, and a fresh head needs t
   expect(await run('list', ...reading(folder), '--seen', at('seen.json'))).toMatchObject({ status: 0 });
   expect(JSON.parse(readFileSync(at('seen.json'), 'utf8'))).toMatchObject({ sequence: 2 });
   writeFileSync(at('log.json'), older);
-  const seen = await run('list', ...reading(folder), '--seen', at('seen.json'));
-  expect(seen).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) });
+  const listing = await run('list', ...reading(folder), '--seen', at('seen.json'));
+  expect(listing).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) });
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * DAY_MS });
   onTestFinished(() => void vi.useRealTimers());
   expect((await run('list', ...reading(folder))).stderr).toMatch(/^RELEASE_HEAD_EXPIRED: /);
@@ -87,17 +87,17 @@ test('a reader who keeps the head refuses an older log, and a fresh head needs t
 });
 
 test('an author who keeps the head signs no older copy of the log, and no other log, by mistake', async () => {
-  const seen = ['--seen', at('seen.json')];
+  const seenOption = ['--seen', at('seen.json')];
   const named = ['--repository', REPOSITORY, '--out', at('out'), '--schema', at('schema.json')];
-  const signNext = (version: string) => run('sign', version, ...named, ...keyed(folder), ...seen);
+  const signNext = (version: string) => run('sign', version, ...named, ...keyed(folder), ...seenOption);
   expect((await signNext('v1.2.0')).stdout).toContain(`began the log ${at('log.json')}\n`);
   const older = readFileSync(at('log.json'));
   expect((await signNext('v1.3.0')).stdout).toContain(`\nwrote ${at('log.json')}\n`);
-  expect(await run('withdraw', 'v1.2.0', ...keyed(folder), ...seen)).toMatchObject({ status: 0 });
+  expect(await run('withdraw', 'v1.2.0', ...keyed(folder), ...seenOption)).toMatchObject({ status: 0 });
   expect(JSON.parse(readFileSync(at('seen.json'), 'utf8'))).toMatchObject({ sequence: 3 });
   writeFileSync(at('log.json'), older);
   const rolledBack = { status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) };
-  expect(await run('renew', ...keyed(folder), ...seen)).toMatchObject(rolledBack);
+  expect(await run('renew', ...keyed(folder), ...seenOption)).toMatchObject(rolledBack);
   expect(await signNext('v1.4.0')).toMatchObject(rolledBack);
   expect(readFileSync(at('log.json'))).toEqual(older);
   rmSync(at('log.json'));
@@ -127,7 +127,7 @@ test('a release without a key is verified by its identity, with the root beside 
 describe('release refuses', () => {
   test.each<[string, object]>([
     ['a build of changes that were not committed', { unchanged_tree: false }],
-    ['a build of no commit', { commit: null }],
+    ['a build without a commit', { commit: null }],
     ['a build with another Node', { node_version: '24.0.0' }],
     ['a build of other registers', { registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } }],
     ['a build of another image', { sha256: { ...LISTS, eif: 'e'.repeat(64) } }],

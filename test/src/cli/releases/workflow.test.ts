@@ -104,7 +104,7 @@ test('a run by hand on the newest tag renews the head and withdraws releases', a
   expect(await runStep(['renew'])).toMatchObject({ status: 0 });
 });
 
-test('a run by hand on an older tag does not: what it signs is not written', async () => {
+test('a run by hand on an older tag renews and withdraws nothing: what it signs is not written', async () => {
   await sign();
   change({ ref: 'refs/tags/v1.3.0' });
   expect(await sign('v1.3.0')).toMatchObject({ status: 0 });
@@ -137,15 +137,18 @@ describe('nothing is written, and the error names the cause, if', () => {
     expect(isWritten()).toEqual([false, false]);
   });
 
-  test.each(['fulcio', 'rekor'] as const)('%s refuses, without the token of the run', async (name) => {
-    service.refusals[name] = 400;
-    const { status, stdout, stderr } = await sign();
-    expect([status, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^SIGSTORE: Sigstore did not sign: [A-Z_]+, status 400\n$/);
-    expect(isWritten()).toEqual([false, false]);
-  });
+  test.each(['fulcio', 'rekor'] as const)(
+    '%s refuses; the error does not contain the token of the run',
+    async (name) => {
+      service.refusals[name] = 400;
+      const { status, stdout, stderr } = await sign();
+      expect([status, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/^SIGSTORE: Sigstore did not sign: [A-Z_]+, status 400\n$/);
+      expect(isWritten()).toEqual([false, false]);
+    },
+  );
 
-  test('the run can get no token, whose request has a secret', async () => {
+  test('the run can get no token; the error does not contain the secret of its request', async () => {
     const argv = ['sign', 'v1.2.0', '--repository', REPOSITORY, ...files()];
     const env = { ...service.env(), ACTIONS_ID_TOKEN_REQUEST_TOKEN: `not-${REQUEST_TOKEN}` };
     const { status, stderr } = await runStep(argv, env);

@@ -130,7 +130,7 @@ describe('the lock is refused', () => {
     ['empty', ''],
     ['without a process', '{}'],
     ['with an id that names a group of processes', '{"pid":-1}'],
-    ['with more than it has', '{"pid":1,"more":1}'],
+    ['with an unknown property', '{"pid":1,"more":1}'],
   ])('if the file is %s, and the file is left as it is', (_fault, text) => {
     writeFileSync(path, text);
     expect(() => takeLock(path)).toThrow(refusal('is not a lock that a rollout wrote'));

@@ -77,7 +77,7 @@ export class SimulatedRollout implements World, Memory {
   #now = Date.parse('2026-01-01T00:00:00Z');
   /** Time by which the wall clock is ahead, in milliseconds. */
   wallAheadMs = 0;
-  #asked: string | undefined;
+  #question: string | undefined;
 
   constructor(changes: Partial<Plan> = {}) {
     this.plan = { ...PLAN, ...changes };
@@ -98,7 +98,7 @@ export class SimulatedRollout implements World, Memory {
   /** Continues as the next process, which nothing kills. */
   restart(): this {
     this.killAt = undefined;
-    this.#asked = undefined;
+    this.#question = undefined;
     this.newestVersion = this.#rememberedVersion;
     return this;
   }
@@ -222,7 +222,7 @@ export class SimulatedRollout implements World, Memory {
   }
 
   adminCommand(name: string, ...args: readonly string[]): string {
-    this.#asked = name;
+    this.#question = name;
     return [name, ...args].join(' ');
   }
 
@@ -241,9 +241,9 @@ export class SimulatedRollout implements World, Memory {
   /** Lets the admin act while the rollout waits. */
   async pause(ms: number): Promise<void> {
     this.#now += ms;
-    const question = this.#asked;
+    const question = this.#question;
     if (question === undefined || !this.adminActs) return;
-    this.#asked = undefined;
+    this.#question = undefined;
     this.#effect(`the admin's ${question}`, () => this.admin(question));
   }
 

@@ -91,11 +91,11 @@ describe('a node that shows the config as it was before the last version', () =>
   /** Has the node show, once, at this read, the config as it was before the last version. */
   function laggingAt(world: SimulatedRollout, read: number): SimulatedRollout {
     let reads = 0;
-    const shown: EnclaveConfig[] = [];
+    const versions: EnclaveConfig[] = [];
     world.lag = (current) => {
-      shown.push(current);
+      versions.push(current);
       reads += 1;
-      const previous = shown.findLast(({ configVersion }) => configVersion < current.configVersion);
+      const previous = versions.findLast(({ configVersion }) => configVersion < current.configVersion);
       return reads === read + 1 && previous !== undefined ? previous : current;
     };
     return world;

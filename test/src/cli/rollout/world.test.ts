@@ -68,10 +68,10 @@ async function showOldConfig(times: number): Promise<void> {
   });
   await (await worldFor([lying.url])).config();
   await chain.done('update_pcrs', ...ofConfig(configId), '--pcrs', chain.file('new.pcrs'));
-  let shown = 0;
+  let answers = 0;
   lying.lies.set('BatchGetObjects', (answer) => {
-    shown += 1;
-    return shown > times ? answer : outdated(configId, recorded[0])(answer);
+    answers += 1;
+    return answers > times ? answer : outdated(configId, recorded[0])(answer);
   });
 }
 

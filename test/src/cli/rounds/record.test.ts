@@ -57,7 +57,7 @@ test.each([-2, 2])(
 
 test.each([
   ['after a restart of the machine, by the wall clock', 'another', 0],
-  ['of which the kernel is behind, as just signed', undefined, 1e12],
+  ['that is ahead of the time of the kernel, as just signed', undefined, 1e12],
 ])('the record counts a time %s', (_, boot, ahead) => {
   openRecord(path, KeeperFileError).replace([{ ageMs: 0, mist: 7n }]);
   const { written, signed } = content();
@@ -77,12 +77,12 @@ describe('the record is refused', () => {
     ['not JSON', '{'],
     ['of another shape', '{}'],
     ['with a negative amount', '{"signed":[{"at":1,"mist":"-5"}]}'],
-    ['with an amount of nothing', '{"signed":[{"at":1,"mist":"0"}]}'],
+    ['with an amount of zero', '{"signed":[{"at":1,"mist":"0"}]}'],
     ['with a number as the amount', '{"signed":[{"at":1,"mist":5}]}'],
     ['with a time that is not an integer', '{"signed":[{"at":1.5,"mist":"5"}]}'],
     ['with an unknown property', '{"signed":[],"more":1}'],
     ['empty', ''],
-    ['with half of a time of writing', '{"written":{"at":1},"signed":[]}'],
+    ['with an incomplete time of writing', '{"written":{"at":1},"signed":[]}'],
     [
       'with a time before the start of the machine',
       '{"written":{"at":1,"boot":"a","uptime":-1},"signed":[]}',

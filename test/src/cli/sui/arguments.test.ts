@@ -205,7 +205,7 @@ describe('on a real network, an image is refused unless its record says that it 
     return script(name, [...args, '--pcrs', fixture.file('other.pcrs'), ...node, ...more, '--json'], key());
   };
 
-  test.each(COMMANDS)('by %s, unless --experimental is given', async (name, args, later) => {
+  test.each(COMMANDS)('by %s, unless --experimental is given', async (name, args, laterCode) => {
     measured({ ...released(), channel: 'experimental' });
     const callCount = fixture.node.calls.length;
     for (const network of ['mainnet', 'testnet', 'devnet']) {
@@ -220,8 +220,8 @@ describe('on a real network, an image is refused unless its record says that it 
     }
     expect((await run(name, args, 'testnet', '--dry-run')).json()).toMatchObject({ code: CODE });
     expect(fixture.node.calls).toHaveLength(callCount);
-    expect((await run(name, args, 'testnet', '--experimental')).json()).toMatchObject({ code: later });
-    expect((await run(name, args, 'localnet')).json()).toMatchObject({ code: later });
+    expect((await run(name, args, 'testnet', '--experimental')).json()).toMatchObject({ code: laterCode });
+    expect((await run(name, args, 'localnet')).json()).toMatchObject({ code: laterCode });
   });
 
   test.each<[string, () => object, RegExp]>([
@@ -249,16 +249,16 @@ describe('on a real network, an image is refused unless its record says that it 
   });
 
   test('a release is accepted', async () => {
-    const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
+    const [name, args, laterCode] = COMMANDS[0] as (typeof COMMANDS)[0];
     measured(released());
-    expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: later });
+    expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: laterCode });
   });
 
   test('registers without the record of their build cause a warning', async () => {
-    const [name, args, later] = COMMANDS[0] as (typeof COMMANDS)[0];
+    const [name, args, laterCode] = COMMANDS[0] as (typeof COMMANDS)[0];
     rmSync(fixture.file('other.measurements.json'), { force: true });
     expect((await run(name, args, 'mainnet', '--dry-run')).json()).toMatchObject({
-      code: later,
+      code: laterCode,
       notes: [
         expect.stringMatching(
           /^WARNING: the build of the registers in .*other\.pcrs is unknown: the measurements file beside it is missing/,

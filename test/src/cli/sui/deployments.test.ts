@@ -109,8 +109,8 @@ describe('from publish to the end of a config, without an id on a command line',
     const { calls } = fixture.node;
     calls.length = 0;
     for (const args of [[], ofApplication(id, id, 'weather', 'WEATHER')]) {
-      const made = await done('create_config', ...args, 'main', '--again', ...pcrs());
-      expect(made).toMatchObject({ status: 'done', capability });
+      const created = await done('create_config', ...args, 'main', '--again', ...pcrs());
+      expect(created).toMatchObject({ status: 'done', capability });
     }
     expect(calls).toContain('ExecuteTransaction');
     expect(calls).not.toContain('ListOwnedObjects');
@@ -204,15 +204,22 @@ describe('from publish to the end of a config, without an id on a command line',
 
   test('register_enclave and rotate take several URLs, in one transaction each', async () => {
     const start = () => startServer({ nsm: fixture.nsm });
-    const [firstServer, two, three] = await Promise.all([start(), start(), start()]);
+    const [firstServer, secondServer, thirdServer] = await Promise.all([start(), start(), start()]);
     const knownCount = weather().enclaves.length;
     const before = sent();
     const version = weather().config?.version;
     await done('register_enclave', firstServer.url, ...root());
     // One enclave is registered already, and one is named twice.
-    const more = await done('register_enclave', firstServer.url, two.url, three.url, two.url, ...root());
+    const more = await done(
+      'register_enclave',
+      firstServer.url,
+      secondServer.url,
+      thirdServer.url,
+      secondServer.url,
+      ...root(),
+    );
     const enclaves = more['enclaves'] as { url: string; enclave: string; publicKey: string }[];
-    expect(enclaves.map(({ url }) => url)).toEqual([firstServer.url, two.url, three.url]);
+    expect(enclaves.map(({ url }) => url)).toEqual([firstServer.url, secondServer.url, thirdServer.url]);
     expect(more['notes']).toContain(`The enclave at ${firstServer.url} is registered already.`);
     expect(sent()).toBe(before + 2);
     expect(
@@ -220,11 +227,11 @@ describe('from publish to the end of a config, without an id on a command line',
         .enclaves.slice(knownCount)
         .map(({ id }) => id),
     ).toEqual(enclaves.map(({ enclave }) => enclave));
-    expect(await done('register_enclave', firstServer.url, two.url, ...root())).toMatchObject({
+    expect(await done('register_enclave', firstServer.url, secondServer.url, ...root())).toMatchObject({
       status: 'unchanged',
     });
 
-    const all = [firstServer.url, two.url, three.url];
+    const all = [firstServer.url, secondServer.url, thirdServer.url];
     const rotated = await done('rotate', ...all, ...pcrs(), '--again', ...root());
     expect(rotated['enclaves']).toHaveLength(3);
     expect(sent()).toBe(before + 3);

@@ -330,11 +330,11 @@ describe('the allowed image', () => {
   };
 
   /** Returns the notes of both commands about a PCR file with these measurements beside it. */
-  async function notes(name: string, beside: string, measurements: unknown): Promise<unknown[]> {
+  async function notes(name: string, measurementsName: string, measurements: unknown): Promise<unknown[]> {
     const folder = mkdtempSync(join(dir, 'image-'));
     writeFileSync(join(folder, name), image);
     const text = typeof measurements === 'string' ? measurements : JSON.stringify(measurements);
-    writeFileSync(join(folder, beside), text);
+    writeFileSync(join(folder, measurementsName), text);
     const pcrs = ['--pcrs', join(folder, name), '--dry-run', '--json'];
     const outputs = await Promise.all([
       script('create_config', [...ofApplication(ENCLAVE, APP, 'weather', 'WEATHER'), 'weather', ...pcrs]),

@@ -127,23 +127,26 @@ describe('register_enclave refuses a document that the contract, or the admin, w
   });
 });
 
-test.each(['options', 'arguments, as they once were'])('a registration by %s is the same', async (form) => {
-  const { url } = await startServer({ nsm: fixture.nsm });
-  const named = [
-    ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
-    '--config',
-    configId,
-    url,
-    '--root',
-    fixture.file('root.pem'),
-  ];
-  const { exit, json } =
-    form === 'options' ? await fixture.run('register_enclave', ...named) : await register(url);
-  expect([exit, json()]).toMatchObject([0, { status: 'done', config: configId, configVersion: '0' }]);
-});
+test.each(['options', 'arguments in their former order'])(
+  'a registration by %s is the same',
+  async (form) => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const named = [
+      ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
+      '--config',
+      configId,
+      url,
+      '--root',
+      fixture.file('root.pem'),
+    ];
+    const { exit, json } =
+      form === 'options' ? await fixture.run('register_enclave', ...named) : await register(url);
+    expect([exit, json()]).toMatchObject([0, { status: 'done', config: configId, configVersion: '0' }]);
+  },
+);
 
 describe('among the arguments of register_enclave', () => {
-  test('the id of another object in place of a config is refused, or of no object', async () => {
+  test('the id of another object, or of no object, is refused in place of a config', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
       register(url, { config: capId }),

@@ -73,9 +73,9 @@ describe.each([true, false])('a package with move/enclave from its first version
       await compileModule(APP_3),
     ];
     const firstLineage = await publishLineage(fixture, [...(isFirst ? enclave : []), ...first]);
-    const two = await upgradeLineage(fixture, firstLineage, [...enclave, ...second]);
-    const three = await upgradeLineage(fixture, two, [...enclave, ...third]);
-    versions = [firstLineage, two, three];
+    const secondLineage = await upgradeLineage(fixture, firstLineage, [...enclave, ...second]);
+    const thirdLineage = await upgradeLineage(fixture, secondLineage, [...enclave, ...third]);
+    versions = [firstLineage, secondLineage, thirdLineage];
     publisher = firstLineage.created.find(({ type }) => type.endsWith('::package::Publisher'))?.id ?? '';
   });
   afterAll(() => fixture.close());
@@ -92,19 +92,19 @@ describe.each([true, false])('a package with move/enclave from its first version
     ['APP', 3, 1],
   ])('create_config for %s by version %i names the type of version %i', async (witness, version, origin) => {
     const named = [...ofApplication(id(version), id(version), 'app', witness), witness];
-    const made = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
-    expect(made['application']).toBe(`${id(origin)}::app::${witness}`);
-    const { owner, type } = fixture.node.ledger.objects.get(String(made['config'])) ?? {};
+    const created = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
+    expect(created['application']).toBe(`${id(origin)}::app::${witness}`);
+    const { owner, type } = fixture.node.ledger.objects.get(String(created['config'])) ?? {};
     expect([owner?.kind, type]).toEqual([
       'shared',
       `${id(isFirst ? 1 : 2)}::enclave::EnclaveConfig<${id(origin)}::app::${witness}>`,
     ]);
     const before = configs.get(witness);
-    configs.set(witness, String(made['config']));
+    configs.set(witness, String(created['config']));
     // The sender now owns one capability, or several.
     const listed = await fixture.run('create_config', ...named, ...pcrs());
     if (before === undefined)
-      expect(listed.json()).toMatchObject({ status: 'done', capability: made['capability'] });
+      expect(listed.json()).toMatchObject({ status: 'done', capability: created['capability'] });
     else
       expect(listed.json()).toMatchObject({ code: 'CAPABILITY', error: expect.stringContaining('several') });
   });
@@ -148,13 +148,13 @@ describe.each([true, false])('a package with move/enclave from its first version
   test('a new capability is listed when create_config has made it', async () => {
     const named = [...ofApplication(id(3), id(3), 'app', 'Third'), 'main'];
     fixture.node.listingLagMs = 200;
-    const made = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
+    const created = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
     fixture.node.listingLagMs = 0;
-    expect(made['notes']).toBeUndefined();
+    expect(created['notes']).toBeUndefined();
     // The new capability is the second one. Without it, the first would count as the only one.
     expect((await fixture.run('create_config', ...named, ...pcrs())).json()).toMatchObject({
       code: 'CAPABILITY',
-      error: expect.stringContaining(String(made['capability'])),
+      error: expect.stringContaining(String(created['capability'])),
     });
   });
 

@@ -288,7 +288,7 @@ describe('verify_enclave ends with 1, any other verdict, for', () => {
 
 describe('verify_enclave ends with 2, no verdict, for', () => {
   test.each([
-    ['nothing asked', 'USAGE', () => []],
+    ['an empty command line', 'USAGE', () => []],
     ['no registers', 'USAGE', () => ['--file', WEATHER]],
     [
       'a URL and a file',

@@ -196,9 +196,9 @@ describe('a commit', () => {
     const lying = otherRepository.writeCommit({ a: { mode: '100644', id: blob } });
     rmSync(join(otherRepository.folder, 'objects', blob.slice(0, 2), blob.slice(2)));
     otherRepository.put(blob, Buffer.from('blob 6\0liar!!'));
-    const again = createRequest(lying);
-    const clone = await openClone(otherRepository.folder, again);
-    expect(await findCode(writeTree(clone, lying, join(again.work, 'tree')))).toBe('SOURCE_UNSAFE');
+    const otherRequest = createRequest(lying);
+    const clone = await openClone(otherRepository.folder, otherRequest);
+    expect(await findCode(writeTree(clone, lying, join(otherRequest.work, 'tree')))).toBe('SOURCE_UNSAFE');
     await expect(openClone(root, createRequest(lying))).rejects.toBeInstanceOf(UsageError);
   });
 });
@@ -311,9 +311,9 @@ describe('a hostile repository', () => {
     mkdirSync(home);
     writeFileSync(join(home, '.gitconfig'), `[credential]\n\thelper = "!touch ${join(root, 'helped')}"\n`);
     writeFileSync(join(home, '.netrc'), 'machine localhost login me password word\n');
-    let seen: string | undefined = '';
+    let sentAuthorization: string | undefined = '';
     server.answer = (request, response) => {
-      seen = request.headers.authorization;
+      sentAuthorization = request.headers.authorization;
       response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end();
       return true;
     };
@@ -321,7 +321,7 @@ describe('a hostile repository', () => {
     const env = { ...request.env, HOME: home, GIT_ASKPASS: '/bin/true', GIT_CONFIG_COUNT: '1' };
     const fetched = fetchCommit({ url: server.formatUrl(from), resolved: undefined }, { ...request, env });
     expect(await findCode(fetched)).toBe('NOT_FULLY_CHECKED');
-    expect([seen, existsSync(join(root, 'helped'))]).toEqual([undefined, false]);
+    expect([sentAuthorization, existsSync(join(root, 'helped'))]).toEqual([undefined, false]);
     server.answer = undefined;
   });
 });

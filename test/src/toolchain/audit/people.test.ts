@@ -17,11 +17,14 @@ test('the UpgradeCap of a package is found by types of its later versions', { ti
   const source = 'module own::app;\npublic struct APP has drop {}\n';
   const firstLineage = await publishLineage(fixture, await compileModule(source));
   const later = await compileModule(`${source}public struct Later has drop {}\n`);
-  const two = await upgradeLineage(fixture, firstLineage, later);
+  const upgradedLineage = await upgradeLineage(fixture, firstLineage, later);
   const chain = new Chain({ 'rpc-url': fixture.node.url }, {});
   const config = await readConfig(chain.client, await fixture.config(fixture.publish()));
-  const enclavePackage = two.packageId;
-  for (const application of [`${firstLineage.packageId}::app::APP`, `${two.packageId}::app::Later`]) {
+  const enclavePackage = upgradedLineage.packageId;
+  for (const application of [
+    `${firstLineage.packageId}::app::APP`,
+    `${upgradedLineage.packageId}::app::Later`,
+  ]) {
     const { application: lineage } = await readContracts({ enclavePackage, application }, chain);
     const holders = await findHolders(config, [lineage[0].original], chain);
     expect(holders.filter(({ what: capability }) => capability === 'UpgradeCap')).toEqual([

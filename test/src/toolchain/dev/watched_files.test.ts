@@ -11,8 +11,8 @@ function watched() {
   const path = (name: string) => join(folder, name);
   const save = (name: string) => writeFileSync(path(name), `${Math.random()}`);
   for (const name of ['a.ts', 'b.ts']) save(name);
-  const seen: string[] = [];
-  const files = new WatchedFiles((file) => seen.push(file.slice(folder.length + 1)));
+  const notices: string[] = [];
+  const files = new WatchedFiles((file) => notices.push(file.slice(folder.length + 1)));
   onTestFinished(() => {
     files.close();
     rmSync(folder, { recursive: true });
@@ -21,10 +21,10 @@ function watched() {
   files.add(path('a.ts'));
   /** Returns the files in which a change was noticed, at the time of the first notice. */
   const readNotices = async (action: () => void): Promise<string[]> => {
-    seen.length = 0;
+    notices.length = 0;
     action();
-    await expect.poll(() => seen.length).toBeGreaterThan(0);
-    return [...new Set(seen)];
+    await expect.poll(() => notices.length).toBeGreaterThan(0);
+    return [...new Set(notices)];
   };
   /** Returns the same for actions that should cause no notice, followed by a save of a.ts. */
   const sawBeforeA = (...actions: readonly (() => void)[]) =>

@@ -73,9 +73,9 @@ const TYPES = [Price, signedType(3, Route), signedType(255, Leg)];
 /** Makes a folder in which imports of packages are found. */
 function folder(): string {
   mkdirSync(join(ROOT, 'build'), { recursive: true });
-  const made = mkdtempSync(join(ROOT, 'build/gen-'));
-  onTestFinished(() => rmSync(made, { recursive: true }));
-  return made;
+  const path = mkdtempSync(join(ROOT, 'build/gen-'));
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  return path;
 }
 
 function vectorsIn(json: string): Vector[] {

@@ -32,7 +32,7 @@ afterEach(() => rmSync(cache, { recursive: true }));
 async function serve(
   files: Readonly<Record<string, string>>,
   headers: Readonly<Record<string, string>> = {},
-): Promise<{ address: string; asked: string[] }> {
+): Promise<{ address: string; requestedPaths: string[] }> {
   const requestedPaths: string[] = [];
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '');
@@ -44,14 +44,14 @@ async function serve(
   onTestFinished(() => {
     server.close();
   });
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked: requestedPaths };
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requestedPaths };
 }
 
 const noApt = () => '';
 
 describe('a locked package', () => {
   test('comes from the mirror, and the next time from the cache', async () => {
-    const { address, asked: requestedPaths } = await serve({ [`/debian/${FILE.path}`]: CONTENT });
+    const { address, requestedPaths } = await serve({ [`/debian/${FILE.path}`]: CONTENT });
     const mirrors = findMirrors({ DEBIAN_MIRROR: `${address}/` }, noApt);
     const [path] = await fetchAll([FILE], LOCK, mirrors, cache);
     expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
@@ -69,7 +69,7 @@ describe('a locked package', () => {
     const looping = await serve({ [source]: 'here' }, { location: source });
     const download = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: looping.address }, noApt), cache);
     await expect(download).rejects.toMatchObject({ code: 'INPUTS_GONE' });
-    expect(looping.asked).toHaveLength(21);
+    expect(looping.requestedPaths).toHaveLength(21);
   });
 
   test('is never decoded: a mirror that encodes it is not used', async () => {
@@ -95,7 +95,7 @@ describe('a locked package', () => {
 
   test('that is gone from the mirror comes from the snapshot archive, at the time of the lock', async () => {
     const snapshot = `/archive/debian/20260102T030405Z/${FILE.path}`;
-    const { address, asked: requestedPaths } = await serve({ [snapshot]: CONTENT });
+    const { address, requestedPaths } = await serve({ [snapshot]: CONTENT });
     const mirrors = findMirrors({ DEBIAN_MIRROR: address, DEBIAN_SNAPSHOT: address }, noApt);
     await fetchAll([FILE], LOCK, mirrors, cache);
     expect(requestedPaths).toEqual([`/debian/${FILE.path}`, snapshot]);

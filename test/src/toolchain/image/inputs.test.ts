@@ -137,12 +137,12 @@ describe('the archive of inputs', () => {
 
   test('gives the packages back, and has the same bytes for the same packages', () => {
     fill(cache, 0o644);
-    const [file, again] = [join(dir, 'inputs.tar'), join(dir, 'again.tar')];
+    const [file, secondFile] = [join(dir, 'inputs.tar'), join(dir, 'second.tar')];
     writeInputs(file, cache, digests);
     for (const mode of [0o600, 0o664, 0o755]) {
       fill(cache, mode);
-      writeInputs(again, cache, digests.toReversed());
-      expect(readFileSync(again).equals(readFileSync(file))).toBe(true);
+      writeInputs(secondFile, cache, digests.toReversed());
+      expect(readFileSync(secondFile).equals(readFileSync(file))).toBe(true);
     }
     const fresh = join(dir, 'fresh');
     readInputs(file, fresh);
@@ -204,7 +204,7 @@ describe('the archive of inputs', () => {
 
   test.each([
     ['is not there', undefined],
-    ['is none', Buffer.from('x'.repeat(2000))],
+    ['is not one', Buffer.from('x'.repeat(2000))],
   ])('that %s is refused', (_, content) => {
     const file = join(dir, 'wrong.tar');
     if (content) writeFileSync(file, content);

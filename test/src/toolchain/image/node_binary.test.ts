@@ -56,12 +56,12 @@ describe('a binary of Node', () => {
 
   test.each<[what: string, content: string | Uint8Array, message: RegExp]>([
     ['a script that starts one', '#!/bin/sh\nexec node "$@"\n', /is not an ELF binary/],
-    ['nothing', '', /is not an ELF binary/],
+    ['an empty file', '', /is not an ELF binary/],
     ['a cut header', elf(62).subarray(0, 10), /is not an ELF binary/],
-    ['another processor', elf(183), /is not an ELF binary/],
-    ['32 bits', elf(62, 1), /is not an ELF binary/],
-    ['the other byte order', elf(62, 2, 2), /is not an ELF binary/],
-    ['what does not run', elf(62), /is not a Node/],
+    ['a binary for another processor', elf(183), /is not an ELF binary/],
+    ['a binary of 32 bits', elf(62, 1), /is not an ELF binary/],
+    ['a binary of the other byte order', elf(62, 2, 2), /is not an ELF binary/],
+    ['a binary that does not run', elf(62), /is not a Node/],
   ])('is not %s', (_what, content, message) => {
     expect(() => readNodeBinary(put('node', content), ROOT)).toThrow(refused(message));
   });
