@@ -68,7 +68,8 @@ function unknownApplication(app: string): SuiCommandError {
 
 async function checkFiles(names: readonly string[], options: ConfigOptions, env: Environment): Promise<void> {
   const { network, app } = options;
-  // The module is loaded here, so that a command that reads no file starts without the modules for its format.
+  // The module is loaded here, so that a command that reads no file starts without the modules for its
+  // format.
   const { Deployments } = await import('../sui/deployments.ts');
   let isNamed = app === undefined || network !== undefined;
   for (const name of names) {
