@@ -107,7 +107,7 @@ describe('host install', () => {
     ]);
   });
 
-  test('keeps the secrets for root alone, and gives the service a copy', () => {
+  test('lets only root read the secrets, and gives the service a copy', () => {
     install(host, 'weather', options(build(), { secrets: '{"API_KEY":"hunter2"}' }));
     expect(read('etc/sui-enclave/weather/secrets.json')).toBe('{"API_KEY":"hunter2"}');
     expect(mode('etc/sui-enclave/weather/secrets.json')).toBe('600');

@@ -283,7 +283,7 @@ describe('host_status', () => {
     expect(status.enclaves[0]?.state.lastReport).toMatch(/^unknown: /);
   });
 
-  test('prints nothing of a hostile journal but one short line of text, and takes no name for another', async () => {
+  test('prints only one short line of text from a hostile journal, and uses no line of another enclave', async () => {
     const line = (message: unknown, time = '1767225600000000') =>
       JSON.stringify({ MESSAGE: message, __REALTIME_TIMESTAMP: time });
     const hostile = [

@@ -87,7 +87,7 @@ describe('provision', () => {
     expect(host.paths.filter((path) => path === '/secrets')).toHaveLength(1);
   });
 
-  test('confirms nothing by an answer that the host gives for an enclave without secrets', async () => {
+  test('does not report success if the host forges the answer of /readyz for an enclave without secrets', async () => {
     const { server, host } = await start();
     host.changeAnswer = (answer) =>
       answer.path === '/readyz' ? { ...answer, status: 200, body: Buffer.from('{"ready":true}') } : answer;

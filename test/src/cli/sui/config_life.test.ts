@@ -369,7 +369,7 @@ describe('status', () => {
 });
 
 describe('migrate_config', () => {
-  test('makes a config of an older version usable by this one, once', async () => {
+  test('makes a config of an older version of the package usable by this version; a second run is refused', async () => {
     const { ledger } = fixture.node;
     const changes = new Changes(ledger, 'older');
     const object = ledger.objects.get(configId) as LedgerObject;

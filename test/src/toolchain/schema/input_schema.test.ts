@@ -41,7 +41,7 @@ test('the description has the rules of weather, also those after its transformat
   });
 });
 
-describe('a rule that JSON Schema lacks stands in the description', () => {
+describe('a rule that JSON Schema can not express is in the description', () => {
   test.each<[string, v.GenericSchema, object]>([
     [
       'a check',
