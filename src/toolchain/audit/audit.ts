@@ -394,7 +394,7 @@ async function compareEnclaves(
     checks.notChecked('enclaves', against, 'no --url was given');
   } else if (enclaves.silent.length > 0) {
     const ids = enclaves.silent.map(({ id }) => id).join(', ');
-    checks.notChecked('other registered enclaves', 'what they run', `at no URL answered ${ids}`);
+    checks.notChecked('other registered enclaves', 'what they run', `no URL reached ${ids}`);
   }
   return enclaves;
 }

@@ -106,7 +106,7 @@ describe('an honest config', () => {
     const silent = await world.audit(deployed.configId, [...source, '--url', url]);
     expect(silent).toMatchObject(codes);
     expect(silent.line).toMatch(
-      /not checked: other registered enclaves \(at no URL answered 0x[0-9a-f]{64}\)$/,
+      /not checked: other registered enclaves \(no URL reached 0x[0-9a-f]{64}\)$/,
     );
   });
 });
