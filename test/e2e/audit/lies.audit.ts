@@ -105,9 +105,7 @@ describe('an honest config', () => {
     await world.serve(deployed);
     const silent = await world.audit(deployed.configId, [...source, '--url', url]);
     expect(silent).toMatchObject(codes);
-    expect(silent.line).toMatch(
-      /not checked: other registered enclaves \(no URL reached 0x[0-9a-f]{64}\)$/,
-    );
+    expect(silent.line).toMatch(/not checked: other registered enclaves \(no URL reached 0x[0-9a-f]{64}\)$/);
   });
 });
 
