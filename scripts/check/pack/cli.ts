@@ -2,10 +2,11 @@
  * Packs the published program `sui-enclave`, with the commands that touch keys or machines. It needs none of
  * the other packages.
  */
-import { cpSync, globSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE_FILE, readRelease } from '../../../src/cli/release.ts';
 import { layOut, modulesIn, sourcesIn } from './compile.ts';
+import { rewriteLinks } from './repository.ts';
 import { NODE } from './server.ts';
 import {
   formatInstall,
@@ -23,8 +24,15 @@ const FOLDER = join(ROOT, 'build/package-cli');
 /** Patterns of the files that the program reads besides its modules, from `src`. */
 const FILES = ['cli/**/*.{service,path,cjs}', 'cli/logs/*.json'];
 
-/** The template that configure_enclave applies, and the rights for it, from the root of the repository. */
-const TEMPLATES = ['deploy/aws/stack.yaml', 'deploy/aws/operator-policy.json'];
+/**
+ * What operators need for hosts on AWS and for HTTPS, from the root of the repository: templates, rights and
+ * the recipe with HAProxy. Hosts of the template get the recipe with the program.
+ */
+const DEPLOY_FILES = [
+  ...['deploy/aws/stack.yaml', 'deploy/aws/alb.yaml', 'deploy/aws/operator-policy.json'],
+  ...globSync('deploy/https/*', { cwd: ROOT, exclude: ['**/README.md'] }).sort(),
+];
+const DEPLOY_PAGES = ['deploy/aws/README.md', 'deploy/https/README.md'];
 
 export const cliEntries = () => sourcesIn('cli');
 
@@ -40,7 +48,12 @@ export function packCli(publication: Publication, internal: readonly string[]): 
   const { version } = publication;
   const manifest = readManifest('cli');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
-  for (const file of TEMPLATES) cpSync(join(ROOT, file), join(FOLDER, file));
+  for (const file of DEPLOY_FILES) cpSync(join(ROOT, file), join(FOLDER, file));
+  for (const path of DEPLOY_PAGES) {
+    const markdown = readFileSync(join(ROOT, path), 'utf8');
+    const page = { path, markdown, packed: [...DEPLOY_FILES, ...DEPLOY_PAGES] };
+    writeFileSync(join(FOLDER, path), rewriteLinks(page, publication.repository));
+  }
   writeFileSync(join(FOLDER, RELEASE_FILE), `${JSON.stringify({ ...readRelease(), version }, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, publication));
   return makeTarball({
@@ -72,6 +85,8 @@ node_modules/.bin/sui-enclave status --help
 \`\`\`
 
 It has the commands that need no clone of the repository. Those that need a compiler, a bundler or a fake, such as \`dev\`, \`test\`, \`build\` and \`audit\`, are in \`sui-enclave-toolchain\` of the same version. The program looks for it beside its own files, not in the current folder. A machine with keys does not need it: \`sui-enclave compile\` writes a compiled package on another machine, for \`publish\` and \`upgrade\` on this one.
+
+[deploy/aws](deploy/aws/README.md) has the templates of hosts on AWS, and [deploy/https](deploy/https/README.md) the files that put HTTPS in front of enclaves. The first page begins with an empty account and ends with an HTTPS address.
 
 What it exports under \`internal\` is for the toolchain of the same version, and changes without notice.
 `;

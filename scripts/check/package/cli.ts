@@ -134,7 +134,7 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       return 'unless it refuses a user other than root first';
     },
 
-    async 'it ships the template that configure_enclave applies'() {
+    async 'it ships the template that configure_enclave applies, and the files of the HTTPS recipes'() {
       const places = join(project, 'node_modules/sui-enclave-cli/cli/places.js');
       const print = `console.log((await import(${JSON.stringify(places)})).STACK_TEMPLATE)`;
       const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', print], {
@@ -144,7 +144,14 @@ export function cliSteps(work: string, tarball: () => string): Steps {
         readFileSync(path, 'utf8'),
       );
       expectEqual(template, original);
-      return `${quantity(template?.length ?? 0, 'byte')}`;
+      const folder = join(project, 'node_modules/sui-enclave-cli');
+      const recipes = globSync('deploy/{aws/*.yaml,https/*}', { cwd: ROOT }).sort();
+      expectEqual(globSync('deploy/{aws/*.yaml,https/*}', { cwd: folder }).sort(), recipes);
+      for (const file of recipes.filter((name) => !name.endsWith('.md'))) {
+        const [packed, source] = [folder, ROOT].map((place) => join(place, file)) as [string, string];
+        expectEqual([file, readFileSync(packed, 'utf8')], [file, readFileSync(source, 'utf8')]);
+      }
+      return quantity(recipes.length, 'file');
     },
 
     async 'without the toolchain, a command of it says in one line what to install'() {
