@@ -49,6 +49,15 @@ export const secretArn = v.pipe(
   ),
 );
 
+/** The ARN of a key in AWS KMS (Key Management Service). A policy of IAM can't name an alias instead. */
+export const kmsKeyArn = v.pipe(
+  v.string(),
+  v.regex(
+    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/,
+    'must be the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID',
+  ),
+);
+
 /**
  * The id of an object or a package on Sui, or an address, in full length. A short one is more often a
  * truncated copy than a system id such as `0x2`.

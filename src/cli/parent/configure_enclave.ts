@@ -9,6 +9,7 @@ import {
   integer,
   ipv4,
   ipv4Range,
+  kmsKeyArn,
   objectId,
   path,
   secretArn,
@@ -85,7 +86,7 @@ const LOG_DAYS = [
 ];
 
 /** Options without which there is no plan. --delete needs none of them. */
-const NEEDED = ['bucket', 'vpc', 'subnets', 'cidr'] as const;
+const NEEDED = ['bucket', 'vpc', 'subnets'] as const;
 
 export const main = command({
   name: 'configure_enclave',
@@ -134,9 +135,15 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
     },
     cidr: {
       value: '<addresses>',
-      help: 'IPv4 addresses that may reach the service: 0.0.0.0/0 for everybody (needed)',
+      help: 'IPv4 addresses that may reach the service: 0.0.0.0/0 for everybody',
       schema: ipv4Range,
     },
+    https: {
+      value: '<addresses>',
+      help: 'IPv4 addresses that may reach HAProxy on the instances, at ports 80 and 443',
+      schema: ipv4Range,
+    },
+    peers: { help: "let the instances reach each other's service, as HAProxy on one of them must" },
     port: {
       value: '<port>',
       help: 'the port of the service on each instance',
@@ -171,6 +178,11 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
       value: '<arn>',
       help: "the secret in Secrets Manager with the application's secrets",
       schema: secretArn,
+    },
+    'kms-key': {
+      value: '<arn>',
+      help: 'the key in KMS that encrypts the secrets, if it is one of your own',
+      schema: kmsKeyArn,
     },
     'log-days': {
       value: '<days>',

@@ -10,7 +10,9 @@ export interface StackSettings {
   readonly prefix: string;
   readonly vpc: string;
   readonly subnets: readonly string[];
-  readonly cidr: string;
+  readonly cidr?: string | undefined;
+  readonly https?: string | undefined;
+  readonly peers: boolean;
   readonly port: number;
   readonly address?: string | undefined;
   readonly 'instance-type': string;
@@ -19,6 +21,7 @@ export interface StackSettings {
   readonly cpus: number;
   readonly memory?: number | undefined;
   readonly secret?: string | undefined;
+  readonly 'kms-key'?: string | undefined;
   readonly 'log-days': string;
   readonly 'helper-type': string;
   readonly 'keeper-secret'?: string | undefined;
@@ -27,6 +30,9 @@ export interface StackSettings {
   readonly 'provisioner-secret'?: string | undefined;
   readonly enclaves?: readonly string[] | undefined;
 }
+
+/** Options that name a secret. */
+const SECRETS = ['secret', 'keeper-secret', 'provisioner-key', 'provisioner-secret'] as const;
 
 export type StackParameters = Readonly<Record<string, string>>;
 
@@ -50,7 +56,9 @@ export function fillParameters(
     Subnet1: subnet1,
     Subnet2: subnet2,
     Subnet3: subnet3,
-    ServiceCidr: settings.cidr,
+    ServiceCidr: settings.cidr ?? '',
+    HttpsCidr: settings.https ?? '',
+    Peers: settings.peers ? 'yes' : 'no',
     Port: String(settings.port),
     Address: settings.address ?? '',
     InstanceType: settings['instance-type'],
@@ -71,28 +79,37 @@ export function fillParameters(
     Cpus: String(settings.cpus),
     MemoryMib: String(chooseMemory(settings.memory, image.bytes)),
     SecretArn: settings.secret ?? '',
+    KmsKeyArn: settings['kms-key'] ?? '',
     LogRetentionDays: settings['log-days'],
     ...fillKeeper(settings, keeper),
     ...fillProvisioner(settings, image),
   };
 }
 
-/** @throws UsageError, if callers could write any address into X-Forwarded-For */
-function checkAddress({ address, cidr }: StackSettings, { config }: StackImage): void {
+/** @throws UsageError, if callers could write any address into X-Forwarded-For, or no peer could connect */
+function checkAddress({ address, cidr, peers }: StackSettings, { config }: StackImage): void {
+  if (peers && address?.startsWith('127.')) {
+    throw new UsageError(
+      `--peers: no other host reaches ${address}. Pass --address 0.0.0.0, or leave --peers out`,
+    );
+  }
   if (config.trustedProxies === 0) return;
   if (address === undefined) {
     throw new UsageError(
-      'the image sets TRUSTED_PROXIES: pass --address 127.0.0.1 for a proxy on the instance, or --address 0.0.0.0 for a proxy on another host, with the addresses of that host as --cidr',
+      'the image sets TRUSTED_PROXIES: pass --address 127.0.0.1 for a proxy on the instance, or --address 0.0.0.0 for a proxy on another host, which --peers, --cidr or alb.yaml admits',
     );
   }
-  if (!address.startsWith('127.') && cidr.endsWith('/0')) {
+  if (!address.startsWith('127.') && cidr?.endsWith('/0')) {
     throw new UsageError(
       'the image sets TRUSTED_PROXIES, so only the proxy may reach the port: --cidr must be its addresses',
     );
   }
 }
 
-/** @throws UsageError, if the enclave would wait for its secrets forever, or an ARN is in another region */
+/**
+ * @throws UsageError, if the enclave would wait for its secrets forever, if an ARN is in another region, or
+ *   if the key encrypts no secret
+ */
 function checkSecret(settings: StackSettings, { manifest }: StackImage): void {
   const { secret, region } = settings;
   const isProvisioned = (manifest.provisioners ?? []).length > 0;
@@ -109,7 +126,10 @@ function checkSecret(settings: StackSettings, { manifest }: StackImage): void {
       `--secret is required: the app.yaml of this image names the secrets ${manifest.secrets.join(', ')}`,
     );
   }
-  for (const name of ['secret', 'keeper-secret', 'provisioner-key', 'provisioner-secret'] as const) {
+  if (settings['kms-key'] !== undefined && SECRETS.every((name) => settings[name] === undefined)) {
+    throw new UsageError('--kms-key: no option names a secret that this key encrypts, so pass none');
+  }
+  for (const name of [...SECRETS, 'kms-key'] as const) {
     const arn = settings[name];
     if (arn !== undefined && arn.split(':')[3] !== region) {
       throw new UsageError(`--${name} is in the region ${arn.split(':')[3]}; the stack is in ${region}`);

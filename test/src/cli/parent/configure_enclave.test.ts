@@ -11,6 +11,7 @@ import { spawnScript } from '../run.ts';
 import { Parent } from './fakes.ts';
 
 const SECRET = 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:x-AbCdEf';
+const KMS_KEY = 'arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f';
 const SUBNET = 'subnet-0a1b2c3d';
 const NETWORK = ['--vpc', 'vpc-0a1b2c3d', '--subnets', SUBNET, '--cidr', '203.0.113.0/24'];
 const ARGS = ['--region', 'eu-west-1', '--bucket', 'my-releases', ...NETWORK];
@@ -140,7 +141,10 @@ describe('the plan', () => {
   test("fills every parameter of the template but the system image, each in the template's form", async () => {
     addImage('1.0.0', PROVISIONED);
     addFile('keeper-3.yaml', 'network: testnet\n');
-    await configure([...ARGS, ...KEEPER, ...PROVISIONER, '--address', '10.0.0.1', '--log-days', '7']);
+    await configure([
+      ...[...ARGS, ...KEEPER, ...PROVISIONER, '--address', '10.0.0.1', '--log-days', '7'],
+      ...['--https', '0.0.0.0/0', '--peers', '--kms-key', KMS_KEY],
+    ]);
     const sent = sentParameters();
     const template = readFileSync(STACK_TEMPLATE, 'utf8');
     const [, section = ''] = /^Parameters:\n(.*?)^Rules:/ms.exec(template) ?? [];
@@ -172,7 +176,14 @@ describe('the plan', () => {
       ...{ ProgramVersion: '0.2.0', ProgramSha256: digest('program-0.2.0.tar.gz') },
       ...{ KeeperVersion: '3', KeeperSha256: digest('keeper-3.yaml'), SecretArn: '' },
       ...{ LogRetentionDays: '7', Address: '10.0.0.1', MemoryMib: '512', Prefix: 'sui-enclave/' },
+      ...{ ServiceCidr: '203.0.113.0/24', HttpsCidr: '0.0.0.0/0', Peers: 'yes', KmsKeyArn: KMS_KEY },
     });
+  });
+
+  test('opens no port and grants no key without an option', async () => {
+    const args = WITH_SECRET.filter((arg) => arg !== '--cidr' && arg !== '203.0.113.0/24');
+    expect((await configure(args)).status).toBe(0);
+    expect(sentParameters()).toMatchObject({ ServiceCidr: '', HttpsCidr: '', Peers: 'no', KmsKeyArn: '' });
   });
 
   test('is the same as JSON', async () => {
@@ -553,6 +564,19 @@ describe('the settings', () => {
       /only the proxy may reach the port/,
     ],
     [
+      'peers of a service that only its own host reaches',
+      ...([undefined, 'TRUSTED_PROXIES=1\n'] as const),
+      [...WITH_SECRET, '--peers', '--address', '127.0.0.1'],
+      /--peers: no other host reaches 127\.0\.0\.1/,
+    ],
+    [
+      '--kms-key without a secret',
+      'endpoints: []\nsecrets: []\n',
+      undefined,
+      [...ARGS, '--kms-key', KMS_KEY],
+      /--kms-key: no option names a secret/,
+    ],
+    [
       'too little memory',
       undefined,
       undefined,
@@ -579,6 +603,11 @@ describe('the settings', () => {
     );
   });
 
+  test('refuse a key of another region', async () => {
+    const args = [...WITH_SECRET, '--kms-key', KMS_KEY.replace('eu-west-1', 'us-east-1')];
+    expect((await configure(args)).stderr).toMatch(/^USAGE: --kms-key is in the region us-east-1/);
+  });
+
   test.each([
     ['NitroEnclavesSupport', 'unsupported', /must be an x86-64 type with Nitro Enclaves/],
     ['DefaultVCpus', 2, /has 2 CPUs, of which an enclave can have 0/],
@@ -601,7 +630,6 @@ describe('the settings', () => {
     [['--region', 'eu-west-1'], /--bucket is required/],
     [ARGS.slice(0, 4), /--vpc is required/],
     [ARGS.slice(0, 6), /--subnets is required/],
-    [ARGS.slice(0, 8), /--cidr is required/],
     [['--region', 'eu-west-1; rm -rf /'], /--region must be a region/],
     [[...ARGS, '--cidr', 'all'], /--cidr/],
     [[...ARGS, '--name', 'A B'], /--name must be a name in lower case/],
@@ -614,6 +642,9 @@ describe('the settings', () => {
     [['--region', 'eu-west-1', '--cidr', '203.0.113.400/24'], /--cidr must be IPv4/],
     [['--region', 'eu-west-1', '--cidr', '203.0.113.4/33'], /--cidr must be IPv4/],
     [[...ARGS, '--secret', 'hunter2'], /--secret must be the ARN/],
+    [[...ARGS, '--kms-key', 'alias/secrets'], /--kms-key must be the ARN of a key/],
+    [[...ARGS, '--kms-key', KMS_KEY.replace('key/', 'alias/')], /--kms-key must be the ARN/],
+    [[...ARGS, '--https', 'everybody'], /--https must be IPv4/],
     [[...ARGS, '--enclaves', 'http://10.0.0.5/x'], /--enclaves/],
     [[...ARGS, '--log-days', '2'], /--log-days must be one of 1, 3/],
     [[...ARGS, '--release', '/nowhere'], /^USAGE: \/nowhere can't be read \(ENOENT\)/],
