@@ -5,5 +5,5 @@ const page = readFileSync(new URL('../deploy/https/README.md', import.meta.url),
 const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
 
 /** Commands that install packages, which no test runs. */
-export const [, START = '', CERTIFICATE = '', ALB = '', SWITCH = ''] = blocks;
-if (blocks.length !== 5) throw new Error(`deploy/https/README.md has ${blocks.length} blocks of commands`);
+export const [, START = '', CERTIFICATE = '', SWITCH = ''] = blocks;
+if (blocks.length !== 4) throw new Error(`deploy/https/README.md has ${blocks.length} blocks of commands`);

