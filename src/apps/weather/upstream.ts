@@ -41,8 +41,8 @@ export class WeatherService {
   }
 
   /**
-   * @throws WeatherError with any code but WEATHER_BELOW_ZERO, WEATHER_STALE and WEATHER_FUTURE;
-   *   UPSTREAM_BUDGET_EXCEEDED
+   * @throws UPSTREAM_BUDGET_EXCEEDED; WeatherError with any code but WEATHER_BELOW_ZERO, WEATHER_STALE and
+   *   WEATHER_FUTURE
    */
   async read(place: string, apiKey: string): Promise<Reading> {
     const request = {

@@ -6,10 +6,10 @@ import { toProverError } from '../token.ts';
 export class FrontendError extends errorClass(PROVER_ERRORS) {}
 
 /**
- * Converts an error of the prover, or of the verification of tokens, into the answer's. Returns any other
- * unchanged.
+ * Converts an error of the prover, or of the verification of tokens, into a FrontendError, which has a
+ * status. Returns any other error unchanged.
  */
-export function toAnswer(error: unknown): unknown {
+export function toFrontendError(error: unknown): unknown {
   const proverError = toProverError(error);
   if (!(proverError instanceof ProverError)) return proverError;
   const { code, message, cause } = proverError;

@@ -14,7 +14,7 @@ import { readProofRequest } from '../request.ts';
 import { type Groth16Proof, verifyProof } from '../verify.ts';
 import { Backend, type BackendHealth } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
-import { FrontendError, toAnswer } from './errors.ts';
+import { FrontendError, toFrontendError } from './errors.ts';
 import type { NetworkKey } from './keys.ts';
 import { type Place, Places } from './places.ts';
 import { SingleFlight } from './single_flight.ts';
@@ -115,7 +115,7 @@ export class ProvingService {
       const hash = computeHash(request);
       return await this.#singleFlight.run(hash, leaving, (abandoned) => this.#make(request, abandoned));
     } catch (error) {
-      throw toAnswer(error);
+      throw toFrontendError(error);
     }
   }
 
@@ -146,12 +146,12 @@ export class ProvingService {
         this.#info({ ms: timer.laps }, 'the callers have left');
         throw error;
       }
-      const answer = toAnswer(error);
+      const answeredError = toFrontendError(error);
       this.#info(
-        { code: answer instanceof FrontendError ? answer.code : 'INTERNAL', ms: timer.laps },
+        { code: answeredError instanceof FrontendError ? answeredError.code : 'INTERNAL', ms: timer.laps },
         'refused',
       );
-      throw answer;
+      throw answeredError;
     } finally {
       place.leave();
     }

@@ -45,7 +45,8 @@ export interface TaskContext {
    * Makes a signed answer the value of this period, which `latest` returns until a later run publishes the
    * next.
    *
-   * @throws ApplicationMistake if this run has published a value already, or has ended; the signal's reason
+   * @throws ApplicationMistake if this run has published a value already, or has ended. Throws the signal's
+   *   reason once the signal is aborted
    */
   publish(value: SignedAnswer): void;
 }
@@ -147,12 +148,14 @@ function createShare(name: string, isOver: () => boolean): TaskShare {
     return () => {
       taken += 1;
       if (!isOver() && taken <= maximum) return;
-      throw new ApplicationMistake(`a run of the task ${name} has ${subject}, until its time is over`);
+      throw new ApplicationMistake(
+        `a run of the task ${name} may make ${subject}, and none after its end or its time limit`,
+      );
     };
   };
   return {
     takeCall: limit(MAX_CALLS, `at most ${MAX_CALLS} requests to upstreams`),
-    takeSignature: limit(MAX_SIGNATURES, 'one signature'),
+    takeSignature: limit(MAX_SIGNATURES, 'at most one signature'),
   };
 }
 

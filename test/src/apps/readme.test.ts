@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { filesInClone, repositoryFiles } from '../../../src/create/template.ts';
-import * as face from '../../../src/server/index.ts';
+import * as serverExports from '../../../src/server/index.ts';
 import { readFiles } from '../../page_files.ts';
 
 const page = readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8');
@@ -53,6 +53,6 @@ test('the table of types lists those that a field may have', () => {
   );
   const isType = (value: unknown) =>
     typeof Object(value).move === 'string' && typeof Object(value).parse === 'function';
-  const types = Object.entries(face).flatMap(([name, value]) => (isType(value) ? [name] : []));
+  const types = Object.entries(serverExports).flatMap(([name, value]) => (isType(value) ? [name] : []));
   expect(shown.sort()).toEqual([...types, 'option', 'struct', 'vector'].sort());
 });

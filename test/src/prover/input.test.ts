@@ -86,7 +86,7 @@ describe('a token is accepted', () => {
     expect(text).toBe('"iss":"https:\\/\\/id.example",');
   });
 
-  test.each([true, 'true'])('by a verified email, %j', (verified) => {
+  test.each([true, 'true'])('with a verified email as the key claim (email_verified: %j)', (verified) => {
     const request = requestWith(
       { email: 'a@id.example', email_verified: verified },
       { keyClaimName: 'email' },
@@ -115,7 +115,7 @@ describe('a token is accepted', () => {
         `"email_verified":true,"https:\\/\\/slack.com\\/team_id":"T0","name":"\\"sub\\":\\"x\\",\\\\"}`,
     ],
     [
-      'Apple, with an email that a string verifies',
+      'Apple, whose email_verified is a string',
       'email',
       `{"iss":"https://appleid.apple.com","aud":"com.example",${time},"sub":"001.a.2","nonce":"${NONCE}",` +
         `"email_verified":"true","email":"a@id.example"}`,
@@ -199,7 +199,7 @@ describe('a token is refused, with the reason but without its claims,', () => {
   });
 
   test.each([false, 'false', 'TRUE', 1, null, undefined])(
-    'by an email whose email_verified is %j',
+    'with an email as the key claim whose email_verified is %j',
     (verified) => {
       const request = requestWith(
         { email: 'a@id.example', email_verified: verified },
@@ -253,7 +253,7 @@ test.each([
   expect(() => build(requestWith({}), key as SigningKey)).toThrow(code('PROVER_KEY'));
 });
 
-describe('a request is refused with', () => {
+describe('a request', () => {
   test.each([
     ['a salt over 16 bytes', { salt: String(1n << 128n) }],
     ['a negative salt', { salt: '-1' }],
@@ -267,7 +267,7 @@ describe('a request is refused with', () => {
     ['a claim name that is too long', { keyClaimName: 'n'.repeat(31) }],
     ['a claim name with a quote', { keyClaimName: 'a"b' }],
     ['an empty claim name', { keyClaimName: '' }],
-  ])('%s', (_, changes) => {
+  ])('is refused with %s', (_, changes) => {
     expect(() => build(requestWith({}, changes))).toThrow(code('PROVER_REQUEST'));
   });
 
@@ -288,14 +288,14 @@ describe('a request is refused with', () => {
     ['34 bytes with flag 0', Buffer.concat([Buffer.of(0), Buffer.alloc(33, 7)])],
     ['34 bytes with flag 3', Buffer.concat([Buffer.of(3), Buffer.alloc(33, 7)])],
     ['31 bytes', Buffer.alloc(31, 7)],
-  ])('refuses a key of %s', (_what, bytes) => {
+  ])('is refused with a key of %s', (_what, bytes) => {
     const request = requestWith({}, { extendedEphemeralPublicKey: bytes.toString('base64') });
     expect(() => readNumbers(request)).toThrow(
       /33 bytes with flag 0 .*32 bytes without it.* 34 bytes with flag 1 or 2/,
     );
   });
 
-  test("Google's issuer without its scheme: validators do not know it", () => {
+  test("is refused with Google's issuer without its scheme, which validators do not know", () => {
     expect(() => build(requestWith({ iss: 'accounts.google.com' }))).toThrow(
       /"iss" is accounts\.google\.com, and validators accept https:\/\/accounts\.google\.com only/,
     );

@@ -116,7 +116,7 @@ describe('an application', () => {
     defineApp({ signs: [Roll.payload], create: () => ({}) });
   });
 
-  test('returns what the server knows', () => {
+  test('returns only the properties that the server defines', () => {
     // @ts-expect-error a misspelled property
     defineApp({ signs: [], create: () => ({ endpoint: [] }) });
     const latest = { method: 'GET', path: '/latest', handle: async () => ({}) } as const;

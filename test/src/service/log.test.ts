@@ -15,7 +15,7 @@ function print(object: object): string {
 }
 
 /** Starts the log of a server whose application needs HUNTING_PERMIT, and logs these properties. */
-async function linesOfServer(properties: object): Promise<unknown[]> {
+async function readServerLines(properties: object): Promise<unknown[]> {
   let printed = '';
   const env = { APP: 'hunter', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', HUNTING_PERMIT: 'hunter2' };
   const log = createLog('info', { write: (line) => (printed += line) });
@@ -88,7 +88,7 @@ describe('the log', () => {
   });
 
   test('redacts the secrets of the manifest from the start of a server', async () => {
-    const [line] = await linesOfServer({ Hunting: [{ huntingPermit: 'hunter2' }] });
+    const [line] = await readServerLines({ Hunting: [{ huntingPermit: 'hunter2' }] });
     expect(line).toMatchObject({ Hunting: [{ huntingPermit: '[Redacted]' }] });
   });
 

@@ -96,22 +96,22 @@ function startWithin(openFiles: number, args: readonly string[], env: Record<str
 const halfBody = (path: string) =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\r\n{"payload"`;
 
-/** Servers with two paths: `asks` is answered at once, and `takes` after a body. */
+/** Servers with two paths: a GET of `getPath` is answered at once, a POST to `postPath` after its body. */
 const SERVERS = {
   'the enclave server': {
     entry: 'server/main.ts',
     env: { APP: 'weather', API_KEY: 'x', PORT: '0' },
     args: [],
-    asks: '/livez',
-    takes: '/process_data',
+    getPath: '/livez',
+    postPath: '/process_data',
     configured: 2048,
   },
   'the front end of the proving service': {
     entry: 'prover/frontend/main.ts',
     env: { PROVER_URI: 'http://127.0.0.1:9/input' },
     args: ['0'],
-    asks: '/ping',
-    takes: '/v1',
+    getPath: '/ping',
+    postPath: '/v1',
     configured: 1024,
   },
 };
@@ -129,11 +129,11 @@ describe.runIf(process.platform === 'linux')('a server that may open 256 files',
       });
       for (const socket of sockets) {
         socket.on('error', () => {});
-        socket.write(halfBody(server.takes));
+        socket.write(halfBody(server.postPath));
       }
       await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => {})));
       for (let times = 0; times < 5; times += 1) {
-        const answer = await fetch(url + server.asks, { headers: { connection: 'close' } });
+        const answer = await fetch(url + server.getPath, { headers: { connection: 'close' } });
         expect(answer.status).toBe(200);
         await answer.text();
       }

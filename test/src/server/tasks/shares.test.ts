@@ -138,7 +138,7 @@ test('a run sends at most 16 requests to upstreams, and the next run as many', a
     expect(await server.runTask('mark')).toBe('failed');
     expect(host.requests()).toBe(requests);
   }
-  expect(server.printed()).toContain('a run of the task mark has at most 16 requests to upstreams');
+  expect(server.printed()).toContain('a run of the task mark may make at most 16 requests to upstreams');
 });
 
 test('a run signs one value, also if another one is signed in a timer, and callers sign as before', async () => {

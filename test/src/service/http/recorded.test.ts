@@ -63,7 +63,7 @@ const sized = (line: string, body: string, head = '') =>
 const PREFLIGHT = 'Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n';
 const WORD = '{"payload":{"word":"a"}}';
 
-/** Requests. Each has a connection of its own, on which the client sends nothing more. */
+/** Requests by name. Each has a connection of its own, which a last request closes: see exchange. */
 const REQUESTS: Readonly<Record<string, string>> = {
   'GET /': ask('GET /'),
   'HEAD /': ask('HEAD /'),

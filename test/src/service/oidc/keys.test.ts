@@ -107,7 +107,7 @@ describe('a malformed key', () => {
     ['also has its private part', (good) => ({ ...good, d: 'AQAB' })],
   ];
 
-  test('is an error of the issuer if needed, and does not affect other keys of the set', async () => {
+  test('is an error of the issuer if a token names it, and does not affect other keys of the set', async () => {
     const { issuer, keys } = await setUp();
     const [validKey = {}] = issuer.keys;
     const malformedKeys = malformed.map(([keyId, change]) => ({ ...change(validKey), kid: keyId }));
@@ -139,7 +139,7 @@ describe('a malformed key', () => {
     await keys.findKey('key-1');
   });
 
-  test('may have leading zeros in n, which do not make it malformed', async () => {
+  test('is distinguished from a valid key with leading zeros in n', async () => {
     const { issuer, keys } = await setUp();
     const [validKey = {}] = issuer.keys;
     const n = Buffer.concat([Buffer.alloc(2), Buffer.from(validKey.n ?? '', 'base64url')]).toString(
