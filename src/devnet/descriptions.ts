@@ -116,7 +116,9 @@ export function findFunction(
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetFunctionRequest,
 ): GrpcTypes.FunctionDescriptor {
   const code = new ChainCode(packages, frameworkPackage());
-  const declared = code.module(normalizeSuiAddress(packageId), moduleName)?.face.declared.get(name);
+  const declared = code
+    .module(normalizeSuiAddress(packageId), moduleName)
+    ?.moduleInterface.declared.get(name);
   if (declared === undefined) {
     throw new Refusal('NOT_FOUND', `Function ${packageId}::${moduleName}::${name} not found`);
   }
@@ -157,8 +159,9 @@ export function findDatatype(
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
 ): GrpcTypes.DatatypeDescriptor {
   const movePackage = packages.get(packageId);
-  const face = movePackage && loadModules(movePackage).get(`${movePackage.original}::${moduleName}`)?.face;
-  const datatype = face?.datatypes.get(name);
+  const moduleInterface =
+    movePackage && loadModules(movePackage).get(`${movePackage.original}::${moduleName}`)?.moduleInterface;
+  const datatype = moduleInterface?.datatypes.get(name);
   if (!datatype) throw new Refusal('NOT_FOUND', `Datatype ${packageId}::${moduleName}::${name} not found`);
   const layout = parseLayout(datatype);
   if (layout.kind === 'enum') throw new Refusal('UNIMPLEMENTED', 'the model describes no enum');

@@ -188,7 +188,7 @@ function bcsChange({ before, after, operation }: Change) {
   return { inputState, outputState, idOperation } as const;
 }
 
-/** Describes a package in BCS. This model gives packages no digest. */
+/** Describes a package in BCS. @param digest the transaction's, since a package has none in this model */
 function bcsPackage(version: number, digest: string) {
   return {
     inputState: { NotExist: true },

@@ -57,7 +57,7 @@ function typeBytes(type: MoveType): number {
 
 function packageSize(packages: Packages, published: Published): bigint {
   const modules = [...loadModules(published).values()].map(
-    ({ face }, index) => face.name.length + (published.modules[index]?.length ?? 0),
+    ({ moduleInterface }, index) => moduleInterface.name.length + (published.modules[index]?.length ?? 0),
   );
   const all = new Map([...packages, [published.id, published]]);
   const origins = [...findTypeOrigins(all, published.id).keys()].map(

@@ -26,7 +26,7 @@ export interface Upgraded {
 
 export interface LoadedModule {
   readonly code: ModuleCode;
-  readonly face: ModuleInterface;
+  readonly moduleInterface: ModuleInterface;
 }
 
 export const STANDARD_LIBRARY = normalizeSuiAddress('0x1');
@@ -61,7 +61,7 @@ export function loadModules(movePackage: Package): ReadonlyMap<string, LoadedMod
   if (cached !== undefined) return cached;
   const modules = movePackage.modules.map((bytes) => ({
     code: readCode(bytes, movePackage.original),
-    face: readModule(bytes, movePackage.original),
+    moduleInterface: readModule(bytes, movePackage.original),
   }));
   const modulesByName = new Map(modules.map((module) => [module.code.module, module]));
   loaded.set(movePackage, modulesByName);
@@ -93,9 +93,9 @@ export function findTypeOrigins(packages: Packages, id: string): ReadonlyMap<str
   const origins = new Map<string, string>();
   for (const version of versions.slice(0, versions.indexOf(id) + 1)) {
     const movePackage = packages.get(version);
-    for (const { face } of movePackage === undefined ? [] : loadModules(movePackage).values()) {
-      for (const name of face.datatypes.keys()) {
-        const type = `${face.name}::${name}`;
+    for (const { moduleInterface } of movePackage === undefined ? [] : loadModules(movePackage).values()) {
+      for (const name of moduleInterface.datatypes.keys()) {
+        const type = `${moduleInterface.name}::${name}`;
         if (!origins.has(type)) origins.set(type, version);
       }
     }
@@ -123,7 +123,7 @@ export function packageBytes(packages: Packages, id: string): Uint8Array {
   const movePackage = packages.get(id);
   const modules = movePackage === undefined ? [] : [...loadModules(movePackage).values()];
   const namedModules = modules.map(
-    ({ face }, index) => [face.name, movePackage?.modules[index] ?? []] as const,
+    ({ moduleInterface }, index) => [moduleInterface.name, movePackage?.modules[index] ?? []] as const,
   );
   return PackageObject.serialize({
     Package: {

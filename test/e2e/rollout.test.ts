@@ -141,7 +141,7 @@ test('goes through its steps, and finds nothing to do when it is run again', asy
   const { exit, output } = await run([]);
   expect(exit, output).toBe(0);
   await expectEnd();
-  expect(fixture.noted().map(({ url }) => new URL(url).origin)).toEqual(fixture.urls.new);
+  expect(fixture.readEnclaves().map(({ url }) => new URL(url).origin)).toEqual(fixture.urls.new);
   // The operator's commands do not see the key. If they did, their names here would say so.
   expect(fixture.calls).toEqual(['start', 'switch', 'stop_old']);
   const secondRun = await callScript('rollout/rollout.ts', [fixture.plan(), '--json'], { env: fixture.env });

@@ -25,7 +25,7 @@ import {
   u256,
   vector,
 } from '../../src/server/index.ts';
-import { filesOfTypes } from '../../src/toolchain/gen/generate.ts';
+import { generateFiles } from '../../src/toolchain/gen/generate.ts';
 import type { Vector } from '../../src/toolchain/gen/samples.ts';
 import { randomMessages } from '../src/library/wire/random_types.ts';
 
@@ -141,7 +141,7 @@ const random = fc
 const SETS = [TYPES, random].map(createSet);
 
 function createSet(types: readonly DeclaredStruct[]) {
-  const { application } = filesOfTypes(types, 'app');
+  const { application } = generateFiles(types, 'app');
   const vectors: Vector[] = JSON.parse(application.get('generated/vectors.json') ?? '').vectors;
   return { application, cases: createCases(vectors), types: types.map(({ payload }) => payload.name) };
 }

@@ -27,8 +27,8 @@ import { type EnclaveImage, loadImage, requireRegisters } from './image.ts';
 import { find, run } from './programs.ts';
 
 /**
- * Folders below the root: one for settings and secrets, one for images and the relay, one for the state that
- * the services write, and one for the state that the relay alone writes.
+ * Folders below the root: for settings and secrets, for images and the relay, for the state that the services
+ * write, for the state that the relay alone writes, and for the units of systemd.
  */
 export const FOLDERS = {
   settings: 'etc/sui-enclave',
@@ -49,7 +49,7 @@ const SHARED_UNITS = [
 ];
 /** Templates of units. Each enclave has an instance of each. */
 const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-end@.service'];
-/** Command that the units in this folder start. */
+/** Command in the files of `units/`. An installed unit has the host's `program` in its place. */
 const PROGRAM = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/cli/main.ts';
 
 /**
@@ -84,7 +84,7 @@ export function thisHost(env: Environment): Host {
 export function requireStartable(path: string): void {
   const fault = /^\/(home|root)\//.test(path)
     ? 'services may not read'
-    : /["'\\\p{Cc}]/u.test(path) && 'a unit of systemd can not name';
+    : /["'\\\p{Cc}]/u.test(path) && "a systemd unit can't contain the path";
   if (!fault) return;
   throw new UsageError(
     `${fault} ${JSON.stringify(path)}: install this program elsewhere, such as in /opt/sui-enclave`,
@@ -194,7 +194,7 @@ export function readSettings({ root }: Pick<Host, 'root'>, name: string): string
 }
 
 /** Returns the memory in MiB that the settings give an enclave. */
-export function memoryOfSettings(host: Host, name: string): number | undefined {
+export function readMemory(host: Host, name: string): number | undefined {
   const [, memory] = /^RUN_OPTIONS=.*--memory (\d+)/m.exec(readSettings(host, name)) ?? [];
   return memory === undefined ? undefined : Number(memory);
 }
@@ -218,15 +218,15 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
 }
 
 /**
- * Returns the beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no
- * variables.
+ * Returns the beginning of an `ExecStart`: see "Command lines" in systemd.service(5). systemd expands no
+ * variables in the first path, so `$` is escaped in the second alone.
  */
 export function formatProgram([node, main]: Host['program']): string {
   const quote = (path: string) => (/^[\w/.@+-]+$/.test(path) ? path : `"${path.replaceAll('%', '%%')}"`);
   return `${quote(node)} ${quote(main).replaceAll('$', '$$$$')}`;
 }
 
-/** Makes systemd read the units again. */
+/** Writes the unit files, with the host's program as their command. The caller has systemd reload them. */
 export function writeUnits({ root, program }: Host): void {
   mkdirSync(join(root, FOLDERS.units), { recursive: true, mode: 0o755 });
   for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {

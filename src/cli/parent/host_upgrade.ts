@@ -7,10 +7,10 @@ import { enclaveName, path } from '../values.ts';
 import {
   type Host,
   isActive,
-  memoryOfSettings,
   nameUnits,
   placeImage,
   readFiles,
+  readMemory,
   requireInstalled,
   thisHost,
 } from './host.ts';
@@ -68,7 +68,7 @@ interface Upgrade {
 export function upgrade(host: Host, name: string, eif: string): Upgrade {
   requireInstalled(host, name);
   const files = readFiles(eif);
-  chooseMemory(memoryOfSettings(host, name), files.image.bytes);
+  chooseMemory(readMemory(host, name), files.image.bytes);
   const { isNewRelay } = placeImage(host, name, files);
   const isRelayRestarted = setUp(host, name);
   return {

@@ -13,7 +13,7 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024;
  * @throws ParentError: PROGRAM_FAILED, if the path is not a regular file of a size that the relay writes, or
  *   can't be read
  */
-export function sizeOfRelayFile(path: string): number {
+export function readRelayFileSize(path: string): number {
   return withRelayFile(path, (_fd, size) => size) ?? 0;
 }
 
@@ -21,7 +21,7 @@ export function sizeOfRelayFile(path: string): number {
  * Reads the content from an offset in bytes, which `offset` chooses by the present size of the file. Returns
  * undefined if there is no file.
  *
- * @throws ParentError: PROGRAM_FAILED, as `sizeOfRelayFile`
+ * @throws ParentError: PROGRAM_FAILED, as `readRelayFileSize`
  */
 export function readRelayFile(path: string, offset: (size: number) => number = () => 0): string | undefined {
   return withRelayFile(path, (fd, size) => {

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { ParentError } from './errors.ts';
-import { readRelayFile, sizeOfRelayFile } from './relay_files.ts';
+import { readRelayFile, readRelayFileSize } from './relay_files.ts';
 
 /**
  * Number of bytes at the end of the file that are searched for the report of an enclave's end. Reports are
@@ -33,7 +33,7 @@ export function reportsPath(dir: string): string {
  */
 export function reportsSize(dir: string): number {
   return unlessUnusable(
-    () => sizeOfRelayFile(reportsPath(dir)),
+    () => readRelayFileSize(reportsPath(dir)),
     () => 0,
   );
 }

@@ -24,7 +24,10 @@ export const REVIEW = 'REVIEW_IN_PROGRESS';
 const SETTABLE = ['InService', 'Standby'];
 /** Values of `Replacement` for a resource that stays. */
 const KEPT = ['', 'False'];
-/** Argument by which the AWS CLI reads its standard input. In a path, it would expand variables. */
+/**
+ * Argument by which the AWS CLI reads the template from its standard input. If it got the template's path
+ * instead, it would expand variables in that path.
+ */
 const FROM_INPUT = 'file:///dev/stdin';
 
 const text = v.nullish(v.string(), '');
@@ -97,7 +100,7 @@ export interface ChangeSet {
   readonly changes: readonly ResourceChange[];
 }
 
-/** The instance of an enclave, which has the enclave's key. */
+/** An instance that runs an enclave. If the instance ends, the enclave's signing key is lost. */
 export interface StackEnclave {
   /** The group's name in the template. */
   readonly resource: string;

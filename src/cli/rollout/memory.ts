@@ -10,8 +10,8 @@ import { readRegularFile } from '../read_file.ts';
 import { RolloutError } from './errors.ts';
 
 /**
- * Time in milliseconds since 1970, by the clock of the process that noted it. Since that clock may be wrong,
- * another process limits how long it waits.
+ * Time in milliseconds since 1970, by the clock of the process that recorded it. Since that clock may be
+ * wrong, another process limits how long it waits.
  */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
@@ -60,16 +60,16 @@ export interface Memory {
  * @throws RolloutError: ROLLOUT_UNFINISHED
  */
 export function openMemory(path: string, rollout: string): Memory {
-  const { rollout: storedRollout, configVersion, ...noted } = read(path) ?? { rollout };
+  const { rollout: storedRollout, configVersion, ...fileSteps } = read(path) ?? { rollout };
   const isAnother = storedRollout !== rollout;
   // A file with only the config's version belongs to a rollout that has changed nothing outside the chain.
-  if (isAnother && Object.keys(noted).length > 0 && noted.stopped === undefined) {
+  if (isAnother && Object.keys(fileSteps).length > 0 && fileSteps.stopped === undefined) {
     throw new RolloutError(
       'ROLLOUT_UNFINISHED',
       `${path} is of a rollout with other registers or URLs that has not ended: end it with its own plan, forwards or by --back, or remove the file`,
     );
   }
-  let steps: Memory['steps'] = isAnother ? {} : noted;
+  let steps: Memory['steps'] = isAnother ? {} : fileSteps;
   let newestVersion = BigInt((isAnother ? undefined : configVersion) ?? 0);
   return {
     get steps() {

@@ -313,7 +313,7 @@ async function awaitAdmin(
 }
 
 /**
- * Waits until a time has passed since a step. An earlier process may have noted the step by a wrong clock.
+ * Waits until a time has passed since a step. An earlier process may have recorded the step by a wrong clock.
  */
 async function waitFrom(
   { world }: Rollout,

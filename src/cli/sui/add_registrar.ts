@@ -32,9 +32,9 @@ export const main = suiCommand({
         registrar: created.find(({ type }) => type.includes('::enclave::RegistrarCap<'))?.id,
       }),
     });
-    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
-      ...noted,
-      registrars: [...noted.registrars, { id: String(outcome.fields['registrar']), holder }],
+    await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+      ...application,
+      registrars: [...application.registrars, { id: String(outcome.fields['registrar']), holder }],
     }));
     return outcome;
   },

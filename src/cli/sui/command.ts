@@ -102,7 +102,7 @@ function createMain(spec: AnyCommand): Main {
       const deployments = openDeployments(common, env);
       const optionIds = idsIn(ids, options);
       const missing = ids.filter((name) => optionIds[name] === undefined);
-      const filled = { ...optionIds, ...idsOfFile(missing, deployments) } as Ids;
+      const filled = { ...optionIds, ...readMissingIds(missing, deployments) } as Ids;
       checkWitness(filled);
       const isFilled = missing.length > 0;
       const isTrial = common['dry-run'] === true || common.unsigned === true;
@@ -133,7 +133,7 @@ function checkNoIds(spec: AnyCommand, positionals: readonly string[]): void {
 }
 
 /** @throws UsageError; SuiCommandError: DEPLOYMENT */
-function idsOfFile(missing: readonly IdName[], deployments: Deployments | undefined): Partial<Ids> {
+function readMissingIds(missing: readonly IdName[], deployments: Deployments | undefined): Partial<Ids> {
   if (missing.length === 0) return {};
   if (deployments !== undefined) return deployments.fill(missing);
   throw new UsageError(

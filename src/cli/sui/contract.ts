@@ -56,15 +56,15 @@ export async function readLatestConfig(
   deployments: Deployments | undefined,
 ): Promise<EnclaveConfig> {
   const entries = [...(deployments?.known().values() ?? [])];
-  const noted = entries.find(({ config }) => config?.id === configId)?.config?.version ?? 0;
+  const recordedVersion = entries.find(({ config }) => config?.id === configId)?.config?.version ?? 0;
   const deadline = performance.now() + chain.indexingMs;
   for (;;) {
     const config = await readConfig(chain.client, configId);
-    if (config.configVersion >= BigInt(noted)) return config;
+    if (config.configVersion >= BigInt(recordedVersion)) return config;
     if (performance.now() >= deadline) {
       throw new SuiCommandError(
         'DEPLOYMENT',
-        `${deployments?.path} has version ${noted} of the config ${configId}, and the node shows version ${config.configVersion}: the node lags behind. Run the command again when it has caught up, or name another node by --rpc-url. Nothing was sent`,
+        `${deployments?.path} has version ${recordedVersion} of the config ${configId}, and the node shows version ${config.configVersion}: the node lags behind. Run the command again when it has caught up, or name another node by --rpc-url. Nothing was sent`,
       );
     }
     await sleep(ASK_MS);

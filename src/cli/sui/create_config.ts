@@ -45,11 +45,11 @@ async function readEntry(
   chain: Chain,
   { original }: ApplicationIds,
 ): Promise<Application | undefined> {
-  const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
+  const entry = [...(deployments?.read()?.applications.values() ?? [])].find(
     (app) => app.original === original && app.module === module && app.witness === witness,
   );
-  if (noted !== undefined) await deployments?.checkChain(chain);
-  return noted;
+  if (entry !== undefined) await deployments?.checkChain(chain);
+  return entry;
 }
 
 /**
@@ -60,12 +60,12 @@ async function readEntry(
 async function findExisting(
   { deployments }: ConfigInput,
   chain: Chain,
-  noted: Application | undefined,
+  entry: Application | undefined,
   { application }: ApplicationIds,
   { image, isOpen }: { readonly image: Image; readonly isOpen: boolean },
 ): Promise<Outcome | undefined> {
-  if (deployments === undefined || noted?.config === undefined) return undefined;
-  const config = await readConfig(chain.client, noted.config.id);
+  if (deployments === undefined || entry?.config === undefined) return undefined;
+  const config = await readConfig(chain.client, entry.config.id);
   if (config.isRetired) return undefined;
   if (config.isOpen !== isOpen) {
     throw new SuiCommandError(
@@ -172,16 +172,16 @@ export const main = suiCommand({
     if (isOpen) checkNeedsNoSecrets(allowed);
     const application = await readApplicationType(chain.client, ids.appPackage, ids.module, ids.witness);
     const applicationIds = { application, original: await chain.originalPackage(ids.appPackage) };
-    const noted = await readEntry(input, chain, applicationIds);
+    const entry = await readEntry(input, chain, applicationIds);
     const existing = options.again
       ? undefined
-      : await findExisting(input, chain, noted, applicationIds, { image, isOpen });
+      : await findExisting(input, chain, entry, applicationIds, { image, isOpen });
     if (existing !== undefined) return existing;
     const call = { enclavePackage, application };
     const tx = new Transaction();
     const capId =
       publisherId === undefined
-        ? (named ?? noted?.capability ?? (await findCapability(chain, enclavePackage, application)))
+        ? (named ?? entry?.capability ?? (await findCapability(chain, enclavePackage, application)))
         : newCapFromPublisher(tx, { ...call, publisherId });
     createEnclaveConfig(tx, { ...call, capId, name, image, source, isOpen });
     if (typeof capId !== 'string') tx.transferObjects([capId], chain.sender());

@@ -229,7 +229,7 @@ export class Deployments {
     change: (applications: Applications) => readonly (readonly [name: string, Application])[] | string,
   ): Promise<void> {
     if (outcome.status === 'unsigned') {
-      chain.notes.push(`${this.path} is not written: note the ids there when the transaction is executed.`);
+      chain.notes.push(`${this.path} is not written: record the ids there when the transaction is executed.`);
     }
     if (outcome.status !== 'done') return;
     try {
@@ -271,10 +271,10 @@ export class Deployments {
   ): Promise<void> {
     const version = Number(config.configVersion);
     const added = enclaves.map(({ id, url }) => ({ id, configVersion: version, url: baseUrl(url).href }));
-    await this.noteConfig(chain, outcome, config.id, (noted) => ({
-      ...noted,
-      ...(noted.config && { config: { ...noted.config, version } }),
-      enclaves: [...noted.enclaves, ...added],
+    await this.noteConfig(chain, outcome, config.id, (application) => ({
+      ...application,
+      ...(application.config && { config: { ...application.config, version } }),
+      enclaves: [...application.enclaves, ...added],
     }));
   }
 
@@ -282,7 +282,7 @@ export class Deployments {
   findUnnoted<T extends { readonly id: string }>(configId: string, enclaves: readonly T[]): T[] {
     const application = [...this.known().values()].find(({ config }) => config?.id === configId);
     if (application === undefined) return [];
-    return enclaves.filter(({ id }) => !application.enclaves.some((noted) => noted.id === id));
+    return enclaves.filter(({ id }) => !application.enclaves.some((enclave) => enclave.id === id));
   }
 
   /** Replaces the file in one step: a reader sees the old content or the new one. */
@@ -317,10 +317,12 @@ function isMeant(application: Application, { appPackage, configId, module }: Par
 
 function differences(ids: Partial<Ids>, application: Application, where: string): string[] {
   return ID_NAMES.flatMap((name) => {
-    const [commandId, noted] = [ids[name], SOURCES[name][0](application)];
+    const [commandId, recordedId] = [ids[name], SOURCES[name][0](application)];
     // For an upgraded package, both the first and the latest id are right.
-    const same = commandId === noted || (name.endsWith('Package') && commandId === application.original);
-    if (commandId === undefined || !noted || same) return [];
-    return [`WARNING: ${optionFor(name)} is ${commandId}, but ${noted} in ${where}. The given one is used.`];
+    const same = commandId === recordedId || (name.endsWith('Package') && commandId === application.original);
+    if (commandId === undefined || !recordedId || same) return [];
+    return [
+      `WARNING: ${optionFor(name)} is ${commandId}, but ${recordedId} in ${where}. The given one is used.`,
+    ];
   });
 }

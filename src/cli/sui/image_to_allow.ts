@@ -176,10 +176,11 @@ export function checkSameSigner(
   configId: string | undefined,
   signer: SignerRecord | undefined,
 ): void {
-  const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
+  const recordedSigner = [...(deployments?.read()?.applications.values() ?? [])].find(
     ({ config }) => config !== undefined && config.id === configId,
   )?.signer;
-  if (noted === undefined || signer === undefined || isDeepStrictEqual(noted, signer)) return;
+  if (recordedSigner === undefined || signer === undefined || isDeepStrictEqual(recordedSigner, signer))
+    return;
   throw new SuiCommandError(
     'RELEASE_SIGNER',
     `${deployments?.path} has another signer of releases for this config: name that one by --signer, or change the file if the author has changed the signer. Nothing was sent`,

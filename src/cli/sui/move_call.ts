@@ -158,11 +158,11 @@ export function findDatatype(type: string, modules: readonly ModuleInterface[]):
 export function chooseObjects(
   { roles }: AnyRoles,
   named: readonly string[],
-  noted: readonly { readonly id: string; readonly type: string }[],
+  recordedObjects: readonly { readonly id: string; readonly type: string }[],
 ): readonly string[] {
   if (named.length > 0) return named;
   return roles.flatMap((role) => {
-    const fitting = role.kind === 'object' ? noted.filter(({ type }) => type === role.type) : [];
+    const fitting = role.kind === 'object' ? recordedObjects.filter(({ type }) => type === role.type) : [];
     return fitting.length === 1 ? fitting.map(({ id }) => id) : [];
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The BCS types of Move's types, by their text in `module_bytecode.ts`. They refuse values that BCS would
- * silently change.
+ * Finds the BCS type of a Move type, which is named as `module_bytecode.ts` writes it. The BCS types refuse
+ * values that BCS would silently change.
  */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';

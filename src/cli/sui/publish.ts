@@ -30,20 +30,20 @@ async function findExisting(
   { deployments, args: { package: name } }: PublishInput,
   chain: Chain,
 ): Promise<Outcome | undefined> {
-  const noted = deployments?.read()?.applications.get(name);
-  if (deployments === undefined || noted === undefined) return undefined;
+  const entry = deployments?.read()?.applications.get(name);
+  if (deployments === undefined || entry === undefined) return undefined;
   await deployments.checkChain(chain);
-  await chain.originalPackage(noted.package).catch((error: unknown) => {
+  await chain.originalPackage(entry.package).catch((error: unknown) => {
     if (!(error instanceof ObjectNotFoundError)) throw error;
     throw new SuiCommandError(
       'DEPLOYMENT',
-      `${deployments.path} names the package ${noted.package}, which is not on this network: if the network was reset, publish with --again`,
+      `${deployments.path} names the package ${entry.package}, which is not on this network: if the network was reset, publish with --again`,
     );
   });
   return {
     status: 'unchanged',
     title: `${deployments.path} says that move/${name} is published: nothing to do. Upgrade it, or publish with --again.`,
-    fields: noted,
+    fields: entry,
   };
 }
 

@@ -34,9 +34,9 @@ export const main = suiCommand({
       title: `revoke the registrar ${registrarId}`,
       fields: { config: config.id, registrar: registrarId, capability: capId },
     });
-    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
-      ...noted,
-      registrars: noted.registrars.filter(({ id }) => id !== registrarId),
+    await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+      ...application,
+      registrars: application.registrars.filter(({ id }) => id !== registrarId),
     }));
     return outcome;
   },

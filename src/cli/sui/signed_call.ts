@@ -66,19 +66,19 @@ export function readRequest(names: RequestNames, deployments: Deployments | unde
   const { body, config } = names;
   const { packageId: idOfPackage, module, name } = parseFunctionName(names.function);
   const isNamed = idOfPackage !== undefined && config !== undefined;
-  const noted = isNamed ? undefined : findEntry(deployments, idOfPackage, module);
-  const configId = config ?? noted?.[1].config?.id;
+  const entry = isNamed ? undefined : findEntry(deployments, idOfPackage, module);
+  const configId = config ?? entry?.[1].config?.id;
   if (configId === undefined) {
     throw new UsageError('give --config, or a --network whose deployment file has the config');
   }
-  const { package: notedPackage = '', objects = [] } = noted?.[1] ?? {};
-  const schema = findSchema(noted?.[0]);
+  const { package: recordedPackage = '', objects = [] } = entry?.[1] ?? {};
+  const schema = findSchema(entry?.[0]);
   const method = body === undefined ? 'GET' : 'POST';
   const path = names.path ?? (schema && choosePath(schema, method)) ?? 'process_data';
   if (body === undefined && /^\/?process_data$/.test(path)) {
     throw new UsageError('give --body, such as \'{"payload":{…}}\'');
   }
-  const packageId = idOfPackage ?? notedPackage;
+  const packageId = idOfPackage ?? recordedPackage;
   const target = `${packageId}::${module}::${name}`;
   return { packageId, module, name, target, path, body, schema, configId, objects };
 }

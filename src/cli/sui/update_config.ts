@@ -56,9 +56,9 @@ export const main = suiCommand({
       },
     });
     if (name !== undefined) {
-      await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
-        ...noted,
-        ...(noted.config && { config: { ...noted.config, name } }),
+      await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+        ...application,
+        ...(application.config && { config: { ...application.config, name } }),
       }));
     }
     return outcome;

@@ -51,9 +51,9 @@ export const main = suiCommand({
       },
     });
     const version = Number(configVersion + 1n);
-    await deployments?.noteConfig(chain, outcome, config.id, (noted) => ({
-      ...noted,
-      ...(noted.config && { config: { ...noted.config, version } }),
+    await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+      ...application,
+      ...(application.config && { config: { ...application.config, version } }),
     }));
     return outcome;
   },

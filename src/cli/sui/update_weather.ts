@@ -68,7 +68,7 @@ const ARGUMENTS = {
 const OPTIONS = {
   enclave: {
     value: '<id>',
-    help: 'the registered enclave that signed (default: that of the key, with --from-url)',
+    help: 'the registered enclave that signed (default with --from-url: the one whose key signed the reading)',
     schema: objectId,
   },
   'from-url': { value: '<enclave url>', help: 'request the reading from this enclave', schema: enclaveUrl },
@@ -102,9 +102,10 @@ function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>)
 }
 
 /**
- * Returns a reading from the enclave itself, trusted only if the registered key signed it.
+ * Requests a reading from the enclave, and verifies its signature.
  *
- * @param enclave undefined for any that runs an image that the config allows
+ * @param enclave registered enclave whose key must have signed. If it is undefined, any enclave may have
+ *   signed that runs an image that the config allows; the caller checks that its key is registered
  */
 async function askForReading(
   { url, location }: { url: string; location: string },
@@ -141,13 +142,13 @@ async function submission(input: WeatherInput, chain: Chain) {
     const reading = argumentReading ?? (await askForReading(ask, config, enclave, roots));
     return { reading, enclaveId: enclave.id, configId: config.id };
   }
-  const [, noted] = input.deployments?.application() ?? [];
-  if (ask === null || noted?.config === undefined) {
+  const [, entry] = input.deployments?.application() ?? [];
+  if (ask === null || entry?.config === undefined) {
     throw new UsageError(
-      'give --enclave, or --network with a deployment file in which create_config has noted the config',
+      'give --enclave, or --network with a deployment file in which create_config has recorded the config',
     );
   }
-  const config = await readConfig(chain.client, noted.config.id);
+  const config = await readConfig(chain.client, entry.config.id);
   await checkContract(chain, config, { application });
   const reading = await askForReading(ask, config, undefined, roots);
   const registration = await findRegistration(chain.client, config, reading.publicKey);
@@ -158,7 +159,7 @@ async function submission(input: WeatherInput, chain: Chain) {
 export const main = suiCommand({
   name: 'update_weather',
   purpose:
-    'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nreads the config from the enclave object. With --from-url, it first requests the reading from there and verifies it.',
+    'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nreads the config from the enclave object, or without --enclave from the deployment file. With --from-url, it first\nrequests the reading from that URL and verifies it.',
   example: '--from-url https://weather.example --location Oslo --network testnet',
   ids: IDS,
   arguments: ARGUMENTS,

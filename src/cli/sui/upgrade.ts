@@ -117,9 +117,9 @@ export const main = suiCommand({
     await deployments?.checkChain(chain);
     const bytecode = await loadBytecode(name, { ...options, again: true }, env, chain);
     const path = bytecode.published;
-    const noted = deployments?.read()?.applications.get(name);
+    const entry = deployments?.read()?.applications.get(name);
     const capId =
-      upgradeCapId ?? noted?.upgradeCap ?? (path && upgradeCapIn(readPublished(path), bytecode.network));
+      upgradeCapId ?? entry?.upgradeCap ?? (path && upgradeCapIn(readPublished(path), bytecode.network));
     if (!capId) {
       throw new UsageError(
         `give --upgrade-cap: ${path ?? 'no Published.toml'} names none for ${bytecode.network}`,

@@ -92,7 +92,7 @@ export class ChainCode {
     const type = mapStructs(parseType(text), (struct) => {
       const { address, module, name } = struct;
       isKnown &&=
-        this.module(address, module)?.face.datatypes.has(name) === true &&
+        this.module(address, module)?.moduleInterface.datatypes.has(name) === true &&
         (this.isFramework(address) || this.#originsOf(address).has(`${module}::${name}`));
       return { ...struct, address: originalOf(this.packages, address) };
     });
@@ -138,7 +138,7 @@ export class ChainCode {
    */
   #datatype(module: string, name: string): Datatype | undefined {
     const [address = '', moduleName = ''] = module.split('::');
-    return this.module(this.#latest(address) ?? address, moduleName)?.face.datatypes.get(name);
+    return this.module(this.#latest(address) ?? address, moduleName)?.moduleInterface.datatypes.get(name);
   }
 }
 

@@ -106,7 +106,9 @@ export function publicationLinkage(packages: Packages, published: Package, comma
   const { linkage } = resolution;
   const missing = () =>
     new CommandFailure(command, 'PUBLISH_UPGRADE_MISSING_DEPENDENCY', 'PublishUpgradeMissingDependency');
-  const immediate = [...loadModules(published).values()].flatMap(({ face }) => face.dependencies);
+  const immediate = [...loadModules(published).values()].flatMap(
+    ({ moduleInterface }) => moduleInterface.dependencies,
+  );
   for (const original of new Set(immediate)) {
     if (original === published.original) continue;
     const id = linkage.get(original);

@@ -117,8 +117,10 @@ function isPolicy(policy: number): boolean {
 
 /** Returns whether the policy allows the upgrade (`check_compatibility` of Sui's execution layer). */
 function isAllowed(old: Package, next: Package, policy: number): boolean {
-  const faces = (movePackage: Package) => [...loadModules(movePackage).values()].map(({ face }) => face);
-  if (policy === POLICY.compatible) return incompatibilities(faces(old), faces(next)).length === 0;
+  const listInterfaces = (movePackage: Package) =>
+    [...loadModules(movePackage).values()].map(({ moduleInterface }) => moduleInterface);
+  if (policy === POLICY.compatible)
+    return incompatibilities(listInterfaces(old), listInterfaces(next)).length === 0;
   const [before, after] = [declarationsIn(old), declarationsIn(next)];
   const isSuperset = [...before].every(([name, text]) => after.get(name) === text);
   // The stricter policies forbid changes to the code of functions. The strictest also forbids additions.

@@ -265,12 +265,12 @@ class Transaction {
     this.#published = published;
     const { id } = published;
     const link = this.#code.linker(new Map([...linkage, [id, id]]));
-    for (const { face } of loadModules(published).values()) {
-      if (face.init === undefined) continue;
+    for (const { moduleInterface } of loadModules(published).values()) {
+      if (moduleInterface.init === undefined) continue;
       const context = new Reference([this.#context], 0);
       // This is the value of a one-time witness, whose only field is false.
-      const witness = splitList(face.init.parameters).length > 1 ? [new Composite([false])] : [];
-      const init = this.#code.function(id, face.name, 'init');
+      const witness = splitList(moduleInterface.init.parameters).length > 1 ? [new Composite([false])] : [];
+      const init = this.#code.function(id, moduleInterface.name, 'init');
       await this.#machine.call(init, [], [...witness, context], link);
     }
     const uid = new Composite([new Composite([this.#execution.changes.freshId()])]);

@@ -165,7 +165,7 @@ export class Typing {
   #call({ package: id, module, function: name, typeArguments }: Call, args: readonly Argument[]): TypedCall {
     const callee = packageId(id);
     if (!this.#code.has(callee)) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
-    const declared = this.#code.module(callee, module)?.face.declared.get(name);
+    const declared = this.#code.module(callee, module)?.moduleInterface.declared.get(name);
     if (declared === undefined) {
       const full = `${id}::${module}::${name}`;
       if (this.#code.isFramework(callee))

@@ -18,7 +18,7 @@ function argumentsChangedBy(code: ChainCode, command: Command): readonly Argumen
   switch (command.kind) {
     case 'call': {
       const { package: id, module, function: name } = command.call;
-      const called = code.module(normalizeSuiAddress(id), module)?.face.declared.get(name);
+      const called = code.module(normalizeSuiAddress(id), module)?.moduleInterface.declared.get(name);
       if (called === undefined) return command.args;
       const parameters = splitList(called.parameters).map(parseType);
       const taken = parameters.filter((type) => !isContext(type));

@@ -111,8 +111,8 @@ export class Compiler {
   async enclave(): Promise<Modules> {
     const none = { folders: new Map(), published: new Map() };
     const { fetcher } = this.framework;
-    const noted = filterRequests(fetcher, (request) => this.#needed.add(request));
-    const compiled = await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none, noted);
+    const recordingFetcher = filterRequests(fetcher, (request) => this.#needed.add(request));
+    const compiled = await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none, recordingFetcher);
     return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
   }
 

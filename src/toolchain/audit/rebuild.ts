@@ -18,7 +18,7 @@ import { isSameImage } from 'sui-enclave-cli/sui/image_to_allow';
 import { LOCK } from '../image/build.ts';
 import { compareEifs } from '../image/compare.ts';
 import { findBuilder } from '../image/container.ts';
-import { digestOfModules } from '../image/context.ts';
+import { hashPackages } from '../image/context.ts';
 import { readInputs } from '../image/inputs.ts';
 import { CHANNELS, type Channel, createMeasurements } from '../image/measurements.ts';
 import { findMirrors, OFFLINE } from '../image/mirrors.ts';
@@ -120,7 +120,7 @@ export function compareMeasurements(
   source: Source,
 ): Channel {
   const lock = join(audited.framework, LOCK);
-  const packages = digestOfModules(audited.inputs.packages);
+  const packages = hashPackages(audited.inputs.packages);
   const { commit, folder, measurementsSha256 } = source;
   for (const channel of Object.keys(CHANNELS) as Channel[]) {
     const measurements = createMeasurements(

@@ -55,7 +55,7 @@ export async function findStart(text: string, chain: Chain): Promise<Start> {
     return { config, from: `the host at ${printable(text)}`, urls: [text] };
   }
   if (!text.startsWith('0x')) {
-    const config = await only(text, await configsOfTransaction(text, chain), chain);
+    const config = await only(text, await findConfigsByTransaction(text, chain), chain);
     return { config, from: `the transaction ${text}`, urls: [] };
   }
   try {
@@ -66,7 +66,7 @@ export async function findStart(text: string, chain: Chain): Promise<Start> {
   const { type } = await chain.object(text);
   const subject = `the ${type === 'package' ? 'package' : 'object'} ${text}`;
   return {
-    config: await only(subject, await configsOfObject(text, type, chain), chain),
+    config: await only(subject, await findConfigsByObject(text, type, chain), chain),
     from: subject,
     urls: [],
   };
@@ -106,8 +106,8 @@ async function requestHint(url: string): Promise<string> {
 }
 
 /** @param type of the object */
-async function configsOfObject(id: string, type: string, chain: Chain): Promise<Iterable<string>> {
-  if (type === 'package') return await configsOfPackage(id, chain);
+async function findConfigsByObject(id: string, type: string, chain: Chain): Promise<Iterable<string>> {
+  if (type === 'package') return await findConfigsByPackage(id, chain);
   if (/^0x\w+::enclave::EnclaveConfig</.test(type)) return [id];
   if (/^0x\w+::enclave::Enclave</.test(type)) return [(await readEnclave(chain.client, id)).configId];
   return [];
@@ -117,7 +117,7 @@ async function configsOfObject(id: string, type: string, chain: Chain): Promise<
  * Returns the configs that a transaction used, created or changed. If there are none, returns those of the
  * packages that the transaction published or called.
  */
-async function configsOfTransaction(digest: string, chain: Chain): Promise<Iterable<string>> {
+async function findConfigsByTransaction(digest: string, chain: Chain): Promise<Iterable<string>> {
   const include = { effects: true, bcs: true } as const;
   const answer = await fromNode(chain.client.core.getTransaction({ digest, include }));
   const { effects, bcs: bytes } = answer.Transaction ?? answer.FailedTransaction;
@@ -131,26 +131,26 @@ async function configsOfTransaction(digest: string, chain: Chain): Promise<Itera
   const published = effects.changedObjects.filter(({ outputState }) => outputState === 'PackageWrite');
   const changed = effects.changedObjects.filter(({ outputState }) => outputState === 'ObjectWrite');
   const objects = [...inputs, ...changed.map(({ objectId: id }) => id)].map((id) => normalizeSuiAddress(id));
-  const configs = await configsOfObjects([...new Set(objects)].slice(0, MAX_OBJECTS), chain);
+  const configs = await findConfigsByObjects([...new Set(objects)].slice(0, MAX_OBJECTS), chain);
   if (configs.length > 0) return configs;
   const packages = [...published.map(({ objectId: id }) => id), ...called].map((id) =>
     normalizeSuiAddress(id),
   );
   const ids = new Set<string>();
   for (const id of new Set(packages.filter(isOfUsers))) {
-    for (const config of await configsOfPackage(id, chain)) ids.add(config);
+    for (const config of await findConfigsByPackage(id, chain)) ids.add(config);
   }
   return ids;
 }
 
-async function configsOfObjects(ids: string[], chain: Chain): Promise<string[]> {
+async function findConfigsByObjects(ids: string[], chain: Chain): Promise<string[]> {
   if (ids.length === 0) return [];
   const { objects } = await fromNode(chain.client.core.getObjects({ objectIds: ids }));
   const configs: string[] = [];
   for (const object of objects) {
     // The object may have been deleted since.
     if (object instanceof Error || object.type === 'package') continue;
-    configs.push(...(await configsOfObject(object.objectId, object.type, chain)));
+    configs.push(...(await findConfigsByObject(object.objectId, object.type, chain)));
   }
   return configs;
 }
@@ -164,7 +164,7 @@ const isOfUsers = (id: string) => !/^0x0{60}/.test(id);
  *
  * @throws AuditError: START_UNKNOWN; SuiError
  */
-async function configsOfPackage(packageId: string, chain: Chain): Promise<Iterable<string>> {
+async function findConfigsByPackage(packageId: string, chain: Chain): Promise<Iterable<string>> {
   const original = await chain.originalPackage(packageId);
   const { response } = await fromNode(chain.client.movePackageService.getPackage({ packageId }));
   const linked = (response.package?.linkage ?? []).flatMap(({ originalId }) => originalId ?? []);

@@ -38,7 +38,7 @@ export async function generate(
   moveFolder: string,
 ): Promise<ReadonlyMap<string, string>> {
   const { module } = await loadForAuthor(folder, name);
-  const { move, application } = filesOfTypes(module.signs, packageNameIn(moveFolder));
+  const { move, application } = generateFiles(module.signs, packageNameIn(moveFolder));
   return new Map([
     ...[...move].map(([path, content]) => [join(moveFolder, path), content] as const),
     ...[...application].map(([path, content]) => [join(folder, path), content] as const),
@@ -52,7 +52,7 @@ export interface GeneratedFiles {
 }
 
 /** @throws GenError */
-export function filesOfTypes(types: readonly DeclaredStruct[], packageName: string): GeneratedFiles {
+export function generateFiles(types: readonly DeclaredStruct[], packageName: string): GeneratedFiles {
   const structs = signedStructs(types.map(toSchemaType));
   const vectors = createVectors(types);
   const lines = vectors.map((vector) => `    ${JSON.stringify(vector)}`);

@@ -27,8 +27,8 @@ import { makeBase } from './base.ts';
 import { readBundled } from './bundle.ts';
 import { buildContainer, type ContainerBuild, findBuilder } from './container.ts';
 import {
-  digestOfModules,
   folderInContext,
+  hashPackages,
   type ImageInputs,
   type ImageSource,
   imageInputs,
@@ -96,7 +96,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     },
   },
   notes: 'exit codes: 0 built; 1 failed; 2 invalid command line, or no program to build with',
-  chooseExit: exitOfBuild,
+  chooseExit: chooseBuildExit,
   async run({ options }, { env, io }) {
     const { name, channel, inputs } = options;
     const source = findSource(options['app-dir']);
@@ -169,7 +169,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const measurements = makeMeasurements(source, {
       channel,
       lock: join(framework, LOCK),
-      packages: digestOfModules(imageFiles.packages),
+      packages: hashPackages(imageFiles.packages),
       eif,
       relay: readFileSync(relay),
       ...(node && { node }),
@@ -189,7 +189,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
 /**
  * Returns the exit code for an error that the machine causes before anything is built; otherwise undefined.
  */
-export function exitOfBuild(error: EnclaveError): number | undefined {
+export function chooseBuildExit(error: EnclaveError): number | undefined {
   return error instanceof ImageError && error.code === 'NO_BUILDER' ? EXIT.notTried : undefined;
 }
 

@@ -200,7 +200,7 @@ export function sourcesInRepository({ appDir, isApart }: ImageSource, { needed }
 }
 
 /** Computes the SHA-256 in hexadecimal over path and integrity of each npm package. */
-export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): string {
+export function hashPackages(packages: ReadonlyMap<string, NpmPackage>): string {
   const lines = [...packages].map(
     ([path, { sha512 }]) => `${path} sha512-${Buffer.from(sha512, 'hex').toString('base64')}\n`,
   );

@@ -15,9 +15,9 @@ const LANGUAGES: Readonly<Record<string, 'ts' | 'tsx' | 'jsx'>> = {
 };
 
 /**
- * Returns a plugin for the bundler. For each module in the application's folder, it sets the `import.meta` of
- * a file at the same path below /app, where the image has the folders of app.yaml's `files`. It does not
- * change modules of packages.
+ * Returns a plugin for the bundler. In each module in the application's folder, it replaces `import.meta` by
+ * the values for a file at the same path below /app, where the image has the folders of app.yaml's `files`.
+ * It does not change modules of packages.
  *
  * @param appDir absolute path of the application's folder
  */

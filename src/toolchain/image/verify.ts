@@ -10,7 +10,7 @@ import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import { PROGRAM_FILE } from 'sui-enclave-cli/places';
 import { path } from 'sui-enclave-cli/values';
-import { exitOfBuild } from './build.ts';
+import { chooseBuildExit } from './build.ts';
 import { compareEifs } from './compare.ts';
 import { findBuilder } from './container.ts';
 import { shareModules } from './share_modules.ts';
@@ -46,7 +46,7 @@ export const main = command({
       default: 'build/packages',
     },
   },
-  chooseExit: exitOfBuild,
+  chooseExit: chooseBuildExit,
   run({ options }, { env }) {
     const { root, appDir, isApart } = findSource(options['app-dir']);
     findBuilder();

@@ -10,7 +10,7 @@ import { measureImage } from '../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../src/cli/image/eif/read.ts';
 import { rebuild } from '../../../src/toolchain/audit/rebuild.ts';
 import { clonedFiles, ROOT } from '../../src/toolchain/audit/applications.ts';
-import { type Application, createRecord, World } from './world.ts';
+import { type Application, hashRecord, World } from './world.ts';
 
 const IMAGE = join(ROOT, 'out/nitro.eif');
 const RELAY = join(ROOT, 'out/relay');
@@ -41,7 +41,7 @@ describe.runIf(hasImage())('a build by an audit', () => {
     const eif = readFileSync(IMAGE);
     const image = measureImage(readEif(eif));
     const built = { eif, relay: readFileSync(RELAY) };
-    const measurementsSha256 = createRecord(world.read(WEATHER), built, commit, WEATHER.folder);
+    const measurementsSha256 = hashRecord(world.loadSource(WEATHER), built, commit, WEATHER.folder);
     const deployed = await world.deploy(WEATHER, repository, commit, {
       image,
       source: { measurementsSha256 },

@@ -162,7 +162,7 @@ describe('addresses and folders', () => {
       'move/copy/Move.toml': HELPER_TOML,
       'move/copy/sources/copy.move': `/* /* a */ */ ${text}`,
     };
-    const { verdict } = await audit(await world.publish(WEATHER, world.read(WEATHER)), {
+    const { verdict } = await audit(await world.publish(WEATHER, world.loadSource(WEATHER)), {
       ...WEATHER,
       files: { ...WEATHER.files, ...copy },
     });

@@ -33,16 +33,16 @@ function emulated(application: string, image = 1): Image {
   return { pcr0, pcr1, pcr2 };
 }
 
-/** Returns the record of an image, as `dev` writes it. */
-function createRecord(image: Image, sourceCommit = commit): string {
+/** Returns the SHA-256 of the record of an image, as `dev` writes it. */
+function hashRecord(image: Image, sourceCommit = commit): string {
   const origin = { folder: WEATHER.folder, commit: sourceCommit, isUnchanged: true };
-  const record = createDevelopmentMeasurements(world.read(WEATHER), image, origin);
+  const record = createDevelopmentMeasurements(world.loadSource(WEATHER), image, origin);
   return createHash('sha256')
     .update(`${JSON.stringify(record, null, 2)}\n`)
     .digest('hex');
 }
 
-const deploy = (image: Image, measurementsSha256 = createRecord(image)) =>
+const deploy = (image: Image, measurementsSha256 = hashRecord(image)) =>
   world.deploy(WEATHER, repository, commit, { image, source: { measurementsSha256 } });
 
 async function retire(deployed: Deployed): Promise<void> {
@@ -89,7 +89,7 @@ describe('a development image', () => {
       code: 'REGISTERS_DIFFER',
     });
     const image = emulated('weather');
-    const stale = await deploy(image, createRecord(image, '1'.repeat(40)));
+    const stale = await deploy(image, hashRecord(image, '1'.repeat(40)));
     expect(await world.audit(stale.configId, source, { build })).toMatchObject({
       exit: 1,
       code: 'MEASUREMENTS_DIFFER',

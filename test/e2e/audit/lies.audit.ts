@@ -243,7 +243,7 @@ describe('a lie', () => {
     const commit = repository.writeCommit(files, { parent: honest });
     const deployed = await deploy({ source: { commit } });
     const file = join(world.root, 'theirs.eif');
-    writeFileSync(file, quickImage(world.read(WEATHER).app));
+    writeFileSync(file, quickImage(world.loadSource(WEATHER).app));
     const verdict = await world.audit(deployed.configId, [...source, '--image', file]);
     expectLie(verdict, 'APPLICATION_DIFFERS');
     expect(verdict.out).toContain('/app/server.env: only in the first');

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { Sources } from '../../../src/toolchain/move/packages.ts';
 import { framework } from '../../src/toolchain/audit/applications.ts';
-import { type Application, ENCLAVE, type Published, type Verdict, type World } from './world.ts';
+import { type Application, COMPILER, type Published, type Verdict, type World } from './world.ts';
 
 export const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
 export const MODULE = 'move/weather/sources/weather.move';
@@ -10,7 +10,7 @@ export const MANIFEST = 'move/weather/Move.toml';
 
 /** Returns the modules of the framework's package. */
 export async function genuineModules(): Promise<Uint8Array[]> {
-  return [...(await ENCLAVE.enclave()).values()];
+  return [...(await COMPILER.enclave()).values()];
 }
 
 /**
@@ -26,7 +26,7 @@ export async function compile(
   folders: Record<string, Sources> = {},
 ): Promise<Uint8Array[]> {
   const linked = { published: new Map(Object.entries(published)), folders: new Map(Object.entries(folders)) };
-  return (await ENCLAVE.compile(name, sources, linked)).map(({ bytes }) => bytes);
+  return (await COMPILER.compile(name, sources, linked)).map(({ bytes }) => bytes);
 }
 
 /** Returns the sources of a package in an application's files. */

@@ -316,7 +316,7 @@ describe('versions of the application', () => {
 
 describe('a node', () => {
   test('that lists no versions of packages', async () => {
-    const published = await world.publish(WEATHER, world.read(WEATHER));
+    const published = await world.publish(WEATHER, world.loadSource(WEATHER));
     world.node.faults.set('ListPackageVersions', { status: 'UNIMPLEMENTED', message: '' });
     onTestFinished(() => void world.node.faults.clear());
     const { verdict } = await audit(published);

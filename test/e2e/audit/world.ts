@@ -29,7 +29,7 @@ import { Compiler } from '../../../src/toolchain/audit/compile.ts';
 import type { Rebuild, Rebuilt } from '../../../src/toolchain/audit/rebuild.ts';
 import { type AuditedSource, readSource } from '../../../src/toolchain/audit/source.ts';
 import { LOCK } from '../../../src/toolchain/image/build.ts';
-import { digestOfModules } from '../../../src/toolchain/image/context.ts';
+import { hashPackages } from '../../../src/toolchain/image/context.ts';
 import { writeEif } from '../../../src/toolchain/image/eif/write.ts';
 import { createMeasurements } from '../../../src/toolchain/image/measurements.ts';
 import { chooseFramework } from '../../../src/toolchain/move/packages.ts';
@@ -60,13 +60,13 @@ const RELAY = Buffer.from('relay');
 
 const FRAMEWORK_PACKAGES = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
 
-/** Compiler of `enclave`, and of contracts with it in one package or linked to it. */
-export const ENCLAVE = new Compiler(chooseFramework({}), { network: undefined });
+/** Compiler of `enclave`, and of contracts that share its package or link to it. */
+export const COMPILER = new Compiler(chooseFramework({}), { network: undefined });
 
 /** Returns the modules of a contract in `move/` that is published in one package with `enclave`. */
 async function contractIn(module: string, { movePackages }: AuditedSource): Promise<Uint8Array[]> {
   const requirements = { modules: new Set<string>(), main: module, linked: new Map(), enclave: undefined };
-  const compiled = await new MoveCommit('the sources', movePackages, ENCLAVE).compile(requirements);
+  const compiled = await new MoveCommit('the sources', movePackages, COMPILER).compile(requirements);
   return compiled.modules.map(({ bytes }) => bytes);
 }
 
@@ -125,9 +125,9 @@ export class World {
   readonly node: LoopbackNode;
   readonly git: GitServer;
   readonly #authority: Identity;
-  /** Compiled modules in base64, by the module of the application. */
+  /** Bytecode of the compiled modules, by the name of the application's module. */
   readonly #compiled = new Map<string, readonly Uint8Array[]>();
-  readonly #read = new Map<Application, AuditedSource>();
+  readonly #sources = new Map<Application, AuditedSource>();
   #count = 0;
 
   private constructor(root: string, authority: Identity, node: LoopbackNode, git: GitServer) {
@@ -162,9 +162,9 @@ export class World {
     return new TestRepository(join(this.root, `git/repository-${++this.#count}.git`));
   }
 
-  /** Writes an application to a folder, as its author would have it. */
-  read(application: Application): AuditedSource {
-    const cachedSource = this.#read.get(application);
+  /** Writes an application's files to a folder, and reads from there the source that an audit reads. */
+  loadSource(application: Application): AuditedSource {
+    const cachedSource = this.#sources.get(application);
     if (cachedSource !== undefined) return cachedSource;
     const { files, folder } = application;
     const tree = join(this.root, `tree-${++this.#count}`);
@@ -173,7 +173,7 @@ export class World {
       writeFileSync(join(tree, path), content as string | Buffer);
     }
     const source = readSource({ folder: tree, files: 0, bytes: 0, omitted: [] }, folder, FRAMEWORK);
-    this.#read.set(application, source);
+    this.#sources.set(application, source);
     return source;
   }
 
@@ -198,7 +198,7 @@ export class World {
    */
   async publish({ module }: Application, source: AuditedSource): Promise<Published> {
     const modules = this.#compiled.get(module) ?? [
-      ...(await ENCLAVE.enclave()).values(),
+      ...(await COMPILER.enclave()).values(),
       ...(await contractIn(module, source)),
     ];
     this.#compiled.set(module, modules);
@@ -257,14 +257,14 @@ export class World {
 
   /** Returns the source that an honest admin would name for an image. */
   createSource(application: Application, repository: TestRepository, commit: string): Source {
-    const audited = this.read(application);
+    const audited = this.loadSource(application);
     const built = { eif: quickImage(audited.app), relay: RELAY };
     return {
       url: this.git.formatUrl(repository),
       commit,
       folder: application.folder,
       frameworkVersion: FRAMEWORK.version,
-      measurementsSha256: createRecord(audited, built, commit, application.folder),
+      measurementsSha256: hashRecord(audited, built, commit, application.folder),
     };
   }
 
@@ -275,7 +275,7 @@ export class World {
     commit: string,
     { source: lies, image: otherImage, name = application.module, published: deployment }: Lies = {},
   ): Promise<Deployed> {
-    const audited = this.read(application);
+    const audited = this.loadSource(application);
     const image = otherImage ?? measureImage(readEif(quickImage(audited.app)));
     const source = this.createSource(application, repository, commit);
     const published = deployment ?? (await this.publish(application, audited));
@@ -342,13 +342,13 @@ export class World {
 }
 
 /** Returns the SHA-256 of the record that a build of this commit writes. */
-export function createRecord(
+export function hashRecord(
   source: AuditedSource,
   { eif, relay }: Rebuilt,
   commit: string,
   folder: string,
 ): string {
-  const packages = digestOfModules(source.inputs.packages);
+  const packages = hashPackages(source.inputs.packages);
   const measurements = createMeasurements(
     source,
     { channel: 'experimental', lock: join(source.framework, LOCK), packages, eif, relay },

@@ -91,9 +91,9 @@ async function start(
   const salt = await startSalt({ issuer, port: ports.salt, seed, log });
   onClose(salt.close);
   const common = { issuer, saltUrl: salt.url, proverUrl: proving.url, faucetUrl };
-  const ways = Object.entries(CLIENTS).map(([how, client]) => ({ how, ...client }));
+  const clients = Object.entries(CLIENTS).map(([how, client]) => ({ how, ...client }));
   const page = createPageServer(
-    { ...common, ways, nodeUrl: node.url, provesReally: prover !== undefined },
+    { ...common, ways: clients, nodeUrl: node.url, provesReally: prover !== undefined },
     () => enclave?.() ?? null,
     (line) => log.error({}, line),
   );
@@ -164,7 +164,10 @@ async function startRealProver(
   return { url, died: backend.died, close };
 }
 
-/** Starts the salt service, which gets the provider's keys under a host name of its app.yaml. */
+/**
+ * Starts the salt service. Its manifest here also lists a host name from which it fetches the provider's
+ * keys, and `origins` points that name at the fake provider.
+ */
 async function startSalt({
   issuer,
   port,

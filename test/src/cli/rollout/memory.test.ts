@@ -15,14 +15,14 @@ import { openMemory } from '../../../../src/cli/rollout/memory.ts';
 
 const [FIRST_PLAN, SECOND_PLAN] = ['1'.repeat(64), '2'.repeat(64)] as const;
 
-function place(): { readonly dir: string; readonly path: string } {
+function createFolder(): { readonly dir: string; readonly path: string } {
   const dir = mkdtempSync(join(tmpdir(), 'rollout-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   return { dir, path: join(dir, 'deployments', 'localnet.weather.rollout.json') };
 }
 
 test('the memory keeps the steps of a rollout, and forgets them', () => {
-  const { dir, path } = place();
+  const { dir, path } = createFolder();
   const memory = openMemory(path, FIRST_PLAN);
   expect(memory.steps).toEqual({});
   memory.remember({ switching: 1 });
@@ -36,7 +36,7 @@ test('the memory keeps the steps of a rollout, and forgets them', () => {
 });
 
 test('the memory keeps the newest version of the config, even without a rollout', () => {
-  const { path } = place();
+  const { path } = createFolder();
   const memory = openMemory(path, FIRST_PLAN);
   memory.see(7n);
   memory.see(6n);
@@ -52,8 +52,8 @@ test('the memory keeps the newest version of the config, even without a rollout'
   );
 });
 
-test('the memory writes through no link with the name of a temporary file', () => {
-  const { dir, path } = place();
+test('the memory does not follow a symbolic link that has the name of its temporary file', () => {
+  const { dir, path } = createFolder();
   mkdirSync(join(dir, 'deployments'));
   const victim = join(dir, 'victim');
   writeFileSync(victim, 'kept');
@@ -66,7 +66,7 @@ test('the memory writes through no link with the name of a temporary file', () =
 });
 
 test('the memory is refused if it belongs to another rollout, unless that rollout has ended', () => {
-  const { path } = place();
+  const { path } = createFolder();
   const memory = openMemory(path, FIRST_PLAN);
   memory.remember({ switching: 1, switched: 2, stopping: 3 });
   const refused = expect.objectContaining({ code: 'ROLLOUT_UNFINISHED', exit: 2 });
@@ -79,7 +79,7 @@ test('the memory is refused if it belongs to another rollout, unless that rollou
 test.each(['', '{', '[]', '{"rollout":"1"}', `{"rollout":"${FIRST_PLAN}","switched":"yesterday"}`])(
   'the memory is not taken for a missing file if it is damaged: %j',
   (content) => {
-    const { dir } = place();
+    const { dir } = createFolder();
     const path = join(dir, 'rollout.json');
     writeFileSync(path, content);
     expect(() => openMemory(path, FIRST_PLAN)).toThrow(

@@ -108,7 +108,7 @@ export class RolloutFixture {
   }
 
   /** Returns the enclaves in the deployment file. */
-  noted(): { readonly url: string }[] {
+  readEnclaves(): { readonly url: string }[] {
     return JSON.parse(readFileSync(`${this.deployments}/localnet.json`, 'utf8')).applications.weather
       .enclaves;
   }

@@ -31,7 +31,7 @@ beforeEach(() => writeFileSync(file(), before));
 
 const file = () => fixture.file('deployments/localnet.json');
 const prices = (): Application => JSON.parse(readFileSync(file(), 'utf8')).applications.prices;
-const sent = () => fixture.node.ledger.executed.length;
+const countSent = () => fixture.node.ledger.executed.length;
 const typeOf = (id: string) => fixture.node.ledger.objects.get(id)?.type;
 const feedType = () => `${packageId}::feed::Feed<${packageId}::prices::PRICES>`;
 
@@ -64,15 +64,15 @@ describe('a function of the admin', () => {
 
   test('is not called a second time without --again', async () => {
     await call('prices::open');
-    const noted = readFileSync(file(), 'utf8');
-    const count = sent();
+    const contentBefore = readFileSync(file(), 'utf8');
+    const count = countSent();
     for (const flags of [[], ['--dry-run'], ['--unsigned']]) {
       expect(await call('prices::open', ...flags)).toMatchObject({
         code: 'OBJECT_EXISTS',
         error: expect.stringContaining(`another ${feedType()}`),
       });
     }
-    expect([sent(), readFileSync(file(), 'utf8')]).toEqual([count, noted]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, contentBefore]);
     expect(await call('prices::open', '--again')).toMatchObject({ status: 'done' });
     expect(prices().objects?.map(({ type }) => type)).toEqual([feedType(), feedType()]);
     expect(new Set(prices().objects?.map(({ id }) => id)).size).toBe(2);
@@ -84,11 +84,11 @@ describe('a function of the admin', () => {
     const done = await call('prices::open_desk');
     expect(done).toMatchObject({ status: 'done', objects: [feed?.id] });
     expect(prices().objects?.map(({ type }) => type)).toEqual([feedType(), `${packageId}::prices::Desk`]);
-    // An entry function that is not public, which makes nothing: nothing is noted, and it may be repeated.
-    const noted = readFileSync(file(), 'utf8');
+    // An entry function that is not public, which makes nothing: nothing is recorded, and it may be repeated.
+    const contentBefore = readFileSync(file(), 'utf8');
     for (const _ of [1, 2])
       expect(await call('prices::touch')).toMatchObject({ status: 'done', created: [] });
-    expect(readFileSync(file(), 'utf8')).toBe(noted);
+    expect(readFileSync(file(), 'utf8')).toBe(contentBefore);
   });
 
   test('may be generic, and gives the sender what it returns', async () => {
@@ -98,7 +98,7 @@ describe('a function of the admin', () => {
     expect(done).toMatchObject({ status: 'done', created: [ticket], shared: [] });
     const [{ id }] = done['created'] as [{ id: string }];
     expect(fixture.node.ledger.objects.get(id)?.owner).toEqual({ kind: 'address', address: fixture.address });
-    // An owned object is not noted, so that its type does not count.
+    // An owned object is not recorded, so that its type does not count.
     expect(await call('prices::enter')).toMatchObject({ status: 'done' });
     expect(prices().objects).toHaveLength(1);
   });
@@ -131,7 +131,7 @@ describe('a function of the admin', () => {
   });
 
   test('is only simulated by --dry-run, and not sent by --unsigned', async () => {
-    const count = sent();
+    const count = countSent();
     expect(await call('prices::open', '--dry-run')).toMatchObject({
       status: 'dry-run',
       plan: [expect.stringMatching(/^MoveCall 0x\w+::prices::open\(0x\w+, 0x\w+\)$/)],
@@ -140,34 +140,37 @@ describe('a function of the admin', () => {
     expect(await call('prices::open', '--unsigned')).toMatchObject({
       status: 'unsigned',
       creates: [{ type: feedType(), shared: true }],
-      notes: expect.arrayContaining([expect.stringContaining('is not written: note the ids there')]),
+      notes: expect.arrayContaining([expect.stringContaining('is not written: record the ids there')]),
     });
-    expect([sent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
   });
 });
 
 describe('without an entry in the deployment file', () => {
-  const named = (...args: string[]) => fixture.run('call', `${packageId}::prices::open`, ...args);
+  const callByName = (...args: string[]) => fixture.run('call', `${packageId}::prices::open`, ...args);
 
   test('a call needs package, capability and config by name', async () => {
     const { config, capability } = prices();
     const ids = ['--cap', capability ?? '', '--config', config?.id ?? ''];
     rmSync(file());
-    expect((await named(...ids)).json()).toMatchObject({ status: 'done', created: [{ type: feedType() }] });
+    expect((await callByName(...ids)).json()).toMatchObject({
+      status: 'done',
+      created: [{ type: feedType() }],
+    });
     expect(existsSync(file())).toBe(false);
-    const unnoted = (await named(...ids, '--network', 'localnet')).json();
-    expect(unnoted).toMatchObject({
+    const unrecordedCall = (await callByName(...ids, '--network', 'localnet')).json();
+    expect(unrecordedCall).toMatchObject({
       status: 'done',
       notes: [expect.stringContaining(`no application there has the package ${packageId}`)],
     });
-    expect((await named('--cap', capability ?? '')).json()).toMatchObject({
+    expect((await callByName('--cap', capability ?? '')).json()).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining('give --config'),
     });
     expect(await call('prices::open')).toMatchObject({ code: 'DEPLOYMENT' });
     expect(await call(`${packageId}::prices::open`)).toMatchObject({ code: 'DEPLOYMENT' });
     const app = [...ids, '--network', 'localnet', '--app', 'prices'];
-    expect((await named(...app)).json()).toMatchObject({ code: 'DEPLOYMENT' });
+    expect((await callByName(...app)).json()).toMatchObject({ code: 'DEPLOYMENT' });
   });
 
   test('a call names a package, or a network', async () => {
@@ -181,9 +184,9 @@ describe('without an entry in the deployment file', () => {
     const { config, capability } = prices();
     const coins = await createConfig('Coins');
     rmSync(file());
-    const opened = (await named('--config', config?.id ?? '')).json();
+    const opened = (await callByName('--config', config?.id ?? '')).json();
     expect(opened).toMatchObject({ status: 'done', capability });
-    expect((await named('--config', coins.config)).json()).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
+    expect((await callByName('--config', coins.config)).json()).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
     const [feed = ''] = opened['shared'] as string[];
     const only = await fixture.run('call', `${packageId}::prices::open_desk`, '--object', feed);
     expect(only.json()).toMatchObject({ status: 'done', capability });
@@ -199,10 +202,10 @@ describe('without an entry in the deployment file', () => {
 describe('a function is refused', () => {
   let count: number;
   beforeEach(() => {
-    count = sent();
+    count = countSent();
   });
   afterEach(() => {
-    expect([sent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
   });
 
   test.each([
@@ -263,7 +266,7 @@ describe('a capability or a config is refused', () => {
     const coins = await createConfig('Coins');
     const weatherCap = fixture.publish();
     const weatherConfig = await fixture.config(weatherCap);
-    const count = sent();
+    const count = countSent();
     for (const args of [
       ['--cap', coins.cap],
       ['--cap', weatherCap],
@@ -282,7 +285,7 @@ describe('a capability or a config is refused', () => {
     expect(await call('prices::open', '--cap', `0x${'9'.repeat(64)}`)).toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
     });
-    expect([sent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
   });
 
   test('if the config belongs to another capability of the application', async () => {
@@ -309,12 +312,12 @@ describe('a capability or a config is refused', () => {
   test('of another owner than the sender', async () => {
     const stranger = new Ed25519Keypair();
     fixture.node.ledger.give(stranger.toSuiAddress(), 10_000_000_000n);
-    const count = sent();
+    const count = countSent();
     const args = ['prices::open', '--network', 'localnet', '--rpc-url', fixture.node.url, '--json'];
     const env = { SUI_PRIVATE_KEY: stranger.getSecretKey(), DEPLOYMENTS: fixture.file('deployments') };
     const { exit, json } = await script('call', args, env);
     expect([exit, json()['code']]).toEqual([1, 'SUI_NODE_REFUSED']);
-    expect([sent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
   });
 
   test('on another chain than that of the deployment file', async () => {

@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 const registration = (url: string) => [PACKAGE, PACKAGE, configId, url, 'weather', 'WEATHER', ...root];
-const sent = () => fixture.node.ledger.executed.length;
+const countSent = () => fixture.node.ledger.executed.length;
 
 describe('a registrar', () => {
   /** The key of the machine that restarts enclaves. */
@@ -70,10 +70,10 @@ describe('a registrar', () => {
       registrar,
     });
     const { url } = await startServer({ nsm: fixture.nsm });
-    const before = sent();
+    const before = countSent();
     const refused = await operate('register_enclave', ...registration(url), '--registrar', registrar);
     expect(refused.json()).toMatchObject({ code: 'WOULD_ABORT', error: expect.stringContaining('revoked') });
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
     expect(await fixture.done('revoke_registrar', ...ofConfig(configId), registrar)).toMatchObject({
       status: 'unchanged',
     });
@@ -122,14 +122,14 @@ describe('a module that is already on chain', () => {
   });
 
   test("gets no capability by another module's Publisher", async () => {
-    const before = sent();
+    const before = countSent();
     expect((await create('--publisher', createPublisher('coin'))).json()).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       error: expect.stringContaining('the Publisher is not of the module'),
     });
     expect((await create('--publisher', capId)).json()).toMatchObject({ code: 'SUI_EXECUTION' });
     expect((await create('--publisher', capId, '--cap', capId)).json()).toMatchObject({ code: 'USAGE' });
-    expect(sent()).toBe(before + 1);
+    expect(countSent()).toBe(before + 1);
   });
 });
 
@@ -140,7 +140,7 @@ describe('rotate', () => {
     const nsm = fixture.createNsm('next');
     writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
     const successor = await startServer({ nsm });
-    const before = sent();
+    const before = countSent();
     const rotated = await fixture.done(
       'rotate',
       ...ofConfig(configId),
@@ -150,7 +150,7 @@ describe('rotate', () => {
       ...root,
     );
     expect(rotated).toMatchObject({ status: 'done', configVersion: '1', capability: capId });
-    expect(sent()).toBe(before + 1);
+    expect(countSent()).toBe(before + 1);
     expect(await fixture.done('status', '--config', configId, successor.url, ...root)).toMatchObject({
       enclaves: expect.arrayContaining([
         expect.objectContaining({ id: oldId, stale: true }),
@@ -171,12 +171,12 @@ describe('rotate', () => {
     const successor = await startServer({ nsm });
     const update = (url: string, ...args: string[]) =>
       fixture.run('rotate', ...ofConfig(configId), url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
-    const before = sent();
+    const before = countSent();
     const rotated = (await update(successor.url, '--again', '--overlap', '30')).json();
     expect(rotated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
     const until = Date.parse(String(rotated['overlapUntil']));
     expect(Math.abs(until - Date.now() - 30 * 60_000)).toBeLessThan(60_000);
-    expect(sent()).toBe(before + 1);
+    expect(countSent()).toBe(before + 1);
     const status = async () => await script('status', ['--config', configId, '--rpc-url', fixture.node.url]);
     expect((await status()).out).toMatch(/at version 1, and at version 0 until 2\d{3}-[-0-9T:.]+Z/);
     expect((await status()).out).toMatch(/accepted until 2\d{3}-[-0-9T:.]+Z\n/);
@@ -257,14 +257,14 @@ describe('rotate', () => {
       );
     const [old, fresh] = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
     const oldId = await fixture.register(configId, capId, old.url);
-    const before = sent();
+    const before = countSent();
     expect(await same(old.url)).toMatchObject({
       status: 'unchanged',
       title: expect.stringMatching(/nothing to do\.$/),
       enclave: oldId,
       configVersion: '0',
     });
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
     const registered = await same(fresh.url);
     expect(registered).toMatchObject({ status: 'done', configVersion: '0' });
     expect(await fixture.done('status', '--config', configId)).toMatchObject({
@@ -277,12 +277,12 @@ describe('rotate', () => {
     const again = await same(old.url, '--again');
     expect(again).toMatchObject({ status: 'done', configVersion: '1' });
     expect(again['enclave']).not.toBe(oldId);
-    expect(sent()).toBe(before + 2);
+    expect(countSent()).toBe(before + 2);
   });
 
   test('is not sent for an enclave with another image than the one in the file', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
-    const before = sent();
+    const before = countSent();
     const refused = await fixture.run(
       'rotate',
       ...ofConfig(configId),
@@ -292,7 +292,7 @@ describe('rotate', () => {
       ...root,
     );
     expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
   });
 });
 
@@ -456,7 +456,7 @@ describe('retire_config', () => {
     expect(await fixture.done('retire_config', ...ofConfig(configId), '--yes')).toMatchObject({
       status: 'unchanged',
     });
-    const before = sent();
+    const before = countSent();
     const { url: otherUrl } = await startServer({ nsm: fixture.nsm });
     for (const args of [
       ['register_enclave', ...registration(otherUrl)],
@@ -471,7 +471,7 @@ describe('retire_config', () => {
         error: expect.stringContaining('permanently retired'),
       });
     }
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
     const status = await fixture.run('status', '--config', configId, url, ...root);
     expect(status.json()).toMatchObject({
       config: { isRetired: true },
@@ -515,12 +515,12 @@ describe('retire_config', () => {
         return typed;
       },
     };
-    const before = sent();
+    const before = countSent();
     const argv = [...ofConfig(configId), '--rpc-url', fixture.node.url];
     const env = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() };
     expect(await main(argv, env, io)).toBe(exit);
     expect(questions).toEqual([expect.stringMatching(`^Retire the config "weather" \\(${configId}\\)`)]);
-    expect(sent()).toBe(before + (exit === 0 ? 1 : 0));
+    expect(countSent()).toBe(before + (exit === 0 ? 1 : 0));
     // A retired config needs no confirmation.
     if (exit === 0) expect(await main(argv, env, io)).toBe(0);
     expect(questions).toHaveLength(1);

@@ -22,10 +22,10 @@ afterAll(() => fixture.close());
 
 const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
 const file = () => fixture.file('deployments/localnet.json');
-const noted = (): { readonly applications: Readonly<Record<string, Application>> } =>
+const readDeployment = (): { readonly applications: Readonly<Record<string, Application>> } =>
   JSON.parse(readFileSync(file(), 'utf8'));
-const weather = () => noted().applications['weather'] as Application;
-const sent = () => fixture.node.ledger.executed.length;
+const weather = () => readDeployment().applications['weather'] as Application;
+const countSent = () => fixture.node.ledger.executed.length;
 
 /** Runs a command on the local network. */
 async function run(name: string, ...args: string[]) {
@@ -59,14 +59,14 @@ describe('from publish to the end of a config, without an id on a command line',
   const root = () => ['--root', fixture.file('root.pem')];
   const pcrs = () => ['--pcrs', fixture.file('dev.pcrs')];
 
-  test('publish notes the package; a second run prints the existing one', async () => {
+  test('publish records the package in the file; a second run prints the existing one', async () => {
     const { package: packageId, upgradeCap, enclaveCaps, notes } = await done('publish', 'weather');
     const [cap] = enclaveCaps as { id: string }[];
     expect(notes).toEqual([
       expect.stringMatching(/^Compiled /),
       expect.stringMatching(/^Recorded in .*localnet\.json\.$/),
     ]);
-    expect(noted()).toEqual({
+    expect(readDeployment()).toEqual({
       network: 'localnet',
       chain: '2a2a2a2a',
       applications: {
@@ -84,20 +84,20 @@ describe('from publish to the end of a config, without an id on a command line',
         },
       },
     });
-    const before = sent();
+    const before = countSent();
     expect(await done('publish', 'weather')).toMatchObject({ status: 'unchanged', package: packageId });
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
   });
 
-  test('create_config notes the config; a second run prints the existing one', async () => {
+  test('create_config records the config; a second run prints the existing one', async () => {
     const { config } = await done('create_config', 'main', ...pcrs());
     expect(weather().config).toEqual({ id: config, name: 'main', version: 0 });
-    const before = sent();
+    const before = countSent();
     const again = await done('create_config', 'main', ...pcrs());
     expect(again).toMatchObject({ status: 'unchanged', config, capability: weather().capability });
     const otherConfig = await done('create_config', 'main', '--pcrs', fixture.file('other.pcrs'));
     expect(otherConfig['title']).toContain('another image');
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
     const forced = await done('create_config', 'main', '--again', ...pcrs());
     expect(forced['notes']).toContain(`The config before was ${config}.`);
     expect(forced['config']).not.toBe(config);
@@ -206,7 +206,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const start = () => startServer({ nsm: fixture.nsm });
     const [firstServer, secondServer, thirdServer] = await Promise.all([start(), start(), start()]);
     const knownCount = weather().enclaves.length;
-    const before = sent();
+    const before = countSent();
     const version = weather().config?.version;
     await done('register_enclave', firstServer.url, ...root());
     // One enclave is registered already, and one is named twice.
@@ -221,7 +221,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const enclaves = more['enclaves'] as { url: string; enclave: string; publicKey: string }[];
     expect(enclaves.map(({ url }) => url)).toEqual([firstServer.url, secondServer.url, thirdServer.url]);
     expect(more['notes']).toContain(`The enclave at ${firstServer.url} is registered already.`);
-    expect(sent()).toBe(before + 2);
+    expect(countSent()).toBe(before + 2);
     expect(
       weather()
         .enclaves.slice(knownCount)
@@ -234,7 +234,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const all = [firstServer.url, secondServer.url, thirdServer.url];
     const rotated = await done('rotate', ...all, ...pcrs(), '--again', ...root());
     expect(rotated['enclaves']).toHaveLength(3);
-    expect(sent()).toBe(before + 3);
+    expect(countSent()).toBe(before + 3);
     expect(weather().config?.version).toBe(Number(version) + 1);
     const checked = await done('status', ...all, ...root());
     expect(checked).toMatchObject({ silent: [] });
@@ -255,10 +255,10 @@ describe('from publish to the end of a config, without an id on a command line',
   test('one of several enclaves with another image keeps all of them from being registered', async () => {
     const good = await startServer({ nsm: fixture.nsm });
     const bad = await startServer({ nsm: fixture.createNsm('dice') });
-    const before = sent();
+    const before = countSent();
     const { exit, json } = await run('register_enclave', good.url, bad.url, ...root());
     expect([exit, json()['code']]).toEqual([1, 'POLICY_PCRS']);
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
   });
 
   test('SUI_ENCLAVE_NETWORK and SUI_ENCLAVE_ROOT replace the options', async () => {
@@ -305,30 +305,30 @@ describe('from publish to the end of a config, without an id on a command line',
     const before = readFileSync(file(), 'utf8');
     onTestFinished(() => writeFileSync(file(), before));
     const diceEntry = { ...weather(), config: { id: `0x${'c'.repeat(64)}`, name: 'dice', version: 0 } };
-    const applications = { ...noted().applications, dice: diceEntry };
-    writeFileSync(file(), JSON.stringify({ ...noted(), applications }));
+    const applications = { ...readDeployment().applications, dice: diceEntry };
+    writeFileSync(file(), JSON.stringify({ ...readDeployment(), applications }));
     expect((await refused()).json()['error']).toContain(
       `${both}: use the config ${diceEntry.config.id}, or --app dice`,
     );
   });
 
-  test('register_enclave notes what an earlier one registered that was killed before it noted it', async () => {
+  test('register_enclave records an enclave if an earlier run was killed between registering and recording it', async () => {
     const servers = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
     const [first = '', second = ''] = servers.map(({ url }) => url);
     const before = readFileSync(file(), 'utf8');
     const { enclave } = await done('register_enclave', first, ...root());
     const entry = weather().enclaves.at(-1);
     expect(entry?.id).toBe(enclave);
-    // The state of the file when the command is killed between its transaction and its note.
+    // The state of the file when the command is killed between its transaction and the write to the file.
     const forget = () => writeFileSync(file(), before);
     forget();
-    const count = sent();
+    const count = countSent();
     expect(await done('register_enclave', first, ...root(), '--dry-run')).toMatchObject({
       status: 'unchanged',
     });
     expect(readFileSync(file(), 'utf8')).toBe(before);
     const again = await done('register_enclave', first, ...root());
-    expect([again, sent()]).toMatchObject([{ status: 'unchanged', enclave }, count]);
+    expect([again, countSent()]).toMatchObject([{ status: 'unchanged', enclave }, count]);
     const recorded = expect.arrayContaining([expect.stringMatching(/^Recorded in /)]);
     expect(again['notes']).toEqual(recorded);
     expect(weather().enclaves.filter(({ id }) => id === enclave)).toEqual([entry]);
@@ -338,15 +338,15 @@ describe('from publish to the end of a config, without an id on a command line',
     forget();
     await done('register_enclave', first, second, ...root());
     expect(weather().enclaves.slice(-2)).toMatchObject([entry, { url: `${second}/` }]);
-    expect(sent()).toBe(count + 1);
+    expect(countSent()).toBe(count + 1);
   });
 
-  test('submit sends no answer to another request, of an unregistered key, or for another function', async () => {
+  test('submit refuses an answer to another request or from another image, and invalid arguments', async () => {
     const { server } = await startWeather({ nsm: fixture.nsm });
     await done('register_enclave', server.url, ...root());
     const { package: packageId, config } = weather();
     const target = `${packageId}::weather::update_weather`;
-    const before = sent();
+    const before = countSent();
     const body = ['--body', '{"payload":{"location":"Oslo"}}'];
     const submit = async (...args: string[]) =>
       (await run('submit', '--url', server.url, ...root(), ...args)).json();
@@ -380,10 +380,10 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(await submit(target, ...body, ...middle)).toMatchObject({ code: 'CLIENT_EXPECT' });
     const pinned = await submit(target, ...body, '--pcrs', fixture.file('other.pcrs'));
     expect(pinned).toMatchObject({ code: 'POLICY_PCRS' });
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
     const dry = await submit(target, ...body, '--config', config?.id ?? '', '--dry-run');
     expect(dry).toMatchObject({ status: 'dry-run', calls: [target], answer: { location: 'Oslo' } });
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
   });
 
   test('the commands wait for a node that shows an older version of the config than the file', async () => {
@@ -430,13 +430,17 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(weather().config).toMatchObject({ name: 'renamed', version: version + 1 });
     const { original, package: packageId } = weather();
     // The package has another application.
-    const { applications } = noted();
+    const { applications } = readDeployment();
     const twin = { package: packageId, original: weather().original, registrars: [], enclaves: [] };
-    writeFileSync(file(), JSON.stringify({ ...noted(), applications: { ...applications, twin } }));
+    writeFileSync(file(), JSON.stringify({ ...readDeployment(), applications: { ...applications, twin } }));
     const upgraded = await done('upgrade', 'weather');
     expect(upgraded).toMatchObject({ before: packageId, version: '2' });
-    expect(noted().applications['twin']).toEqual({ ...twin, package: upgraded['package'], version: 2 });
-    writeFileSync(file(), JSON.stringify({ ...noted(), applications: { weather: weather() } }));
+    expect(readDeployment().applications['twin']).toEqual({
+      ...twin,
+      package: upgraded['package'],
+      version: 2,
+    });
+    writeFileSync(file(), JSON.stringify({ ...readDeployment(), applications: { weather: weather() } }));
     expect(weather()).toMatchObject({
       package: upgraded['package'],
       original,
@@ -483,7 +487,7 @@ describe('from publish to the end of a config, without an id on a command line',
 
   test('another chain of the same name is recognised: nothing of the file is used, until publish --again', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(7));
-    const before = sent();
+    const before = countSent();
     for (const [name = '', ...args] of [
       ['retire_config', '--yes'],
       ['publish', 'weather'],
@@ -496,9 +500,12 @@ describe('from publish to the end of a config, without an id on a command line',
       });
       expect(refused.exit).toBe(2);
     }
-    expect(sent()).toBe(before);
+    expect(countSent()).toBe(before);
     const { package: packageId } = await done('publish', 'weather', '--again');
-    expect(noted()).toMatchObject({ chain: '07070707', applications: { weather: { package: packageId } } });
+    expect(readDeployment()).toMatchObject({
+      chain: '07070707',
+      applications: { weather: { package: packageId } },
+    });
     expect(weather()).not.toHaveProperty('config');
     fixture.node.ledger.packages.delete(String(packageId));
     expect((await run('publish', 'weather')).json()).toMatchObject({

@@ -221,7 +221,7 @@ describe('a value in BCS', () => {
 
 describe('the other objects', () => {
   const [pool, vault, another] = ['0x1', '0x2', '0x3'];
-  const noted = [
+  const recordedObjects = [
     { id: pool, type: 'A' },
     { id: vault, type: 'B' },
     { id: another, type: 'B' },
@@ -231,12 +231,12 @@ describe('the other objects', () => {
   });
 
   test('come from the deployment file, if it has each type once', () => {
-    expect(chooseObjects(roles('A', 'A'), [], noted)).toEqual([pool, pool]);
-    expect(chooseObjects(roles('A', 'B'), [], noted)).toEqual([pool]);
-    expect(chooseObjects({ roles: [{ kind: 'clock' }] }, [], noted)).toEqual([]);
+    expect(chooseObjects(roles('A', 'A'), [], recordedObjects)).toEqual([pool, pool]);
+    expect(chooseObjects(roles('A', 'B'), [], recordedObjects)).toEqual([pool]);
+    expect(chooseObjects({ roles: [{ kind: 'clock' }] }, [], recordedObjects)).toEqual([]);
   });
 
   test('come from the command line, if it names any', () => {
-    expect(chooseObjects(roles('A', 'B'), ['0x9'], noted)).toEqual(['0x9']);
+    expect(chooseObjects(roles('A', 'B'), ['0x9'], recordedObjects)).toEqual(['0x9']);
   });
 });

@@ -17,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const sent = () => fixture.node.ledger.executed.length;
-const noted = () => JSON.parse(readFileSync(fixture.file('deployments/localnet.json'), 'utf8'));
+const countSent = () => fixture.node.ledger.executed.length;
+const readDeployment = () => JSON.parse(readFileSync(fixture.file('deployments/localnet.json'), 'utf8'));
 
 async function run(name: string, args: readonly string[], signer = fixture.admin) {
   const env = { SUI_PRIVATE_KEY: signer.getSecretKey(), DEPLOYMENTS: fixture.file('deployments') };
@@ -48,11 +48,11 @@ function create(...args: string[]): string[] {
 
 /** Expects that a command is refused before anything is sent. */
 async function expectRefusal(name: string, args: readonly string[], code: string): Promise<string> {
-  const before = sent();
+  const before = countSent();
   const result = await run(name, args);
   expect(result.exit, result.out).toBe(2);
   expect(result.json()).toMatchObject({ code });
-  expect(sent()).toBe(before);
+  expect(countSent()).toBe(before);
   return result.out;
 }
 
@@ -81,7 +81,7 @@ describe('create_config --open', () => {
     record('dev', { secrets: [] });
     const { config, isOpen } = await done('create_config', create('--open'));
     expect(isOpen).toBe(true);
-    expect(noted().applications.weather.config).toEqual({
+    expect(readDeployment().applications.weather.config).toEqual({
       id: config,
       name: 'main',
       version: 0,
@@ -100,7 +100,7 @@ describe('create_config --open', () => {
     const file = readFileSync(fixture.file('deployments/localnet.json'));
     const { isOpen } = await done('create_config', create('--again'));
     expect(isOpen).toBe(false);
-    expect(noted().applications.weather.config).not.toHaveProperty('isOpen');
+    expect(readDeployment().applications.weather.config).not.toHaveProperty('isOpen');
     expect(await expectRefusal('create_config', create('--open'), 'OPEN_SECRETS')).toContain('API_KEY');
     record('dev', { secrets: [] });
     expect(await expectRefusal('create_config', create('--open'), 'DEPLOYMENT')).toContain(
@@ -151,10 +151,10 @@ describe('under the open config', () => {
     await expectRefusal('rotate', rotate, 'OPEN_SECRETS');
     record('next', { secrets: [] });
     expect(await done('rotate', rotate)).toMatchObject({ status: 'done' });
-    expect(noted().applications.weather.config).toMatchObject({ version: 1, isOpen: true });
+    expect(readDeployment().applications.weather.config).toMatchObject({ version: 1, isOpen: true });
   });
 });
 
 function ofOpen(): string[] {
-  return ofConfig(noted().applications.weather.config.id).slice(2);
+  return ofConfig(readDeployment().applications.weather.config.id).slice(2);
 }

@@ -17,7 +17,7 @@ let configId: string;
 let folder: string;
 let options: string[];
 const at = (name: string) => join(folder, name);
-const sent = () => fixture.node.ledger.executed.length;
+const countSent = () => fixture.node.ledger.executed.length;
 
 beforeEach(async () => {
   fixture = await ChainFixture.start();
@@ -43,7 +43,7 @@ test('update_pcrs allows the image of a release, and the config names its source
 });
 
 test('a release that is withdrawn, or that nothing vouches for, is refused, and nothing is sent', async () => {
-  const before = sent();
+  const before = countSent();
   const update = async (...argv: string[]) =>
     (await fixture.run('update_pcrs', ...ofConfig(configId), ...argv)).json();
   expect(await update('--release', at('out/release.json'))).toMatchObject({ code: 'USAGE' });
@@ -53,11 +53,11 @@ test('a release that is withdrawn, or that nothing vouches for, is refused, and 
   expect(await update('--pcrs', at('out/nitro.pcrs'), ...reading(folder))).toMatchObject({ code: 'USAGE' });
   await call(main, ['withdraw', 'v1.2.0', ...keyed(folder)]);
   expect(await update(...options)).toMatchObject({ code: 'RELEASE_WITHDRAWN' });
-  expect(sent()).toBe(before);
+  expect(countSent()).toBe(before);
 });
 
 test('an open config is created of a release if its measurements.json says that it needs no secrets', async () => {
-  const before = sent();
+  const before = countSent();
   const ids = ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER');
   const create = async (argv: string[]) =>
     (await fixture.run('create_config', ...ids, 'main', '--open', ...argv)).json();
@@ -74,7 +74,7 @@ test('an open config is created of a release if its measurements.json says that 
   expect(await create(needless)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
   rmSync(path);
   expect(await create(needless)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
-  expect(sent()).toBe(before);
+  expect(countSent()).toBe(before);
   writeFileSync(path, record);
   expect(await create(needless)).toMatchObject({ status: 'done', isOpen: true });
 });

@@ -91,8 +91,8 @@ describe.each([true, false])('a package with move/enclave from its first version
     ['Later', 3, 2],
     ['APP', 3, 1],
   ])('create_config for %s by version %i names the type of version %i', async (witness, version, origin) => {
-    const named = [...ofApplication(id(version), id(version), 'app', witness), witness];
-    const created = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
+    const idArguments = [...ofApplication(id(version), id(version), 'app', witness), witness];
+    const created = await fixture.done('create_config', ...idArguments, '--publisher', publisher, ...pcrs());
     expect(created['application']).toBe(`${id(origin)}::app::${witness}`);
     const { owner, type } = fixture.node.ledger.objects.get(String(created['config'])) ?? {};
     expect([owner?.kind, type]).toEqual([
@@ -102,7 +102,7 @@ describe.each([true, false])('a package with move/enclave from its first version
     const before = configs.get(witness);
     configs.set(witness, String(created['config']));
     // The sender now owns one capability, or several.
-    const listed = await fixture.run('create_config', ...named, ...pcrs());
+    const listed = await fixture.run('create_config', ...idArguments, ...pcrs());
     if (before === undefined)
       expect(listed.json()).toMatchObject({ status: 'done', capability: created['capability'] });
     else
@@ -146,13 +146,13 @@ describe.each([true, false])('a package with move/enclave from its first version
   });
 
   test('a new capability is listed when create_config has made it', async () => {
-    const named = [...ofApplication(id(3), id(3), 'app', 'Third'), 'main'];
+    const idArguments = [...ofApplication(id(3), id(3), 'app', 'Third'), 'main'];
     fixture.node.listingLagMs = 200;
-    const created = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
+    const created = await fixture.done('create_config', ...idArguments, '--publisher', publisher, ...pcrs());
     fixture.node.listingLagMs = 0;
     expect(created['notes']).toBeUndefined();
     // The new capability is the second one. Without it, the first would count as the only one.
-    expect((await fixture.run('create_config', ...named, ...pcrs())).json()).toMatchObject({
+    expect((await fixture.run('create_config', ...idArguments, ...pcrs())).json()).toMatchObject({
       code: 'CAPABILITY',
       error: expect.stringContaining(String(created['capability'])),
     });
@@ -165,8 +165,13 @@ describe.each([true, false])('a package with move/enclave from its first version
       [2, 'Third'],
       [3, 'Fourth'],
     ] as const) {
-      const named = [...ofApplication(id(3), id(version), 'app', witness), 'main', '--publisher', publisher];
-      expect((await fixture.run('create_config', ...named, ...pcrs())).json()).toMatchObject({
+      const idArguments = [
+        ...ofApplication(id(3), id(version), 'app', witness),
+        'main',
+        '--publisher',
+        publisher,
+      ];
+      expect((await fixture.run('create_config', ...idArguments, ...pcrs())).json()).toMatchObject({
         code: 'SUI_OBJECT_TYPE',
         error: expect.stringContaining(`app::${witness}`),
       });
@@ -182,8 +187,10 @@ describe.each([true, false])('a package with move/enclave from its first version
       ['Third', 3],
       ['APP', 3],
     ] as const) {
-      const named = [id(version), id(version), configs.get(witness) ?? '', url, 'app', witness];
-      expect(await fixture.done('register_enclave', ...named, ...root())).toMatchObject({ status: 'done' });
+      const idArguments = [id(version), id(version), configs.get(witness) ?? '', url, 'app', witness];
+      expect(await fixture.done('register_enclave', ...idArguments, ...root())).toMatchObject({
+        status: 'done',
+      });
     }
     const later = [id(3), id(3), configs.get('Later') ?? '', url, 'app', 'Later'];
     const again = await fixture.done('register_enclave', ...later, ...root());
@@ -204,8 +211,8 @@ describe.each([true, false])('a package with move/enclave from its first version
     const created = (await submit(third, 'Third', '--object', recordId)).json();
     expect(created).toMatchObject({ status: 'done', created: [record] });
     const open = (witness: string) => {
-      const named = ['--config', configs.get(witness) ?? '', '--object', recordId];
-      return fixture.run('call', `${id(3)}::app::open_third`, ...named);
+      const idArguments = ['--config', configs.get(witness) ?? '', '--object', recordId];
+      return fixture.run('call', `${id(3)}::app::open_third`, ...idArguments);
     };
     expect((await open('Third')).json()).toMatchObject({ status: 'done', objects: [recordId] });
     expect((await open('Later')).json()).toMatchObject({
@@ -229,8 +236,8 @@ describe.each([true, false])('a package with move/enclave from its first version
     }
     for (const command of ['end_overlap', 'status']) {
       const config = configs.get('Later') ?? '';
-      const named = command === 'status' ? ['--config', config] : ofConfig(config, id(3));
-      expect((await fixture.run(command, ...named)).exit, command).toBe(0);
+      const idArguments = command === 'status' ? ['--config', config] : ofConfig(config, id(3));
+      expect((await fixture.run(command, ...idArguments)).exit, command).toBe(0);
     }
   });
 });

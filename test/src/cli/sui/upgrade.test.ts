@@ -110,7 +110,7 @@ upgrade-capability = "${upgradeCap}"
     expect(existsSync(published)).toBe(false);
   });
 
-  test('is done even if it can not be noted', async () => {
+  test('is done even if it can not be recorded', async () => {
     published = fixture.file('no/such/folder/Published.toml');
     const { status, notes, package: id } = await publish();
     expect(status).toBe('done');

@@ -9,7 +9,7 @@ import { buildApart } from '../../../../src/toolchain/audit/build_process.ts';
 import { OFFLINE } from '../../../../src/toolchain/image/mirrors.ts';
 
 /** Starts a build that fails, since a package or the framework is missing. */
-async function fail(framework: string, isGone: boolean) {
+async function fail(framework: string, isPackageMissing: boolean) {
   const dir = mkdtempSync(join(tmpdir(), 'audit-build-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const app = join(dir, 'app');
@@ -17,7 +17,7 @@ async function fail(framework: string, isGone: boolean) {
   writeFileSync(join(app, 'app.yaml'), '');
   const source = { framework, app, appDir: 'src/apps/price', isApart: true };
   const missingPackage = { name: 'gone', version: '1.0.0', sha512: 'a'.repeat(128) };
-  const packages = new Map(isGone ? [['node_modules/gone', missingPackage] as const] : []);
+  const packages = new Map(isPackageMissing ? [['node_modules/gone', missingPackage] as const] : []);
   const needed = { modules: [], workspaces: ['src/server'], links: {} };
   const build = { cache: join(dir, 'cache'), mirrors: OFFLINE, dir, withoutTrial: true };
   const lines: string[] = [];

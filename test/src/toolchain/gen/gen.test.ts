@@ -28,7 +28,7 @@ import {
 } from '../../../../src/server/index.ts';
 import { GEN_CODES } from '../../../../src/toolchain/gen/errors.ts';
 import { generatedFiles, main } from '../../../../src/toolchain/gen/gen.ts';
-import { filesOfTypes, generate } from '../../../../src/toolchain/gen/generate.ts';
+import { generate, generateFiles } from '../../../../src/toolchain/gen/generate.ts';
 import { generatedCode, writeGenerated } from '../../../../src/toolchain/gen/generated_file.ts';
 import type { Vector } from '../../../../src/toolchain/gen/samples.ts';
 import { snakeCase } from '../../../../src/toolchain/gen/signed_structs.ts';
@@ -90,7 +90,7 @@ async function runMove(files: ReadonlyMap<string, string>) {
 }
 
 describe('the vectors hold', () => {
-  const { move, application } = filesOfTypes(TYPES, 'app');
+  const { move, application } = generateFiles(TYPES, 'app');
   const vectors = vectorsIn(application.get('generated/vectors.json') ?? '');
 
   test('for every type: zeros, different values, and the largest', () => {
@@ -140,7 +140,7 @@ describe('the vectors hold', () => {
   test('for random types, in Move too', async () => {
     const messages = fc.sample(randomMessages, { numRuns: 12, seed: 30 });
     const types = messages.map(({ signed }, index) => signedType(index, signed.payload));
-    const files = filesOfTypes(types, 'app');
+    const files = generateFiles(types, 'app');
     expect(await runMove(files.move)).toHaveLength(3 * types.length);
   });
 
@@ -160,7 +160,7 @@ describe('the vectors hold', () => {
 
 test('the module for dapps compiles, its data have the types that it says, and it is formatted', () => {
   const dir = folder();
-  const { application } = filesOfTypes(TYPES, 'app');
+  const { application } = generateFiles(TYPES, 'app');
   writeFileSync(join(dir, 'client.ts'), application.get('generated/client.ts') ?? '');
   writeFileSync(
     join(dir, 'use.ts'),
@@ -263,7 +263,7 @@ describe('gen refuses', () => {
       /signed type Leg/,
     ],
   ])('%s', (_, code, types, message) => {
-    expect(() => filesOfTypes(types, 'app')).toThrow(
+    expect(() => generateFiles(types, 'app')).toThrow(
       expect.objectContaining({ code, message: expect.stringMatching(message) }),
     );
   });
@@ -351,7 +351,7 @@ describe("in an author's own repository", () => {
 });
 
 describe('gen', () => {
-  const { application } = filesOfTypes(TYPES, 'app');
+  const { application } = generateFiles(TYPES, 'app');
   const under = (dir: string) =>
     new Map([...application].map(([path, content]) => [join(dir, path), content]));
 

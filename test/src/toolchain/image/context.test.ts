@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   copySources,
-  digestOfModules,
+  hashPackages,
   imageInputs,
   imageSources,
   type NpmLock,
@@ -211,7 +211,7 @@ describe('by the real lock file', () => {
       ...inputPackages,
       ['node_modules/express', { ...express, sha512: '00' }] as const,
     ]);
-    expect(digestOfModules(changed)).not.toBe(digestOfModules(inputPackages));
+    expect(hashPackages(changed)).not.toBe(hashPackages(inputPackages));
   });
 });
 
