@@ -59,7 +59,7 @@ const format = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 const UNRELEASED = '## Unreleased';
 
 /**
- * Returns a changelog whose unreleased part is that of a version.
+ * Returns the changelog with a heading of this version above the entries that were unreleased.
  *
  * @param date such as 2026-01-31
  * @throws ConfigError, if there is nothing unreleased, or the version has an entry

@@ -29,7 +29,7 @@ function compile(): Compiled {
   const text = imageSources()
     .map((source) => `#include "${source}"\n`)
     .join('');
-  const folder = join(ROOT, 'build/test', `image-init-${hashOfSources(text)}`);
+  const folder = join(ROOT, 'build/test', `image-init-${hashSources(text)}`);
   if (!existsSync(folder)) {
     const made = temporaryFolder();
     const stderr = runCompiler(text, join(made, 'init'));
@@ -57,7 +57,7 @@ function runCompiler(text: string, program: string): string {
   return stderr;
 }
 
-function hashOfSources(text: string): string {
+function hashSources(text: string): string {
   const hash = createHash('sha256').update(JSON.stringify([text, FLAGS]));
   hash.update(spawnSync('g++', ['--version']).stdout);
   for (const path of globSync('enclave/**/*.{cc,h}', { cwd: ROOT }).sort()) {

@@ -27,7 +27,7 @@ const SERVER_TURN = { connections: 16, seconds: 1 };
 const USERS = 64;
 
 /** Measures the cost of a call. Repeats the call for about 0.3 s in this process. */
-async function costOfCalls(call: () => unknown): Promise<Cost> {
+async function measureCallCost(call: () => unknown): Promise<Cost> {
   // A turn of the event loop completes earlier work, which must not count.
   await setImmediate();
   const [cpu, start] = [process.cpuUsage(), performance.now()];
@@ -47,8 +47,8 @@ export async function benchSigning(): Promise<Comparison> {
   const bytes = WeatherResponse.message.serialize(message).toBytes();
   const { privateKey } = generateKeyPairSync('ed25519');
   const key = EphemeralKey.create();
-  const bare = () => costOfCalls(() => sign(null, bytes, privateKey));
-  const ours = () => costOfCalls(() => key.sign(WeatherResponse.message.serialize(message).toBytes()));
+  const bare = () => measureCallCost(() => sign(null, bytes, privateKey));
+  const ours = () => measureCallCost(() => key.sign(WeatherResponse.message.serialize(message).toBytes()));
   const names = { name: 'signing + BCS', floorName: 'OpenSSL ed25519' };
   return compareRates(names, await takeTurns(5, bare, ours), 0.7);
 }
@@ -58,7 +58,7 @@ export async function benchAttestation(load: Load, weather: Server): Promise<Com
   const nsm = new Nsm(new EmulatedNsm());
   const fields = { publicKey: randomBytes(32), userData: randomBytes(64), nonce: randomBytes(16) };
   const ask: Ask = { path: `/get_attestation?nonce=${fields.nonce.toString('hex')}` };
-  const bare = () => costOfCalls(() => nsm.attestation(fields));
+  const bare = () => measureCallCost(() => nsm.attestation(fields));
   const ours = () => measureCost(load, weather, ask, SERVER_TURN);
   const names = { name: '/get_attestation with a nonce', floorName: 'emulated NSM' };
   return compareRates(names, await takeTurns(TURNS, bare, ours));
@@ -84,7 +84,7 @@ export async function benchSalt(load: Load): Promise<Comparison> {
   const [signed = '', signature = ''] = (tokens[0] ?? '').split(/\.(?=[^.]*$)/);
   const [data, bytes] = [Buffer.from(signed), Buffer.from(signature, 'base64url')];
   const bare = () =>
-    costOfCalls(() => {
+    measureCallCost(() => {
       if (!verify('RSA-SHA256', data, publicKey, bytes)) throw new Error('the token does not verify');
     });
   const salt = await startServer('./salt.ts', { TOKEN_KEY: JSON.stringify(jwk) });

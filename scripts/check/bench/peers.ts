@@ -120,11 +120,11 @@ async function measure(load: Load, ours: Pick<Server, 'origin'>, peer: Server): 
   for (const [name, ask] of Object.entries(ASKS)) {
     ratesByAsk[name] = await compare(load, ours, peer, ask);
   }
-  return { asked: ratesByAsk, megabytes: megabytesOfGroup(peer.child.pid) };
+  return { asked: ratesByAsk, megabytes: sumMegabytes(peer.child.pid) };
 }
 
 /** Adds up the memory of those processes in a group that have no child there: npm and its shell only wait. */
-function megabytesOfGroup(group: number | undefined): number {
+function sumMegabytes(group: number | undefined): number {
   const members = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(readProcess)

@@ -114,8 +114,8 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       const document = join(ROOT, 'test/vectors/nautilus-weather.hex');
       const pcrs = join(work, 'app/weather.pcrs');
       const argv = ['verify', '--file', document, '--pcrs', pcrs];
-      const [expired, { code }] = await refused(project, ...argv);
-      expectEqual([expired, code], [1, 'CERTIFICATE_EXPIRED']);
+      const [exitCode, { code }] = await refused(project, ...argv);
+      expectEqual([exitCode, code], [1, 'CERTIFICATE_EXPIRED']);
       const at = ['--at', '2025-04-15T02:25:23.696Z'];
       const verified = await run(program, [...argv, ...at, '--json'], { cwd: project });
       expectEqual(JSON.parse(verified.stdout).verdict, 'trusted');

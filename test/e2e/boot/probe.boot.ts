@@ -82,14 +82,14 @@ function exchange(socket: Socket): void {
 }
 
 /** Returns the digest of the bytes that the bulk endpoint sends. */
-function digestOfParent(): string {
+function hashParentBytes(): string {
   const hash = createHash('sha256');
   for (let sent = 0; sent < BULK_BYTES; sent += block.length) hash.update(block);
   return hash.digest('hex');
 }
 
 /** Returns the digest of the bytes that the application sends. */
-function digestOfEnclave(): string {
+function hashEnclaveBytes(): string {
   const hash = createHash('sha256');
   for (let remaining = BULK_BYTES; remaining > 0; remaining -= 64 * 1024) {
     hash.update(Buffer.alloc(Math.min(remaining, 64 * 1024), remaining % 251));
@@ -254,9 +254,9 @@ describe('the test image', () => {
     await machine.pauseParent(10_000);
     const resumed = performance.now();
     const answers = (await Promise.all(bulkRequests)).map((answer) => answer.json());
-    expect(answers).toEqual(Array(times).fill({ received: BULK_BYTES, sha256: digestOfParent() }));
+    expect(answers).toEqual(Array(times).fill({ received: BULK_BYTES, sha256: hashParentBytes() }));
     const digests = await Promise.all(underWay().map(({ sha256 }) => sha256));
-    expect(digests).toEqual(Array(times).fill(digestOfEnclave()));
+    expect(digests).toEqual(Array(times).fill(hashEnclaveBytes()));
     const ms = Math.round(performance.now() - resumed);
     process.stdout.write(`no stall: ${times} x 100 MB each way within ${ms} ms after the pause\n`);
   }, 500_000);

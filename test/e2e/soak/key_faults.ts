@@ -6,8 +6,8 @@ import type { Findings } from './finding.ts';
 import { Part } from './processes.ts';
 import type { KeysMode } from './salt.ts';
 
-/** The service accepts known keys for a day: then it must ask. */
-const DAY_MS = 25 * 60 * 60_000;
+/** Time ahead, in milliseconds: the service accepts known keys for a day, and then must ask again. */
+const OVER_A_DAY_MS = 25 * 60 * 60_000;
 /** Pause after a failure, in milliseconds: PAUSE_AFTER_FAILURE_MS of src/service/oidc/keys.ts. */
 const PAUSE_MS = 5000;
 
@@ -41,7 +41,7 @@ export class SaltUser {
 
   async tryFaults(findings: Findings): Promise<void> {
     for (const [keys, expected] of EXPECTED) {
-      this.service.tell({ keys, aheadMs: DAY_MS });
+      this.service.tell({ keys, aheadMs: OVER_A_DAY_MS });
       const code = await this.#ask();
       findings.add(`JWKS, ${keys}: the answer has a code`, code === expected, code, expected);
       this.service.tell({ keys: 'well' });
@@ -52,7 +52,7 @@ export class SaltUser {
     }
   }
 
-  /** Returns the code of the answer, or `SALT` for the user's only salt. */
+  /** Returns the code of a refusal, `SALT` for the user's first salt, or `ANOTHER_SALT` if it has changed. */
   async #ask(): Promise<string> {
     const { status, text } = await ask(`${this.service.origin}/get_salt`, { token: await this.#mint() });
     if (status !== 200) return readCode(text);

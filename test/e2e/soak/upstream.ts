@@ -14,15 +14,15 @@ const LIES: readonly ((response: ServerResponse, place: string) => void)[] = [
   (response) => response.end('<html>it is sunny</html>'),
   (response) => response.writeHead(500).end('{"error":{"code":9999}}'),
   (response) => response.end('{"current":{}}'),
-  (response, place) => response.end(readingOf(place, { temp_c: '13' })),
-  (response, place) => response.end(readingOf(place, { temp_c: 1e30 })),
-  (response, place) => response.end(readingOf(place, { last_updated_epoch: 1 })),
+  (response, place) => response.end(formatReading(place, { temp_c: '13' })),
+  (response, place) => response.end(formatReading(place, { temp_c: 1e30 })),
+  (response, place) => response.end(formatReading(place, { last_updated_epoch: 1 })),
   (response) => response.end(JSON.stringify({ padding: 'x'.repeat(70_000) })),
   (response) => response.writeHead(302, { location: '/v1/current.json?q=Paris' }).end(),
   (response) => response.destroy(),
 ];
 
-function readingOf(place: string, changes: object = {}): string {
+function formatReading(place: string, changes: object = {}): string {
   const epoch = Math.floor(Date.now() / 1000);
   const current = { temp_c: computeTemperature(place), last_updated_epoch: epoch, ...changes };
   return JSON.stringify({ current });
@@ -32,7 +32,7 @@ const server = createServer((request, response) => {
   const place = new URL(request.url ?? '/', 'http://fake').searchParams.get('q') ?? '';
   const answer = () => {
     response.setHeader('content-type', 'application/json');
-    if (mode !== 'lies') response.end(readingOf(place));
+    if (mode !== 'lies') response.end(formatReading(place));
     else LIES[lies++ % LIES.length]?.(response, place);
   };
   if (mode === 'hangs') held.push(answer);

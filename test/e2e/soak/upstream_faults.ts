@@ -9,7 +9,7 @@ const KEPT_FAILURE_MS = 5000;
 /** Time within which the weather service must answer, in milliseconds: BOUNDS there. */
 const TIME_LIMIT_MS = 5000;
 const HOUR_MS = 3_600_000;
-/** Part of the load beside the capacity. */
+/** Load under which the faults are tried, as a multiple of the capacity. */
 const OVERLOAD = 1.5;
 
 interface Fault {
@@ -30,7 +30,7 @@ interface FailedPlace {
 
 function listFaults(world: World): Fault[] {
   const { weather } = world;
-  // Twice the time in which requests take all slots, which a busy machine needs longer for.
+  // Requests take all slots within half of this time. The rest is for a busy machine, which is slower.
   const stoppedMs = Math.max(800, (2 * SLOTS * 1000) / (world.capacity * OVERLOAD));
   return [
     {
@@ -110,11 +110,11 @@ async function tryFault(world: World, fault: Fault): Promise<FailedPlace[]> {
   findings.add(`${name}: each answer has a code`, isTyped, formatCounts(codes), String(code.source));
   const first = await load.send(load.nextPlace());
   findings.add(`${name}: the first attempt after it`, first === 'SIGNED', first, 'SIGNED');
-  return await keepFailing(world, fault, place);
+  return await causeKeptFailure(world, fault, place);
 }
 
-/** Has a place fail shortly, of which the server keeps the failure. */
-async function keepFailing(world: World, fault: Fault, place: string): Promise<FailedPlace[]> {
+/** Makes one request for a place fail, so that the server keeps this failure for a while. */
+async function causeKeptFailure(world: World, fault: Fault, place: string): Promise<FailedPlace[]> {
   if (!/is dead$|lies$/.test(fault.name)) return [];
   await fault.begin();
   const code = await world.load.send(place);

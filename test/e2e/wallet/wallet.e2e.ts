@@ -57,7 +57,7 @@ async function open(context: BrowserContext, responseMode: LoginFlow = 'implicit
 }
 
 /** Returns the part of the page's storages that outlives the session. */
-const persisted = (page: Page) =>
+const readPersistent = (page: Page) =>
   page.evaluate(async () => ({
     local: Object.keys(localStorage),
     cookies: document.cookie,
@@ -66,7 +66,7 @@ const persisted = (page: Page) =>
 const NOTHING = { local: [], cookies: '', databases: 0 };
 
 /** Returns the keys in the session storage. */
-const kept = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
+const readSessionKeys = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
 
 async function logInWhole(page: Page, name: string): Promise<string | null> {
   await logIn(page, name);
@@ -96,15 +96,15 @@ describe.each(WAYS)('a login by %s', (responseMode) => {
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
     // The token is neither in the address bar nor in the history.
     expect(page.url()).toBe(`${services.origin}/`);
-    expect(await persisted(page)).toEqual(NOTHING);
-    expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
+    expect(await readPersistent(page)).toEqual(NOTHING);
+    expect(await readSessionKeys(page)).toEqual(['sui-enclave/zklogin/session']);
     const first = await send(page);
 
     await page.reload();
     await ready(page);
     expect(await readAddress(page)).toBe(address);
     expect(await send(page)).not.toBe(first);
-    expect(await persisted(page)).toEqual(NOTHING);
+    expect(await readPersistent(page)).toEqual(NOTHING);
 
     // Another tab is another session.
     const otherPage = await open(context, responseMode);
@@ -114,7 +114,7 @@ describe.each(WAYS)('a login by %s', (responseMode) => {
     await button(page, 'Log out').click();
     expect(await readStep(page)).toBe('none');
     expect(await page.locator('[data-address]').count()).toBe(0);
-    expect(await kept(page)).toEqual([]);
+    expect(await readSessionKeys(page)).toEqual([]);
   });
 
   test('continues after a missing proof, by a reload and by trying again', async () => {
@@ -130,7 +130,7 @@ describe.each(WAYS)('a login by %s', (responseMode) => {
     await page.reload();
     await ready(page);
     expect(await readFailure(page)).toMatch(/^ZKLOGIN_REFUSED /);
-    expect(await kept(page)).toEqual(['sui-enclave/zklogin/login']);
+    expect(await readSessionKeys(page)).toEqual(['sui-enclave/zklogin/login']);
 
     services.proverIsBroken = false;
     await button(page, 'Try again').click();
@@ -254,7 +254,7 @@ test('a login that the user abandons leaves nothing', async () => {
   await button(page, 'Cancel').click();
   await page.locator('main[data-step=none]').waitFor();
   expect(await problem(page).count()).toBe(0);
-  expect(await kept(page)).toEqual([]);
+  expect(await readSessionKeys(page)).toEqual([]);
 });
 
 test('a session that has expired asks for a login, and is renewed by it', async () => {
@@ -325,7 +325,7 @@ test('an answer that was already used has no effect when it arrives again, in th
   await page.goto(back);
   await ready(page);
   expect(await readAddress(page)).toBe(address);
-  expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
+  expect(await readSessionKeys(page)).toEqual(['sui-enclave/zklogin/session']);
 
   const otherPage = await context.newPage();
   await otherPage.goto(back);

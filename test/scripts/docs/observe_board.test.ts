@@ -9,7 +9,7 @@ test('deploy/observe/board.json is as `npm run board` writes it (scripts/docs/bo
   expect(readFileSync(FILE, 'utf8') === boardJson(), 'it is out of date: run npm run board').toBe(true);
 });
 
-test('has every panel, each with its expressions, from the source that the reader chooses', () => {
+test('the board has every panel with its expressions, from the data source that the operator chooses', () => {
   const { panels } = JSON.parse(readFileSync(FILE, 'utf8')) as {
     panels: { title: string; type: string; datasource?: { uid: string }; targets?: { expr: string }[] }[];
   };

@@ -91,7 +91,7 @@ async function until(rendered: Rendered<UsedZkLogin>, step: UsedZkLogin['step'])
   await expect.poll(() => rendered.latest().step).toBe(step);
 }
 
-const kept = (storage: SessionStore) =>
+const listStored = (storage: SessionStore) =>
   (['login', 'session'] as const).filter((kind) => storage.get(`sui-enclave/zklogin/${kind}`) !== null);
 
 /** Returns the steps in order, without repetitions. */
@@ -99,7 +99,7 @@ const listSteps = ({ results }: Rendered<UsedZkLogin>) =>
   results.map(({ step }) => step).filter((step, index, all) => step !== all[index - 1]);
 
 /** Opens a session in this storage, and returns its rendered hook. */
-async function opened(storage = createMemoryStore()) {
+async function openSession(storage = createMemoryStore()) {
   const begun = answered(begin({ storage }));
   page(begun.back);
   const login = await use(storage);
@@ -130,7 +130,7 @@ describe('a page', () => {
     await expect.poll(() => location.assign).toHaveBeenCalledOnce();
     expect(login.latest().step).toBe('leaving');
     expect(new URL(location.assign.mock.calls[0]?.[0] ?? '').searchParams.get('client_id')).toBe(CLIENT_ID);
-    expect(kept(storage)).toEqual(['login']);
+    expect(listStored(storage)).toEqual(['login']);
   });
 
   test('that comes back from the browser’s cache does not look as if it were leaving', async () => {
@@ -169,7 +169,7 @@ describe('an answer', () => {
     expect(login.results.find(({ step }) => step === 'proof')?.address).toBe(address);
     expect(location.href).toBe(REDIRECT_URI);
     expect([loginServices.salt, loginServices.prover].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
-    expect(kept(storage)).toEqual(['session']);
+    expect(listStored(storage)).toEqual(['session']);
   });
 
   test('with a code is exchanged once, though effects run twice', async () => {
@@ -206,7 +206,7 @@ describe('an answer', () => {
 
   test('that is refused keeps the session that was to be renewed', async () => {
     const storage = createMemoryStore();
-    await (await opened(storage)).unmount();
+    await (await openSession(storage)).unmount();
     const begun = begin({ storage });
     page(begun.back({ error: 'access_denied' }));
     const login = await use(storage);
@@ -220,7 +220,7 @@ describe('an answer', () => {
     page(answered().back);
     const login = await use(storage);
     await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_STATE' });
-    expect([login.latest().step, kept(storage)]).toEqual(['none', ['login']]);
+    expect([login.latest().step, listStored(storage)]).toEqual(['none', ['login']]);
   });
 });
 
@@ -232,7 +232,7 @@ describe('a service that fails', () => {
     loginServices.prover.mockRejectedValueOnce(new Error('busy'));
     const login = await use(storage, loginServices);
     await expect.poll(() => login.latest().error?.message).toBe('busy');
-    expect([login.latest().step, login.latest().session, kept(storage)]).toEqual([
+    expect([login.latest().step, login.latest().session, listStored(storage)]).toEqual([
       'proof',
       undefined,
       ['login'],
@@ -253,7 +253,7 @@ describe('a service that fails', () => {
     expect(login.latest().step).toBe('salt');
     login.latest().cancel();
     await until(login, 'none');
-    expect([login.latest().error, kept(storage)]).toEqual([undefined, []]);
+    expect([login.latest().error, listStored(storage)]).toEqual([undefined, []]);
   });
 });
 
@@ -276,7 +276,7 @@ describe.each(['cancel', 'logOut'] as const)('the hook, %s while the proof is ma
     const { storage, login, signal, prove } = await proving();
     login.latest()[end]();
     await until(login, 'none');
-    expect([signal?.aborted, kept(storage)]).toEqual([true, []]);
+    expect([signal?.aborted, listStored(storage)]).toEqual([true, []]);
     prove();
     await settled();
     expect([login.latest().step, login.latest().session, login.latest().address]).toEqual([
@@ -284,7 +284,7 @@ describe.each(['cancel', 'logOut'] as const)('the hook, %s while the proof is ma
       undefined,
       undefined,
     ]);
-    expect(kept(storage)).toEqual([]);
+    expect(listStored(storage)).toEqual([]);
   });
 });
 
@@ -299,7 +299,7 @@ test('a page that unmounts the hook ends its request, and continues when it moun
 describe('an open session', () => {
   test('is there after a reload, without asking any service', async () => {
     const storage = createMemoryStore();
-    const before = await opened(storage);
+    const before = await openSession(storage);
     await before.unmount();
     page();
     const loginServices = services();
@@ -311,10 +311,10 @@ describe('an open session', () => {
 
   test('disappears from page and storage at the moment of logOut', async () => {
     const storage = createMemoryStore();
-    const login = await opened(storage);
+    const login = await openSession(storage);
     const from = login.results.length;
     login.latest().logOut();
-    expect(kept(storage)).toEqual([]);
+    expect(listStored(storage)).toEqual([]);
     await until(login, 'none');
     expect(login.results.slice(from).map(({ session }) => session)).toEqual(
       login.results.slice(from).map(() => undefined),
@@ -323,7 +323,7 @@ describe('an open session', () => {
   });
 
   test('is not shown when its last epoch has passed: retry finds that out', async () => {
-    const login = await opened();
+    const login = await openSession();
     const { address } = login.latest();
     node.epoch = EPOCH + 3n;
     login.latest().retry();
@@ -333,7 +333,7 @@ describe('an open session', () => {
 
   test('whose epoch the node can not return is an error, and retry continues', async () => {
     const storage = createMemoryStore();
-    await (await opened(storage)).unmount();
+    await (await openSession(storage)).unmount();
     page();
     node.faults.set('GetEpoch', 'reset');
     const login = await use(storage);

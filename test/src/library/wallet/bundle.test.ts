@@ -1,6 +1,6 @@
 /**
- * Modules that a page loads with the entries of the wallet, including later chunks, and that the bundles of
- * other entries don't grow.
+ * Checks which modules a page loads with the wallet's entries, including later chunks, and that the wallet
+ * adds nothing to the bundles of other entries.
  */
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -35,7 +35,7 @@ test('the redirect page loads a kilobyte: neither the wallet nor zkLogin', async
   expect(size).toBeLessThan(1500);
 });
 
-test('the wallet adds 20 KB to zkLogin, and needs neither a module of Node nor the program of the standard', async () => {
+test('the wallet adds less than 20 KB to zkLogin, and its bundle has neither modules of Node nor command-line packages', async () => {
   const [wallet, zklogin] = [await createBundle('wallet/index.ts'), await createBundle('zklogin/index.ts')];
   expect(wallet.foreign).toEqual([]);
   expect(wallet.size - zklogin.size).toBeLessThan(20_000);

@@ -41,7 +41,7 @@ const ADDRESS = deriveAddress({
 });
 
 /** Returns the URL to which the latest window was sent. */
-async function sent(): Promise<URL> {
+async function readSentUrl(): Promise<URL> {
   return await vi.waitFor(() => {
     const [first] = page.current.latest.sentTo;
     if (first === undefined) throw new Error('the window is blank');
@@ -53,7 +53,7 @@ async function sent(): Promise<URL> {
 async function loggedIn(options: Given = {}) {
   const registered = register(options);
   const connected = connect(registered.wallet);
-  expect(await handOver(createRedirect(await sent()))).toBe(true);
+  expect(await handOver(createRedirect(await readSentUrl()))).toBe(true);
   await connected;
   return registered;
 }
@@ -66,7 +66,7 @@ describe('a login in a window', () => {
     const { wallet } = register();
     const connected = connect(wallet);
     expect(page.current.opened).toHaveLength(1);
-    const url = await sent();
+    const url = await readSentUrl();
     expect(url.origin).toBe('https://accounts.google.com');
     expect(url.searchParams.get('redirect_uri')).toBe(`${ORIGIN}/back`);
     expect(page.current.latest.sentTo.map(({ opener }) => opener)).toEqual([null]);
@@ -107,12 +107,12 @@ describe('a login in a window', () => {
     const { wallet } = register();
     const first = connect(wallet);
     first.catch(() => {});
-    const [old, oldUrl] = [page.current.latest, await sent()];
+    const [old, oldUrl] = [page.current.latest, await readSentUrl()];
     const second = connect(wallet);
     await expect(first).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
     expect(isCancelled(await first.catch((error) => error))).toBe(false);
     expect(old.closed).toBe(true);
-    const url = await sent();
+    const url = await readSentUrl();
     expect(await post(oldUrl.searchParams.get('state') ?? '', { kind: 'answer', answer: 'x' })).toBe(false);
     await handOver(createRedirect(url));
     expect((await second).accounts).toHaveLength(1);
@@ -125,7 +125,7 @@ describe('a login in a window', () => {
     const registered = register();
     const connected = connect(registered.wallet);
     connected.catch(() => {});
-    await sent();
+    await readSentUrl();
     await end(registered);
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
     expect(page.current.latest.closed).toBe(true);
@@ -218,7 +218,7 @@ describe('a message to the page that waits', () => {
   ])('has no effect: %s', async (_, message) => {
     const { wallet } = register();
     const connected = connect(wallet);
-    const url = await sent();
+    const url = await readSentUrl();
     expect(await post(url.searchParams.get('state') ?? '', message)).toBe(false);
     await handOver(createRedirect(url));
     expect((await connected).accounts).toHaveLength(1);
@@ -227,7 +227,7 @@ describe('a message to the page that waits', () => {
   test('has no effect from another origin', async () => {
     const { wallet } = register();
     const connected = connect(wallet);
-    const url = await sent();
+    const url = await readSentUrl();
     page.current.messageOrigin = 'https://evil.example';
     const answer = createRedirect(url);
     expect(await post(url.searchParams.get('state') ?? '', { kind: 'answer', answer })).toBe(false);
@@ -239,7 +239,7 @@ describe('a message to the page that waits', () => {
   test('has no effect with another state', async () => {
     const { wallet } = register();
     const connected = connect(wallet);
-    const url = await sent();
+    const url = await readSentUrl();
     expect(await post('0'.repeat(64), { kind: 'answer', answer: createRedirect(url) })).toBe(false);
     await handOver(createRedirect(url));
     await connected;
@@ -248,7 +248,7 @@ describe('a message to the page that waits', () => {
   test('has no effect as a message of a window, which the page does not listen to', async () => {
     const { wallet } = register();
     const connected = connect(wallet);
-    const url = await sent();
+    const url = await readSentUrl();
     const data = { kind: 'answer', answer: createRedirect(url) };
     page.current.window.dispatchEvent(new MessageEvent('message', { data, origin: ORIGIN }));
     await turn();
@@ -274,7 +274,7 @@ describe('a message to the page that waits', () => {
     const { wallet } = register();
     const connected = connect(wallet);
     connected.catch(() => {});
-    const url = await sent();
+    const url = await readSentUrl();
     await post(url.searchParams.get('state') ?? '', { kind: 'answer', answer: answerTo(url) });
     await expect(connected).rejects.toMatchObject({ code });
     expect(wallet.accounts).toEqual([]);
@@ -284,7 +284,7 @@ describe('a message to the page that waits', () => {
   test('counts once: the same answer again has no effect', async () => {
     const { wallet, changes } = register();
     const connected = connect(wallet);
-    const answer = createRedirect(await sent());
+    const answer = createRedirect(await readSentUrl());
     expect(await handOver(answer)).toBe(true);
     await connected;
     const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state') ?? '';
@@ -347,7 +347,7 @@ describe('a login whose window the browser blocks', () => {
     expect(isCancelled(refused)).toBe(true);
     expect(keys()).toEqual([]);
     const connected = connect(wallet);
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await connected;
   });
 
@@ -409,7 +409,7 @@ describe('the salt and the proof', () => {
     });
     const first = connect(wallet);
     first.catch(() => {});
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await expect.poll(() => signal?.aborted).toBe(false);
     answers = true;
     const second = connect(wallet);
@@ -434,7 +434,7 @@ describe('the salt and the proof', () => {
     });
     const connected = connect(registered.wallet);
     connected.catch(() => {});
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await expect(connected).rejects.toBe(error);
     return { ...registered, attempts, node };
   }
@@ -458,7 +458,7 @@ describe('the salt and the proof', () => {
     node.epoch = 103;
     const connected = connect(wallet);
     await expect.poll(() => page.current.opened).toHaveLength(2);
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await connected;
   });
 
@@ -469,7 +469,7 @@ describe('the salt and the proof', () => {
     const clock = vi.spyOn(Date, 'now').mockReturnValue(later);
     const connected = connect(wallet);
     expect(page.current.opened).toHaveLength(2);
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await connected;
     clock.mockRestore();
   });
@@ -483,7 +483,7 @@ describe('the salt and the proof', () => {
     const { wallet } = register({ salt });
     const connected = connect(wallet);
     connected.catch(() => {});
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_REFUSED', status });
     expect(keys()).toHaveLength(left);
   });
@@ -492,7 +492,7 @@ describe('the salt and the proof', () => {
     const { wallet } = register({ prover: async () => POINTS });
     const connected = connect(wallet);
     connected.catch(() => {});
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_PROOF' });
     expect(keys()).toEqual([]);
   });
@@ -529,7 +529,7 @@ describe('a page that is loaded again', () => {
     expect(await connectSilently(wallet)).toEqual([]);
     const connected = connect(wallet);
     expect(page.current.opened).toHaveLength(2);
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     expect((await connected).accounts).toHaveLength(1);
   });
 
@@ -548,7 +548,7 @@ describe('a page that is loaded again', () => {
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_STORAGE' });
     expect(await connectSilently(wallet)).toEqual([]);
     const connected = connect(wallet);
-    await handOver(createRedirect(await sent()));
+    await handOver(createRedirect(await readSentUrl()));
     await connected;
   });
 });
@@ -565,9 +565,9 @@ describe('two providers', () => {
     expect(wallets.map(({ name }) => name)).toEqual(['Google (this app only)', 'Twitch (this app only)']);
     // Both logins run at once, and neither disturbs the other.
     const first = connect(google);
-    const urlOfGoogle = await sent();
+    const urlOfGoogle = await readSentUrl();
     const second = connect(twitch);
-    const urlOfTwitch = await sent();
+    const urlOfTwitch = await readSentUrl();
     expect(urlOfTwitch.origin).toBe('https://id.twitch.tv');
     await handOver(createRedirect(urlOfTwitch, {}, twitchClaims));
     await handOver(createRedirect(urlOfGoogle));

@@ -6,7 +6,7 @@ import {
   PROVIDERS,
   type Provider,
 } from '../../../../src/library/zklogin/index.ts';
-import { begin, CLIENT_ID, createPublicKey, kept, REDIRECT_URI } from './support.ts';
+import { begin, CLIENT_ID, createPublicKey, REDIRECT_URI, readStored } from './support.ts';
 
 const CLIENT = { client_id: CLIENT_ID, redirect_uri: REDIRECT_URI };
 const EXPECTED: Record<keyof typeof PROVIDERS, [string, Record<string, string>]> = {
@@ -38,7 +38,7 @@ describe('the login URL', () => {
 
   test('carries a nonce of 27 characters that binds key, maxEpoch and randomness', () => {
     const { nonce, storage } = begin();
-    const { secretKey, maxEpoch, randomness } = kept(storage);
+    const { secretKey, maxEpoch, randomness } = readStored(storage);
     expect(nonce).toMatch(/^[\w-]{27}$/);
     expect(nonce).toBe(generateNonce(createPublicKey(secretKey), maxEpoch, randomness));
     expect(BigInt(randomness) < 2n ** 128n).toBe(true);
@@ -48,12 +48,12 @@ describe('the login URL', () => {
     const [firstLogin, secondLogin] = [begin(), begin()];
     expect(firstLogin.nonce).not.toBe(secondLogin.nonce);
     expect(firstLogin.state).not.toBe(secondLogin.state);
-    expect(kept(firstLogin.storage).secretKey).not.toBe(kept(secondLogin.storage).secretKey);
+    expect(readStored(firstLogin.storage).secretKey).not.toBe(readStored(secondLogin.storage).secretKey);
   });
 
   test('reveals nothing of the key', () => {
     const { url, storage } = begin();
-    const { secretKey, randomness } = kept(storage);
+    const { secretKey, randomness } = readStored(storage);
     expect(url.href).not.toContain(secretKey);
     expect(url.href).not.toContain(randomness);
   });
@@ -70,7 +70,7 @@ describe('the last epoch of a session', () => {
     [{ currentEpoch: '100', maxEpoch: '102' }, 102],
     [{ currentEpoch: 100n, validEpochs: 3n }, 103],
   ])('is derived from the options %o', (options, expected) => {
-    expect(kept(begin(options).storage).maxEpoch).toBe(expected);
+    expect(readStored(begin(options).storage).maxEpoch).toBe(expected);
   });
 
   test.each([

@@ -12,7 +12,16 @@ import {
   resumeLogin,
   type ZkLoginError,
 } from '../../../../src/library/zklogin/index.ts';
-import { type Begun, begin, CLIENT_ID, createJwt, kept, NOW, REDIRECT_URI, SUBJECT } from './support.ts';
+import {
+  type Begun,
+  begin,
+  CLIENT_ID,
+  createJwt,
+  NOW,
+  REDIRECT_URI,
+  readStored,
+  SUBJECT,
+} from './support.ts';
 
 const README = readFileSync(new URL('../../../../src/library/zklogin/README.md', import.meta.url), 'utf8');
 const AsyncFunction = (async () => {}).constructor as new (
@@ -91,7 +100,7 @@ describe('the answer', () => {
     const begun = begin();
     await complete(begun);
     await expect(complete(begun)).rejects.toThrow(failure('ZKLOGIN_NO_LOGIN'));
-    expect(JSON.stringify(kept(begun.storage))).not.toContain(begun.state);
+    expect(JSON.stringify(readStored(begun.storage))).not.toContain(begun.state);
   });
 
   test('is refused when no login was begun', async () => {
@@ -190,7 +199,7 @@ describe('the token', () => {
   ])('%s is refused', async (_what, claims, code) => {
     const begun = begin();
     await expect(complete(begun, claims)).rejects.toThrow(failure(code));
-    expect(kept(begun.storage).stage).toBe('begun');
+    expect(readStored(begun.storage).stage).toBe('begun');
   });
 
   test.each([
@@ -419,7 +428,7 @@ describe('a login that is complete', () => {
   test('reveals neither token nor key, and survives a reload', async () => {
     const begun = begin();
     const login = await complete(begun);
-    const { secretKey, jwt, randomness } = kept(begun.storage);
+    const { secretKey, jwt, randomness } = readStored(begun.storage);
     for (const shown of [
       JSON.stringify(login),
       inspect(login, { depth: 9, showHidden: true }),
@@ -434,12 +443,12 @@ describe('a login that is complete', () => {
     const first = begin();
     const login = await complete(first);
     cancelLogin({ storage: first.storage });
-    expect(kept(first.storage)).toBeNull();
+    expect(readStored(first.storage)).toBeNull();
     expect(() => login.token).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     expect(() => resumeLogin({ storage: first.storage })).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     const begun = begin();
     cancelLogin({ storage: begun.storage });
-    expect(kept(begun.storage)).toBeNull();
+    expect(readStored(begun.storage)).toBeNull();
     await expect(complete(begun)).rejects.toThrow(failure('ZKLOGIN_NO_LOGIN'));
     expect(() => cancelLogin({ storage: begun.storage })).not.toThrow();
   });

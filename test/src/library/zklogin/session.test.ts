@@ -46,7 +46,7 @@ import {
   transaction,
   vectorLogin,
 } from './open_session.ts';
-import { base64url, begin, issuerDetails, kept, validatorsIssuer } from './support.ts';
+import { base64url, begin, issuerDetails, readStored, validatorsIssuer } from './support.ts';
 
 describe('a login', () => {
   test('has an address that depends on the salt', () => {
@@ -77,8 +77,8 @@ describe('a login', () => {
     const { storage, session } = open();
     expect(session.address).toBe(address);
     expect(session.maxEpoch).toBe(10);
-    expect(kept(storage, 'login')).toBeNull();
-    expect(JSON.stringify(kept(storage, 'session'))).not.toContain(common.jwtRandomness);
+    expect(readStored(storage, 'login')).toBeNull();
+    expect(JSON.stringify(readStored(storage, 'session'))).not.toContain(common.jwtRandomness);
     expect(() => resumeLogin({ storage })).toThrow(expect.objectContaining({ code: 'ZKLOGIN_NO_LOGIN' }));
   });
 
@@ -95,7 +95,7 @@ describe('a login', () => {
       issBase64Details: { value: 'yJpc3MiOiJodHRwczovL2V2aWwiLC', indexMod4: 1 },
     };
     expect(() => login.open({ ...options, proof: elsewhere })).toThrow(mismatch);
-    expect(kept(storage, 'session')).toBeNull();
+    expect(readStored(storage, 'session')).toBeNull();
   });
 
   test('refuses a proof with another claim of the token as its issuer', () => {
@@ -107,7 +107,7 @@ describe('a login', () => {
     const shown = { ...proof, issBase64Details: { value, indexMod4: 0 } };
     expect(login.token).toContain(value);
     expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
-    expect(kept(storage, 'session')).toBeNull();
+    expect(readStored(storage, 'session')).toBeNull();
   });
 
   test('can not detect a proof for another salt, key or nonce: only the network can', () => {
@@ -253,22 +253,22 @@ describe('a session', () => {
   test('removes everything when it ends, including a login to renew it', () => {
     const { storage, session } = open();
     begin({ storage });
-    expect(kept(storage, 'login')).not.toBeNull();
+    expect(readStored(storage, 'login')).not.toBeNull();
     session.end();
-    expect([kept(storage, 'login'), kept(storage, 'session')]).toEqual([null, null]);
+    expect([readStored(storage, 'login'), readStored(storage, 'session')]).toEqual([null, null]);
   });
 
   test('continues when the login to renew it is cancelled', async () => {
     const { storage, session } = open();
     begin({ storage });
     cancelLogin({ storage });
-    expect(kept(storage, 'login')).toBeNull();
+    expect(readStored(storage, 'login')).toBeNull();
     await session.signTransaction(await transaction());
   });
 
   test('does not sign with the key of a login that replaced it', async () => {
     const { storage, session } = open();
-    const otherSession = { ...kept(storage, 'session'), address: `0x${'3'.repeat(64)}` };
+    const otherSession = { ...readStored(storage, 'session'), address: `0x${'3'.repeat(64)}` };
     storage.set('sui-enclave/zklogin/session', JSON.stringify(otherSession));
     await expect(session.signTransaction(await transaction())).rejects.toMatchObject({
       code: 'ZKLOGIN_NO_SESSION',
@@ -278,7 +278,7 @@ describe('a session', () => {
 
   test('reveals neither key nor proof', async () => {
     const { storage, session } = open();
-    const { secretKey, inputs } = kept(storage, 'session');
+    const { secretKey, inputs } = readStored(storage, 'session');
     const shown = [
       JSON.stringify(session),
       JSON.stringify({ session }),
@@ -581,7 +581,7 @@ describe('a transaction', () => {
       node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'pruned' });
       await expect(session.execute(tx, client)).rejects.toMatchObject({
         code: 'SUI_OBJECT_CHANGED',
-        message: expect.stringMatching(/already sent and not answered: then look that transaction up/),
+        message: expect.stringMatching(/was sent before and got no answer, look it up/),
       });
       expect(executed(node)).toHaveLength(1);
     });

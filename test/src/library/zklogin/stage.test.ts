@@ -6,7 +6,7 @@ import {
   createMemoryStore,
   loginStage,
 } from '../../../../src/library/zklogin/index.ts';
-import { type Begun, begin, createJwt, kept, NOW, REDIRECT_URI } from './support.ts';
+import { type Begun, begin, createJwt, NOW, REDIRECT_URI, readStored } from './support.ts';
 
 const HOME = 'https://wallet.example/';
 const SESSION = 'sui-enclave/zklogin/session';
@@ -78,7 +78,7 @@ test('a link with an unexpected answer has no effect', () => {
   expect(stageAt(forged, storage)).toBe('none');
   storage.set(SESSION, JSON.stringify({ stage: 'open' }));
   expect(stageAt(forged, storage)).toBe('open');
-  expect(kept(storage, 'session')).toEqual({ stage: 'open' });
+  expect(readStored(storage, 'session')).toEqual({ stage: 'open' });
 });
 
 test('a foreign value in the storage is refused by name', () => {

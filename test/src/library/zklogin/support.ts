@@ -102,7 +102,7 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
 }
 
 /** Reads the stored login or session. */
-export function kept(storage: SessionStore, kind: 'login' | 'session' = 'login') {
+export function readStored(storage: SessionStore, kind: 'login' | 'session' = 'login') {
   return JSON.parse(storage.get(`sui-enclave/zklogin/${kind}`) ?? 'null');
 }
 
