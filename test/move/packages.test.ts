@@ -71,7 +71,7 @@ test('for code that uses a module which the stub lacks, the error names where to
   const run = await testPackage('weather', chooseFramework({}), { extra });
   expect(run.passed).toBe(false);
   expect(run.output).toContain("Unbound module: 'sui::bcs'");
-  expect(run.output).toMatch(/stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
+  expect(run.output).toMatch(/stub of Sui's framework lacks this: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
   // A mistake in the code itself does not count as one of the framework.
   const readerFile = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
   const { output } = await testPackage('weather', chooseFramework({}), { extra: readerFile });
