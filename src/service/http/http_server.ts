@@ -186,6 +186,7 @@ export async function listen(
     }
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
   } catch (error) {
+    await shutDown(server, 0);
     const code = codeOf(error);
     const remedy =
       code === 'EADDRINUSE' ? ` (another process listens there): set ${setting} to another port` : '';
