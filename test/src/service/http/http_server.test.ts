@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { type AddressInfo, connect, type Socket, Server as TcpServer } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createHttpServer, listen, shutDown } from '../../../../src/service/http/http_server.ts';
 import { sendJson } from '../../../../src/service/http/respond.ts';
 import { createLog } from '../../../../src/service/log.ts';
@@ -96,6 +96,26 @@ describe('a port', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     await expect(listen(createService(), { ...ADDRESS, port })).rejects.toThrow(refusal(port));
+  });
+
+  test.runIf(process.platform === 'linux')('is free again if one of its sockets can not listen', async () => {
+    const tcpListen = TcpServer.prototype.listen;
+    const listening = vi.spyOn(TcpServer.prototype, 'listen').mockImplementation(function (
+      this: TcpServer,
+      ...parameters: unknown[]
+    ) {
+      if (listening.mock.calls.length < 3) return Reflect.apply(tcpListen, this, parameters);
+      process.nextTick(() => this.emit('error', Object.assign(new Error('full'), { code: 'EMFILE' })));
+      return this;
+    });
+    onTestFinished(() => listening.mockRestore());
+    const server = createService();
+    await expect(listen(server, ADDRESS)).rejects.toThrow('EMFILE');
+    expect(listening.mock.contexts.map((context) => (context as TcpServer).listening)).toEqual([
+      false,
+      false,
+      false,
+    ]);
   });
 
   test('refuses connections once the server shuts down, and is free then', async () => {
