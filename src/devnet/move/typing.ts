@@ -261,16 +261,15 @@ export class Typing {
     return argumentFailure(this.#command, at, 'IndexOutOfBounds', { index, text: `idx: ${index}` });
   }
 
+  /** Returns how a command uses an argument of this type. */
+  #use(parameter: MoveType): Use {
+    if (parameter.kind === 'reference') return parameter.isMutable ? 'borrow mutably' : 'borrow';
+    return (this.#abilities(parameter) & ABILITY.copy) !== 0 ? 'copy' : 'move';
+  }
+
   #argument({ at, argument, place, type, input }: Located, parameter: MoveType): TypedArgument {
-    const isReference = parameter.kind === 'reference';
-    const value = isReference ? parameter.of : parameter;
-    const use = isReference
-      ? parameter.isMutable
-        ? 'borrow mutably'
-        : 'borrow'
-      : (this.#abilities(value) & ABILITY.copy) !== 0
-        ? 'copy'
-        : 'move';
+    const value = parameter.kind === 'reference' ? parameter.of : parameter;
+    const use = this.#use(parameter);
     const actual = type ?? this.#fixed.get(input);
     if (actual !== undefined && format(actual) !== format(value)) {
       throw argumentFailure(this.#command, at, 'TypeMismatch');
