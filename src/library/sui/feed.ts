@@ -71,7 +71,7 @@ export interface Feed {
   readonly feedPackage: string;
   /** The type `T` of the application that the feed is for. */
   readonly application: string;
-  /** What the feed accepts. */
+  /** Rules by which the feed accepts quotes. */
   readonly rules: FeedRules;
   /** The last update, of any age; null before the first. */
   readonly last: FeedUpdate | null;

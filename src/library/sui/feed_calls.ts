@@ -27,7 +27,7 @@ type NumericRule =
 /** The rules of a new feed, with numbers in any form of a `u64`. */
 export type NewFeedRules = Omit<FeedRules, NumericRule> & { readonly [Name in NumericRule]: U64Input };
 
-/** Limits of `move/feed`. */
+/** Limits that the Move package `move/feed` puts on the rules of a feed. */
 const MAX_DECIMALS = 18;
 const MAX_CONFIGS = 16;
 const BASIS_POINTS = 10_000n;

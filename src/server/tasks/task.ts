@@ -256,7 +256,7 @@ export class ScheduledTask {
     return this.#origin + period * everyMs + this.#clock.random() * jitter;
   }
 
-  /** Never throws. */
+  /** Runs the task once. It never throws: an error of the task is its outcome. */
   async #run(): Promise<TaskOutcome> {
     const { name, timeoutMs } = this.#task;
     const start = performance.now();

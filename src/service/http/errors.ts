@@ -10,7 +10,7 @@ export type AnswerError = (
   thrown: unknown,
   request: IncomingMessage,
   response: ServerResponse,
-  /** The request's log. */
+  /** Log whose lines carry the id of this request. */
   log: Logger,
 ) => void;
 

@@ -89,7 +89,7 @@ export class Load {
     while (this.#inFlight > 0) await sleep(10);
   }
 
-  /** Closes its connections. */
+  /** Stops the load, and closes all of its connections. */
   async close(): Promise<void> {
     await this.pause();
     this.#agent.destroy();

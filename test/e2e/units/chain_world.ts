@@ -18,7 +18,7 @@ import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
 import { type Lie, LyingNode } from '../../src/cli/keeper/lying_node.ts';
 import { ofConfig, PACKAGE } from '../../src/cli/sui/chain_fixture.ts';
 
-/** What the keeper, the poster and the admin need, as JSON. */
+/** Settings of the keeper, the poster and the admin, in a form that JSON can carry. */
 export interface Facts {
   /** Content of `keeper.yaml`, without URLs and root. */
   readonly keeper: Record<string, unknown>;

@@ -14,7 +14,7 @@ type Figures = ReadonlyMap<string, number>;
 /** A selector of an expression: job or name, and a matcher of the label `code`, `kind` or `proxy`. */
 const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind|proxy)(=|!=|=~|!~)"([^"]+)"\})?`;
 const COMPARISON = /^(?:sum by \(\w+\) \((.+)\)|(.+)) (==|>=|>|<) (\d+|0\.1 \* \((\w+) \+ (\w+)\))$/;
-/** Comparisons by operator. */
+/** Comparisons of PromQL that the rules use, by operator. */
 const COMPARE = {
   '==': (value: number, limit: number) => value === limit,
   '>=': (value: number, limit: number) => value >= limit,

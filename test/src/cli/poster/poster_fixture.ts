@@ -29,7 +29,7 @@ const Board = bcs.struct('Board', {
 export interface TestPoster {
   readonly key: Ed25519Keypair;
   readonly path: string;
-  /** Runs a round. */
+  /** Runs one round of the poster. */
   round(stop?: AbortSignal): Promise<Report>;
   /** Runs a round, and returns the results and codes. */
   outcome(): Promise<[results: string[], codes: string[]]>;

@@ -29,7 +29,7 @@ import { Posters } from './poster_fixture.ts';
 /** Period of the application's task, in milliseconds. */
 export const PERIOD = 10_000;
 
-/** What an exchange says: see `stand_in.ts` of the template. */
+/** Answer of an exchange: see `stand_in.ts` of the template. */
 export interface Market {
   readonly dollars: string;
   readonly timeMs: number;
