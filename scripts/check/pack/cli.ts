@@ -29,7 +29,9 @@ const FILES = ['cli/**/*.{service,path,cjs}', 'cli/logs/*.json'];
  * the recipe with HAProxy. Hosts of the template get the recipe with the program.
  */
 const DEPLOY_FILES = [
-  ...['deploy/aws/stack.yaml', 'deploy/aws/alb.yaml', 'deploy/aws/operator-policy.json'],
+  'deploy/aws/stack.yaml',
+  'deploy/aws/alb.yaml',
+  'deploy/aws/operator-policy.json',
   ...globSync('deploy/https/*', { cwd: ROOT, exclude: ['**/README.md'] }).sort(),
 ];
 const DEPLOY_PAGES = ['deploy/aws/README.md', 'deploy/https/README.md'];

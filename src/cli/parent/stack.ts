@@ -237,15 +237,17 @@ export function makeChangeSet(
     ParameterValue,
   }));
   const args = [
-    ...['cloudformation', 'create-change-set', ...identify(place, name), '--change-set-type', type],
-    ...[
-      '--template-body',
-      FROM_INPUT,
-      '--capabilities',
-      'CAPABILITY_IAM',
-      '--parameters',
-      JSON.stringify(list),
-    ],
+    'cloudformation',
+    'create-change-set',
+    ...identify(place, name),
+    '--change-set-type',
+    type,
+    '--template-body',
+    FROM_INPUT,
+    '--capabilities',
+    'CAPABILITY_IAM',
+    '--parameters',
+    JSON.stringify(list),
   ];
   call(place, args, { file: STACK_TEMPLATE });
   waitFor(place, 'change-set-create-complete', ...identify(place, name));
@@ -303,7 +305,10 @@ export function listEnclaves(place: StackPlace): StackEnclave[] {
   // Without names, AWS would list every group of the account.
   if (resources.size === 0) return [];
   const groups = read(Groups, place, [
-    ...['autoscaling', 'describe-auto-scaling-groups', '--auto-scaling-group-names', ...resources.keys()],
+    'autoscaling',
+    'describe-auto-scaling-groups',
+    '--auto-scaling-group-names',
+    ...resources.keys(),
   ]).AutoScalingGroups;
   const ids = groups.flatMap(({ Instances: rows }) => rows.map(({ InstanceId }) => InstanceId));
   if (ids.length === 0) return [];

@@ -45,7 +45,7 @@ let variables: Record<string, string>;
 /** Instances of the enclaves by their group. */
 let hosts: Readonly<Record<string, string>>;
 let targetGroup: string;
-/** What the page's commands printed. */
+/** Standard output of the page's commands. */
 let printed: string;
 
 /** Runs commands of the pages. @returns what they print on standard output */
@@ -115,12 +115,15 @@ test('serves HTTPS with the certificate, and redirects HTTP', () => {
   expect(listeners).toEqual(
     expect.arrayContaining([
       expect.objectContaining({
-        ...{ Port: 443, Protocol: 'HTTPS', SslPolicy: 'ELBSecurityPolicy-TLS13-1-2-Res-2021-06' },
+        Port: 443,
+        Protocol: 'HTTPS',
+        SslPolicy: 'ELBSecurityPolicy-TLS13-1-2-Res-2021-06',
         Certificates: [expect.objectContaining({ CertificateArn: certificate })],
         DefaultActions: [expect.objectContaining({ Type: 'forward', TargetGroupArn: targetGroup })],
       }),
       expect.objectContaining({
-        ...{ Port: 80, Protocol: 'HTTP' },
+        Port: 80,
+        Protocol: 'HTTP',
         DefaultActions: [
           expect.objectContaining({
             Type: 'redirect',
@@ -152,12 +155,10 @@ test('admits callers to its own ports, and itself alone to that of the hosts', (
     expect(RESOURCES[`TargetEgress${number}`]).toMatchObject({
       Condition: `HasTarget${number}`,
       Properties: {
-        ...{
-          GroupId: 'SecurityGroup.GroupId',
-          IpProtocol: 'tcp',
-          FromPort: 'TargetPort',
-          ToPort: 'TargetPort',
-        },
+        GroupId: 'SecurityGroup.GroupId',
+        IpProtocol: 'tcp',
+        FromPort: 'TargetPort',
+        ToPort: 'TargetPort',
         DestinationSecurityGroupId: `TargetSecurityGroup${number}`,
       },
     });

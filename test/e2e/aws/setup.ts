@@ -65,7 +65,10 @@ export class Account {
   /** Makes or updates a stack by a change set. */
   apply(stack: string, type: 'CREATE' | 'UPDATE', parameters: Readonly<Record<string, string>>): void {
     const request = {
-      ...{ StackName: stack, ChangeSetName: 'test', ChangeSetType: type, Capabilities: ['CAPABILITY_IAM'] },
+      StackName: stack,
+      ChangeSetName: 'test',
+      ChangeSetType: type,
+      Capabilities: ['CAPABILITY_IAM'],
       TemplateBody: readFileSync(TEMPLATE, 'utf8'),
       Parameters: Object.entries(parameters).map(([key, value]) => ({
         ParameterKey: key,
@@ -82,7 +85,10 @@ export class Account {
     const cached = this.#resources.get(stack);
     if (cached !== undefined) return cached;
     const { StackResources: rows } = this.aws(
-      ...['cloudformation', 'describe-stack-resources', '--stack-name', stack],
+      'cloudformation',
+      'describe-stack-resources',
+      '--stack-name',
+      stack,
     );
     const ids = Object.fromEntries(
       rows.map((row: Record<string, string>) => [row['LogicalResourceId'], row['PhysicalResourceId']]),

@@ -31,12 +31,16 @@ const ARN = `arn:aws:secretsmanager:${REGION}:123456789012:secret:x-AbCdEf`;
 const KMS_KEY = `arn:aws:kms:${REGION}:123456789012:key/mrk-${'0'.repeat(32)}`;
 /** Right to that key, for Secrets Manager on behalf of the role. */
 const DECRYPTION = {
-  ...{ Effect: 'Allow', Action: 'kms:Decrypt', Resource: KMS_KEY },
+  Effect: 'Allow',
+  Action: 'kms:Decrypt',
+  Resource: KMS_KEY,
   Condition: { StringEquals: { 'kms:ViaService': `secretsmanager.${REGION}.amazonaws.com` } },
 };
 const KEEPER = { KeeperSecretArn: ARN, KeeperAddress: `0x${'a'.repeat(64)}`, KeeperSha256: 'c'.repeat(64) };
 const PROVISIONER = {
-  ...{ SecretArn: '', ProvisionerKeyArn: ARN, ProvisionerSecretArn: ARN },
+  SecretArn: '',
+  ProvisionerKeyArn: ARN,
+  ProvisionerSecretArn: ARN,
   EnclaveUrls: 'http://10.0.0.5:3000,http://10.0.1.5:3000',
 };
 const DELETION = BLOCKS.filter((block) => block.includes('--delete'));
@@ -52,7 +56,7 @@ let account: Account;
 let dir: string;
 /** A repository with a built image, in which the page's commands run. */
 let repository: string;
-/** What the page's commands printed, up to the deletion. */
+/** Standard output of the page's commands, up to the deletion. */
 let printed: string;
 let variables: Record<string, string>;
 /** Parameters of the stack. */
@@ -205,7 +209,10 @@ describe('an enclave', () => {
     expect(rows).toHaveLength(2);
     for (const group of rows) {
       expect(group).toMatchObject({
-        ...{ MinSize: 1, MaxSize: 1, DesiredCapacity: 1, HealthCheckType: 'EC2' },
+        MinSize: 1,
+        MaxSize: 1,
+        DesiredCapacity: 1,
+        HealthCheckType: 'EC2',
         NewInstancesProtectedFromScaleIn: true,
       });
       expect(group.VPCZoneIdentifier).toMatch(/^subnet-\w+$/);
@@ -232,9 +239,13 @@ describe('an enclave', () => {
       { IpProtocol: 'tcp', FromPort: 443, ToPort: 443, CidrIp: '0.0.0.0/0' },
     ]);
     expect(RESOURCES.PeerEgress).toEqual({
-      ...{ Type: 'AWS::EC2::SecurityGroupEgress', Condition: 'HasPeers' },
+      Type: 'AWS::EC2::SecurityGroupEgress',
+      Condition: 'HasPeers',
       Properties: {
-        ...{ GroupId: 'EnclaveSecurityGroup.GroupId', IpProtocol: 'tcp', FromPort: 'Port', ToPort: 'Port' },
+        GroupId: 'EnclaveSecurityGroup.GroupId',
+        IpProtocol: 'tcp',
+        FromPort: 'Port',
+        ToPort: 'Port',
         DestinationSecurityGroupId: 'EnclaveSecurityGroup.GroupId',
       },
     });
@@ -250,10 +261,16 @@ describe('an enclave', () => {
     );
     const actions = Object.values(policies).flatMap((text) => text.match(/\b[a-z0-9-]+:[A-Z]\w+/g));
     expect(actions.sort()).toEqual([
-      ...['logs:CreateLogStream', 'logs:DescribeLogStreams', 'logs:PutLogEvents'],
-      ...['s3:GetObject', 'secretsmanager:GetSecretValue', 'ssm:UpdateInstanceInformation'],
-      ...['ssmmessages:CreateControlChannel', 'ssmmessages:CreateDataChannel'],
-      ...['ssmmessages:OpenControlChannel', 'ssmmessages:OpenDataChannel'],
+      'logs:CreateLogStream',
+      'logs:DescribeLogStreams',
+      'logs:PutLogEvents',
+      's3:GetObject',
+      'secretsmanager:GetSecretValue',
+      'ssm:UpdateInstanceInformation',
+      'ssmmessages:CreateControlChannel',
+      'ssmmessages:CreateDataChannel',
+      'ssmmessages:OpenControlChannel',
+      'ssmmessages:OpenDataChannel',
     ]);
     expect(policies['release']).toMatch(`arn:aws:s3:::${bucket}/sui-enclave/*`);
     expect(policies['secret']).toMatch(variables['SECRET'] ?? 'none');

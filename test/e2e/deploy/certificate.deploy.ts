@@ -108,23 +108,32 @@ describe.skipIf(missing.length > 0)(NAME, () => {
         CERTBOT,
         [
           ...args,
-          ...['--config-dir', join(folder, 'etc'), '--work-dir', join(folder, 'work')],
-          ...['--logs-dir', join(folder, 'logs'), '--server', directory],
+          '--config-dir',
+          join(folder, 'etc'),
+          '--work-dir',
+          join(folder, 'work'),
+          '--logs-dir',
+          join(folder, 'logs'),
+          '--server',
+          directory,
         ],
         { env: { ...process.env, ...edge.env, REQUESTS_CA_BUNDLE: join(folder, 'ca.pem') } },
       );
 
     await certbot(
-      ...[
-        'certonly',
-        '--standalone',
-        '--http-01-address',
-        '127.0.0.1',
-        '--http-01-port',
-        String(certbotPort),
-      ],
-      ...['--non-interactive', '--agree-tos', '--register-unsafely-without-email', '--domain', HOST],
-      ...['--deploy-hook', `${HAPROXY_COMMAND} --certificate`],
+      'certonly',
+      '--standalone',
+      '--http-01-address',
+      '127.0.0.1',
+      '--http-01-port',
+      String(certbotPort),
+      '--non-interactive',
+      '--agree-tos',
+      '--register-unsafely-without-email',
+      '--domain',
+      HOST,
+      '--deploy-hook',
+      `${HAPROXY_COMMAND} --certificate`,
     );
     const root = await readRoot();
     const issued = await readServed(edge.httpsPort, root);

@@ -90,7 +90,13 @@ export async function startEdge(servers: Servers, env: Record<string, string> = 
   const query = (command: string) =>
     execFileSync('python3', ['-c', QUERY, settings.SOCKET, command], { encoding: 'utf8' });
   return {
-    ...{ httpPort, httpsPort, certificate, ca, proxy, request, query },
+    httpPort,
+    httpsPort,
+    certificate,
+    ca,
+    proxy,
+    request,
+    query,
     env: { SOCKET: settings.SOCKET, CERTIFICATE: certificate },
     stop: async () => {
       await stop(proxy);

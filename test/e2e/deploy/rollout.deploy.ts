@@ -53,7 +53,11 @@ let ids: { readonly appPackage: string; readonly configId: string; readonly regi
 const urls = (side: 'old' | 'new') => ports[side].map((port) => `http://127.0.0.1:${port}`);
 const enclave = (verb: 'start' | 'stop', side: 'old' | 'new') =>
   ports[side].map((port) => [
-    ...[process.execPath, path('dev_enclave.ts'), verb, folder, String(port)],
+    process.execPath,
+    path('dev_enclave.ts'),
+    verb,
+    folder,
+    String(port),
     ...(verb === 'start' ? [side === 'old' ? '1' : '2'] : []),
   ]);
 const setState = (side: 'old' | 'new', state: string) =>

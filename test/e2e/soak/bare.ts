@@ -10,8 +10,14 @@ const body = JSON.stringify({
 
 const server = createServer((_request, response) => {
   response.writeHead(503, [
-    ...['content-type', 'application/json; charset=utf-8', 'content-length', String(Buffer.byteLength(body))],
-    ...['retry-after', '1', 'cache-control', 'no-store'],
+    'content-type',
+    'application/json; charset=utf-8',
+    'content-length',
+    String(Buffer.byteLength(body)),
+    'retry-after',
+    '1',
+    'cache-control',
+    'no-store',
   ]);
   response.end(body);
 });

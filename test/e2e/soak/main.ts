@@ -68,8 +68,11 @@ export const main = command({
         const keys = rounds === 0 ? firstKeys : user.tryFaults(findings);
         const chain = node.tryFaults(findings, seconds >= HANG_SECONDS);
         await Promise.all([
-          ...[keys, chain, tryDescriptors(findings)],
-          ...[tryNsmFaults(world), tryUpstreamFaults(world)],
+          keys,
+          chain,
+          tryDescriptors(findings),
+          tryNsmFaults(world),
+          tryUpstreamFaults(world),
         ]);
         rounds += 1;
         longest = Math.max(longest, elapsed() - began);

@@ -74,12 +74,10 @@ test.skipIf(missing.length > 0)(
     const config = {
       listenAddress: '127.0.0.1:14000',
       managementListenAddress: '127.0.0.1:15000',
-      ...{
-        certificate: '/var/pebble/cert.pem',
-        privateKey: '/var/pebble/key.pem',
-        httpPort: 80,
-        tlsPort: 443,
-      },
+      certificate: '/var/pebble/cert.pem',
+      privateKey: '/var/pebble/key.pem',
+      httpPort: 80,
+      tlsPort: 443,
     };
     write('var/pebble/config.json', JSON.stringify({ pebble: config }));
     write('etc/hosts', `127.0.0.1 localhost ${NAME}\n`);

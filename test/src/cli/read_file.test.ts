@@ -75,8 +75,16 @@ test('status does not wait for a FIFO in place of the deployment file', async ()
 }, 25_000);
 
 const AWS = [
-  ...['--region', 'eu-west-1', '--bucket', 'releases', '--cidr', '192.0.2.1/32'],
-  ...['--vpc', 'vpc-0a1b2c3d', '--subnets', 'subnet-0a1b2c3d'],
+  '--region',
+  'eu-west-1',
+  '--bucket',
+  'releases',
+  '--cidr',
+  '192.0.2.1/32',
+  '--vpc',
+  'vpc-0a1b2c3d',
+  '--subnets',
+  'subnet-0a1b2c3d',
 ];
 /** Makes a folder in which a file of the release is a link to this path. */
 function makeRelease(path: string, dir: string): string {

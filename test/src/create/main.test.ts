@@ -103,7 +103,9 @@ const PAGE = ['chain.ts', 'index.html', 'main.ts', 'refusal.ts', 'settings.ts', 
 
 const FEED = [
   ...ORACLE,
-  ...['agree.ts', 'poster.yaml', 'sources.ts'],
+  'agree.ts',
+  'poster.yaml',
+  'sources.ts',
   ...['index.html', 'main.ts', 'settings.ts', 'styles.css'].map((file) => `page/${file}`),
 ];
 

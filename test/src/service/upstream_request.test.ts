@@ -128,17 +128,40 @@ describe('an option with an invalid value is refused:', () => {
 
 describe('a URL', () => {
   const urls = [
-    ...['//127.0.0.1:1/x', '///x', '/\\evil', '\\evil', '\\\\evil', 'http://127.0.0.1:1@evil.example/'],
-    ...[
-      'http://evil.example/',
-      'HTTPS://evil.example',
-      'https:/evil.example',
-      'file:///etc/passwd',
-      'http://user@127.0.0.1:1/',
-    ],
-    ...['/a/../b', '/a/%2e%2e/b', '/a/.%2E', '/.', '/a/./b', '/a#b', '/#', '/a b', '/a\tb', ' /a', '/a '],
-    ...['/?a\nb', '/?a\r\nHost: evil', '/\0', '/?\x7f', '/?a\\b', '/?\u2028', '/ä', '/"', '/?\ud800'],
-    ...[5, {}, new URL('http://evil.example/')],
+    '//127.0.0.1:1/x',
+    '///x',
+    '/\\evil',
+    '\\evil',
+    '\\\\evil',
+    'http://127.0.0.1:1@evil.example/',
+    'http://evil.example/',
+    'HTTPS://evil.example',
+    'https:/evil.example',
+    'file:///etc/passwd',
+    'http://user@127.0.0.1:1/',
+    '/a/../b',
+    '/a/%2e%2e/b',
+    '/a/.%2E',
+    '/.',
+    '/a/./b',
+    '/a#b',
+    '/#',
+    '/a b',
+    '/a\tb',
+    ' /a',
+    '/a ',
+    '/?a\nb',
+    '/?a\r\nHost: evil',
+    '/\0',
+    '/?\x7f',
+    '/?a\\b',
+    '/?\u2028',
+    '/ä',
+    '/"',
+    '/?\ud800',
+    5,
+    {},
+    new URL('http://evil.example/'),
   ];
 
   test.each(urls)('that is not a path of the host is refused: %j', async (url) => {
@@ -190,8 +213,20 @@ describe('a method', () => {
 
 describe('a header', () => {
   const forbidden = [
-    ...['Host', 'HOST', 'Connection', 'Keep-Alive', 'Transfer-Encoding', 'Content-Length', 'Upgrade', 'TE'],
-    ...['Trailer', 'Expect', 'Accept-Encoding', 'HTTP2-Settings', 'Proxy-Authorization', 'proxy-connection'],
+    'Host',
+    'HOST',
+    'Connection',
+    'Keep-Alive',
+    'Transfer-Encoding',
+    'Content-Length',
+    'Upgrade',
+    'TE',
+    'Trailer',
+    'Expect',
+    'Accept-Encoding',
+    'HTTP2-Settings',
+    'Proxy-Authorization',
+    'proxy-connection',
   ];
 
   test.each(forbidden)('%s is refused', async (name) => {

@@ -18,8 +18,12 @@ const ARGS = ['--region', 'eu-west-1', '--bucket', 'my-releases', ...NETWORK];
 const WITH_SECRET = [...ARGS, '--secret', SECRET];
 const KEEPER = ['--keeper-secret', SECRET, '--keeper-address', `0x${'a'.repeat(64)}`];
 const PROVISIONER = [
-  ...['--provisioner-key', SECRET, '--provisioner-secret', SECRET],
-  ...['--enclaves', 'http://10.0.0.5:3000,http://10.0.1.5:3000'],
+  '--provisioner-key',
+  SECRET,
+  '--provisioner-secret',
+  SECRET,
+  '--enclaves',
+  'http://10.0.0.5:3000,http://10.0.1.5:3000',
 ];
 /** A public key of Ed25519: that of RFC 8032, 7.1, test 1. */
 const PROVISIONER_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
@@ -112,11 +116,9 @@ const setChange = (...resources: object[]) =>
     }),
   );
 const group = (action: string, at: number, Replacement?: string) => ({
-  ...{
-    Action: action,
-    LogicalResourceId: `EnclaveGroup${at}`,
-    ResourceType: 'AWS::AutoScaling::AutoScalingGroup',
-  },
+  Action: action,
+  LogicalResourceId: `EnclaveGroup${at}`,
+  ResourceType: 'AWS::AutoScaling::AutoScalingGroup',
   ...(Replacement !== undefined && { Replacement }),
 });
 
@@ -142,8 +144,18 @@ describe('the plan', () => {
     addImage('1.0.0', PROVISIONED);
     addFile('keeper-3.yaml', 'network: testnet\n');
     await configure([
-      ...[...ARGS, ...KEEPER, ...PROVISIONER, '--address', '10.0.0.1', '--log-days', '7'],
-      ...['--https', '0.0.0.0/0', '--peers', '--kms-key', KMS_KEY],
+      ...ARGS,
+      ...KEEPER,
+      ...PROVISIONER,
+      '--address',
+      '10.0.0.1',
+      '--log-days',
+      '7',
+      '--https',
+      '0.0.0.0/0',
+      '--peers',
+      '--kms-key',
+      KMS_KEY,
     ]);
     const sent = sentParameters();
     const template = readFileSync(STACK_TEMPLATE, 'utf8');
@@ -170,13 +182,26 @@ describe('the plan', () => {
         .digest('hex');
     const { pcr0, pcr1, pcr2 } = loadImage(join(parent.dir, 'out/nitro.eif')).registers;
     expect(sent).toMatchObject({
-      ...{ Pcr0: pcr0, Pcr1: pcr1, Pcr2: pcr2 },
-      ...{ ImageVersion: '1.0.0', ImageSha256: digest('image-1.0.0.tar.gz') },
-      ...{ NodeVersion: '24.1.0', NodeSha256: digest('node-24.1.0.tar.gz') },
-      ...{ ProgramVersion: '0.2.0', ProgramSha256: digest('program-0.2.0.tar.gz') },
-      ...{ KeeperVersion: '3', KeeperSha256: digest('keeper-3.yaml'), SecretArn: '' },
-      ...{ LogRetentionDays: '7', Address: '10.0.0.1', MemoryMib: '512', Prefix: 'sui-enclave/' },
-      ...{ ServiceCidr: '203.0.113.0/24', HttpsCidr: '0.0.0.0/0', Peers: 'yes', KmsKeyArn: KMS_KEY },
+      Pcr0: pcr0,
+      Pcr1: pcr1,
+      Pcr2: pcr2,
+      ImageVersion: '1.0.0',
+      ImageSha256: digest('image-1.0.0.tar.gz'),
+      NodeVersion: '24.1.0',
+      NodeSha256: digest('node-24.1.0.tar.gz'),
+      ProgramVersion: '0.2.0',
+      ProgramSha256: digest('program-0.2.0.tar.gz'),
+      KeeperVersion: '3',
+      KeeperSha256: digest('keeper-3.yaml'),
+      SecretArn: '',
+      LogRetentionDays: '7',
+      Address: '10.0.0.1',
+      MemoryMib: '512',
+      Prefix: 'sui-enclave/',
+      ServiceCidr: '203.0.113.0/24',
+      HttpsCidr: '0.0.0.0/0',
+      Peers: 'yes',
+      KmsKeyArn: KMS_KEY,
     });
   });
 
@@ -188,7 +213,10 @@ describe('the plan', () => {
 
   test('is the same as JSON', async () => {
     expect(await json(WITH_SECRET)).toMatchObject({
-      ...{ status: 'planned', stack: 'sui-enclave', region: 'eu-west-1', ending: [] },
+      status: 'planned',
+      stack: 'sui-enclave',
+      region: 'eu-west-1',
+      ending: [],
       changes: [{ action: 'Add', resource: 'EnclaveGroup1' }],
     });
   });
@@ -229,7 +257,9 @@ describe('--apply', () => {
     const args = await createStack();
     addImage('1.0.1', 'endpoints: []\nsecrets: [API_KEY]\n');
     setChange({
-      ...{ Action: 'Modify', LogicalResourceId: 'EnclaveTemplate', ResourceType: 'AWS::EC2::LaunchTemplate' },
+      Action: 'Modify',
+      LogicalResourceId: 'EnclaveTemplate',
+      ResourceType: 'AWS::EC2::LaunchTemplate',
       Replacement: 'False',
     });
     const { status, stdout } = await configure([...args, '--apply']);
@@ -289,7 +319,9 @@ describe('--apply', () => {
   test("reports the first cause of a failure, in CloudFormation's words", async () => {
     parent.set('wait fails', 'stack-create-complete');
     const event = (LogicalResourceId: string, ResourceStatusReason: string) => ({
-      ...{ LogicalResourceId, ResourceStatusReason, ResourceStatus: 'CREATE_FAILED' },
+      LogicalResourceId,
+      ResourceStatusReason,
+      ResourceStatus: 'CREATE_FAILED',
     });
     const events = [
       event('EnclaveRole', 'Resource creation cancelled'),
@@ -323,7 +355,7 @@ describe('--delete', () => {
       changes()
         .slice(before)
         .map((call) => / (set-instance-\w+|delete-stack) /.exec(call)?.[1]),
-    ).toEqual([...['set-instance-protection', 'set-instance-protection', 'delete-stack']]);
+    ).toEqual(['set-instance-protection', 'set-instance-protection', 'delete-stack']);
     expect((await configure([...DELETE, '--apply'])).stdout).toBe(
       'There is no stack sui-enclave in eu-west-1.\n',
     );
@@ -614,8 +646,10 @@ describe('the settings', () => {
     ['SizeInMiB', 512, /has 512 MiB of memory, and the enclave takes 512/],
   ])('refuse a type whose %s is %s according to AWS', async (name, value, message) => {
     const facts = {
-      ...{ NitroEnclavesSupport: 'supported', ProcessorInfo: { SupportedArchitectures: ['x86_64'] } },
-      ...{ VCpuInfo: { DefaultVCpus: 4 }, MemoryInfo: { SizeInMiB: 16384 } },
+      NitroEnclavesSupport: 'supported',
+      ProcessorInfo: { SupportedArchitectures: ['x86_64'] },
+      VCpuInfo: { DefaultVCpus: 4 },
+      MemoryInfo: { SizeInMiB: 16384 },
     };
     const text = JSON.stringify({ InstanceTypes: [facts] });
     parent.set('instance type', text.replace(new RegExp(`("${name}":)[^,}]+`), `$1${JSON.stringify(value)}`));

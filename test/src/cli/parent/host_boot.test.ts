@@ -20,19 +20,24 @@ import { Parent } from './fakes.ts';
 const ARN = 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:x-AbCdEf';
 const PCRS = { pcr0: '1'.repeat(96), pcr1: '2'.repeat(96), pcr2: '3'.repeat(96) };
 const ENCLAVE = {
-  ...{ role: 'enclave', region: 'eu-west-1', name: 'weather', ...PCRS },
-  ...{
-    cpus: '2',
-    memoryMib: '1024',
-    port: '3000',
-    address: '',
-    secretArn: ARN,
-    logGroup: '/sui-enclave/test',
-  },
+  role: 'enclave',
+  region: 'eu-west-1',
+  name: 'weather',
+  ...PCRS,
+  cpus: '2',
+  memoryMib: '1024',
+  port: '3000',
+  address: '',
+  secretArn: ARN,
+  logGroup: '/sui-enclave/test',
 };
 const KEEPER = { role: 'keeper', region: 'eu-west-1', address: `0x${'a'.repeat(64)}`, secretArn: ARN };
 const PROVISIONER = {
-  ...{ role: 'provisioner', region: 'eu-west-1', ...PCRS, keyArn: ARN, secretArn: ARN },
+  role: 'provisioner',
+  region: 'eu-west-1',
+  ...PCRS,
+  keyArn: ARN,
+  secretArn: ARN,
   urls: 'http://10.0.0.5:3000,http://10.0.1.5:3000',
 };
 

@@ -18,11 +18,23 @@ const RULES = { minIntervalMs: 10_000n, heartbeatMs: 60_000n, minMoveBps: 50n };
  * its files, or that a transaction failed for another reason than that another poster's came first.
  */
 const NEVER = [
-  ...['COIN_MOVED', 'EXPIRED', 'NODE_CONTRADICTS', 'NOT_RECORDED', 'CALL_UNUSABLE'],
-  ...['POST_FAILED', 'CLOCK_DIFFERS', 'NO_GAS_COIN', 'GAS_PRICE'],
+  'COIN_MOVED',
+  'EXPIRED',
+  'NODE_CONTRADICTS',
+  'NOT_RECORDED',
+  'CALL_UNUSABLE',
+  'POST_FAILED',
+  'CLOCK_DIFFERS',
+  'NO_GAS_COIN',
+  'GAS_PRICE',
 ];
 const CAUSED = [
-  ...['SEND_FAILED', 'VALUE_REFUSED', 'NODE_UNUSABLE', 'ENCLAVE_UNREACHABLE', 'NO_VALUE', 'GAS_AN_HOUR'],
+  'SEND_FAILED',
+  'VALUE_REFUSED',
+  'NODE_UNUSABLE',
+  'ENCLAVE_UNREACHABLE',
+  'NO_VALUE',
+  'GAS_AN_HOUR',
 ];
 
 test('a poster finds the fields of a quote by the structs of the package', async () => {

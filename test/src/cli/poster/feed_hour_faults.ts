@@ -18,10 +18,7 @@ const AGES_MS = [0, 1000, 3000];
 const LIES = [300n, 33n, 102n];
 
 /** Sources by step: honest (h), lying (l) or silent (s). */
-const SOURCES = [
-  ...['hhh', 'lhh', 'hhh', 'hsh', 'hhh', 'hhl', 'hls', 'hhh', 'hlh', 'hhh'],
-  ...['sss', 'hhh', 'shh', 'hhh', 'llh', 'hhh', 'hhs', 'hhh'],
-];
+const SOURCES = 'hhh lhh hhh hsh hhh hhl hls hhh hlh hhh sss hhh shh hhh llh hhh hhs hhh'.split(' ');
 /** A long outage of two sources, in steps. Afterwards, the tasks pause for as long again. */
 const OUTAGE = { from: 64, until: 68 };
 
@@ -95,9 +92,34 @@ const NO_SIMULATION: NodeFault = ['SimulateTransaction', GONE];
 const NO_OBJECTS: NodeFault = ['BatchGetObjects', 'reset'];
 /** Faults of the node by step. */
 const NODE: readonly (readonly NodeFault[])[] = [
-  ...[[], [], [NOT_SENT], [], [], [NO_ANSWER], [], [DENIED], [], [], [NOT_SHOWN], [], [], [NO_STATE]],
-  ...[[], [], [NO_ANSWER, NOT_SHOWN], [], [NO_SIMULATION], [], [], [NOT_TAKEN], [], [NOT_SENT], [NOT_SENT]],
-  ...[[], [], [NO_OBJECTS]],
+  [],
+  [],
+  [NOT_SENT],
+  [],
+  [],
+  [NO_ANSWER],
+  [],
+  [DENIED],
+  [],
+  [],
+  [NOT_SHOWN],
+  [],
+  [],
+  [NO_STATE],
+  [],
+  [],
+  [NO_ANSWER, NOT_SHOWN],
+  [],
+  [NO_SIMULATION],
+  [],
+  [],
+  [NOT_TAKEN],
+  [],
+  [NOT_SENT],
+  [NOT_SENT],
+  [],
+  [],
+  [NO_OBJECTS],
 ];
 
 /** Returns the faults of the node in a step. */

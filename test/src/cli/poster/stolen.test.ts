@@ -40,7 +40,9 @@ test('the thief of a poster can neither write a forged value nor change what the
         tx.pure.u64(temperature),
         tx.pure.u64(timestampMs),
         tx.pure.vector('u8', Buffer.from(signature, 'hex')),
-        ...[tx.object(enclaveId), tx.object(configId), tx.object.clock()],
+        tx.object(enclaveId),
+        tx.object(configId),
+        tx.object.clock(),
       ],
     });
     await new Chain({ 'rpc-url': chain.node.url }, env).submit(tx, { title: '', fields: {} });

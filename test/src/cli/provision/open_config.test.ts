@@ -73,9 +73,13 @@ function deploy(network: string, applications: Readonly<Record<string, Config>>)
   const entries = Object.entries(applications).map(([name, config]) => [
     name,
     {
-      ...{ package: PACKAGE, original: PACKAGE, module: 'weather', witness: 'WEATHER' },
+      package: PACKAGE,
+      original: PACKAGE,
+      module: 'weather',
+      witness: 'WEATHER',
       config: { name, version: 0, ...config },
-      ...{ registrars: [], enclaves: [] },
+      registrars: [],
+      enclaves: [],
     },
   ]);
   const content = { network, chain: chainId, applications: Object.fromEntries(entries) };
@@ -166,9 +170,15 @@ test('provision sends nothing to an enclave of an application whose config is op
     return join(folder, name);
   };
   const args = [
-    ...[server.url, '--pcrs', write('dev.pcrs', nsm.pcrsFile()), '--root', write('root.pem', nsm.rootPem())],
-    ...['--key', write('me.pem', me.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())],
-    ...['--secrets', write('secrets', JSON.stringify(VALUES))],
+    server.url,
+    '--pcrs',
+    write('dev.pcrs', nsm.pcrsFile()),
+    '--root',
+    write('root.pem', nsm.rootPem()),
+    '--key',
+    write('me.pem', me.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+    '--secrets',
+    write('secrets', JSON.stringify(VALUES)),
   ];
   const env = { DEPLOYMENTS: folder };
   const asking = ['--network', 'localnet', '--rpc-url', fixture.node.url, '--config', openId];

@@ -53,7 +53,11 @@ describe('a function of the admin', () => {
     const done = await call('prices::open');
     const feed = { id: ID, type: feedType() };
     expect(done).toMatchObject({
-      ...{ status: 'done', capability, config: config?.id, objects: [], created: [feed] },
+      status: 'done',
+      capability,
+      config: config?.id,
+      objects: [],
+      created: [feed],
       notes: [expect.stringMatching(/^Recorded in .*localnet\.json\.$/)],
     });
     expect(prices()).toEqual({ ...JSON.parse(before).applications.prices, objects: done['created'] });

@@ -32,11 +32,22 @@ describe('a feed on chain', () => {
   test('has the rules that createFeed gave it, and no value', async () => {
     const { feedPackage, application } = chain;
     expect(await sui.readFeed(chain.client, feedId)).toEqual({
-      ...{ id: feedId, feedPackage, application, last: null },
+      id: feedId,
+      feedPackage,
+      application,
+      last: null,
       rules: {
-        ...{ intent: 3, symbol: 'SUI/USD', decimals: 6, minValue: 1_000n, maxValue: 10_000_000n },
-        ...{ maxAgeMs: 60_000n, minIntervalMs: 5_000n, minMoveBps: 50n, heartbeatMs: 30_000n },
-        ...{ threshold: 1n, configIds: ids().slice(0, 1) },
+        intent: 3,
+        symbol: 'SUI/USD',
+        decimals: 6,
+        minValue: 1_000n,
+        maxValue: 10_000_000n,
+        maxAgeMs: 60_000n,
+        minIntervalMs: 5_000n,
+        minMoveBps: 50n,
+        heartbeatMs: 30_000n,
+        threshold: 1n,
+        configIds: ids().slice(0, 1),
       },
     });
     const { suiEnclave } = chain.client.$extend(sui.suiEnclave());
@@ -60,7 +71,9 @@ describe('a feed on chain', () => {
     const oldest = chain.now - 2_000;
     await chain.update(
       wideId,
-      ...[chain.quote(2, 9_000_000n), chain.quote(0, 1_000n, oldest), chain.quote(1, 1_200_000n)],
+      chain.quote(2, 9_000_000n),
+      chain.quote(0, 1_000n, oldest),
+      chain.quote(1, 1_200_000n),
     );
     expect(await readLast(wideId)).toMatchObject({ value: 1_200_000n, timestampMs: BigInt(oldest) });
   });
@@ -349,20 +362,34 @@ describe('the builders', () => {
   test('refuse rules that the contract refuses, before anything is sent', () => {
     const build = (rules: Partial<sui.NewFeedRules>) => () =>
       sui.createFeed(new Transaction(), {
-        ...{ ...chain.call, capId: chain.capId },
+        ...chain.call,
+        capId: chain.capId,
         rules: { ...RULES, configIds: ids(), ...rules },
       });
     const [first = ''] = ids();
     const invalid: Partial<sui.NewFeedRules>[] = [
-      ...[{ intent: 256 }, { intent: -1 }, { intent: 1.5 }, { decimals: 19 }, { decimals: Number.NaN }],
-      ...[{ symbol: '' }, { symbol: 'x'.repeat(33) }, { symbol: 'SUI\u200b/USD' }, { symbol: 'SUI\n' }],
-      ...[{ minValue: 0 }, { minValue: 10_000_001 }, { maxValue: 2n ** 64n }, { maxValue: 1.5 }],
-      ...[{ minIntervalMs: 30_001 }, { heartbeatMs: 60_000 }, { minMoveBps: 10_001 }],
-      ...[{ threshold: 0 }, { threshold: 4 }, { configIds: [] }, { configIds: [first, first] }],
-      ...[
-        { configIds: ['0x6'] },
-        { configIds: Array.from({ length: 17 }, (_, index) => `0x${String(index).padStart(64, '0')}`) },
-      ],
+      { intent: 256 },
+      { intent: -1 },
+      { intent: 1.5 },
+      { decimals: 19 },
+      { decimals: Number.NaN },
+      { symbol: '' },
+      { symbol: 'x'.repeat(33) },
+      { symbol: 'SUI\u200b/USD' },
+      { symbol: 'SUI\n' },
+      { minValue: 0 },
+      { minValue: 10_000_001 },
+      { maxValue: 2n ** 64n },
+      { maxValue: 1.5 },
+      { minIntervalMs: 30_001 },
+      { heartbeatMs: 60_000 },
+      { minMoveBps: 10_001 },
+      { threshold: 0 },
+      { threshold: 4 },
+      { configIds: [] },
+      { configIds: [first, first] },
+      { configIds: ['0x6'] },
+      { configIds: Array.from({ length: 17 }, (_, index) => `0x${String(index).padStart(64, '0')}`) },
     ];
     for (const rules of invalid) {
       expect(
@@ -381,7 +408,8 @@ describe('the builders', () => {
     const build = (quotes: readonly sui.FeedQuote[]) => () =>
       sui.updateFeed(new Transaction(), { ...chain.call, feedId, quotes });
     const invalid = [
-      ...[[], Array.from({ length: 17 }, () => quote)],
+      [],
+      Array.from({ length: 17 }, () => quote),
       [{ ...quote, answer: { ...answer, signature: new Uint8Array(63) } }],
       [{ ...quote, answer: { ...answer, data: { value: -1n } } }],
       [{ ...quote, answer: { ...answer, timestampMs: 1.5 } }],
@@ -422,10 +450,18 @@ test('the snippet of the page creates, updates and reads a feed', async () => {
     return { ...answer, enclaveId };
   };
   const scope = {
-    ...{ ...chain.call, capId: chain.capId, configId: chain.signer(0).configId, feedId },
-    ...{ client: { call }, send, SuiGrpcClient, Transaction },
-    ...{ createFeed: sui.createFeed, updateFeed: sui.updateFeed },
-    ...{ readFeed: sui.readFeed, quoteType: sui.quoteType },
+    ...chain.call,
+    capId: chain.capId,
+    configId: chain.signer(0).configId,
+    feedId,
+    client: { call },
+    send,
+    SuiGrpcClient,
+    Transaction,
+    createFeed: sui.createFeed,
+    updateFeed: sui.updateFeed,
+    readFeed: sui.readFeed,
+    quoteType: sui.quoteType,
   };
   const body = stripTypeScriptTypes(`async () => {\n${code}\nreturn last;\n}`);
   const last = await new Function(...Object.keys(scope), `return (${body})()`)(...Object.values(scope));

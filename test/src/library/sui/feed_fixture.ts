@@ -26,8 +26,16 @@ export const QUOTES = sui.quoteType(3);
 
 /** Rules of a feed for one config, without `configIds`. */
 export const RULES = {
-  ...{ intent: QUOTES.intent, symbol: 'SUI/USD', decimals: 6, minValue: 1_000, maxValue: 10_000_000 },
-  ...{ maxAgeMs: 60_000, minIntervalMs: 5_000, minMoveBps: 50, heartbeatMs: 30_000, threshold: 1 },
+  intent: QUOTES.intent,
+  symbol: 'SUI/USD',
+  decimals: 6,
+  minValue: 1_000,
+  maxValue: 10_000_000,
+  maxAgeMs: 60_000,
+  minIntervalMs: 5_000,
+  minMoveBps: 50,
+  heartbeatMs: 30_000,
+  threshold: 1,
 };
 
 /** An enclave that signs with a key of the test, and its objects. */

@@ -54,7 +54,11 @@ async function startService({
   onTestFinished(() => shutDown(server, 0));
   const port = Number(new URL(url).port);
   return {
-    ...{ url, ends, begun: begun.promise, release: held.resolve, printed: () => printed },
+    url,
+    ends,
+    begun: begun.promise,
+    release: held.resolve,
+    printed: () => printed,
     size: () => inFlight.size,
     close: () => shutDown(server, 60_000),
     open: () => open(port),
