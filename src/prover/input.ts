@@ -356,7 +356,7 @@ function requireIssuer(token: Token, profile: CircuitProfile): PayloadProperty {
   if (property.value !== issuer) {
     throw new KeyClaimError(
       'iss',
-      `is ${property.value}, and validators accept ${issuer} only: get a token whose issuer is this URL`,
+      `has no scheme, and validators accept only ${issuer}: get a token whose issuer is this URL`,
     );
   }
   return requireFit(property, profile.extendedIssuer, profile);

@@ -297,7 +297,7 @@ describe('a request', () => {
 
   test("is refused with Google's issuer without its scheme, which validators do not know", () => {
     expect(() => build(requestWith({ iss: 'accounts.google.com' }))).toThrow(
-      /"iss" is accounts\.google\.com, and validators accept https:\/\/accounts\.google\.com only/,
+      /"iss" has no scheme, and validators accept only https:\/\/accounts\.google\.com:/,
     );
   });
 
