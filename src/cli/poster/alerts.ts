@@ -5,34 +5,34 @@ import { findCause } from '../rounds/cause.ts';
 export const ALERTS = {
   NODE_UNUSABLE: [
     'alert',
-    'A node does not answer, or answers what can not be used. The next node of the file takes its place.',
+    'A node does not answer, or its answer can not be used. The next node of the file takes its place.',
   ],
   NODE_CONTRADICTS: [
     'alert',
-    'A node says that a transaction was executed, and shows its gas coin as unused or the effects of another transaction, or it shows the coin as older than the transaction: it lags, or lies. The same bytes are sent again.',
+    'A node contradicts itself, since it lags or lies. It says that a transaction was executed, but shows the gas coin as unused or shows the effects of another transaction; or it shows the coin at an older version than the transaction names. The same bytes are sent again.',
   ],
   CALL_UNUSABLE: [
     'alert',
-    'By the word of the node, the function, its objects or the config of the file can not be used. Nothing is asked or sent.',
+    'According to the node, the function, its objects or the config that the file names can not be used. No enclave is asked, and nothing is sent.',
   ],
   CLOCK_DIFFERS: [
     'alert',
-    "This machine's clock and the chain's differ by more than a minute. Values are judged by this machine's clock before they are sent, and by the chain's there.",
+    "This machine's clock and the chain's differ by more than a minute. The poster judges the age of values by this machine's clock, and the contract judges it by the chain's.",
   ],
   NO_VALUE: ['alert', 'No enclave gave a valid value.'],
   VALUE_REFUSED: [
     'alert',
-    'The answer of an enclave is not valid: its key, its signature, its time, or the request that it answers.',
+    'The answer of an enclave is not valid: it has a wrong key, signature or time, or answers another request.',
   ],
   ENCLAVE_UNREACHABLE: ['warning', 'Nothing answers at a URL.'],
   WOULD_FAIL: [
     'alert',
-    'By a simulation, the contract would not take a value, for another reason than `expected_aborts` names. Nothing is signed or paid.',
+    'A simulation shows that the contract would refuse a value, for a reason that `expected_aborts` does not name. Nothing is signed or paid for this value.',
   ],
-  SEND_FAILED: ['alert', 'A node did not take a signed transaction. The same bytes are sent again.'],
+  SEND_FAILED: ['alert', 'A node did not accept a signed transaction. The same bytes are sent again.'],
   POST_FAILED: [
     'alert',
-    'A transaction was executed and failed, for another reason than `expected_aborts` names: its gas is spent, and nothing was written.',
+    'A transaction was executed and failed, for a reason that `expected_aborts` does not name. Its gas is spent, and nothing was written.',
   ],
   NOT_RECORDED: [
     'alert',
@@ -40,7 +40,7 @@ export const ALERTS = {
   ],
   COIN_MOVED: [
     'alert',
-    "Another transaction used the gas coin of one in flight: another process has the poster's key.",
+    "Another transaction used the gas coin of a transaction in flight: another process has the poster's key.",
   ],
   EXPIRED: [
     'alert',
@@ -49,8 +49,8 @@ export const ALERTS = {
   COINS_IN_FLIGHT: ['alert', 'Each gas coin has a transaction in flight, so nothing newer is signed.'],
   NO_GAS_COIN: ['alert', 'The poster has no free coin of SUI with at least `gas_budget`.'],
   GAS_PRICE: ['alert', 'The price of gas is above `max_gas_price`. Nothing is signed.'],
-  GAS_AN_HOUR: ['alert', 'The gas of an hour is used up. Nothing is signed until a part of it is older.'],
-  GAS_A_DAY: ['alert', 'The gas of a day is used up. Nothing is signed until a part of it is older.'],
+  GAS_AN_HOUR: ['alert', '`gas_an_hour` is used up. Nothing is signed until enough of this gas was spent more than an hour ago.'],
+  GAS_A_DAY: ['alert', '`gas_a_day` is used up. Nothing is signed until enough of this gas was spent more than a day ago.'],
 } as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;
 
 export type AlertCode = keyof typeof ALERTS;
