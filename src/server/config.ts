@@ -174,7 +174,7 @@ export const SERVER_SETTINGS = {
     schema: absolutePath,
     optional: true,
     meaning:
-      'file in which init records what it corrects the clock by, and how far off the clock was (set in the image)',
+      'file in which init records the source from which it corrects the clock, and how far off the clock was (set in the image)',
   },
   LAST_END: {
     schema: absolutePath,

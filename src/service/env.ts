@@ -68,13 +68,13 @@ export const LOG_SETTINGS = {
     schema: acceptOneOf(...LEVELS),
     default: 'info',
     meaning:
-      "which lines the log has. At `info`, each failed request has a line with its error's `code`, except those with `OVERLOADED`: at `warn`, a line a second counts these. At `debug`, every request has a line. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
+      "which lines the log has. At `info`, each failed request has a line with its error's `code`. Only requests with `OVERLOADED` have no line each: at `warn`, one line a second counts them. At `debug`, every request has a line. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
   },
   RUST_LOG: {
     schema: v.pipe(v.string(), v.transform(readRustLog)),
     default: '',
     meaning:
-      'used if `LOG_LEVEL` is not set: a level, `off`, or a list such as `nautilus_server=debug,info`. No value of it stops the start: directives for other modules and unknown levels are skipped, and an empty value counts as not set',
+      'used if `LOG_LEVEL` is not set: a level, `off`, or a list such as `nautilus_server=debug,info`. An invalid value does not stop the start: directives for other modules and unknown levels are skipped, and an empty value counts as not set',
   },
 } as const satisfies SettingTable;
 

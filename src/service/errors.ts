@@ -88,7 +88,7 @@ export const SERVER_ERRORS = {
   REQUEST_REFUSED: {
     status: 400,
     meaning:
-      "Express, or a package in the application's own routes or `before`, refused the request: the answer has the status of its error, any of 400 to 499 for which there is no other code",
+      "Express, or a package in the application's own routes or `before`, refused the request: the answer has the status of that error, 400 to 499. Statuses such as 404 and 413 have codes of their own",
   },
   BODY_TAKEN: {
     status: 500,

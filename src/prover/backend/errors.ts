@@ -4,7 +4,7 @@ import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 export const BACKEND_ERRORS = {
   BACKEND_INPUT: {
     status: 400,
-    meaning: 'a signal is missing, unknown, or not of its size; the message names it',
+    meaning: 'a signal is missing or unknown, or has the wrong size; the message names it',
   },
   BACKEND_INPUT_REFUSED: { status: 400, meaning: 'the input does not satisfy the circuit' },
   BACKEND_WITNESS: { status: 500, meaning: 'the witness generator crashed, timed out or could not be run' },

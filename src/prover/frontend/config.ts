@@ -100,10 +100,10 @@ export const FRONTEND_SETTINGS = {
     meaning:
       'seconds within which a request is answered, at most `PROVER_TIMEOUT`. If it is not set: 12, or ' +
       '`PROVER_TIMEOUT` if that is less. A request that would wait longer is refused at once with ' +
-      '`PROVER_BUSY`, before its token is read. One that has a place waits longer only if an engine or a ' +
-      'witness generator fails meanwhile, and at most until `PROVER_TIMEOUT`. If the engine hangs during a ' +
-      'proof, the request is sent again only if its proof, behind those of all others, fits into the rest ' +
-      'of this time',
+      '`PROVER_BUSY`, before its token is read. A request that has a place waits longer only if an ' +
+      'engine or a witness generator fails meanwhile, and at most until `PROVER_TIMEOUT`. If the engine ' +
+      'hangs during a proof, the request is sent again only if the time that is left suffices for the ' +
+      'proofs of all other requests and then its own',
   },
   PROOF_SECONDS: {
     schema: integerBetween(1, 3600),
