@@ -51,7 +51,8 @@ export const ENCLAVE_ERRORS = {
   },
   TASK_NO_VALUE: {
     status: 503,
-    meaning: 'the endpoint answers with the value of a task, and the task has not published a value yet: see `Retry-After`',
+    meaning:
+      'the endpoint answers with the value of a task, and the task has not published a value yet: see `Retry-After`',
   },
 } as const satisfies ErrorTable;
 

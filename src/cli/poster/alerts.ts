@@ -49,8 +49,14 @@ export const ALERTS = {
   COINS_IN_FLIGHT: ['alert', 'Each gas coin has a transaction in flight, so nothing newer is signed.'],
   NO_GAS_COIN: ['alert', 'The poster has no free coin of SUI with at least `gas_budget`.'],
   GAS_PRICE: ['alert', 'The price of gas is above `max_gas_price`. Nothing is signed.'],
-  GAS_AN_HOUR: ['alert', '`gas_an_hour` is used up. Nothing is signed until enough of this gas was spent more than an hour ago.'],
-  GAS_A_DAY: ['alert', '`gas_a_day` is used up. Nothing is signed until enough of this gas was spent more than a day ago.'],
+  GAS_AN_HOUR: [
+    'alert',
+    '`gas_an_hour` is used up. Nothing is signed until enough of this gas was spent more than an hour ago.',
+  ],
+  GAS_A_DAY: [
+    'alert',
+    '`gas_a_day` is used up. Nothing is signed until enough of this gas was spent more than a day ago.',
+  ],
 } as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;
 
 export type AlertCode = keyof typeof ALERTS;
