@@ -15,7 +15,7 @@ fun init(otw: PRICE, ctx: &mut TxContext) {
     transfer::public_transfer(enclave::new_cap(otw, ctx), ctx.sender())
 }
 
-/// The value that an enclave signed at most a minute ago; aborts as `enclave::assert_signed` does.
+/// Returns the value that an enclave signed at most a minute ago. Aborts as `enclave::assert_signed` does.
 public fun new(
     pair: String,
     cents: u64,

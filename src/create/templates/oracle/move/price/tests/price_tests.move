@@ -11,7 +11,7 @@ use sui::clock;
 
 const MINUTE_MS: u64 = 60 * 1000;
 
-/// What a contract gets for these values at this time, if the enclave that signed them is registered.
+/// Returns what a contract gets for these values at this time, if the enclave that signed them is registered.
 fun value_at(cents: u64, now_ms: u64): Quote {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);
@@ -42,7 +42,7 @@ fun a_signed_value_is_accepted_for_a_minute() {
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun and_not_a_millisecond_longer() {
+fun a_signed_value_is_refused_after_a_minute() {
     value_at(answer::cents(), answer::timestamp_ms() + MINUTE_MS + 1);
 }
 
