@@ -20,10 +20,10 @@ const legacyAddress = false;
 export async function load(back: string): Promise<void> {
   const stage = loginStage(back);
   if (stage === 'answered') {
-    history.replaceState(null, '', '/'); // the token is not for the address bar
+    history.replaceState(null, '', '/'); // removes the token from the address bar
     await prove(await completeLogin(back));
   } else if (stage === 'complete') {
-    await prove(resumeLogin()); // the page was loaded again before the proof came
+    await prove(resumeLogin()); // the page was loaded again before the proof arrived
   } else if (stage === 'open') {
     await use(resumeSession({ currentEpoch }));
   } else {
