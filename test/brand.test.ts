@@ -1,4 +1,4 @@
-/** The pages share one brand. The example dapp has copies of it, since it is a project of its own. */
+/** The pages share one brand. The example dapp has copies of its files, since the dapp is a project of its own. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ test.each([
   expect(read(copy)).toBe(read(original));
 });
 
-test('the wallet takes colours and mark from the console, and the documentation its accent', () => {
+test("the wallet imports the console's styles, and the documentation has the console's accent and mark", () => {
   expect(read('examples/wallet/styles/index.css')).toContain('src/console/styles/common.css');
   expect(read('src/console/styles/common.css')).toContain('@import "./brand.css"');
   const [, light, dark] = /--brand: light-dark\((#\w+), (#\w+)\)/.exec(read(BRAND)) ?? [];
@@ -30,13 +30,13 @@ test('the wallet takes colours and mark from the console, and the documentation 
 describe.each([
   ['light', 1],
   ['dark', 2],
-] as const)('in the %s', (_, group) => {
+] as const)('in the %s theme', (_, group) => {
   const colour = (name: string) =>
     new RegExp(`--${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(read(BRAND))?.[group] ?? '';
   /** Computes the relative luminance of WCAG 2.1. */
   function luminance(hex: string): number {
-    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
-      const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((start) => {
+      const part = Number.parseInt(hex.slice(start, start + 2), 16) / 255;
       return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
     });
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;

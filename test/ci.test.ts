@@ -29,29 +29,29 @@ function have(...args: string[]) {
     encoding: 'utf8',
     env: { PATH: join(folder, 'bin') },
   });
-  return { isThere: status === 0, calls: stdout.trimEnd().split('\n').filter(Boolean) };
+  return { isInstalled: status === 0, calls: stdout.trimEnd().split('\n').filter(Boolean) };
 }
 
 const APT = ['apt-get update -qq', 'apt-get install -qq -y buildah xz-utils'];
 
-test('installs nothing if every program and file is there', () => {
+test('installs nothing if the machine has every program and file', () => {
   addProgram('buildah');
   addProgram('xz');
-  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: true, calls: [] });
-  expect(have(`xz ${folder}/bin`, 'buildah', 'xz-utils')).toEqual({ isThere: true, calls: [] });
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isInstalled: true, calls: [] });
+  expect(have(`xz ${folder}/bin`, 'buildah', 'xz-utils')).toEqual({ isInstalled: true, calls: [] });
 });
 
 test('installs the packages if any program or file is missing', () => {
   addProgram('buildah');
   const xz = join(folder, 'bin/xz');
   addProgram('apt-get', `echo "apt-get $*"; [ "$1" = update ] || { echo >${xz}; /bin/chmod +x ${xz}; }`);
-  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: true, calls: APT });
-  expect(have(`buildah ${folder}/header.h`, 'buildah', 'xz-utils')).toEqual({ isThere: false, calls: APT });
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isInstalled: true, calls: APT });
+  expect(have(`buildah ${folder}/header.h`, 'buildah', 'xz-utils')).toEqual({ isInstalled: false, calls: APT });
 });
 
-test('fails if a program is missing after that, or nothing can be installed', () => {
+test('fails if a program is missing after the installation, or if the installation fails', () => {
   addProgram('apt-get', 'echo "apt-get $*"');
-  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: false, calls: APT });
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isInstalled: false, calls: APT });
   addProgram('apt-get', 'exit 100');
-  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: false, calls: [] });
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isInstalled: false, calls: [] });
 });

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const read = (file: string) => JSON.parse(readFileSync(`${ROOT}${file}`, 'utf8'));
 
-interface Locked {
+interface LockedPackage {
   readonly version?: string;
   readonly resolved?: string;
   readonly integrity?: string;
@@ -16,17 +16,17 @@ interface Locked {
 
 const LIBRARY = 'node_modules/sui-enclave';
 const library = read('src/library/package.json');
-const locked: Readonly<Record<string, Locked>> = read('package-lock.json').packages;
-const nameOf = (path: string) => path.replace(/^.*node_modules\//, '');
+const rootPackages: Readonly<Record<string, LockedPackage>> = read('package-lock.json').packages;
+const packageName = (path: string) => path.replace(/^.*node_modules\//, '');
 /**
  * Returns the versions of a package in this repository, since npm may nest one version below another package.
  */
-const versionsHere = (name: string) =>
-  Object.entries(locked).flatMap(([path, { version }]) => (nameOf(path) === name ? [version] : []));
+const listRootVersions = (name: string) =>
+  Object.entries(rootPackages).flatMap(([path, { version }]) => (packageName(path) === name ? [version] : []));
 
 describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (file) => {
   const lock = read(file);
-  const packages: Readonly<Record<string, Locked>> = lock.packages;
+  const packages: Readonly<Record<string, LockedPackage>> = lock.packages;
   const manifest = read(file.replace('package-lock', 'package'));
 
   test('agrees with its manifest, which pins every version exactly', () => {
@@ -39,7 +39,7 @@ describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (fi
     }
   });
 
-  test('has the version and the dependencies of the library, but no digest, which would be that of one build', () => {
+  test('has the version and the dependencies of the library, but no digest, which would pin one build of it', () => {
     const { version, resolved, integrity, dependencies, peerDependencies } = packages[LIBRARY] ?? {};
     expect([version, resolved]).toEqual([library.version, 'file:../../out/sui-enclave.tgz']);
     expect(integrity).toBeUndefined();
@@ -54,13 +54,13 @@ describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (fi
     }
   });
 
-  test('has each package that this repository has too at a version of this repository', () => {
+  test('pins each direct dependency that this repository also has to a version of this repository', () => {
     const { dependencies, devDependencies } = manifest;
     const direct = Object.keys({ ...dependencies, ...devDependencies, ...library.dependencies });
-    const shared = direct.filter((name) => name !== library.name && versionsHere(name).length > 0);
+    const shared = direct.filter((name) => name !== library.name && listRootVersions(name).length > 0);
     expect(shared).toContain('@mysten/sui');
     for (const name of shared) {
-      expect([name, versionsHere(name)]).toContainEqual(
+      expect([name, listRootVersions(name)]).toContainEqual(
         expect.arrayContaining([packages[`node_modules/${name}`]?.version]),
       );
     }

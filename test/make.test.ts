@@ -21,26 +21,26 @@ test('make help lists every target with a line from its comment', () => {
   expect(targets).toContain('test');
 });
 
-test('there are few commands to type, and one way to type each', () => {
+test('there are few targets and npm scripts, and only dev and test are also commands of the program', () => {
   expect(targets.length).toBeLessThanOrEqual(31);
   expect(Object.keys(scripts).length).toBeLessThanOrEqual(25);
-  // Many developers expect `npm run dev` of a package.
-  const repeated = Object.keys(scripts).filter((name) => name !== 'dev' && Object.hasOwn(COMMANDS, name));
-  expect(repeated).toEqual(['test']);
+  // Many developers expect that a package has the script `dev`.
+  const sharedNames = Object.keys(scripts).filter((name) => name !== 'dev' && Object.hasOwn(COMMANDS, name));
+  expect(sharedNames).toEqual(['test']);
 });
 
 /**
- * Modules of commands that only a clone has, of the proving service and of the salt service. The last one
- * speaks to people without a repository, and names the clone.
+ * Modules of the proving service, of the salt service, and of commands that only a clone has. The last module
+ * writes an author's repository, and its messages name the clone.
  */
-const OF_A_CLONE =
+const CLONE_MODULES =
   /^src\/(prover|console|apps|toolchain\/prover|toolchain\/dev\/(prover|wallet|new_app\.ts)|service\/salt_seeds\.ts|create\/main\.ts)/;
 
-test("messages in an author's repository, which has no Makefile, never say make", () => {
+test("messages for authors, whose repositories have no Makefile, never name a target of make", () => {
   const command = new RegExp(`\\bmake (${targets.join('|')})\\b|\\b(by|run|with) make\\b`);
   const isComment = (line: string) => /^\s*(\/\/|\/?\*)/.test(line);
   const lines = globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules'] })
-    .filter((file) => !OF_A_CLONE.test(file))
+    .filter((file) => !CLONE_MODULES.test(file))
     .flatMap((file) =>
       readFileSync(`${ROOT}${file}`, 'utf8')
         .split('\n')

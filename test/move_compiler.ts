@@ -1,7 +1,7 @@
 /**
  * Replaces the Move compiler's npm package in tests, which compile the same few packages hundreds of times,
- * each time for half a second. Results are kept in build/test/move. A result is reused if the compiler, the
- * package, the options and all answers of the fetcher are the same.
+ * each time for half a second. Compilations are kept in build/test/move. One is reused if the
+ * compiler, the package, the options and all answers of the fetcher are the same.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -11,20 +11,21 @@ import * as builder from '../node_modules/@zktx.io/sui-move-builder/dist/full/in
 
 export * from '../node_modules/@zktx.io/sui-move-builder/dist/full/index.js';
 
-type Input = Parameters<typeof builder.dumpMovePackage>[0];
-type Result = Awaited<ReturnType<typeof builder.dumpMovePackage>>;
-type Fetcher = NonNullable<Input['fetcher']>;
+type Options = Parameters<typeof builder.dumpMovePackage>[0];
+type Dump = Awaited<ReturnType<typeof builder.dumpMovePackage>>;
+type Fetcher = NonNullable<Options['fetcher']>;
 
-/** A call of the fetcher, and the digest of its answer. */
+/** A call of the fetcher. */
 interface Call {
   readonly method: 'fetch' | 'fetchFile' | 'fetchLocal';
   readonly args: readonly unknown[];
+  /** Digest of the answer, in hex. */
   readonly answer: string;
 }
 
 interface Compilation {
   readonly calls: readonly Call[];
-  readonly result: Result;
+  readonly result: Dump;
 }
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -35,26 +36,26 @@ const { version } = JSON.parse(
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** Does nothing: `dumpMovePackage` loads the compiler itself if it has no result. */
+/** Does nothing: `dumpMovePackage` loads the compiler itself if no recorded compilation fits. */
 export async function initMovePackageBuilder(): Promise<void> {}
 
-export async function dumpMovePackage({ fetcher, ...input }: Input): Promise<Result> {
-  const path = join(FOLDER, `${digest([version, input])}.json`);
+export async function dumpMovePackage({ fetcher, ...options }: Options): Promise<Dump> {
+  const path = join(FOLDER, `${digest([version, options])}.json`);
   const recordedCompilations = read(path);
-  for (const { calls, result } of recordedCompilations)
-    if (await answersAsBefore(fetcher, calls)) return result;
+  for (const { calls, result: dump } of recordedCompilations)
+    if (await hasSameAnswers(fetcher, calls)) return dump;
 
   const calls: Call[] = [];
-  const result = await builder.dumpMovePackage({
-    ...input,
-    ...(fetcher !== undefined && { fetcher: recorded(fetcher, calls) }),
+  const dump = await builder.dumpMovePackage({
+    ...options,
+    ...(fetcher !== undefined && { fetcher: recordCalls(fetcher, calls) }),
   });
   // An error may come from a call of the fetcher that failed. Such calls are not recorded.
-  if (!('error' in result)) write(path, [...recordedCompilations, { calls, result }]);
-  return result;
+  if (!('error' in dump)) write(path, [...recordedCompilations, { calls, result: dump }]);
+  return dump;
 }
 
-/** Reads the results of an input: one for each set of the fetcher's answers. */
+/** Reads the recorded compilations of one package with one set of options, which differ in the fetcher's answers. */
 function read(path: string): readonly Compilation[] {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
 }
@@ -71,15 +72,16 @@ async function call(fetcher: Fetcher, method: Call['method'], args: readonly unk
   return await fetchContent.apply(fetcher, [...args]);
 }
 
-/** Computes the digest of a fetched content and its commit, which is known once the revision is fetched. */
-const answerDigest = (fetcher: Fetcher, [url, revision]: readonly unknown[], content: unknown) =>
+/** Hashes fetched content and its commit, which is known once the revision is fetched. */
+const hashAnswer = (fetcher: Fetcher, [url, revision]: readonly unknown[], content: unknown) =>
   digest([content, fetcher.getResolvedSha(String(url), String(revision))]);
 
-async function answersAsBefore(fetcher: Fetcher | undefined, calls: readonly Call[]): Promise<boolean> {
+/** Returns whether the fetcher still gives the recorded answers. */
+async function hasSameAnswers(fetcher: Fetcher | undefined, calls: readonly Call[]): Promise<boolean> {
   if (fetcher === undefined) return calls.length === 0;
   try {
     for (const { method, args, answer } of calls) {
-      if (answerDigest(fetcher, args, await call(fetcher, method, args)) !== answer) return false;
+      if (hashAnswer(fetcher, args, await call(fetcher, method, args)) !== answer) return false;
     }
     return true;
   } catch {
@@ -88,12 +90,13 @@ async function answersAsBefore(fetcher: Fetcher | undefined, calls: readonly Cal
   }
 }
 
-function recorded(fetcher: Fetcher, calls: Call[]): Fetcher {
+/** Returns a fetcher that adds its calls to the list. */
+function recordCalls(fetcher: Fetcher, calls: Call[]): Fetcher {
   const record =
     (method: Call['method']) =>
     async (...args: unknown[]): Promise<never> => {
       const content = await call(fetcher, method, args);
-      calls.push({ method, args, answer: answerDigest(fetcher, args, content) });
+      calls.push({ method, args, answer: hashAnswer(fetcher, args, content) });
       return content as never;
     };
   return {

@@ -1,5 +1,6 @@
 /**
- * Returns path and content of each file that a page shows: a block of code below a line with only its path.
+ * Returns the content of each file in a page, by its path. Such a file is a block of code below a line that
+ * has only the path.
  */
 export function readFiles(page: string): Map<string, string> {
   const blocks = page.matchAll(/^`([\w./]+)`\n\n```\w+\n(.*?)^```$/gms);

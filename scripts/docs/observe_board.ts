@@ -13,31 +13,31 @@ export interface BoardPanel {
   readonly title: string;
   /** Unit of the values, by its name in Grafana. */
   readonly unit: 'short' | 's' | 'bytes' | 'reqps' | 'percentunit';
-  /** Expressions of Prometheus, by the legends of their series. */
-  readonly shows: Readonly<Record<string, string>>;
+  /** Expressions for Prometheus, by the legends of their series. */
+  readonly expressions: Readonly<Record<string, string>>;
 }
 
-const quantile = (name: string, by: string) =>
+const percentile95 = (name: string, by: string) =>
   `histogram_quantile(0.95, sum by (le, ${by}) (rate(${name}_bucket[5m])))`;
 const rateBy = (name: string, by: string) => `sum by (${by}) (rate(${name}_total[5m]))`;
 
-/** Panels by the row that they are in. */
+/** Panels of each row, by the title of the row. */
 export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
   Enclaves: [
     {
       title: 'Answers, and has its secrets and a confirmed clock',
       unit: 'short',
-      shows: {
+      expressions: {
         '{{enclave}} answers': 'up{job="enclave"}',
         '{{enclave}} has its secrets': 'sui_enclave_secrets_missing == bool 0',
         '{{enclave}} clock': 'sui_enclave_clock_confirmed',
-        '{{enclave}} without a part that ended': '1 - sui_enclave_part_ended',
+        '{{enclave}} runs all its parts': '1 - sui_enclave_part_ended',
       },
     },
     {
       title: 'Requests',
       unit: 'reqps',
-      shows: {
+      expressions: {
         '{{enclave}} sealed': rateBy('sui_enclave_sealed_requests', 'enclave'),
         '{{enclave}} plain, {{outcome}}': rateBy('sui_enclave_plain_requests', 'enclave, outcome'),
       },
@@ -45,17 +45,17 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Refusals of plain requests',
       unit: 'reqps',
-      shows: { '{{enclave}} {{code}}': rateBy('sui_enclave_plain_refusals', 'enclave, code') },
+      expressions: { '{{enclave}} {{code}}': rateBy('sui_enclave_plain_refusals', 'enclave, code') },
     },
     {
-      title: 'Duration of plain requests, 95 %',
+      title: 'Duration of plain requests, 95th percentile',
       unit: 's',
-      shows: { '{{enclave}}': quantile('sui_enclave_plain_request_seconds', 'enclave') },
+      expressions: { '{{enclave}}': percentile95('sui_enclave_plain_request_seconds', 'enclave') },
     },
     {
       title: 'Signatures and upstream requests of plain requests',
       unit: 'reqps',
-      shows: {
+      expressions: {
         '{{enclave}} signatures': rateBy('sui_enclave_plain_signatures', 'enclave'),
         '{{enclave}} upstream, {{outcome}}': rateBy(
           'sui_enclave_plain_upstream_requests',
@@ -66,7 +66,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Uncaught errors and dropped events, in an hour',
       unit: 'short',
-      shows: {
+      expressions: {
         '{{enclave}} errors': 'increase(sui_enclave_uncaught_errors_total[1h])',
         '{{enclave}} events': 'increase(sui_enclave_events_dropped_total[1h])',
       },
@@ -74,41 +74,41 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Runs of tasks',
       unit: 'reqps',
-      shows: {
+      expressions: {
         '{{enclave}} {{task}}, {{outcome}}': rateBy('sui_enclave_task_runs', 'enclave, task, outcome'),
       },
     },
     {
       title: 'Runs of tasks that failed in a row',
       unit: 'short',
-      shows: { '{{enclave}} {{task}}': 'sui_enclave_task_failures' },
+      expressions: { '{{enclave}} {{task}}': 'sui_enclave_task_failures' },
     },
     {
       title: 'CPU',
       unit: 'percentunit',
-      shows: { '{{enclave}}': 'rate(process_cpu_seconds_total{job="enclave"}[5m])' },
+      expressions: { '{{enclave}}': 'rate(process_cpu_seconds_total{job="enclave"}[5m])' },
     },
     {
       title: 'Memory',
       unit: 'bytes',
-      shows: { '{{enclave}}': 'process_resident_memory_bytes{job="enclave"}' },
+      expressions: { '{{enclave}}': 'process_resident_memory_bytes{job="enclave"}' },
     },
     {
       title: 'Longest delay of the event loop',
       unit: 's',
-      shows: { '{{enclave}}': 'sui_enclave_event_loop_delay_seconds' },
+      expressions: { '{{enclave}}': 'sui_enclave_event_loop_delay_seconds' },
     },
   ],
   'Parent instances': [
     {
       title: 'Connections through the relay',
       unit: 'short',
-      shows: { '{{enclave}} {{direction}}': 'relay_connections' },
+      expressions: { '{{enclave}} {{direction}}': 'relay_connections' },
     },
     {
       title: 'Refused by the relay',
       unit: 'reqps',
-      shows: {
+      expressions: {
         '{{enclave}} {{direction}} {{reason}}': rateBy('relay_refused', 'enclave, direction, reason'),
         'unknown enclaves': rateBy('relay_unknown_cid', 'instance'),
       },
@@ -116,7 +116,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Reports and events',
       unit: 'reqps',
-      shows: {
+      expressions: {
         '{{enclave}} {{kind}}': rateBy('relay_lines', 'enclave, kind'),
         '{{enclave}} {{kind}}, dropped': rateBy('relay_dropped_lines', 'enclave, kind'),
       },
@@ -126,7 +126,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Enclaves that contracts accept',
       unit: 'short',
-      shows: {
+      expressions: {
         accepted: 'sui_enclave_keeper_accepted_enclaves',
         silent: 'sui_enclave_keeper_silent_enclaves',
       },
@@ -134,17 +134,17 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: "The keeper's alerts",
       unit: 'short',
-      shows: { '{{code}}': 'sui_enclave_keeper_alerts' },
+      expressions: { '{{code}}': 'sui_enclave_keeper_alerts' },
     },
     {
-      title: 'Gas of a day, in MIST',
+      title: 'Gas in a day, in MIST',
       unit: 'short',
-      shows: { used: 'sui_enclave_keeper_gas_mist', left: 'sui_enclave_keeper_gas_left_mist' },
+      expressions: { used: 'sui_enclave_keeper_gas_mist', left: 'sui_enclave_keeper_gas_left_mist' },
     },
     {
       title: "The poster's transactions and alerts",
       unit: 'short',
-      shows: {
+      expressions: {
         'in flight': 'sui_enclave_poster_in_flight',
         '{{code}}': 'sui_enclave_poster_alerts',
       },
@@ -152,7 +152,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: "The poster's gas, in MIST",
       unit: 'short',
-      shows: {
+      expressions: {
         'used, {{window}}': 'sui_enclave_poster_gas_mist',
         'left, {{window}}': 'sui_enclave_poster_gas_left_mist',
       },
@@ -160,7 +160,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Age of the last round and of the last poll',
       unit: 's',
-      shows: {
+      expressions: {
         keeper: 'time() - sui_enclave_keeper_last_round_seconds',
         poster: 'time() - sui_enclave_poster_last_round_seconds',
         'value of the poster': 'time() - sui_enclave_poster_last_value_seconds',
@@ -168,31 +168,31 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
       },
     },
     {
-      title: 'What the provisioner finds',
+      title: "The provisioner's polls, by finding",
       unit: 'reqps',
-      shows: { '{{found}}': rateBy('sui_enclave_provision_polls', 'found') },
+      expressions: { '{{found}}': rateBy('sui_enclave_provision_polls', 'found') },
     },
   ],
   'Proving service': [
     {
       title: 'Requests for proofs',
       unit: 'reqps',
-      shows: { '{{code}}': rateBy('sui_enclave_prover_frontend_requests', 'code') },
+      expressions: { '{{code}}': rateBy('sui_enclave_prover_frontend_requests', 'code') },
     },
     {
-      title: 'Parts of a request in the front end, 95 %',
+      title: 'Duration of the parts of a request in the front end, 95th percentile',
       unit: 's',
-      shows: { '{{part}}': quantile('sui_enclave_prover_frontend_part_seconds', 'part') },
+      expressions: { '{{part}}': percentile95('sui_enclave_prover_frontend_part_seconds', 'part') },
     },
     {
-      title: 'Parts of a proof in the backend, 95 %',
+      title: 'Duration of the parts of a proof in the backend, 95th percentile',
       unit: 's',
-      shows: { '{{part}}': quantile('sui_enclave_prover_backend_part_seconds', 'part') },
+      expressions: { '{{part}}': percentile95('sui_enclave_prover_backend_part_seconds', 'part') },
     },
     {
       title: 'Waiting',
       unit: 'short',
-      shows: {
+      expressions: {
         '{{instance}} places': 'sui_enclave_prover_frontend_places',
         '{{instance}} waiting': 'sui_enclave_prover_backend_waiting',
         'queue of HAProxy': 'haproxy_backend_current_queue{proxy="backends"}',
@@ -201,7 +201,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'In service',
       unit: 'short',
-      shows: {
+      expressions: {
         '{{instance}} front end': 'sui_enclave_prover_frontend_ready',
         '{{instance}} backend': 'sui_enclave_prover_backend_ready',
         'backends of HAProxy': 'haproxy_backend_active_servers{proxy="backends"}',
@@ -210,7 +210,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Restarts of engines in an hour, and their code paths',
       unit: 'short',
-      shows: {
+      expressions: {
         '{{instance}} restarts': 'increase(sui_enclave_prover_backend_engine_restarts_total[1h])',
         '{{path}}, {{network}}': 'count by (path, network) (sui_enclave_prover_backend_engine_info)',
       },
@@ -218,7 +218,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
     {
       title: 'Answers through HAProxy',
       unit: 'reqps',
-      shows: { '{{code}}': 'rate(haproxy_backend_http_responses_total{proxy="backends"}[5m])' },
+      expressions: { '{{code}}': 'rate(haproxy_backend_http_responses_total{proxy="backends"}[5m])' },
     },
   ],
 };
@@ -226,8 +226,8 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
 const SOURCE = { type: 'prometheus', uid: '${source}' };
 
-/** Returns the board's JSON, which is always the same. */
-export function boardJson(): string {
+/** Returns the board's JSON, which depends only on the code. */
+export function formatBoard(): string {
   const board = new DashboardBuilder('sui-enclave')
     .uid('sui-enclave')
     .tags(['sui-enclave'])
@@ -242,11 +242,11 @@ export function boardJson(): string {
   return `${JSON.stringify(board.build(), null, 2)}\n`;
 }
 
-function createPanel({ title, unit, shows }: BoardPanel): PanelBuilder {
+function createPanel({ title, unit, expressions }: BoardPanel): PanelBuilder {
   const panel = new PanelBuilder().title(title).datasource(SOURCE).unit(unit).min(0).span(8).height(8);
-  for (const [at, [legend, expression]] of Object.entries(shows).entries()) {
+  for (const [index, [legend, expression]] of Object.entries(expressions).entries()) {
     const query = new DataqueryBuilder().expr(expression).legendFormat(legend);
-    panel.withTarget(query.refId(String.fromCharCode(65 + at)));
+    panel.withTarget(query.refId(String.fromCharCode(65 + index)));
   }
   return panel;
 }

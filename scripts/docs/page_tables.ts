@@ -25,8 +25,8 @@ import { AUDIT_CODES } from '../../src/toolchain/audit/errors.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Error of a page that has no place for a table, or a place for an unknown one, or of a layout that names an
- * unknown entry.
+ * Error of a page whose markers do not match its tables, of a secret without a meaning, or of a group of errors
+ * with different statuses.
  */
 export class TableError extends EnclaveError {
   readonly code = 'TABLES';
@@ -59,7 +59,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
       folder: 'src/apps/salt',
       meanings: {
         SALT_SEED:
-          'a secret: the seeds, 64 hex characters a line, version 1 first. It arrives through `SECRETS_FD`, sealed, or in the file; in the environment it is refused',
+          'a secret: the seeds, a line of 64 hex characters for each version, version 1 first. The server accepts it through `SECRETS_FD`, sealed, or from the file, but not from the environment',
       },
     }),
     errors: errorTable(SALT_ERRORS, [
@@ -92,7 +92,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
 };
 
-/** The secrets of an application. Its app.yaml names them; the settings have none. */
+/** Secrets of an application, which its app.yaml lists. They are not among its settings. */
 interface Secrets {
   /** Folder of the application, from the root. */
   readonly folder: string;
@@ -127,9 +127,9 @@ function secretRows({ folder, meanings }: Secrets): string[][] {
 }
 
 /**
- * Returns a table with a row for each error by status, and one for each group of errors.
+ * Returns a table with a row for each error or group of errors, sorted by status.
  *
- * @param groups of codes that share one status
+ * @param groups of codes that share a row; the errors of a group must have the same status
  */
 export function errorTable<Code extends string>(
   table: ErrorTable<Code>,
@@ -140,7 +140,7 @@ export function errorTable<Code extends string>(
     const group = groups.find((codes) => codes.includes(code)) ?? [code];
     if (group[0] !== code) return [];
     const statuses = new Set(group.map((member) => table[member].status));
-    if (statuses.size > 1) throw new TableError(`${code}: the errors of a group need one status`);
+    if (statuses.size > 1) throw new TableError(`${code}: the errors of a group must have the same status`);
     const names = group.map((member) => `\`${member}\``).join(', ');
     return [[`${table[code].status}`, names, group.map((member) => table[member].meaning).join('; ')]];
   });
@@ -148,19 +148,19 @@ export function errorTable<Code extends string>(
   return inMarkdown(['status', 'code', 'cause'], byStatus);
 }
 
-/** Returns a table with a row for each code of a command, in their order. */
+/** Returns a table with a row for each code of a command, in the order of the codes. */
 function exitTable(table: Readonly<Record<string, readonly [exit: number, meaning: string]>>): string {
   const rows = Object.entries(table).map(([code, [exit, meaning]]) => [`\`${code}\``, String(exit), meaning]);
   return inMarkdown(['code', 'exit', 'meaning'], rows);
 }
 
-/** Returns a table with a row for each code of a fault, in their order. */
+/** Returns a table with a row for each code of a fault, in the order of the codes. */
 function meaningTable(table: Readonly<Record<string, string>>): string {
   const rows = Object.entries(table).map(([code, meaning]) => [`\`${code}\``, meaning]);
   return inMarkdown(['code', 'meaning'], rows);
 }
 
-/** Returns a table with a row for each rule of an attestation, in their order. */
+/** Returns a table with a row for each rule of an attestation, in the order of the rules. */
 function ruleTable(): string {
   const rows = RULES.map((rule, index) => [
     String(index + 1),
@@ -207,7 +207,7 @@ export function withTables(page: string, tables: Readonly<Record<string, string>
 
 const PLACE = /<!-- table: ([\w ]+) -->\n.*?<!-- end of the table -->/gs;
 
-/** @returns the paths of the changed pages @throws TableError before anything is written */
+/** Updates the tables in the pages. @returns the paths of the changed pages @throws TableError before it writes */
 export function writeTables(root = ROOT): string[] {
   const changed = Object.entries(PAGES).flatMap(([path, tables]) => {
     const page = readFileSync(join(root, path), 'utf8');

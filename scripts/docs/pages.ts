@@ -73,6 +73,8 @@ export function load(application: TypeDoc): void {
 }
 
 /**
+ * Returns the title of a page and its group in the navigation.
+ *
  * @param path of the page in the repository
  * @throws Error if the page has no heading
  */

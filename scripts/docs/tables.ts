@@ -9,7 +9,7 @@ export const main = command({
     'Writes the tables of settings and errors into the READMEs, between their markers, from the tables in the code. Prints\nthe pages that changed.',
   arguments: {},
   options: {},
-  notes: 'exit codes: 0 written; 1 a page has no place for a table; 2 invalid command line',
+  notes: 'exit codes: 0 written; 1 the markers of a page do not match its tables; 2 invalid command line',
   run() {
     const pages = writeTables();
     return { json: { pages }, text: pages.join('\n') };

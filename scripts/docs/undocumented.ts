@@ -42,7 +42,7 @@ interface Project {
   getReflectionsByKind(kinds: number): readonly Reflection[];
 }
 
-/** Reports each exported name or member whose docs are missing or say nothing. TypeDoc then fails. */
+/** Reports each exported name or member whose docs are missing or too short. TypeDoc then fails. */
 export function load({ converter, logger }: TypeDoc): void {
   const kinds = Object.values(KINDS).reduce((all, kind) => all | kind, 0);
   converter.on('resolveEnd', ({ project }) => {

@@ -12,7 +12,7 @@ import { ConfigError } from '../../src/library/errors.ts';
 import { quantity } from '../../src/library/wording.ts';
 import { ROOT } from '../check/pack/tarball.ts';
 import { listMismatches, readManifests } from '../check/versions.ts';
-import { isNewer, isReleaseVersion, type Step, stepChangelog, stepLock, stepManifest } from './changes.ts';
+import { isNewer, isReleaseVersion, type Bump, bumpChangelog, bumpLock, bumpManifest } from './changes.ts';
 
 const CHANGELOG = 'CHANGELOG.md';
 
@@ -31,14 +31,14 @@ interface Change {
   /** Path in the repository. */
   readonly path: string;
   readonly content: string;
-  /** Number of new lines. */
+  /** Number of added lines, or, if the change adds none, of changed lines. */
   readonly lines: number;
 }
 
 /**
  * Lists the changes of a release of the repository at `root`. With `apply`, writes, commits and tags them.
  *
- * @throws ConfigError, if the tree, the version or the changelog is not ready; nothing is written then
+ * @throws ConfigError before it writes, if the tree, the version or the changelog is not ready
  */
 export function prepareRelease({ root, version, date, apply }: Release): Result {
   const git = (...args: string[]) => runGit(root, args);
@@ -61,7 +61,7 @@ export function prepareRelease({ root, version, date, apply }: Release): Result 
     ...files.map(({ path, lines }) => `  ${path}: ${quantity(lines, 'line')}`),
     `  commit "${message}", tag ${tag}`,
     commit === null
-      ? 'Nothing has changed yet: --apply does this.'
+      ? 'Nothing has changed yet: pass --apply to make these changes.'
       : `Done: ${commit}. Nothing is pushed: git push --atomic origin HEAD ${tag}`,
   ].join('\n');
   return { json: { from, version, date, files, message, tag, commit }, text };
@@ -69,7 +69,7 @@ export function prepareRelease({ root, version, date, apply }: Release): Result 
 
 type Git = (...args: string[]) => string;
 
-/** @throws ConfigError with the first line of what git says */
+/** Runs git. @throws ConfigError with the first line of git's error output */
 function runGit(root: string, args: readonly string[]): string {
   try {
     const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
@@ -82,11 +82,11 @@ function runGit(root: string, args: readonly string[]): string {
 
 function checkVersion(version: string, from: string): void {
   if (!isNewer(version, from)) {
-    throw new ConfigError(`the version ${version} must be newer than ${from}, that of package.json`);
+    throw new ConfigError(`the version ${version} must be newer than ${from}, the version in package.json`);
   }
 }
 
-/** Checks what could make the commit or the tag fail once the files are written. */
+/** Checks in advance what could make the commit or the tag fail. */
 function checkTree(git: Git, tag: string): void {
   const changed = git('status', '--porcelain');
   if (changed !== '') throw new ConfigError(`commit or remove these changes first:\n${changed}`);
@@ -96,23 +96,23 @@ function checkTree(git: Git, tag: string): void {
   for (const ident of ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT']) git('var', ident);
 }
 
-function listChanges(root: string, git: Git, step: Step, date: string): Change[] {
+function listChanges(root: string, git: Git, bump: Bump, date: string): Change[] {
   const files = git('ls-files', '-z', '*package.json', '*package-lock.json').split('\0').filter(Boolean);
-  const steps: [path: string, change: (text: string) => string][] = [
-    [CHANGELOG, (text) => stepChangelog(text, step.to, date)],
+  const updates: [path: string, change: (text: string) => string][] = [
+    [CHANGELOG, (text) => bumpChangelog(text, bump.to, date)],
     ...files.map((path): [string, (text: string) => string] => [
       path,
-      (text) => (basename(path) === 'package.json' ? stepManifest(text, step) : stepLock(text, step)),
+      (text) => (basename(path) === 'package.json' ? bumpManifest(text, bump) : bumpLock(text, bump)),
     ]),
   ];
-  return steps.flatMap(([path, change]) => {
+  return updates.flatMap(([path, change]) => {
     const before = readFileSync(join(root, path), 'utf8');
     const content = change(before);
     return content === before ? [] : [{ path, content, lines: countNewLines(before, content) }];
   });
 }
 
-/** Counts the lines that differ from those before, where no line moves, or those that were added. */
+/** Returns how many lines were added, or, if both texts have the same number of lines, how many differ. */
 function countNewLines(before: string, content: string): number {
   const [lines, linesBefore] = [content.split('\n'), before.split('\n')];
   if (lines.length !== linesBefore.length) return lines.length - linesBefore.length;
@@ -124,7 +124,7 @@ interface Names {
   readonly message: string;
 }
 
-/** Writes, commits and tags all of it or nothing. @returns the id of the commit */
+/** Writes, commits and tags the changes. If a step fails, it restores the files. @returns the id of the commit */
 function applyChanges(root: string, git: Git, changes: readonly Change[], { tag, message }: Names): string {
   const before = git('rev-parse', 'HEAD');
   const paths = changes.map(({ path }) => path);

@@ -1,6 +1,6 @@
 /**
- * Checks the files of deploy/ for Compose and Kubernetes: no privileges, read-only keys, and consistent
- * time-outs.
+ * Checks the files of deploy/ for Compose and Kubernetes: the containers have no privileges, their volumes are
+ * read-only, and the time limits are consistent.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -54,31 +54,31 @@ const manifests = globSync('kubernetes/*.yaml', { cwd: DEPLOY }).flatMap((name) 
 );
 const PARTS = ['frontend', 'haproxy', 'backend'];
 
-function find(kind: string, name: string): Manifest {
+function findManifest(kind: string, name: string): Manifest {
   const manifest = manifests.find((entry) => entry.kind === kind && entry.metadata.name === name);
   if (!manifest) throw new Error(`there is no ${kind} ${name}`);
   return manifest;
 }
 
 const findContainer = (name: string) =>
-  find('Deployment', name).spec.template.spec.containers[0] as Container;
+  findManifest('Deployment', name).spec.template.spec.containers[0] as Container;
 const readEnvironment = (name: string): Settings =>
   Object.fromEntries(findContainer(name).env.map((entry) => [entry.name, entry.value]));
 
-/** Functions that read the settings of each part, by the name of the way to run it. */
-const ways: [string, (part: string) => Settings][] = [
+/** Functions that read the settings of a part, by the platform that runs it. */
+const platforms: [string, (part: string) => Settings][] = [
   ['Compose', (part) => services[part]?.environment ?? {}],
   ['Kubernetes', readEnvironment],
 ];
 
-describe.each(ways)('%s', (_way, readSettings) => {
+describe.each(platforms)('%s', (_platform, readSettings) => {
   const seconds = (part: string, name: string) => Number(readSettings(part)[name]);
 
   test('HAProxy gives up before the front end does, and a backend ends work that nobody waits for', () => {
-    const patience = seconds('haproxy', 'QUEUE_SECONDS') + seconds('haproxy', 'PROOF_SECONDS');
-    expect(patience).toBeLessThan(seconds('frontend', 'PROVER_TIMEOUT'));
-    // A proof takes 1.65 s on two cores. A caller who has a place at the front end must wait long enough at
-    // HAProxy.
+    const haproxySeconds = seconds('haproxy', 'QUEUE_SECONDS') + seconds('haproxy', 'PROOF_SECONDS');
+    expect(haproxySeconds).toBeLessThan(seconds('frontend', 'PROVER_TIMEOUT'));
+    // A proof takes 1.65 s on two cores. A caller whom the front end has admitted must be able to wait long
+    // enough in HAProxy's queue.
     expect(seconds('frontend', 'ANSWER_SECONDS')).toBeLessThanOrEqual(
       seconds('haproxy', 'QUEUE_SECONDS') + 1,
     );
@@ -89,7 +89,7 @@ describe.each(ways)('%s', (_way, readSettings) => {
     for (const name of Object.keys(readSettings('haproxy'))) expect(haproxy).toContain(`\${${name}}`);
   });
 
-  test('sends the front end to HAProxy, and demands no development key', () => {
+  test('points the front end at HAProxy, and allows no development key', () => {
     expect(readSettings('frontend')['PROVER_URI']).toBe('http://haproxy:8080/input');
     for (const part of PARTS) expect(readSettings(part)['ALLOW_INSECURE_DEV_KEY'] ?? null).toBeNull();
   });
@@ -100,9 +100,9 @@ test('the defaults of haproxy.cfg fit those of the front end, and every setting 
     [...haproxy.matchAll(/presetenv (\w+) (\S+)/g)].map(([, name = '', value]) => [name, value]),
   );
   expect(Number(defaults['QUEUE_SECONDS']) + Number(defaults['PROOF_SECONDS'])).toBeLessThan(15);
-  const read_ = new Set([...haproxy.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name));
-  expect([...read_].sort()).toEqual([...Object.keys(defaults), 'METRICS_PORT', 'RESOLVER'].sort());
-  for (const name of read_) {
+  const variables = new Set([...haproxy.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name));
+  expect([...variables].sort()).toEqual([...Object.keys(defaults), 'METRICS_PORT', 'RESOLVER'].sort());
+  for (const name of variables) {
     expect(haproxy).toMatch(new RegExp(`^#   ${name} `, 'm'));
     expect(read('README.md')).toContain(`| \`${name}\` |`);
   }
@@ -121,13 +121,13 @@ describe.each(PARTS)('the %s in Compose', (part) => {
     for (const volume of service.volumes ?? []) expect(volume.read_only).toBe(true);
   });
 
-  test('is restarted, has a health check and a limit of memory', () => {
+  test('is restarted when it ends, and has a health check and a memory limit', () => {
     expect(service.restart).toBe('unless-stopped');
     expect(service.healthcheck.test[0]).toBe('CMD');
     expect(service.mem_limit).toMatch(/^\d+[mg]$/);
   });
 
-  test('reaches the other parts alone, unless it is the front end', () => {
+  test('reaches only the other parts, unless it is the front end', () => {
     expect(networks['proving']?.internal).toBe(true);
     expect(service.networks).toEqual(part === 'frontend' ? ['outside', 'proving'] : ['proving']);
     expect(service.ports === undefined).toBe(part !== 'frontend');
@@ -135,10 +135,10 @@ describe.each(PARTS)('the %s in Compose', (part) => {
 });
 
 describe.each(PARTS)('the %s in Kubernetes', (part) => {
-  const pod = find('Deployment', part).spec.template.spec;
+  const pod = findManifest('Deployment', part).spec.template.spec;
   const container = findContainer(part);
 
-  test('has no privileges, no token of the cluster, and can write only to memory', () => {
+  test('has no privileges and no token of the cluster, and can write only to /tmp', () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -157,18 +157,18 @@ describe.each(PARTS)('the %s in Kubernetes', (part) => {
   test('has probes, resources and a budget for disruptions', () => {
     expect(container).toMatchObject({ readinessProbe: {}, livenessProbe: {}, resources: { requests: {} } });
     expect(container.resources.limits.memory).toBeDefined();
-    expect(find('PodDisruptionBudget', part).spec.selector).toEqual(find('Deployment', part).spec.selector);
+    expect(findManifest('PodDisruptionBudget', part).spec.selector).toEqual(findManifest('Deployment', part).spec.selector);
   });
 
-  test('is found by its service and its policy', () => {
-    const { matchLabels } = find('Deployment', part).spec.selector;
+  test('is selected by its service and its network policy', () => {
+    const { matchLabels } = findManifest('Deployment', part).spec.selector;
     expect(pod).toBeDefined();
-    expect(find('Deployment', part).spec.template.metadata.labels).toEqual(matchLabels);
-    expect(find('Service', part).spec.selector).toEqual(matchLabels);
-    expect(find('NetworkPolicy', part).spec.podSelector).toEqual({ matchLabels });
+    expect(findManifest('Deployment', part).spec.template.metadata.labels).toEqual(matchLabels);
+    expect(findManifest('Service', part).spec.selector).toEqual(matchLabels);
+    expect(findManifest('NetworkPolicy', part).spec.podSelector).toEqual({ matchLabels });
   });
 
-  test('runs the image that the Containerfile of its name makes, as another user than root', () => {
+  test('runs the image of the Containerfile with its name, as a user other than root', () => {
     const image = `sui-enclave-prover-${part}:development`;
     expect(container.image).toBe(image);
     expect(services[part]?.image.replace(/\$\{TAG:-(\w+)\}/, '$1')).toBe(image);
@@ -177,21 +177,21 @@ describe.each(PARTS)('the %s in Kubernetes', (part) => {
 });
 
 describe('the backends in Kubernetes', () => {
-  test('are found by DNS, scaled by CPU, and at most as many as HAProxy has room for', () => {
-    expect(find('Service', 'backend').spec.clusterIP).toBe('None');
-    const { spec } = find('HorizontalPodAutoscaler', 'backend');
+  test('are found by DNS, scaled by CPU, and at most as many as the slots of HAProxy', () => {
+    expect(findManifest('Service', 'backend').spec.clusterIP).toBe('None');
+    const { spec } = findManifest('HorizontalPodAutoscaler', 'backend');
     expect(spec.metrics[0].resource.name).toBe('cpu');
-    expect(find('Deployment', 'backend').spec).not.toHaveProperty('replicas');
+    expect(findManifest('Deployment', 'backend').spec).not.toHaveProperty('replicas');
     const [, slots] = /presetenv BACKENDS (\d+)/.exec(haproxy) ?? [];
     expect(spec.maxReplicas).toBeLessThanOrEqual(Number(slots));
-    const { name, namespace } = find('Service', 'backend').metadata;
+    const { name, namespace } = findManifest('Service', 'backend').metadata;
     expect(readEnvironment('haproxy')['BACKEND']).toBe(`${name}.${namespace}.svc.cluster.local`);
   });
 
-  test('can call no host', () => {
-    const { policyTypes, egress } = find('NetworkPolicy', 'backend').spec;
+  test('can not connect to any host', () => {
+    const { policyTypes, egress } = findManifest('NetworkPolicy', 'backend').spec;
     expect([policyTypes, egress]).toEqual([['Ingress', 'Egress'], undefined]);
-    expect(find('NetworkPolicy', 'deny').spec.podSelector).toEqual({});
+    expect(findManifest('NetworkPolicy', 'deny').spec.podSelector).toEqual({});
   });
 });
 

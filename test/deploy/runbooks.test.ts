@@ -15,13 +15,13 @@ const UNITS = globSync(['src/cli/**/*.service', 'deploy/systemd/*.service'], { c
 );
 const HEADINGS = [...RUNBOOKS.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
 
-/** Returns the units that a text names, as the files of their templates. */
-const unitsIn = (text: string) =>
+/** Returns the names of the units in a text. An instance of a template becomes the template's name, with @. */
+const findUnits = (text: string) =>
   [...text.matchAll(/sui-enclave-?[a-z-]*(?:@(?:NAME|NEW|\{\{ \$labels\.enclave \}\}))?/g)]
     .map(([unit]) => unit.replace(/@.*/, '@'))
     .filter((unit) => unit !== 'sui-enclave');
 
-test('there is a section for each alert, in the order of the alerts, and no other', () => {
+test('the sections are "Replace an enclave" and one for each alert, in the order of the alerts', () => {
   expect(HEADINGS).toEqual(['Replace an enclave', ...RULES.map(({ alert }) => alert)]);
 });
 
@@ -31,21 +31,21 @@ describe.each([...HEADINGS])('%s', (heading = '') => {
   test('names unit, change, next key and way back, and has commands', () => {
     expect([...rows.keys()]).toEqual(['unit', 'changes', 'next key', 'way back']);
     expect(blocks.length).toBeGreaterThan(0);
-    for (const unit of unitsIn(text)) expect(UNITS, text).toContain(unit);
+    for (const unit of findUnits(text)) expect(UNITS, text).toContain(unit);
   });
 
-  test('has commands that exist', () => {
+  test('has only commands that exist', () => {
     for (const line of blocks.flat().flatMap((commands) => commands.split('; '))) {
       const [, program, name = ''] =
         /^(npx --offline sui-enclave|systemctl|journalctl|nitro-cli) (\S+)/.exec(line) ?? [];
       expect(program, line).toBeDefined();
       if (program?.startsWith('npx')) expect(COMMANDS).toHaveProperty([name]);
-      // Only these are read on every system; the state is host_status' to describe.
+      // The runbooks do not use `systemctl status`, since host_status describes the state of the units.
       if (program === 'systemctl') expect(['start', 'stop', 'restart', 'reset-failed']).toContain(name);
     }
   });
 
-  test('says that the key is lost wherever it ends an enclave', () => {
+  test('says that the key is lost if a command ends an enclave', () => {
     const ends =
       /systemctl (?:stop|restart) sui-enclave@|terminate-enclave|host_remove|replace (?:the|each) enclave\]/i;
     if (ends.test(text)) expect(text).toMatch(/keys? (is|are) lost/);
@@ -53,16 +53,16 @@ describe.each([...HEADINGS])('%s', (heading = '') => {
   });
 });
 
-test('each alert links to its section, and its line names host_status, a unit or a command', () => {
+test('each alert links to its section and names only units that exist; EnclaveSilent names host_status', () => {
   for (const { alert, annotations } of RULES) {
     expect(annotations.page).toBe(`deploy/observe/RUNBOOKS.md#${alert.toLowerCase()}`);
-    for (const unit of unitsIn(annotations.runbook ?? '')) expect(UNITS, alert).toContain(unit);
+    for (const unit of findUnits(annotations.runbook ?? '')) expect(UNITS, alert).toContain(unit);
   }
   const [silent] = RULES.filter(({ alert }) => alert === 'EnclaveSilent');
   expect(silent?.annotations.runbook).toMatch(/`npx --offline sui-enclave host_status /);
 });
 
-test('no alert sends anyone to doctor, which judges whether another enclave has room', () => {
+test('no alert tells its reader to run doctor, which checks whether another enclave has room', () => {
   expect(RULES.filter(({ annotations }) => annotations.runbook?.includes('doctor'))).toEqual([]);
   expect(readRunbook('EnclaveSilent').blocks.flat().join('\n')).not.toMatch(/doctor/);
 });

@@ -6,13 +6,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { systemdIsHere, verifyUnits } from '../systemd_units.ts';
+import { hasSystemd, verifyUnits } from '../systemd_units.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** Returns the lines that take rights away. */
-const restrictions = (unit: string) =>
+/** Returns the lines that restrict the service. */
+const findRestrictions = (unit: string) =>
   unit
     .split('\n')
     .filter((line) =>
@@ -29,12 +29,12 @@ describe.each(['backend', 'frontend'])('the unit of the %s', (part) => {
     expect(existsSync(join(ROOT, script))).toBe(true);
     expect(unit).toContain('DynamicUser=yes');
     const watcher = read('src/cli/provision/sui-enclave-provision.service');
-    expect(restrictions(unit)).toEqual(
-      restrictions(watcher).filter((line) => !line.startsWith('RestartPrevent')),
+    expect(findRestrictions(unit)).toEqual(
+      findRestrictions(watcher).filter((line) => !line.startsWith('RestartPrevent')),
     );
   });
 
-  test.runIf(systemdIsHere)('is accepted by systemd', () => {
+  test.runIf(hasSystemd)('is accepted by systemd', () => {
     expect(verifyUnits({ [name]: unit })).toEqual([0, '']);
   });
 });

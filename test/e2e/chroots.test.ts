@@ -1,6 +1,7 @@
 /**
- * Packages and releases of one commit, made in two chroots: with another path, user, umask, time zone and
- * home, they have the same bytes. The image has `make verify-build`. Needs root, to enter a chroot.
+ * Packages and releases of one commit have the same bytes when they are made in two chroots that differ in
+ * path, user, umask and time zone. (`make verify-build` checks this for the image.) Needs root, to enter a
+ * chroot.
  */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -27,7 +28,7 @@ const CACHE = process.env['npm_config_cache'] ?? join(homedir(), '.npm');
 const canEnter =
   process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true'], { stdio: 'ignore' }).status === 0;
 
-/** Mounts what programs need, and runs the script of $TREE as the user $ID. */
+/** Mounts what programs need, and runs make.sh in $TREE as the user $ID. */
 const ENTER = `set -euo pipefail
 for name in usr bin sbin lib lib64 etc; do
   if [ -L "/$name" ]; then cp -a "/$name" "$CHROOT/$name"
@@ -99,7 +100,7 @@ async function make(key: string | Buffer, { tree, id, umask, zone }: Surrounding
   return new Map(files.map((file) => [basename(file), readFileSync(join(folder, file))]));
 }
 
-test.skipIf(!canEnter)('have the same bytes in a chroot of another user at another path', async () => {
+test.skipIf(!canEnter)('packages and a release have the same bytes in a chroot of another user at another path', async () => {
   const key = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
   await fillCache();
   const [first, second] = await Promise.all([

@@ -14,7 +14,7 @@ const OUT = new URL('../../out/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Starts the process of `make dev`, on a free port. @param root of the repository, or of a copy */
-function dev(env: Record<string, string>, root = ROOT) {
+function startDev(env: Record<string, string>, root = ROOT) {
   const child = spawn(process.execPath, ['src/toolchain/dev/main.ts'], {
     cwd: root,
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
@@ -32,7 +32,7 @@ function dev(env: Record<string, string>, root = ROOT) {
   return run;
 }
 
-/** Returns the request that curl makes of the line that `make dev` prints. */
+/** Sends the request of the curl command that `make dev` prints. @returns its URL and its answer */
 async function sendPrintedRequest(run: { output: string }): Promise<{ url: string; answer: Response }> {
   const line = /curl -s (\S+) -H '(\S+): (\S+)' -d '(.*)'/;
   await expect.poll(() => run.output).toMatch(line);
@@ -40,9 +40,9 @@ async function sendPrintedRequest(run: { output: string }): Promise<{ url: strin
   return { url, answer: await fetch(url, { method: 'POST', headers: { [name]: value }, body }) };
 }
 
-test('make dev answers its own curl line with a signature that an independent verifier accepts', async () => {
+test('make dev answers the curl command that it prints with a signature that an independent verifier accepts', async () => {
   // The command neither needs nor uses the developer's own key.
-  const run = dev({ API_KEY: 'hunter2' });
+  const run = startDev({ API_KEY: 'hunter2' });
   const { url, answer } = await sendPrintedRequest(run);
   expect(answer.status).toBe(200);
   const { response, signature } = (await answer.json()) as {
@@ -58,9 +58,9 @@ test('make dev answers its own curl line with a signature that an independent ve
   expect(await foreignAnswer.json()).toMatchObject({ code: 'INVALID_INPUT' });
   const localAnswer = await fetch(url, { headers: { origin: 'http://localhost:5173' } });
   expect(localAnswer.headers.get('access-control-allow-origin')).toBe('http://localhost:5173');
-  const unattested = await fetch(new URL('/get_attestation', url));
-  expect(unattested.status).toBe(503);
-  expect(await unattested.json()).toEqual({
+  const attestationAnswer = await fetch(new URL('/get_attestation', url));
+  expect(attestationAnswer.status).toBe(503);
+  expect(await attestationAnswer.json()).toEqual({
     error: expect.stringMatching(/start ATTEST=emulated npx --offline sui-enclave dev/),
     code: 'NSM_UNAVAILABLE',
   });
@@ -80,7 +80,7 @@ test('make dev answers its own curl line with a signature that an independent ve
   expect(run.output).not.toMatch(/"stack"|\bat .*\.ts:\d+/);
 });
 
-test('an error of a timer is logged and ends no server, as in production', async () => {
+test('an error in a timer is logged and does not end the server, as in production', async () => {
   const throwOnceItListens = `
     if (process.argv[1]?.endsWith('serve.ts')) {
       const send = process.send.bind(process);
@@ -89,7 +89,7 @@ test('an error of a timer is logged and ends no server, as in production', async
         return send(message, ...rest);
       };
     }`;
-  const run = dev({
+  const run = startDev({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwOnceItListens)}`,
   });
   const { url } = await sendPrintedRequest(run);
@@ -103,7 +103,7 @@ test('an error of a timer is logged and ends no server, as in production', async
 test('ATTEST=emulated attests under a root of its own, and prints that this proves nothing', async () => {
   for (const name of ['dev.pcrs', 'dev-root.pem', 'dev-root.key'])
     rmSync(new URL(name, OUT), { force: true });
-  const run = dev({ ATTEST: 'emulated' });
+  const run = startDev({ ATTEST: 'emulated' });
   const { url } = await sendPrintedRequest(run);
   expect(run.output).toMatch(/proves? nothing/);
   const { attestation } = (await (await fetch(new URL('/get_attestation?nonce=abcd', url))).json()) as {
@@ -128,29 +128,29 @@ test('EMULATED_IMAGE=2 attests to other registers, under the root in the folder 
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-dev-out-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const options = ['--root', join(folder, 'dev-root.pem'), '--json'];
-  const verdict = (url: string, pcrs: string) => {
+  const fetchVerdict = (url: string, pcrs: string) => {
     const args = [VERIFY, new URL(url).origin, '--pcrs', join(folder, pcrs), ...options];
     return JSON.parse(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout);
   };
-  const first = await sendPrintedRequest(dev({ ATTEST: 'emulated', OUT: folder }));
-  const second = await sendPrintedRequest(dev({ ATTEST: 'emulated', OUT: folder, EMULATED_IMAGE: '2' }));
-  expect(verdict(first.url, 'dev.pcrs')).toMatchObject({ verdict: 'trusted' });
-  expect(verdict(second.url, 'dev.2.pcrs')).toMatchObject({ verdict: 'trusted' });
-  expect(verdict(second.url, 'dev.pcrs')).toMatchObject({ code: 'POLICY_PCRS' });
+  const first = await sendPrintedRequest(startDev({ ATTEST: 'emulated', OUT: folder }));
+  const second = await sendPrintedRequest(startDev({ ATTEST: 'emulated', OUT: folder, EMULATED_IMAGE: '2' }));
+  expect(fetchVerdict(first.url, 'dev.pcrs')).toMatchObject({ verdict: 'trusted' });
+  expect(fetchVerdict(second.url, 'dev.2.pcrs')).toMatchObject({ verdict: 'trusted' });
+  expect(fetchVerdict(second.url, 'dev.pcrs')).toMatchObject({ code: 'POLICY_PCRS' });
 });
 
 test('a second make dev on the same port reports the conflict, and does not change the files of the first', async () => {
-  const first = dev({ ATTEST: 'emulated' });
+  const first = startDev({ ATTEST: 'emulated' });
   const { url } = await sendPrintedRequest(first);
   const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
-  const second = dev({ ATTEST: 'emulated', PORT: new URL(url).port });
+  const second = startDev({ ATTEST: 'emulated', PORT: new URL(url).port });
   expect(await second.ended).toEqual([1, null]);
   expect(second.output).toMatch(/^sui-enclave dev: can't listen on .* set PORT to another port\n$/);
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toBe(root);
 });
 
 test('APP=salt gives the salt of a token that a fake of Google signed', async () => {
-  const run = dev({ APP: 'salt', ATTEST: 'emulated' });
+  const run = startDev({ APP: 'salt', ATTEST: 'emulated' });
   const { answer } = await sendPrintedRequest(run);
   // Another application has other registers, in a file of its own.
   expect(run.output).toMatch(/^Attestation is emulated .* Registers: out\/dev-salt\.pcrs\.$/m);
@@ -169,7 +169,7 @@ test('an application finds its files as in the image, from any folder', async ()
   }
   cpSync(join(ROOT, 'test/fixtures/apps/site'), join(copy, 'src/apps/site'), { recursive: true });
   shareModules(ROOT, copy);
-  const run = dev({ APP: 'site', OUT: 'elsewhere', ATTEST: 'emulated' }, copy);
+  const run = startDev({ APP: 'site', OUT: 'elsewhere', ATTEST: 'emulated' }, copy);
   await expect.poll(() => run.output).toMatch(/--root elsewhere\/dev-root\.pem/);
   const [, url = ''] =
     /npx --offline sui-enclave verify (\S+) --pcrs elsewhere\/dev-site\.pcrs/.exec(run.output) ?? [];
@@ -180,18 +180,18 @@ test('an application finds its files as in the image, from any folder', async ()
   run.child.kill('SIGINT');
   await run.ended;
   writeFileSync(join(copy, 'src/apps/site/public/.env'), 'KEY=1');
-  const refused = dev({ APP: 'site' }, copy);
-  expect(await refused.ended).toEqual([1, null]);
-  expect(refused.output).toMatch(/^sui-enclave dev: app\.yaml, files: "public\/\.env" is a hidden file/);
+  const refusedRun = startDev({ APP: 'site' }, copy);
+  expect(await refusedRun.ended).toEqual([1, null]);
+  expect(refusedRun.output).toMatch(/^sui-enclave dev: app\.yaml, files: "public\/\.env" is a hidden file/);
 });
 
-test('an unknown ATTEST, or a mistake in the configuration, stops make dev with one line', async () => {
+test('an unknown ATTEST, or a mistake in the configuration, stops make dev with an error of one line', async () => {
   for (const [env, message] of [
     [{ ATTEST: 'true' }, 'sui-enclave dev: ATTEST must be emulated, or not set\n'],
     [{ EMULATED_IMAGE: '0' }, 'sui-enclave dev: EMULATED_IMAGE must be an integer from 1 to 9\n'],
     [{ PORT: 'x' }, 'sui-enclave dev: PORT must be an integer from 0 to 65535\n'],
   ] as const) {
-    const run = dev(env);
+    const run = startDev(env);
     expect(await run.ended).toEqual([1, null]);
     expect(run.output).toBe(message);
   }
@@ -220,15 +220,15 @@ describe('a save', () => {
   const fetchKey = async (url: string) =>
     ((await (await fetch(new URL('/health_check', url))).json()) as { pk: string }).pk;
 
-  test('always restarts only the make dev that has loaded the file; the emulated enclave keeps its key', async () => {
+  test('restarts only the make dev that has loaded the file, and the emulated enclave keeps its key', async () => {
     const [weather, salt] = [
-      dev({ ATTEST: 'emulated' }, copy),
-      dev({ APP: 'salt', ATTEST: 'emulated' }, copy),
+      startDev({ ATTEST: 'emulated' }, copy),
+      startDev({ APP: 'salt', ATTEST: 'emulated' }, copy),
     ];
     const { url } = await sendPrintedRequest(weather);
     const { url: saltUrl } = await sendPrintedRequest(salt);
     const [key, saltKey] = [await fetchKey(url), await fetchKey(saltUrl)];
-    // The two servers beside each other have two keys.
+    // The two servers have different keys.
     expect(key).not.toBe(saltKey);
 
     // No server has loaded these files.
@@ -238,10 +238,10 @@ describe('a save', () => {
       const headers = { 'content-type': 'application/json' };
       return (await fetch(url, { method: 'POST', headers, body: '{"payload":{"location":""}}' })).text();
     };
-    for (const [at, word] of ['first', 'second'].entries()) {
+    for (const [index, word] of ['first', 'second'].entries()) {
       const types = 'src/apps/weather/types.ts';
       saveByRename(types, (text) => text.replace(/'must \w+ a place'/, `'must ${word} a place'`));
-      await expect.poll(() => countStarts(weather)).toBe(at + 2);
+      await expect.poll(() => countStarts(weather)).toBe(index + 2);
       await expect.poll(() => refusal().catch(() => '')).toContain(`must ${word} a place`);
       expect(await fetchKey(url)).toBe(key);
     }
@@ -256,11 +256,11 @@ describe('a save', () => {
 
     weather.child.kill('SIGTERM');
     await weather.ended;
-    const again = dev({ ATTEST: 'emulated' }, copy);
-    expect(await fetchKey((await sendPrintedRequest(again)).url)).not.toBe(key);
+    const laterRun = startDev({ ATTEST: 'emulated' }, copy);
+    expect(await fetchKey((await sendPrintedRequest(laterRun)).url)).not.toBe(key);
   });
 
-  /** Appends lines to the application weather, until the test ends. */
+  /** Appends lines to the weather application, and removes them when the test ends. */
   function appendToWeather(lines: string): void {
     const path = 'src/apps/weather/app.ts';
     const before = readFileSync(join(copy, path), 'utf8');
@@ -268,7 +268,7 @@ describe('a save', () => {
     onTestFinished(() => saveByRename(path, () => before));
   }
 
-  test('keeps the key t, which runs the tasks of the application', async () => {
+  test('leaves the key t working, which runs the tasks of the application', async () => {
     const folder = join(copy, 'src/apps/ticking');
     mkdirSync(folder);
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -280,7 +280,7 @@ describe('a save', () => {
       const tick = task({ name: 'tick', everyMs: 86_400_000, jitterMs: 0, timeoutMs: 1000, run });
       export default defineApp({ signs: [], create: () => ({ tasks: [tick] }) });\n`;
     writeFileSync(join(folder, 'app.ts'), app);
-    // A terminal of its own, to which this test writes.
+    // The process gets a terminal of its own, to which this test writes.
     const command = `${process.execPath} src/toolchain/dev/main.ts`;
     const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
       cwd: copy,
@@ -309,26 +309,26 @@ describe('a save', () => {
     expect(output.split('The key t')).toHaveLength(2);
   });
 
-  test('that breaks the syntax shows file, line, column and code', async () => {
-    const run = dev({}, copy);
+  test('that breaks the syntax makes make dev print the file, line, column and code', async () => {
+    const run = startDev({}, copy);
     await sendPrintedRequest(run);
     appendToWeather('const x = ;\n');
     const frame = /\/weather\/app\.ts:\d+:11: SyntaxError: .+\n(.*\n)?> \d+ \| const x = ;\n +\| {11}\^/;
     await expect.poll(() => run.output).toMatch(frame);
   });
 
-  test('with which the application sends a request of its own to another machine: the error names upstream()', async () => {
+  test('after which the application connects to another machine by fetch causes an error that names upstream()', async () => {
     appendToWeather(
       "setInterval(() => fetch('https://feed.invalid/').catch(({ cause }) => console.log(String(cause))), 200);\n",
     );
-    const run = dev({}, copy);
+    const run = startDev({}, copy);
     const refusal = /a connection to feed\.invalid leaves this machine.*ask it by upstream\(\) of create/;
     await expect.poll(() => run.output).toMatch(refusal);
     expect((await sendPrintedRequest(run)).answer.status).toBe(200);
   });
 
   test.each(['gen/gen.ts', 'schema/schema.ts'])(
-    'with which the application throws at import shows its line in %s',
+    'after which the application throws at import makes %s print the line',
     (command) => {
       appendToWeather("throw new Error('there is no feed');\n");
       const argv = [`src/toolchain/${command}`, 'weather'];

@@ -15,17 +15,17 @@ const MAIN = fileURLToPath(new URL('../../src/toolchain/dev/wallet/main.ts', imp
 test('make dev-wallet starts the page and every service that it calls, prints which are fakes, and ends with Ctrl-C', async () => {
   const ports = await freePorts();
   const PORT = String(ports.page);
-  const taken = createServer().listen(ports.prover, '127.0.0.1');
-  await once(taken, 'listening');
+  const blocker = createServer().listen(ports.prover, '127.0.0.1');
+  await once(blocker, 'listening');
   const XDG_CACHE_HOME = mkdtempSync(join(tmpdir(), 'dev-wallet-'));
   onTestFinished(() => rmSync(XDG_CACHE_HOME, { recursive: true }));
   // The cache is empty, so the proving service is the fake.
   const env = { PATH: process.env['PATH'] ?? '', PORT, CACHE: '/nonexistent', XDG_CACHE_HOME };
-  const second = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
+  const refusedRun = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
   const refusal = `can't listen on port ${ports.prover}, the prover's: EADDRINUSE. Set PORT to another port`;
   const stderr = `sui-enclave dev-wallet: ${refusal}, after which the next 4 are free too\n`;
-  expect(second).toMatchObject({ status: 1, stdout: '', stderr });
-  await once(taken.close(), 'close');
+  expect(refusedRun).toMatchObject({ status: 1, stdout: '', stderr });
+  await once(blocker.close(), 'close');
 
   const child = spawn(process.execPath, [MAIN], { env });
   onTestFinished(() => {
@@ -48,9 +48,9 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
   expect(output).not.toContain(/[0-9a-f]{64}/.exec(seed)?.[0]);
   expect(output).toContain('make prover-dev SIZE=small');
   expect(output).toContain('Client ids: wallet-implicit, wallet-code, wallet-form-post\n');
-  const served = await fetch(page);
-  expect(served.headers.get('content-security-policy')).toContain('connect-src http://127.0.0.1:*');
-  const html = await served.text();
+  const pageAnswer = await fetch(page);
+  expect(pageAnswer.headers.get('content-security-policy')).toContain('connect-src http://127.0.0.1:*');
+  const html = await pageAnswer.text();
   const [, settings = ''] = /<script type="application\/json" id="settings">(.*?)<\/script>/.exec(html) ?? [];
   expect(JSON.parse(settings)).toMatchObject({ enclave: null, posted: null, provesReally: false });
   const [, script = ''] = /src="\.\/(assets\/[^"]+\.js)"/.exec(html) ?? [];

@@ -15,7 +15,7 @@ afterAll(() => fixture.close());
 
 const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
 
-test('from the packages in move/ to a weather reading on the chain, and on to the next image', async () => {
+test('a config and its enclave pass through every state, from publishing move/ to the next image', async () => {
   const { node, nsm } = fixture;
   node.chainId = TESTNET_CHAIN;
   const { server } = await startWeather({ nsm });
@@ -23,10 +23,10 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
 
   // Publish.
   const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), SUI_FRAMEWORK_DIR: fixture.framework() };
-  const where = ['--network', 'testnet', '--rpc-url', node.url];
+  const networkArgs = ['--network', 'testnet', '--rpc-url', node.url];
   const publishing = await scriptProcess(
     'publish',
-    ['weather', ...where, '--published', fixture.file('Published.toml'), '--json'],
+    ['weather', ...networkArgs, '--published', fixture.file('Published.toml'), '--json'],
     key,
   );
   expect(publishing.exit, publishing.out + publishing.err).toBe(0);
@@ -45,7 +45,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     ),
   ).toEqual(Array(6).fill(true));
 
-  // Create a config. Its capability is found by its owner.
+  // Create a config. The command finds its capability by the owner of the capability.
   const app = [packageId, 'weather', 'WEATHER'] as const;
   const config = await fixture.done(
     'create_config',
@@ -70,7 +70,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   });
   expect(node.ledger.executed).toHaveLength(sent);
 
-  // Submit a reading: first the command asks for it and verifies it, then the test does.
+  // Submit a reading: first the command requests it and verifies it, then the test requests it.
   const minted = await fixture.done(
     'update_weather',
     ...app,
@@ -110,7 +110,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     answering: [{ trusted: true, registration: 'registered', enclave: enclaveId }],
   });
 
-  // Rotate: the enclave of another image becomes stale, and its signatures are refused with an explanation.
+  // Rotate: the enclave of the former image becomes stale, and its signatures are refused with an explanation.
   expect(
     await fixture.done('update_pcrs', ...ofConfig(configId, packageId), '--pcrs', fixture.file('dev.pcrs')),
   ).toMatchObject({ status: 'unchanged' });
@@ -132,9 +132,9 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     code: 'SUI_MOVE_ABORT',
     error: expect.stringContaining('the enclave is stale'),
   });
-  const after = await fixture.run('status', '--config', configId, server.url, ...root);
-  expect(after.exit).toBe(1);
-  expect(after.json()).toMatchObject({
+  const laterStatus = await fixture.run('status', '--config', configId, server.url, ...root);
+  expect(laterStatus.exit).toBe(1);
+  expect(laterStatus.json()).toMatchObject({
     enclaves: [{ stale: true }],
     answering: [{ trusted: false, code: 'POLICY_PCRS' }],
   });

@@ -1,7 +1,7 @@
 /**
  * Tests the rules of transactions on a Sui node (`SUI_RPC_URL` and `SUI_FAUCET_URL`, with the framework's
- * sources), or else on the model. Each accepted and each refused transaction of one list must have its
- * outcome.
+ * sources), or else on the model. Each transaction of a list of cases must have the outcome that the list
+ * expects.
  */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ test.each(CASES)('$name: $outcome', async ({ needs = [], effects = [], outcome, 
   expect(operations).toEqual(effects);
 });
 
-test('the coins that pay for gas become one, also if the first alone is too small', async () => {
+test('the coins that pay for gas are merged, even if the first alone is too small', async () => {
   const rich = new World(node.urls);
   await rich.fund(2);
   const { objects } = await rich.client.core.listCoins({ owner: rich.address });
@@ -47,14 +47,14 @@ test('the coins that pay for gas become one, also if the first alone is too smal
   expect(sent.changed.filter(({ idOperation }) => idOperation === 'Deleted')).toHaveLength(1);
 });
 
-test('a transaction that fails bumps the versions of what it could have changed', async () => {
+test('a transaction that fails increments the versions of the objects that it could have changed', async () => {
   const [owned = '', shared = ''] = await makeObjects(probe, ['thing', 'shared']);
   const versions = async () => {
     const { objects } = await world.client.getObjects({ objectIds: [owned, shared] });
     return objects.map((object) => ('version' in object ? BigInt(object.version) : 0n));
   };
   const before = await versions();
-  const sent = await failing(owned, shared);
+  const sent = await sendFailing(owned, shared);
   expect(sent.outcome).toMatch(/^abort probe::coded 12$/);
   const after = await versions();
   expect(after.map((version, index) => version > (before[index] ?? 0n))).toEqual([true, true]);
@@ -64,7 +64,7 @@ test('a transaction that fails bumps the versions of what it could have changed'
  * Sends a transaction that fails in its execution. Its bytes are built from the parts of a transaction that
  * succeeds.
  */
-async function failing(owned: string, shared: string) {
+async function sendFailing(owned: string, shared: string) {
   const tx = new Transaction();
   tx.setSender(world.address);
   tx.setGasBudget(100_000_000);
@@ -109,7 +109,7 @@ test('a call uses the versions that its root package was published with', async 
   expect(await call(`${newer}::mid::is`, 2)).toBe('done');
   // The root determines the versions below it: here the same code of mid calls a newer base.
   expect(await call(`${top}::top::is`, 2)).toBe('done');
-  // A type argument of a later version lifts the packages below the root, but not the root.
+  // A type argument of a later version raises the versions of packages below the root, but not the root's.
   const [old, later] = [`${first}::base::Old`, `${second}::base::Later`];
   expect(await call(`${mid}::mid::generic`, 2, [later])).toBe('done');
   expect(await call(`${mid}::mid::generic`, 1, [old])).toBe('done');
@@ -118,15 +118,15 @@ test('a call uses the versions that its root package was published with', async 
   expect(await call(`${second}::base::generic`, 0, [`${first}::base::Later`])).toBe('TypeNotFound of type 0');
   expect(await call(`${second}::base::generic`, 0, [`${second}::base::Old`])).toBe('done');
   // An event's type has the id of the version that introduced it.
-  const announced = await world.send((tx) => void tx.moveCall({ target: `${second}::base::announce` }));
-  expect(announced.events.map(({ eventType }) => eventType)).toEqual([`${second}::base::Added`]);
+  const announcement = await world.send((tx) => void tx.moveCall({ target: `${second}::base::announce` }));
+  expect(announcement.events.map(({ eventType }) => eventType)).toEqual([`${second}::base::Added`]);
   // An object's type has the id of that version too, and the later version takes the object.
-  const kept = await world.send((tx) => void tx.moveCall({ target: `${second}::base::keep` }));
-  const keptId = createdIn(kept, `${second}::base::Kept`);
-  const ended = await world.send(
+  const keeping = await world.send((tx) => void tx.moveCall({ target: `${second}::base::keep` }));
+  const keptId = createdIn(keeping, `${second}::base::Kept`);
+  const ending = await world.send(
     (tx) => void tx.moveCall({ target: `${second}::base::end`, arguments: [tx.object(keptId)] }),
   );
-  expect([ended.outcome, effectOn(keptId, ended)]).toEqual(['done', 'deleted']);
+  expect([ending.outcome, effectOn(keptId, ending)]).toEqual(['done', 'deleted']);
   // A Publisher belongs to all types of its module, no matter which version introduced them.
   const publisher = createdIn(base, '::package::Publisher');
   const publishes = async (type: string) => {
@@ -172,7 +172,7 @@ test('a call uses the versions that its root package was published with', async 
   ]);
 });
 
-test('an upgrade changes what its policy allows', async () => {
+test('an upgrade may change only what its policy allows', async () => {
   const published = await world.send(world.publication(await compileProbe(SOURCES.base)));
   const [first, cap] = [packageIn(published), createdIn(published, '::package::UpgradeCap')];
   const { base } = SOURCES;
@@ -206,7 +206,7 @@ test('an upgrade changes what its policy allows', async () => {
   expect(fourth.outcome).toBe('done');
 });
 
-test('an instruction without a result is distinguished from an abort with 0, simulated and executed', async () => {
+test('a failed instruction is distinguished from an abort with code 0, in simulation and in execution', async () => {
   const outcomes = async (name: string, ...values: number[]) => {
     const call = (budget?: number) => {
       const tx = new Transaction();
@@ -217,17 +217,17 @@ test('an instruction without a result is distinguished from an abort with 0, sim
       return tx;
     };
     const { objects } = await world.client.core.listCoins({ owner: world.address });
-    const unseen = call(100_000_000);
-    unseen.setGasPrice(Number((await world.client.core.getReferenceGasPrice()).referenceGasPrice));
-    unseen.setGasPayment(objects);
-    const transaction = await unseen.build();
+    const unsimulated = call(100_000_000);
+    unsimulated.setGasPrice(Number((await world.client.core.getReferenceGasPrice()).referenceGasPrice));
+    unsimulated.setGasPayment(objects);
+    const transaction = await unsimulated.build();
     const { signature } = await world.key.signTransaction(transaction);
-    const ways = [
+    const attempts = [
       buildTransaction(world.client, call()),
       buildTransaction(world.client, call(100_000_000)),
       sendTransaction(world.client, { transaction, signatures: [signature] }),
     ];
-    const settled = await Promise.allSettled(ways);
+    const settled = await Promise.allSettled(attempts);
     return settled.map((outcome) => outcome.status === 'rejected' && outcome.reason.code);
   };
   expect(await outcomes('subtract', 1, 2)).toEqual(Array(3).fill('SUI_MOVE_RUNTIME'));
@@ -235,9 +235,9 @@ test('an instruction without a result is distinguished from an abort with 0, sim
   expect(await outcomes('zero', 0)).toEqual(Array(3).fill('SUI_MOVE_ABORT'));
 });
 
-test('listings, functions and results are returned', async () => {
+test('the node returns listings, functions and the results of a simulation', async () => {
   const { core } = world.client;
-  const listed = async () => {
+  const checkListings = async () => {
     const { objects } = await core.listCoins({ owner: world.address });
     const total = objects.reduce((sum, { balance }) => sum + BigInt(balance), 0n);
     expect(total).toBeGreaterThan(0n);
@@ -248,14 +248,14 @@ test('listings, functions and results are returned', async () => {
     return true;
   };
   // Each listing shows the last transaction after a delay of its own.
-  await expect.poll(listed).toBe(true);
+  await expect.poll(checkListings).toBe(true);
   expect(Number((await core.getReferenceGasPrice()).referenceGasPrice)).toBeGreaterThan(0);
-  const { function: described } = await core.getMoveFunction({
+  const { function: moveFunction } = await core.getMoveFunction({
     packageId: probe.packageId,
     moduleName: 'probe',
     name: 'enter_clock',
   });
-  expect(described).toMatchObject({
+  expect(moveFunction).toMatchObject({
     visibility: 'private',
     isEntry: true,
     parameters: [{ reference: 'immutable', body: { $kind: 'datatype' } }],

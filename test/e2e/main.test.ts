@@ -22,7 +22,7 @@ interface Run {
   listening(): Promise<string>;
 }
 
-/** Runs `npm start` as in production, with nothing in the environment but these variables. */
+/** Runs the server as `npm start` does. Its environment has only these variables, PATH and PORT. */
 function start(env: Record<string, string>): Run {
   const child = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
@@ -75,21 +75,21 @@ describe('npm start', () => {
       { APP: 'weather', API_KEY: 'hunter2', NSM_REQUIRED: 'true', NSM_DEVICE: '/nonexistent/nsm' },
       expect.stringMatching(/NSM driver is missing/),
     ],
-  ])('%o stops with one line that says what to change', async (env, message) => {
+  ])('with %o stops with one line that says what to change', async (env, message) => {
     const { code, output } = await start(env as unknown as Record<string, string>).ended();
     expect(code).toBe(1);
-    const [, said, more] = /^sui-enclave: (.*)\n([\s\S]*)$/.exec(output) ?? [];
-    expect(said).toEqual(message);
-    expect(more).toBe('');
+    const [, text, laterLines] = /^sui-enclave: (.*)\n([\s\S]*)$/.exec(output) ?? [];
+    expect(text).toEqual(message);
+    expect(laterLines).toBe('');
   });
 
   test('stops when the port is in use', async () => {
-    const taken: Server = createServer();
-    await once(taken.listen(0, '127.0.0.1'), 'listening');
+    const blocker: Server = createServer();
+    await once(blocker.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => {
-      taken.close();
+      blocker.close();
     });
-    const { port } = taken.address() as { port: number };
+    const { port } = blocker.address() as { port: number };
     const { code, output } = await start({ APP: 'weather', API_KEY: 'x', PORT: String(port) }).ended();
     expect(code).toBe(1);
     expect(output).toBe(
@@ -141,7 +141,7 @@ describe('npm start', () => {
     expect((await run.ended()).code).toBe(0);
   });
 
-  test('writes its boot report to the pipe of REPORT_FD, or the code of what stopped it', async () => {
+  test('writes its boot report to the pipe of REPORT_FD, or the code of the error that stopped it', async () => {
     const report = async (env: Record<string, string>) => {
       const run = start({ APP: 'weather', API_KEY: 'hunter2', REPORT_FD: '3', ...env });
       const [bytes] = await once(run.child.stdio[3] as NodeJS.ReadableStream, 'data');
@@ -163,7 +163,7 @@ describe('npm start', () => {
   });
 
   /** Starts a server, sends it half a request, and asks it to end. */
-  async function ending(env: Record<string, string> = {}): Promise<Run> {
+  async function interruptDuringRequest(env: Record<string, string> = {}): Promise<Run> {
     const run = start({ APP: 'weather', API_KEY: 'x', ...env });
     const { hostname, port } = new URL(await run.listening());
     const socket = connect(Number(port), hostname);
@@ -179,20 +179,20 @@ describe('npm start', () => {
   }
 
   test('ends at once on a second signal', async () => {
-    const run = await ending();
+    const run = await interruptDuringRequest();
     await new Promise((done) => setTimeout(done, 600));
     run.child.kill('SIGTERM');
     expect((await run.ended()).code).toBe(1);
   });
 
   test('counts one signal that arrives twice, from the terminal and from npm, as one', async () => {
-    const run = await ending({ SHUTDOWN_GRACE_MS: '1000' });
+    const run = await interruptDuringRequest({ SHUTDOWN_GRACE_MS: '1000' });
     run.child.kill('SIGINT');
     expect((await run.ended()).code).toBe(0);
   });
 });
 
-test("an application's own mistake stops the start with a line that names it", async () => {
+test("a mistake of the application stops the start with a line that describes it", async () => {
   const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
   const source = `
     import { start } from ${JSON.stringify(start)};
@@ -211,7 +211,7 @@ test("an application's own mistake stops the start with a line that names it", a
   expect(printed).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
 });
 
-test("an error outside of any request ends neither the server nor its key, and isn't printed in full", async () => {
+test("an error outside of any request does not end the server, which keeps its key, and its message isn't printed", async () => {
   const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
   const source = `
     import { start } from ${JSON.stringify(start)};
@@ -244,15 +244,15 @@ test("an error outside of any request ends neither the server nor its key, and i
 });
 
 describe('the production entry', () => {
-  /** Returns all files that a module imports, directly or not. */
-  function reach(file: string, seen = new Set<string>()): Set<string> {
+  /** Returns a module and all files that it imports, directly or indirectly. */
+  function listReachable(file: string, seen = new Set<string>()): Set<string> {
     if (seen.has(file)) return seen;
     seen.add(file);
     const source = readFileSync(file, 'utf8');
     for (const [, specifier = ''] of source.matchAll(
       /(?:from|import\(?)\s*['"]((?:\.|sui-enclave)[^'"]+)['"]/g,
     )) {
-      reach(createRequire(file).resolve(specifier), seen);
+      listReachable(createRequire(file).resolve(specifier), seen);
     }
     return seen;
   }
@@ -260,19 +260,19 @@ describe('the production entry', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const relative = (files: Set<string>) => [...files].map((file) => file.slice(root.length));
 
-  test('reaches no fake and no emulated NSM', () => {
+  test('imports no fake and no emulated NSM, directly or indirectly', () => {
     const isProduction = /^src\/(library|service|server|apps)\/(?!.*\/stand_in\.ts$)/;
     for (const entry of [MAIN, ...globSync('src/apps/*/app.ts', { cwd: root }).map((path) => root + path)]) {
-      const files = relative(reach(entry));
+      const files = relative(listReachable(entry));
       expect(files.length).toBeGreaterThan(5);
       expect(files.filter((file) => !isProduction.test(file))).toEqual([]);
     }
     // The same search does find them in a file that imports them.
-    expect(relative(reach(`${root}src/toolchain/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
+    expect(relative(listReachable(`${root}src/toolchain/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
   });
 
   test.each(['src/server/main.ts', 'the bundle of an image'])(
-    '%s takes its signing key from no message, argument or variable, as make dev hands over a seed',
+    '%s takes no seed from messages, arguments or variables, unlike the server of make dev',
     async (entry) => {
       let file = MAIN;
       if (entry !== 'src/server/main.ts') {
@@ -303,7 +303,7 @@ describe('the production entry', () => {
       onTestFinished(() => void child.kill('SIGKILL'));
       const messages: unknown[] = [];
       child.on('message', (message) => messages.push(message));
-      // The messages are the one that src/toolchain/dev/main.ts sends, and forms that a server might read.
+      // These are the message that src/toolchain/dev/main.ts sends, and other forms that a server might read.
       for (const message of [{ seed }, { signingSeed: seed }, { seed: hex }, seed, hex]) child.send(message);
       let output = '';
       child.stdout?.on('data', (chunk) => {
@@ -317,7 +317,7 @@ describe('the production entry', () => {
     },
   );
 
-  test('has no seed to give to boot()', () => {
+  test('passes no seed to boot()', () => {
     for (const file of ['src/server/main.ts', 'src/server/start.ts', 'src/toolchain/image/bundle.ts']) {
       expect(readFileSync(root + file, 'utf8')).not.toMatch(/seed/i);
     }
@@ -326,7 +326,7 @@ describe('the production entry', () => {
     expect(readFileSync(`${root}src/server/boot.ts`, 'utf8')).toMatch(/signingSeed/);
   });
 
-  test('ignores the switch of make dev', async () => {
+  test('ignores the variable ATTEST of make dev', async () => {
     const run = start({ APP: 'weather', API_KEY: 'x', ATTEST: 'emulated', NSM_DEVICE: '/nonexistent/nsm' });
     const url = await run.listening();
     const answer = await fetch(`${url}/get_attestation`);

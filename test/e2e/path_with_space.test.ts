@@ -1,5 +1,5 @@
 /**
- * Tests of commands that start programs or bundle modules by their path, in a clone whose folder has a space
+ * Tests commands that start programs or bundle modules by their path, in a clone whose folder has a space
  * and a percent sign in its name.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -45,7 +45,7 @@ const run = (...args: string[]) => {
 };
 
 test(
-  'runs the tests that preload, bundle or read files by a path',
+  'a clone with a space in its path passes the tests that preload, bundle or read files by a path',
   () => {
     const files = [
       'test/src/server/nsm/addon.test.ts',
@@ -60,7 +60,7 @@ test(
 );
 
 test(
-  'packs the packages',
+  'a clone with a space in its path packs the packages',
   () => {
     const { status, output } = run('scripts/check/pack.ts');
     expect([status, output]).toEqual([0, expect.stringMatching(/^out\/create-sui-enclave-.*\.tgz: /m)]);

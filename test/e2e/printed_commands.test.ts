@@ -12,23 +12,23 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const PRINTING = [
+const PRINTING_FILES = [
   '*.md',
   '{src,scripts,deploy,enclave,move}/**/*.md',
   '{src/cli,src/toolchain,src/create,scripts/check/pack}/**/*.{ts,txt}',
   'src/create/templates/repository/.ci/run',
 ];
 /** Matches commands that may ask a registry for a package that is not installed. */
-const ASKING = /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
+const REGISTRY_COMMAND = /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
 
 /**
  * Returns the commands that pages, help texts and templates print, with a version and a folder in place of
  * their placeholders.
  */
-function printed(): string[] {
-  const files = globSync(PRINTING, { cwd: ROOT, exclude: ['**/node_modules/**'] });
+function listPrintedCommands(): string[] {
+  const files = globSync(PRINTING_FILES, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   const texts = files.map((file) => readFileSync(join(ROOT, file), 'utf8'));
-  const commands = texts.flatMap((text) => text.match(ASKING) ?? []);
+  const commands = texts.flatMap((text) => text.match(REGISTRY_COMMAND) ?? []);
   const filled = commands.map((command) =>
     command
       .replace(/<version>|\$\{version\}/g, '0.1.0')
@@ -38,8 +38,8 @@ function printed(): string[] {
   return [...new Set(filled.map((command) => command.trim()))];
 }
 
-/** Runs a command in an empty folder. @returns the package names that it asks a registry for */
-async function requestedBy(command: string): Promise<string[]> {
+/** Runs a command in an empty folder. @returns the paths that it requests from a registry */
+async function listRequests(command: string): Promise<string[]> {
   const requestedPaths: string[] = [];
   const registry = createServer((request, response) => {
     requestedPaths.push(decodeURIComponent(request.url ?? ''));
@@ -69,10 +69,10 @@ async function requestedBy(command: string): Promise<string[]> {
   return requestedPaths;
 }
 
-test('finds out that a command asks for a package of this project', { timeout: 60_000 }, async () => {
-  expect(await requestedBy('npx sui-enclave --help')).toContainEqual(expect.stringContaining('sui-enclave'));
+test('listRequests detects a command that asks for a package of this project', { timeout: 60_000 }, async () => {
+  expect(await listRequests('npx sui-enclave --help')).toContainEqual(expect.stringContaining('sui-enclave'));
 });
 
-test.each(printed())('%s asks for no package of this project', { timeout: 60_000 }, async (command) => {
-  expect((await requestedBy(command)).filter((path) => path.includes('sui-enclave'))).toEqual([]);
+test.each(listPrintedCommands())('%s asks for no package of this project', { timeout: 60_000 }, async (command) => {
+  expect((await listRequests(command)).filter((path) => path.includes('sui-enclave'))).toEqual([]);
 });

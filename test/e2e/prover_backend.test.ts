@@ -1,4 +1,4 @@
-/** The prover's backend as a process of its own, with fakes of the engine and the witness generator. */
+/** Tests the prover's backend as a separate process, with fakes of the engine and the witness generator. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -43,13 +43,13 @@ async function start() {
   return { backend, post, enginePid };
 }
 
-test('a setting that is missing stops the start with one line', async () => {
+test('a missing setting stops the start with one line', async () => {
   const { backend, output } = run({});
   expect(await once(backend, 'close')).toEqual([1, null]);
   expect(output()).toBe('sui-enclave: ZKEY must be the path of the Groth16 proving key\n');
 });
 
-test('proves until SIGTERM, which leaves no engine behind', async () => {
+test('the backend proves until SIGTERM, and leaves no engine behind', async () => {
   const { backend, post, enginePid } = await start();
   expect((await post()).status).toBe(200);
   backend.kill('SIGTERM');
@@ -57,7 +57,7 @@ test('proves until SIGTERM, which leaves no engine behind', async () => {
   await expect.poll(() => existsSync(`/proc/${enginePid}/exe`)).toBe(false);
 });
 
-test('kill -9 leaves no engine behind either, since the input of the engine ends', async () => {
+test('kill -9 also leaves no engine behind, since the standard input of the engine ends', async () => {
   const { backend, post, enginePid } = await start();
   expect((await post()).status).toBe(200);
   expect(existsSync(`/proc/${enginePid}/exe`)).toBe(true);

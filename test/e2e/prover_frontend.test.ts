@@ -1,5 +1,6 @@
 /**
- * The proving service's front end as a process: with DEBUG=*, no library in it prints anything of a request.
+ * Runs the proving service's front end as a process: with DEBUG=*, none of its libraries prints data of a
+ * request.
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 
 const MAIN = fileURLToPath(new URL('../../src/prover/frontend/main.ts', import.meta.url));
 
-test('DEBUG=* selects lines of the service only, which show nothing of a request', async () => {
+test('with DEBUG=*, only the service prints lines, and they contain no secret of a request', async () => {
   const child = spawn(process.execPath, [MAIN, '0'], {
     env: { PROVER_URI: 'http://127.0.0.1:9/input', DEBUG: '*', LOG_LEVEL: 'trace' },
     stdio: ['ignore', 'pipe', 'pipe'],

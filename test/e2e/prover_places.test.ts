@@ -1,5 +1,5 @@
 /**
- * The proving service under 200 simultaneous callers, with an engine that takes 2 s for a proof, in real
+ * Tests the proving service with 200 simultaneous callers and an engine that takes 2 s for a proof, in real
  * time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,18 +10,18 @@ const CALLERS = 200;
 const PROOF_MS = 2000;
 const ANSWER_SECONDS = 12;
 
-const { decoded } = vi.hoisted(() => ({ decoded: vi.fn() }));
+const { decodeCalls } = vi.hoisted(() => ({ decodeCalls: vi.fn() }));
 vi.mock('jose', async (original) => {
   const jose = await original<typeof import('jose')>();
   return {
     ...jose,
     decodeJwt: (jwt: string) => {
-      decoded();
+      decodeCalls();
       return jose.decodeJwt(jwt);
     },
   };
 });
-beforeEach(() => decoded.mockClear());
+beforeEach(() => decodeCalls.mockClear());
 
 /** Fakes an engine that makes one proof at a time, in the order of the requests. */
 async function startSlowBackend(): Promise<FakeBackend> {
@@ -34,7 +34,7 @@ async function startSlowBackend(): Promise<FakeBackend> {
   return backend;
 }
 
-test('answers every caller who got a place in time, and reads no token of the others', async () => {
+test('the front end answers every admitted caller in time, and decodes no token of the refused callers', async () => {
   const frontend = await startTestFrontend({
     backend: await startSlowBackend(),
     ANSWER_SECONDS: String(ANSWER_SECONDS),
@@ -45,7 +45,7 @@ test('answers every caller who got a place in time, and reads no token of the ot
   expect((await frontend.ask()).status).toBe(200);
   const jwt = await frontend.token();
   for (let burst = 0; burst < 2; burst++) {
-    decoded.mockClear();
+    decodeCalls.mockClear();
     const answers = await Promise.all(
       Array.from({ length: CALLERS }, async (_, caller) => {
         const start = performance.now();
@@ -56,7 +56,7 @@ test('answers every caller who got a place in time, and reads no token of the ot
     const proved = answers.filter(({ status }) => status === 200);
     const refused = answers.filter((answer) => !proved.includes(answer));
     expect(proved.length).toBeGreaterThanOrEqual(5);
-    // On a busy machine, the last callers arrive when proofs are done, whose places are free again.
+    // On a busy machine, the last callers arrive after the first proofs, which have left their places.
     const arrivalMs = 1000 * Math.max(...refused.map(({ seconds }) => seconds));
     expect(proved.length).toBeLessThanOrEqual(5 + arrivalMs / PROOF_MS);
     for (const { seconds } of proved) expect(seconds).toBeLessThan(ANSWER_SECONDS);
@@ -64,6 +64,6 @@ test('answers every caller who got a place in time, and reads no token of the ot
       expect([status, body['code']]).toEqual([503, 'PROVER_BUSY']);
       expect(headers.get('retry-after')).toMatch(/^[1-3]$/);
     }
-    expect(decoded).toHaveBeenCalledTimes(proved.length);
+    expect(decodeCalls).toHaveBeenCalledTimes(proved.length);
   }
 });

@@ -1,7 +1,7 @@
 /**
- * The steps of the release workflow, as the jobs run them: the template's `.ci/release`, git with a bare
- * repository, and a Sigstore on loopback. Two programs on the PATH are stand-ins: `npx`, which runs this
- * tree's `sui-enclave` and copies prepared files in place of the builds; and `gh`, which keeps assets in a
+ * Runs the steps of the release workflow as its jobs do: with the template's `.ci/release`, a bare git
+ * repository, and a fake of Sigstore on loopback. Two programs on the PATH are fakes too: `npx`, which runs
+ * this tree's `sui-enclave` and copies prepared files in place of the builds; and `gh`, which keeps assets in a
  * folder.
  */
 import { execFile, execFileSync } from 'node:child_process';
@@ -57,7 +57,7 @@ esac
 let sigstore: Sigstore;
 let service: SigstoreServer;
 let folder: string;
-const at = (name: string) => join(folder, name);
+const pathOf = (name: string) => join(folder, name);
 
 beforeAll(async () => {
   sigstore = await Sigstore.start();
@@ -69,73 +69,73 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'release-workflow-'));
   service.run = RUN;
   for (const name of ['bin', 'gh', 'build', 'work/out', 'work/move/price', 'work/.ci']) {
-    mkdirSync(at(name), { recursive: true });
+    mkdirSync(pathOf(name), { recursive: true });
   }
-  writeFileSync(at('bin/npx'), NPX, { mode: 0o755 });
-  writeFileSync(at('bin/npm'), '#!/bin/sh\n', { mode: 0o755 });
-  writeFileSync(at('bin/gh'), GH, { mode: 0o755 });
-  writeBuild(at('build'));
-  cpSync(SCRIPT, at('work/.ci/release'));
-  writeFileSync(at('work/schema.json'), '{}');
-  writeWorkflowSigner(at('work/release-signer.json'), sigstore.root());
-  execFileSync('git', ['init', '--quiet', '--bare', at('origin.git')]);
-  execFileSync('git', ['init', '--quiet', at('work')]);
-  git('remote', 'add', 'origin', at('origin.git'));
+  writeFileSync(pathOf('bin/npx'), NPX, { mode: 0o755 });
+  writeFileSync(pathOf('bin/npm'), '#!/bin/sh\n', { mode: 0o755 });
+  writeFileSync(pathOf('bin/gh'), GH, { mode: 0o755 });
+  writeBuild(pathOf('build'));
+  cpSync(SCRIPT, pathOf('work/.ci/release'));
+  writeFileSync(pathOf('work/schema.json'), '{}');
+  writeWorkflowSigner(pathOf('work/release-signer.json'), sigstore.root());
+  execFileSync('git', ['init', '--quiet', '--bare', pathOf('origin.git')]);
+  execFileSync('git', ['init', '--quiet', pathOf('work')]);
+  git('remote', 'add', 'origin', pathOf('origin.git'));
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const git = (...args: string[]) => execFileSync('git', args, { cwd: at('work'), encoding: 'utf8' }).trim();
+const git = (...args: string[]) => execFileSync('git', args, { cwd: pathOf('work'), encoding: 'utf8' }).trim();
 
 /** Runs a step of a job. */
 function run(step: string, variables: Readonly<Record<string, string>> = {}) {
   const env = {
-    PATH: `${at('bin')}:${process.env['PATH']}`,
+    PATH: `${pathOf('bin')}:${process.env['PATH']}`,
     HOME: folder,
     NODE: process.execPath,
     PROGRAM,
-    BUILD: at('build'),
+    BUILD: pathOf('build'),
     SIGSTORE: service.url,
-    GH_FOLDER: at('gh'),
-    GITHUB_OUTPUT: at('output'),
+    GH_FOLDER: pathOf('gh'),
+    GITHUB_OUTPUT: pathOf('output'),
     GITHUB_REF_NAME: service.run.ref.replace('refs/tags/', ''),
     ...service.env(),
     ...variables,
   };
   return new Promise<{ status: number; stderr: string }>((resolve) => {
-    const file = join(at('work'), '.ci/release');
-    const child = execFile(file, [step], { cwd: at('work'), env }, (_error, _stdout, stderr) =>
+    const file = join(pathOf('work'), '.ci/release');
+    const child = execFile(file, [step], { cwd: pathOf('work'), env }, (_error, _stdout, stderr) =>
       resolve({ status: child.exitCode ?? -1, stderr }),
     );
   });
 }
 
-/** Runs both jobs of a tag, of which the first one may have built other bytes. */
+/** Runs both jobs of a tag. @param changeRebuilt changes the digests that the first job passes to the second */
 async function release(tag: string, changeRebuilt = (subjects: string) => subjects) {
   service.run = { ...RUN, ref: `refs/tags/${tag}` };
-  rmSync(at('output'), { force: true });
+  rmSync(pathOf('output'), { force: true });
   expect(await run('build')).toMatchObject({ status: 0 });
-  const [, subjects = ''] = /^subjects=(\{.*\})\n$/.exec(readFileSync(at('output'), 'utf8')) ?? [];
+  const [, subjects = ''] = /^subjects=(\{.*\})\n$/.exec(readFileSync(pathOf('output'), 'utf8')) ?? [];
   return await run('publish', { REBUILT: changeRebuilt(subjects) });
 }
 
-/** Verifies what is published, as a reader who has the file of the signer. */
+/** Verifies the published release, as a user who has the signer's file. */
 async function verify(tag: string) {
-  const log = execFileSync('git', ['--git-dir', at('origin.git'), 'show', 'releases:releases.json']);
-  writeFileSync(at('log.json'), log);
-  const signer = at('work/release-signer.json');
-  const argv = ['verify', at(`gh/${tag}/release.json`), '--log', at('log.json'), '--signer', signer];
+  const log = execFileSync('git', ['--git-dir', pathOf('origin.git'), 'show', 'releases:releases.json']);
+  writeFileSync(pathOf('log.json'), log);
+  const signer = pathOf('work/release-signer.json');
+  const argv = ['verify', pathOf(`gh/${tag}/release.json`), '--log', pathOf('log.json'), '--signer', signer];
   return await call(main, argv);
 }
 
-const calls = () => readFileSync(at('gh/calls'), 'utf8').trim().split('\n');
+const calls = () => readFileSync(pathOf('gh/calls'), 'utf8').trim().split('\n');
 const countCommits = () =>
-  execFileSync('git', ['--git-dir', at('origin.git'), 'rev-list', '--count', 'releases'], {
+  execFileSync('git', ['--git-dir', pathOf('origin.git'), 'rev-list', '--count', 'releases'], {
     encoding: 'utf8',
   });
 
 test('a tag is released with its files, and the log has a commit for each change', async () => {
   expect(await release('v1.2.0')).toEqual({ status: 0, stderr: '' });
-  expect(readdirSync(at('gh/v1.2.0')).sort()).toEqual([
+  expect(readdirSync(pathOf('gh/v1.2.0')).sort()).toEqual([
     'inputs.tar',
     'measurements.json',
     'nitro.eif',
@@ -167,10 +167,10 @@ describe('nothing is published', () => {
       status: 1,
       stderr: expect.stringMatching(/^NOT_REPRODUCED: .*nitro\.eif/),
     });
-    expect(existsSync(at('gh/calls'))).toBe(false);
+    expect(existsSync(pathOf('gh/calls'))).toBe(false);
   });
 
-  test('if the other job has no output, or one of another form', async () => {
+  test('if the other job has no output, or output of another form', async () => {
     const missing = /REBUILT: must be the output of the other job/;
     expect(await release('v1.2.0', () => '')).toMatchObject({
       status: 1,
@@ -180,40 +180,40 @@ describe('nothing is published', () => {
       status: 1,
       stderr: expect.stringMatching(/^NOT_REPRODUCED: /),
     });
-    expect(existsSync(at('gh/calls'))).toBe(false);
+    expect(existsSync(pathOf('gh/calls'))).toBe(false);
   });
 
-  test('if the log can not be read: no new log is begun', async () => {
+  test('if the log can not be read, and no new log is created', async () => {
     await release('v1.2.0');
-    git('remote', 'set-url', 'origin', at('missing.git'));
+    git('remote', 'set-url', 'origin', pathOf('missing.git'));
     expect(await release('v1.3.0')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining("the branch releases can't be read"),
     });
-    expect(existsSync(at('gh/v1.3.0'))).toBe(false);
+    expect(existsSync(pathOf('gh/v1.3.0'))).toBe(false);
   });
 
   test('if somebody else wrote the log', async () => {
     const forged = JSON.stringify({ version: 1, entries: [], head: {} });
-    execFileSync('git', ['init', '--quiet', '-b', 'releases', at('forged')]);
-    writeFileSync(at('forged/releases.json'), forged);
+    execFileSync('git', ['init', '--quiet', '-b', 'releases', pathOf('forged')]);
+    writeFileSync(pathOf('forged/releases.json'), forged);
     const commit = ['-c', 'user.name=x', '-c', 'user.email=x', 'commit', '--quiet', '-m', 'x'];
-    for (const args of [['add', '.'], commit, ['push', '--quiet', at('origin.git'), 'releases']]) {
-      execFileSync('git', args, { cwd: at('forged') });
+    for (const args of [['add', '.'], commit, ['push', '--quiet', pathOf('origin.git'), 'releases']]) {
+      execFileSync('git', args, { cwd: pathOf('forged') });
     }
     expect(await release('v1.2.0')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_/) });
-    expect(existsSync(at('gh/calls'))).toBe(false);
+    expect(existsSync(pathOf('gh/calls'))).toBe(false);
   });
 
   test('twice under one version', async () => {
     await release('v1.2.0');
-    const assets = readFileSync(at('gh/v1.2.0/release.json'));
+    const assets = readFileSync(pathOf('gh/v1.2.0/release.json'));
     expect(await release('v1.2.0')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^LOGGED: /) });
-    expect(readFileSync(at('gh/v1.2.0/release.json'))).toEqual(assets);
+    expect(readFileSync(pathOf('gh/v1.2.0/release.json'))).toEqual(assets);
   });
 
-  test('without the file of the signer, which the build asks for first', async () => {
-    rmSync(at('work/release-signer.json'));
+  test('without the file of the signer, which the build requires', async () => {
+    rmSync(pathOf('work/release-signer.json'));
     expect(await run('build')).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^release-signer\.json is missing/),
@@ -221,16 +221,16 @@ describe('nothing is published', () => {
   });
 });
 
-test('a run that failed between release and log can be repeated', async () => {
-  writeFileSync(at('origin.git/hooks/pre-receive'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+test('a run that failed between the release and its entry in the log can be repeated', async () => {
+  writeFileSync(pathOf('origin.git/hooks/pre-receive'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   expect(await release('v1.2.0')).toMatchObject({ status: 1 });
-  expect(existsSync(at('gh/v1.2.0'))).toBe(true);
-  rmSync(at('origin.git/hooks/pre-receive'));
+  expect(existsSync(pathOf('gh/v1.2.0'))).toBe(true);
+  rmSync(pathOf('origin.git/hooks/pre-receive'));
   expect(await release('v1.2.0')).toMatchObject({ status: 0 });
   expect(await verify('v1.2.0')).toMatchObject({ status: 0 });
 });
 
 test('a renewal before the first release is not requested', async () => {
   expect(await run('request_renewal')).toEqual({ status: 0, stderr: '' });
-  expect(existsSync(at('gh/calls'))).toBe(false);
+  expect(existsSync(pathOf('gh/calls'))).toBe(false);
 });

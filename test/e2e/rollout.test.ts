@@ -1,6 +1,6 @@
 /**
- * `sui-enclave rollout` against the model of a Sui node and emulated enclaves. It is killed at each step, and
- * run again.
+ * Runs `sui-enclave rollout` on the model of a Sui node, with emulated enclaves. The tests kill it at each step,
+ * and run it again.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,14 +43,14 @@ async function run(
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';
-  const obeyed = new Set<string>();
+  const executedLines = new Set<string>();
   const timer = setInterval(() => void (killAt(output) && child.kill('SIGKILL')), 10);
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
       output += chunk;
       for (const [, line = ''] of output.matchAll(ADMIN)) {
-        if (obeyed.has(line) || killAt(output)) continue;
-        obeyed.add(line);
+        if (executedLines.has(line) || killAt(output)) continue;
+        executedLines.add(line);
         fixture.obey(line).catch((error) => {
           output += String(error);
         });
@@ -63,24 +63,24 @@ async function run(
   return { exit, signal, output };
 }
 
-/** Returns the state of enclaves, callers and config, as others see it. */
-async function state() {
+/** Returns which enclaves run, which of them callers reach, and the image and the overlap of the config. */
+async function readState() {
   const { keeper, running, callersReach } = fixture;
   const { image, overlap } = await keeper.config();
   return { running, callersReach, pcr2: image.pcr2, overlap };
 }
 
 async function expectEnd(): Promise<void> {
-  expect(await state()).toMatchObject({ running: fixture.urls.new, callersReach: 'new', overlap: null });
-  expect((await state()).pcr2).not.toBe(fixture.keeper.image.pcr2);
+  expect(await readState()).toMatchObject({ running: fixture.urls.new, callersReach: 'new', overlap: null });
+  expect((await readState()).pcr2).not.toBe(fixture.keeper.image.pcr2);
   const { configVersion } = await fixture.keeper.config();
   const enclaves = await fixture.keeper.enclaves();
-  expect(enclaves.filter((each) => each.configVersion === configVersion)).toHaveLength(1);
+  expect(enclaves.filter((enclave) => enclave.configVersion === configVersion)).toHaveLength(1);
 }
 
 async function expectBeginning(): Promise<void> {
   const { image } = fixture.keeper;
-  expect(await state()).toEqual({
+  expect(await readState()).toEqual({
     running: fixture.urls.old,
     callersReach: 'old',
     pcr2: image.pcr2,
@@ -88,7 +88,7 @@ async function expectBeginning(): Promise<void> {
   });
   const { configVersion } = await fixture.keeper.config();
   const enclaves = await fixture.keeper.enclaves();
-  expect(enclaves.filter((each) => each.configVersion === configVersion)).toHaveLength(1);
+  expect(enclaves.filter((enclave) => enclave.configVersion === configVersion)).toHaveLength(1);
   expect(existsSync(`${fixture.deployments}/localnet.weather.rollout.json`)).toBe(false);
 }
 
@@ -114,9 +114,12 @@ async function killRollout(moment: () => (output: string) => boolean): Promise<v
   fixture.keeper.chain.node.faults.clear();
 }
 
-const printed = (text: string) => () => (output: string) => output.includes(text);
-/** The node executes the transaction, but the process does not learn of it. */
-const registering = () => {
+const whenPrinted = (text: string) => () => (output: string) => output.includes(text);
+/**
+ * Makes the node execute transactions without answering. @returns a function that returns whether the rollout has
+ * sent its registration
+ */
+const whenRegistering = () => {
   const { faults } = fixture.keeper.chain.node;
   faults.set('ExecuteTransaction', 'executes, and does not answer');
   const { sent } = fixture.keeper;
@@ -124,20 +127,20 @@ const registering = () => {
   return () => fixture.keeper.sent === sent + 2;
 };
 const MOMENTS: readonly (readonly [string, () => (output: string) => boolean])[] = [
-  ['before start has an effect', () => holdAt('start', false)],
+  ['before start had its effect', () => holdAt('start', false)],
   ['after start had its effect', () => holdAt('start', true)],
-  ['while the admin is awaited', printed('update_pcrs')],
-  ['while the registration is under way', registering],
-  ['before switch has an effect', () => holdAt('switch', false)],
+  ['while it waited for the admin', whenPrinted('update_pcrs')],
+  ['while it registered the enclave', whenRegistering],
+  ['before switch had its effect', () => holdAt('switch', false)],
   ['after switch had its effect', () => holdAt('switch', true)],
 ];
-const LATE: typeof MOMENTS = [
-  ['before stop_old has an effect', () => holdAt('stop_old', false)],
+const LATE_MOMENTS: typeof MOMENTS = [
+  ['before stop_old had its effect', () => holdAt('stop_old', false)],
   ['after stop_old had its effect', () => holdAt('stop_old', true)],
-  ['while the end of the overlap is awaited', printed('end_overlap')],
+  ['while it waited for the end of the overlap', whenPrinted('end_overlap')],
 ];
 
-test('goes through its steps, and finds nothing to do when it is run again', async () => {
+test('a rollout completes its steps, and a second run changes nothing', async () => {
   const { exit, output } = await run([]);
   expect(exit, output).toBe(0);
   await expectEnd();
@@ -154,8 +157,8 @@ test('goes through its steps, and finds nothing to do when it is run again', asy
   expect(fixture.calls).toEqual(['start', 'switch', 'stop_old']);
 });
 
-test('ends in the same state when it is killed at every moment in turn and run again', async () => {
-  for (const [, moment] of [...MOMENTS, ...LATE]) await killRollout(moment);
+test('a rollout ends in the same state if it is killed at every moment in turn and run again', async () => {
+  for (const [, moment] of [...MOMENTS, ...LATE_MOMENTS]) await killRollout(moment);
   const { exit, output } = await run([]);
   expect(exit, output).toBe(0);
   expect(output).toMatch(/^Resumes in place of process \d+/);
@@ -172,14 +175,14 @@ test('ends in the same state when it is killed at every moment in turn and run a
   ]);
 });
 
-test.each(MOMENTS)('goes back with --back after it was killed %s', async (_, moment) => {
+test.each(MOMENTS)('a rollout that was killed %s is undone by --back', async (_, moment) => {
   await killRollout(moment);
   const { exit, output } = await run(['--back']);
   expect(exit, output).toBe(0);
   await expectBeginning();
 });
 
-test('is refused while another one of the config runs on the machine; a dry run is not', async () => {
+test('a rollout is refused while another rollout of the config runs on the machine; a dry run is not', async () => {
   const isHeld = holdAt('start', true);
   let isTried = false;
   const first = run([], () => isTried);
@@ -193,11 +196,11 @@ test('is refused while another one of the config runs on the machine; a dry run 
   expect((await first).signal).toBe('SIGKILL');
 });
 
-test('ends in the same state when two machines roll the same plan out at once', async () => {
+test('two machines that roll the same plan out at once end in the same state', async () => {
   const DEPLOYMENTS = fixture.keeper.chain.file('other_machine');
   cpSync(fixture.deployments, DEPLOYMENTS, { recursive: true });
-  // Both sign by one address, and start the same enclaves. If their transactions or commands meet, one
-  // fails, and its rollout runs again.
+  // Both sign with one key, and start the same enclaves. If their transactions or commands collide, one of the
+  // rollouts fails, and is run again.
   const runToEnd = async (environment: Readonly<Record<string, string>>) => {
     for (let attempt = 1; ; attempt += 1) {
       const { exit, output } = await run([], undefined, environment);
@@ -213,11 +216,11 @@ test('ends in the same state when two machines roll the same plan out at once', 
   await expectEnd();
 });
 
-describe('does nothing', () => {
+describe('a rollout changes nothing', () => {
   const call = async (args: readonly string[], changes: object = {}) =>
     await callScript('rollout/rollout.ts', [fixture.plan(changes), ...args], { env: fixture.env });
 
-  test('in a dry run, and says what each step finds', async () => {
+  test('in a dry run, which prints what each step finds', async () => {
     const { sent } = fixture.keeper;
     const { status, stdout } = await call(['--dry-run']);
     expect([status, stdout]).toEqual([0, expect.stringMatching(/^start: .* do not answer$/m)]);
@@ -225,28 +228,28 @@ describe('does nothing', () => {
     expect([fixture.calls, fixture.keeper.sent]).toEqual([[], sent]);
   });
 
-  test('where another program runs at a URL of the new enclaves', async () => {
+  test('if another program runs at a URL of the new enclaves', async () => {
     const impostor = await startServer({ nsm: fixture.keeper.chain.nsm });
     const plan = { new: { pcrs: 'new.pcrs', enclaves: [impostor.url] } };
     const { status, stderr } = await call([], plan);
     expect([status, stderr, fixture.calls]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /), []]);
   });
 
-  test('with the same registers twice, or with registers of another config', async () => {
-    const same = await call([], { new: { pcrs: 'dev.pcrs', enclaves: fixture.urls.new } });
-    expect([same.status, same.stderr]).toEqual([
+  test('if the plan has the same registers twice, or the registers of another config', async () => {
+    const sameRegisters = await call([], { new: { pcrs: 'dev.pcrs', enclaves: fixture.urls.new } });
+    expect([sameRegisters.status, sameRegisters.stderr]).toEqual([
       2,
       expect.stringMatching(/^ROLLOUT_PLAN: .*the same registers/),
     ]);
-    const otherResult = await call([], { old: { pcrs: 'other.pcrs', enclaves: fixture.urls.old } });
-    expect([otherResult.status, otherResult.stderr]).toEqual([
+    const otherConfig = await call([], { old: { pcrs: 'other.pcrs', enclaves: fixture.urls.old } });
+    expect([otherConfig.status, otherConfig.stderr]).toEqual([
       1,
       expect.stringMatching(/^ROLLOUT_CONFIG: .*neither/),
     ]);
   });
 });
 
-describe('with a release', () => {
+describe('a rollout with a release', () => {
   const call = async (registers: string, args: readonly string[] = ['--dry-run']) => {
     const image = parsePcrs(readFileSync(fixture.keeper.chain.file(registers), 'utf8'));
     const release = await writeRelease(mkdtempSync(fixture.keeper.chain.file('release-')), image);
@@ -262,7 +265,7 @@ describe('with a release', () => {
     ]);
   });
 
-  test('refuses another image, another signer than that of the config, and --back', async () => {
+  test('refuses a release of another image or of a signer who is not the config\'s, and --back', async () => {
     const image = await call('dev.pcrs', []);
     expect([image.status, image.stderr]).toEqual([2, expect.stringMatching(/^ROLLOUT_PLAN: .* v1\.2\.0/)]);
     fixture.noteSigner({ publicKey: 'ab'.repeat(32) });
@@ -274,18 +277,18 @@ describe('with a release', () => {
   });
 });
 
-test('a command that fails or takes too long ends it, and the key is not in its environment', async () => {
+test('a command that fails or takes too long ends the rollout', async () => {
   const commands = (start: readonly string[]) => {
     const none = [['true']];
     return { start: [start], switch: none, switch_back: none, stop_old: none, stop_new: none };
   };
-  const failed = async (start: readonly string[]) => {
+  const runWithStart = async (start: readonly string[]) => {
     const plan = fixture.plan({ commands: commands(start), command_within: 1 });
     return await callScript('rollout/rollout.ts', [plan], { env: fixture.env });
   };
-  expect((await failed(['false'])).stderr).toMatch(
+  expect((await runWithStart(['false'])).stderr).toMatch(
     /^ROLLOUT_COMMAND: a command of start ended with exit code 1: false/,
   );
-  expect((await failed(['/nonexistent/start'])).stderr).toContain('could not be started: ENOENT');
-  expect((await failed(['sleep', '20'])).stderr).toContain('took longer than command_within, 1 s: sleep');
+  expect((await runWithStart(['/nonexistent/start'])).stderr).toContain('could not be started: ENOENT');
+  expect((await runWithStart(['sleep', '20'])).stderr).toContain('took longer than command_within, 1 s: sleep');
 });

@@ -1,14 +1,14 @@
-/** The salt service as a process, in an environment that names a proxy. */
+/** Runs the salt service as a process, in an environment that names a proxy. */
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
-test('fetches no key through a proxy, even if the environment names one', async () => {
-  let proxied = 0;
+test('the salt service fetches no key through a proxy, even if the environment names one', async () => {
+  let proxyRequests = 0;
   const proxy = createServer((_request, response) => {
-    proxied++;
+    proxyRequests++;
     response.writeHead(502).end();
   });
   await new Promise<void>((resolve) => {
@@ -31,5 +31,5 @@ test('fetches no key through a proxy, even if the environment names one', async 
   const [, url = '', body = ''] = /curl -s (\S+) -H '[^']*' -d '(.*)'/.exec(output) ?? [];
   const headers = { 'content-type': 'application/json' };
   expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
-  expect(proxied).toBe(0);
+  expect(proxyRequests).toBe(0);
 });

@@ -56,7 +56,7 @@ test.each([
   expect((await fetch(server)).status).toBeLessThan(500);
 
   child.kill('SIGTERM');
-  const late = new Promise((resolve) => setTimeout(resolve, 10_000, 'still there after 10 s').unref());
-  expect(await Promise.race([closed, late])).not.toBe('still there after 10 s');
+  const timeLimit = new Promise((resolve) => setTimeout(resolve, 10_000, 'still there after 10 s').unref());
+  expect(await Promise.race([closed, timeLimit])).not.toBe('still there after 10 s');
   await expect(fetch(server)).rejects.toThrow('fetch failed');
 });

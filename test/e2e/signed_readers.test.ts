@@ -1,5 +1,5 @@
 /**
- * Runs the code that `gen` writes for Python and Go, in their own programs where they are installed: it must
+ * Runs the code that `gen` writes for Python and Go, if these are installed: it must
  * read the vectors, and refuse answers and messages that an attacker changed.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -32,7 +32,7 @@ import { randomMessages } from '../src/library/wire/random_types.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const FIXTURES = join(ROOT, 'test/fixtures/signed_readers');
 
-/** Structs whose names, or those of their fields, are keywords or builtins in Python. */
+/** Structs whose names and fields are keywords or builtins in Python. */
 const None = struct('None', { from: u8, self: u16, class: u32, dict: bool });
 const Exception = struct('Exception', { note: text, is_final: bool, b: option(bool) });
 const Trade = struct('Trade', {
@@ -52,12 +52,12 @@ const TYPES = [signedType(0, struct('Price', { pair: text, cents: u64 })), signe
 interface Case {
   readonly name: string;
   readonly type: string;
-  /** Answer of an endpoint, in JSON. Without it, only the message is read. */
+  /** Answer of an endpoint, in JSON. If it is missing, the case reads the message in `bytes`. */
   readonly answer?: string;
   readonly bytes?: string;
   readonly payload?: unknown;
   readonly timestamp_ms?: string;
-  /** Bytes of the value that was read, or the error's code. */
+  /** Bytes of the message that was read, in hex, or the error's code. */
   readonly outcome: string;
 }
 
@@ -71,8 +71,8 @@ type Answer = ReturnType<typeof createAnswer>;
 
 /** Changes to an answer by an attacker, or by another version of the application. */
 const CHANGES: readonly [name: string, code: string, change: (answer: Answer) => unknown][] = [
-  ['signed later', 'SIGNATURE', ({ response }) => Object.assign(response, { timestamp_ms: '1700000000001' })],
-  ['of another value', 'SIGNATURE', ({ response }) => Object.assign(response.data, { pair: 'x' })],
+  ['with a later timestamp', 'SIGNATURE', ({ response }) => Object.assign(response, { timestamp_ms: '1700000000001' })],
+  ['with another value', 'SIGNATURE', ({ response }) => Object.assign(response.data, { pair: 'x' })],
   [
     'with another signature',
     'SIGNATURE',
@@ -85,7 +85,7 @@ const CHANGES: readonly [name: string, code: string, change: (answer: Answer) =>
   ],
   ['without a signature', 'MALFORMED', (answer) => Object.assign(answer, { signature: undefined })],
   ['without a response', 'MALFORMED', (answer) => Object.assign(answer, { response: [] })],
-  ['of another intent', 'INTENT', ({ response }) => Object.assign(response, { intent: 1 })],
+  ['with another intent', 'INTENT', ({ response }) => Object.assign(response, { intent: 1 })],
   ['without a field', 'MALFORMED', ({ response }) => Object.assign(response.data, { pair: undefined })],
   ...[null, [], 'a', 1.5, -1, true, '01', '1e3', '18446744073709551616'].map(
     (cents): (typeof CHANGES)[number] => [
@@ -146,7 +146,7 @@ function createSet(types: readonly DeclaredStruct[]) {
   return { application, cases: createCases(vectors), types: types.map(({ payload }) => payload.name) };
 }
 
-/** The type in the page's example. */
+/** Generated files and cases for the type in the example of src/apps/README.md. */
 const QUOTE = createSet([signedType(0, struct('Quote', { pair: text, cents: u64 }))]);
 
 function readSnippet(language: string): string {
@@ -180,7 +180,7 @@ const PYTHON = ['python3', '/usr/bin/python3'].find((program) =>
   isInstalled(program, '-c', 'import cryptography'),
 );
 
-test('the cases have every kind', () => {
+test('the cases have every kind of outcome', () => {
   const codes = SETS.flatMap(({ cases }) =>
     cases.map(({ outcome }) => outcome.replace(/^[0-9a-f]+$/, 'read')),
   );
@@ -210,16 +210,16 @@ for size in (0, 31, 33):
     expect(output).toBe('SIGNATURE\n'.repeat(3));
   });
 
-  test('the example of the page verifies an answer', () => {
+  test('the example of src/apps/README.md verifies an answer', () => {
     const folder = createFolder();
     writeSet(QUOTE, 'signed.py', 'signed.py', folder);
     const quote = QUOTE.cases.find(({ name }) => name === 'quote_different answered');
-    const answered = JSON.stringify(quote?.answer);
+    const answerText = JSON.stringify(quote?.answer);
     const requests = `
 import json
 class post:
     def __init__(self, *_, **__): pass
-    def json(self): return json.loads(${answered})
+    def json(self): return json.loads(${answerText})
 `;
     writeFileSync(join(folder, 'requests.py'), requests);
     const head = `import requests, signed\nurl = ''\npublic_key = bytes.fromhex('${KEY}')\n`;

@@ -16,7 +16,7 @@ const IMAGE = join(ROOT, 'out/nitro.eif');
 const RELAY = join(ROOT, 'out/relay');
 const CACHE = join(process.env['CACHE'] ?? join(process.env['HOME'] ?? '', '.cache/sui-enclave'), 'packages');
 
-/** Returns whether `make image` has built weather from the files that are here now. */
+/** Returns whether `make image` has built weather from the current commit. */
 function hasImage(): boolean {
   const record = join(ROOT, 'out/measurements.json');
   if (spawnSync('buildah', ['--version']).status !== 0 || !existsSync(IMAGE) || !existsSync(record))
@@ -34,14 +34,14 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe.runIf(hasImage())('a build by an audit', () => {
-  test('builds the same image as make, without its trial start, and agrees with a config of that image', async () => {
+describe.runIf(hasImage())('an audit with a build', () => {
+  test('builds the same image as make, but does not start it for trial, and agrees with a config of that image', async () => {
     const repository = world.repository();
     const commit = repository.writeCommit(WEATHER.files);
     const eif = readFileSync(IMAGE);
     const image = measureImage(readEif(eif));
-    const built = { eif, relay: readFileSync(RELAY) };
-    const measurementsSha256 = hashRecord(world.loadSource(WEATHER), built, commit, WEATHER.folder);
+    const outputs = { eif, relay: readFileSync(RELAY) };
+    const measurementsSha256 = hashRecord(world.loadSource(WEATHER), outputs, commit, WEATHER.folder);
     const deployed = await world.deploy(WEATHER, repository, commit, {
       image,
       source: { measurementsSha256 },

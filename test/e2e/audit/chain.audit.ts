@@ -1,6 +1,6 @@
 /**
- * Lies on chain, and nodes that hide objects: other configs of an application, and capabilities that seem to
- * have no holder.
+ * Tests audits against lies on chain and nodes that hide objects: other configs of an application, and
+ * capabilities that seem to have no holder.
  */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder, type TransactionResult } from '@mysten/sui/transactions';
@@ -42,7 +42,7 @@ afterEach(() => {
 const deploy = () => world.deploy(WEATHER, repository, commit);
 
 /** Creates another config with the same capability. @returns its id */
-async function another(deployed: Deployed, image = EVIL, name = 'another'): Promise<string> {
+async function createOtherConfig(deployed: Deployed, image = EVIL, name = 'another'): Promise<string> {
   const tx = new Transaction();
   createEnclaveConfig(tx, { ...deployed, name, image });
   const { created } = await world.submit(tx);
@@ -55,11 +55,11 @@ async function change(deployed: Deployed, configId: string, add: typeof retireCo
   await world.submit(tx);
 }
 
-async function findOthers({ configId }: Deployed) {
+async function findOtherConfigs({ configId }: Deployed) {
   return await otherConfigs(await readConfig(chain.client, configId), chain);
 }
 
-const findCode = (promise: Promise<unknown>) =>
+const describeOutcome = (promise: Promise<unknown>) =>
   promise.then(
     () => 'done',
     ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
@@ -68,7 +68,7 @@ const findCode = (promise: Promise<unknown>) =>
 describe('another config of the application', () => {
   test('with other registers prevents agreement, and the report names its registers', async () => {
     const deployed = await deploy();
-    const evil = await another(deployed, EVIL, 'weather\u001b[2J');
+    const evil = await createOtherConfig(deployed, EVIL, 'weather\u001b[2J');
     const { capId } = deployed;
     const verdict = await world.audit(deployed.configId, ['--source', repository.folder, '--quick']);
     expect(verdict, verdict.out).toMatchObject({ exit: 3, code: 'NOT_FULLY_CHECKED' });
@@ -83,12 +83,12 @@ describe('another config of the application', () => {
     ).toEqual([capId]);
   });
 
-  test('with the same registers, or that is retired, adds nothing', async () => {
+  test('adds nothing if it has the same registers or is retired', async () => {
     const deployed = await deploy();
-    const ids = [await another(deployed, deployed.image), await another(deployed), await another(deployed)];
+    const ids = [await createOtherConfig(deployed, deployed.image), await createOtherConfig(deployed), await createOtherConfig(deployed)];
     await change(deployed, ids[1] ?? '', retireConfig);
     const config = await readConfig(chain.client, deployed.configId);
-    const { configs, capabilities } = await findOthers(deployed);
+    const { configs, capabilities } = await findOtherConfigs(deployed);
     expect(configs.map(({ id }) => id)).toEqual(ids);
     expect(configs.map((otherConfig) => addsNothing(otherConfig, config, Date.now()))).toEqual([
       true,
@@ -100,17 +100,17 @@ describe('another config of the application', () => {
 
   test('adds the image of the previous version, as long as contracts accept it', async () => {
     const deployed = await deploy();
-    const otherId = await another(deployed);
+    const otherId = await createOtherConfig(deployed);
     const untilMs = BigInt(Date.now() + 3_600_000);
     await change(deployed, otherId, (tx, call) =>
       beginOverlap(tx, { ...call, ...deployed, configId: otherId, untilMs }),
     );
     const config = await readConfig(chain.client, deployed.configId);
-    const [read] = (await findOthers(deployed)).configs;
-    if (read === undefined) throw new Error('not listed');
+    const [otherConfig] = (await findOtherConfigs(deployed)).configs;
+    if (otherConfig === undefined) throw new Error('not listed');
     const now = Number(untilMs) - 1;
-    expect(read.image).toEqual(config.image);
-    expect([addsNothing(read, config, now), addsNothing(read, config, now + 1)]).toEqual([false, true]);
+    expect(otherConfig.image).toEqual(config.image);
+    expect([addsNothing(otherConfig, config, now), addsNothing(otherConfig, config, now + 1)]).toEqual([false, true]);
   });
 
   test.each<[string, (deployed: Deployed, otherId: string) => void]>([
@@ -152,9 +152,9 @@ describe('another config of the application', () => {
     ],
   ])('can not be ruled out if the node %s', async (_name, lie) => {
     const deployed = await deploy();
-    const otherId = await another(deployed, deployed.image);
+    const otherId = await createOtherConfig(deployed, deployed.image);
     lie(deployed, otherId);
-    const code = await findCode(findOthers(deployed));
+    const code = await describeOutcome(findOtherConfigs(deployed));
     expect(code).toMatch(/^(?:NOT_FULLY_CHECKED|SUI_OBJECT_TYPE): /);
     expect(code).not.toContain('\u001b');
   });
@@ -163,21 +163,21 @@ describe('another config of the application', () => {
 test('an audit does not wait for a list of events that never ends', async () => {
   const deployed = await deploy();
   const config = await readConfig(chain.client, deployed.configId);
-  let at = 0;
+  let page = 0;
   vi.spyOn(world.node.events, 'list').mockImplementation(() => {
-    const cursor = Buffer.from(String(++at));
+    const cursor = Buffer.from(String(++page));
     const end = { reason: GrpcTypes.QueryEndReason.SCAN_LIMIT };
     return [GrpcTypes.ListEventsResponse.toBinary({ watermark: { cursor }, end })];
   });
-  expect(await findCode(otherConfigs(config, chain, 300))).toMatch(/^NOT_FULLY_CHECKED: .* within 0\.3 s/);
-  expect(at).toBeGreaterThan(1);
+  expect(await describeOutcome(otherConfigs(config, chain, 300))).toMatch(/^NOT_FULLY_CHECKED: .* within 0\.3 s/);
+  expect(page).toBeGreaterThan(1);
   expect(await formerSources(config, chain, 300)).toEqual([]);
 });
 
-test('thousands of registrars are counted, and only some of them looked up', async () => {
+test('of thousands of registrars, an audit looks up only some, and counts the others', async () => {
   const deployed = await deploy();
   const config = await readConfig(chain.client, deployed.configId);
-  const registrars = Array.from({ length: 5000 }, (_, at) => normalizeSuiAddress(`0x${at.toString(16)}ff`));
+  const registrars = Array.from({ length: 5000 }, (_, index) => normalizeSuiAddress(`0x${index.toString(16)}ff`));
   const before = world.node.calls.length;
   const holders = await findHolders({ ...config, registrars }, [], chain);
   expect(world.node.calls.length - before).toBeLessThan(100);
@@ -186,7 +186,7 @@ test('thousands of registrars are counted, and only some of them looked up', asy
 });
 
 describe('the capability of a package', () => {
-  /** A module whose package keeps capabilities of other packages, or ends them. */
+  /** Module that wraps the capability of another package in an object, or deletes it. */
   const KEEPER = `module keeper::keeper;
     use sui::package::UpgradeCap;
     public struct Box has key { id: UID, cap: UpgradeCap }
@@ -211,6 +211,7 @@ describe('the capability of a package', () => {
     return [...output.modules];
   }
 
+  /** Adds the use of a new package's capability to the transaction. */
   type Add = (tx: Transaction, cap: TransactionResult) => void;
   const keep: Add = (tx, cap) => void tx.transferObjects([cap], world.address);
   const call =
@@ -232,31 +233,34 @@ describe('the capability of a package', () => {
   }
 
   /** Publishes the keeper package. @returns its id */
-  const keeper = async () => (await publish(['keeper', KEEPER, keep])).ids[0] ?? '';
+  const publishKeeper = async () => (await publish(['keeper', KEEPER, keep])).ids[0] ?? '';
 
-  async function pass(target: string, cap: string): Promise<string> {
+  async function passCapability(target: string, cap: string): Promise<string> {
     const tx = new Transaction();
     tx.moveCall({ target, arguments: [tx.object(cap)] });
     return (await world.submit(tx)).digest;
   }
 
-  const holder = async (id: string | undefined) => await upgradeHolder(normalizeSuiAddress(id ?? ''), chain);
+  const findHolder = async (id: string | undefined) => await upgradeHolder(normalizeSuiAddress(id ?? ''), chain);
 
-  test('is at an address, or ended in the transaction of the publication', async () => {
+  test('is at an address, or was deleted in the publishing transaction', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
-    expect(await holder(ids[0])).toMatchObject({ id: caps[0], holder: world.address });
+    expect(await findHolder(ids[0])).toMatchObject({ id: caps[0], holder: world.address });
     const immutable = await publish(['small', SMALL, call(IMMUTABLE)]);
-    expect(await holder(immutable.ids[0])).toMatchObject({
+    expect(await findHolder(immutable.ids[0])).toMatchObject({
       id: null,
       holder: 'nobody: the transaction that published the package made it immutable',
     });
   });
 
-  /** Joins two publications into one transaction that the model does not execute. */
-  async function join(...both: (readonly [source: string, add: Add])[]) {
+  /**
+ * Joins publications into one transaction, which the model does not execute, but reports as executed. @returns
+ * the holders that an audit finds, and the publications
+ */
+  async function join(...publications: (readonly [source: string, add: Add])[]) {
     const published = [];
     const tx = new Transaction();
-    for (const [source, add] of both) {
+    for (const [source, add] of publications) {
       const name = /module (\w+)/.exec(source)?.[1] ?? '';
       published.push(await publish([name, source, add === keep ? keep : call(IMMUTABLE)]));
       add(tx, tx.publish({ modules: await compile(name, source), dependencies: ['0x1', '0x2'] }));
@@ -268,9 +272,9 @@ describe('the capability of a package', () => {
     const value = await tx.build();
     const digest = TransactionDataBuilder.getDigestFromBytes(value);
     const { transactions, ledger } = world.node;
-    const all = published.map(({ ids }) => transactions.get(transactions.publisherOf(ids[0] ?? '') ?? ''));
-    const changedObjects = all.flatMap((executed) => executed?.effects?.changedObjects ?? []);
-    const effects = { ...all[0]?.effects, changedObjects } as GrpcTypes.TransactionEffects;
+    const executions = published.map(({ ids }) => transactions.get(transactions.publisherOf(ids[0] ?? '') ?? ''));
+    const changedObjects = executions.flatMap((executed) => executed?.effects?.changedObjects ?? []);
+    const effects = { ...executions[0]?.effects, changedObjects } as GrpcTypes.TransactionEffects;
     const transaction = GrpcTypes.ExecutedTransaction.create({
       digest,
       effects,
@@ -279,7 +283,7 @@ describe('the capability of a package', () => {
     ledger.executed.push(digest);
     vi.spyOn(transactions, 'publisherOf').mockReturnValue(digest);
     vi.spyOn(transactions, 'get').mockReturnValue(transaction);
-    const holders = await Promise.all(published.map(({ ids }) => holder(ids[0])));
+    const holders = await Promise.all(published.map(({ ids }) => findHolder(ids[0])));
     vi.restoreAllMocks();
     return { holders: holders.map(({ holder: text }) => text), published };
   }
@@ -293,37 +297,37 @@ describe('the capability of a package', () => {
     expect(twins.holders).toEqual([expect.stringMatching(/^not known: /), world.address]);
     // Changes to the other package's capability say nothing about a package whose capability is inside
     // another object.
-    const id = await keeper();
+    const id = await publishKeeper();
     const hidden = await join([SMALL, call(`${id}::keeper::wrap`)], [OTHER_MODULE, call(IMMUTABLE)]);
     expect(hidden.holders).toEqual([expect.stringMatching(/^not known: /), nobody]);
   });
 
-  test('has an unknown holder if a function of another package wrapped or ended it in the publishing transaction', async () => {
-    const id = await keeper();
+  test('has an unknown holder if a function of another package wrapped or deleted it in the publishing transaction', async () => {
+    const id = await publishKeeper();
     for (const name of ['wrap', 'end']) {
       const { ids } = await publish(['small', SMALL, call(`${id}::keeper::${name}`)]);
-      const capHolder = await holder(ids[0]);
+      const capHolder = await findHolder(ids[0]);
       expect(capHolder.holder, name).toMatch(/^not known: the publication left no capability on chain/);
     }
   });
 
-  test('that was deleted later has no holder if the node lists the transaction, and otherwise an unknown one', async () => {
+  test('that was deleted later has no holder if the node lists the transaction, and otherwise an unknown holder', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
-    const digest = await pass(IMMUTABLE, caps[0] ?? '');
-    expect((await holder(ids[0])).holder).toBe(
+    const digest = await passCapability(IMMUTABLE, caps[0] ?? '');
+    expect((await findHolder(ids[0])).holder).toBe(
       `nobody: the transaction ${digest} deleted it, and so made the package immutable`,
     );
     world.node.faults.set('ListTransactions', { status: 'UNIMPLEMENTED', message: '' });
-    expect((await holder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
+    expect((await findHolder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
   });
 
   test('has an unknown holder if another object holds it, or the node hides it', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
-    await pass(`${await keeper()}::keeper::wrap`, caps[0] ?? '');
-    expect((await holder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
+    await passCapability(`${await publishKeeper()}::keeper::wrap`, caps[0] ?? '');
+    expect((await findHolder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
     const hidden = await publish(['small', SMALL, keep]);
     world.node.ledger.objects.delete(hidden.caps[0] ?? '');
-    expect(await holder(hidden.ids[0])).toMatchObject({
+    expect(await findHolder(hidden.ids[0])).toMatchObject({
       id: hidden.caps[0],
       holder: expect.stringMatching(/^not known: the node does not show it/),
     });
@@ -341,10 +345,10 @@ describe('the capability of a package', () => {
     const get = vi.spyOn(transactions, 'get');
     // Returns the real record with the bytes of another transaction, which made a package immutable.
     get.mockReturnValue(real && ({ ...real, transaction: forged?.transaction } as typeof real));
-    expect((await holder(ids[0])).holder).toMatch(/^not known: the node has no record/);
+    expect((await findHolder(ids[0])).holder).toMatch(/^not known: the node has no record/);
     get.mockReturnValue(forged);
-    expect((await holder(ids[0])).holder).toMatch(/^not known: the node has no record/);
+    expect((await findHolder(ids[0])).holder).toMatch(/^not known: the node has no record/);
     get.mockReturnValue(undefined);
-    expect((await holder(ids[0])).holder).toMatch(/^not known: the node has no record/);
+    expect((await findHolder(ids[0])).holder).toMatch(/^not known: the node has no record/);
   });
 });

@@ -1,4 +1,4 @@
-/** The packages that an application depends on, and the folders and addresses of its sources. */
+/** Audits packages that an application depends on, and the folders and addresses of its sources. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   compile,
@@ -31,12 +31,12 @@ const audit = (published: Published, application = WEATHER) => runAudit(world, p
 
 /** Returns weather with a helper package that checks each reading. */
 function weatherWithHelper(toml = HELPER_TOML): Application {
-  const calling = weatherWith((text) =>
+  const caller = weatherWith((text) =>
     text.replace(/(let response = WeatherResponse)/, 'helper::helper::check(temperature);\n    $1'),
   );
   const manifest = `${String(WEATHER.files[MANIFEST])}helper = { local = "../helper" }\n`;
   const helper = { 'move/helper/Move.toml': toml, 'move/helper/sources/helper.move': HONEST };
-  return { ...calling, files: { ...calling.files, ...helper, [MANIFEST]: manifest } };
+  return { ...caller, files: { ...caller.files, ...helper, [MANIFEST]: manifest } };
 }
 
 /**
@@ -54,7 +54,7 @@ async function compileWithHelper(
 }
 
 describe('dependencies', () => {
-  test('a helper that is a package of its own agrees, also in a newer version of the commit', async () => {
+  test('a helper that is a package of its own agrees, even if it has a newer version with the same sources', async () => {
     const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const published = await world.publishModules(
       await compileWithHelper(helper.packageId),
@@ -74,7 +74,7 @@ describe('dependencies', () => {
     expect(verdict.holders.filter(({ what: capability }) => capability === 'UpgradeCap')).toHaveLength(2);
   });
 
-  test('the first helper checks nothing, and the application is linked to it', async () => {
+  test('an audit reports a dishonest helper to which the application is linked', async () => {
     const helper = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const first = helper.packageId;
     const published = await world.publishModules(await compileWithHelper(first), 'weather', undefined, [
@@ -86,7 +86,7 @@ describe('dependencies', () => {
     expect(faulty(verdict)).toEqual([first]);
   });
 
-  test('the first helper is honest and linked, the second is dishonest, the third is honest', async () => {
+  test('an audit reports a dishonest version of the helper between the linked version and the latest', async () => {
     const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const first = helper.packageId;
     const published = await world.publishModules(await compileWithHelper(first), 'weather', undefined, [
@@ -99,7 +99,7 @@ describe('dependencies', () => {
     expect(faulty(verdict)).toEqual([second]);
   });
 
-  test('a helper older than the one that every version is linked to can not run', async () => {
+  test('an audit ignores a dishonest helper that is older than the linked one, since it can not run', async () => {
     const helper = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const second = await world.upgrade(helper, helper.packageId, await compileHelper(HONEST));
     const modules = await compileWithHelper(helper.packageId);
@@ -107,33 +107,33 @@ describe('dependencies', () => {
     expectAgreement((await audit(published, weatherWithHelper())).verdict);
   });
 
-  test('a package that only a newer helper calls', async () => {
+  test('an audit reports a package that only a newer helper calls', async () => {
     const deep = {
       'Move.toml': HELPER_TOML.replace('helper', 'deep'),
       'sources/deep.move': 'module deep::deep;\npublic fun ok() {}\n',
     };
-    const { packageId: below } = await world.publishModules(await compile('deep', deep), 'deep');
+    const { packageId: deepId } = await world.publishModules(await compile('deep', deep), 'deep');
     const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const first = helper.packageId;
     const published = await world.publishModules(await compileWithHelper(first), 'weather', undefined, [
       first,
     ]);
-    const calling = await compile(
+    const newerModules = await compile(
       'helper',
       {
         'Move.toml': `${HELPER_TOML}[dependencies]\ndeep = { local = "../deep" }\n`,
         'sources/helper.move': HONEST.replace('{ assert', '{ deep::deep::ok(); assert'),
       },
-      { deep: below },
+      { deep: deepId },
       { deep },
     );
-    const second = await world.upgrade(helper, first, calling, [below]);
+    const second = await world.upgrade(helper, first, newerModules, [deepId]);
     const { verdict } = await audit(published, weatherWithHelper());
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict).sort()).toEqual([second, below].sort());
+    expect(faulty(verdict).sort()).toEqual([second, deepId].sort());
   });
 
-  test('a package in the linkage table that no source declares', async () => {
+  test('an audit reports a package in the linkage table that no source declares', async () => {
     const { packageId: helper } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const weather = await compile('weather', packageIn(WEATHER, 'weather'));
     const published = await world.publishModules([...genuine, ...weather], 'weather', undefined, [helper]);
@@ -144,7 +144,7 @@ describe('dependencies', () => {
 });
 
 describe('addresses and folders', () => {
-  test('Move.toml gives the helper the address of another package, beside a decoy with the same content', async () => {
+  test('an audit reports the package whose address Move.toml gives to the helper, in spite of an honest decoy', async () => {
     const { packageId: evil } = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const toml = `${HELPER_TOML}[addresses]\nhelper = "${evil}"\n`;
     const application = weatherWithHelper(toml);
@@ -156,7 +156,7 @@ describe('addresses and folders', () => {
     expect(faulty(verdict)).toContain(evil);
   });
 
-  test('two folders declare the module of the type', async () => {
+  test('an audit reports that two folders declare the module of the type', async () => {
     const text = String(WEATHER.files[MODULE]);
     const copy = {
       'move/copy/Move.toml': HELPER_TOML,

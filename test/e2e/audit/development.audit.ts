@@ -1,6 +1,6 @@
 /**
- * A config of a development network, whose image is an emulated enclave. An audit compares everything else,
- * and never agrees with such a config.
+ * Audits configs of a development network, whose image is an emulated enclave's. An audit compares everything
+ * else, and never agrees with such a config.
  */
 import { createHash } from 'node:crypto';
 import { Transaction } from '@mysten/sui/transactions';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-function emulated(application: string, image = 1): Image {
+function createImage(application: string, image = 1): Image {
   const [pcr0 = '', pcr1 = '', pcr2 = ''] = developmentRegisters(application, image).map(toHex);
   return { pcr0, pcr1, pcr2 };
 }
@@ -56,7 +56,7 @@ const build = () => Promise.reject(new Error('it was built'));
 
 describe('a development image', () => {
   test('is named in the verdict, and has an exit code of its own, though everything else is the same', async () => {
-    for (const image of [emulated('weather'), emulated('weather', 2)]) {
+    for (const image of [createImage('weather'), createImage('weather', 2)]) {
       const deployed = await deploy(image);
       const url = await world.serve(deployed);
       const verdict = await world.audit(deployed.configId, [...source, '--url', url], { build });
@@ -69,13 +69,13 @@ describe('a development image', () => {
       expect(verdict.checks.filter(({ result }) => result !== 'same').map(({ code }) => code)).toEqual([
         'DEVELOPMENT_IMAGE',
       ]);
-      // The application keeps no second config, which the next audit would report too.
+      // The next audit would report this config as another config of the application.
       await retire(deployed);
     }
   });
 
   test('without an enclave is not fully checked, and still named', async () => {
-    const deployed = await deploy(emulated('weather'));
+    const deployed = await deploy(createImage('weather'));
     const verdict = await world.audit(deployed.configId, source, { build });
     expect(verdict, verdict.out).toMatchObject({ exit: 3, code: 'NOT_FULLY_CHECKED' });
     expect(verdict.line).toContain('a DEVELOPMENT image');
@@ -83,12 +83,12 @@ describe('a development image', () => {
   });
 
   test('of another application, or with the record of another commit, differs', async () => {
-    const otherDeployment = await deploy(emulated('salt'));
+    const otherDeployment = await deploy(createImage('salt'));
     expect(await world.audit(otherDeployment.configId, source, { build })).toMatchObject({
       exit: 1,
       code: 'REGISTERS_DIFFER',
     });
-    const image = emulated('weather');
+    const image = createImage('weather');
     const stale = await deploy(image, hashRecord(image, '1'.repeat(40)));
     expect(await world.audit(stale.configId, source, { build })).toMatchObject({
       exit: 1,
@@ -96,8 +96,8 @@ describe('a development image', () => {
     });
   });
 
-  test('does not count on a real network, where the image is built, and has other registers', async () => {
-    const deployed = await deploy(emulated('weather'));
+  test('differs on a real network, where the audit builds the image and gets other registers', async () => {
+    const deployed = await deploy(createImage('weather'));
     const verdict = await world.audit(deployed.configId, [...source, '--network', 'testnet'], {
       root: false,
     });

@@ -27,7 +27,7 @@ afterAll(() => {
   rmSync(temporary, { recursive: true });
 });
 
-interface Watched {
+interface WatchedRun {
   readonly exit: number | null;
   readonly out: string;
   readonly err: string;
@@ -42,8 +42,8 @@ interface Watched {
 const CALLS =
   'execve,execveat,open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,symlink,symlinkat,link,linkat,truncate,chmod,fchmodat,connect';
 
-/** Runs `sui-enclave audit` as a user does. */
-async function watch(configId: string, options: readonly string[]): Promise<Watched> {
+/** Runs `sui-enclave audit` under strace. */
+async function watch(configId: string, options: readonly string[]): Promise<WatchedRun> {
   const log = join(world.root, 'strace.log');
   const runFolder = join(temporary, `run-${readdirSync(temporary).length}`);
   mkdirSync(runFolder);
@@ -80,7 +80,7 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
   const paths = writes.flatMap((line) =>
     [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, path = '']) => path),
   );
-  const isOwn = (path: string) =>
+  const isAllowed = (path: string) =>
     path.startsWith(`${runFolder}/`) ||
     path === '/dev/null' ||
     path === '/dev/tty' ||
@@ -97,24 +97,24 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
     err,
     ports,
     programs: [...new Set(programs.map((path) => basename(path)))].sort(),
-    written: paths.filter((path) => !isOwn(path) && !isRelative(path)),
+    written: paths.filter((path) => !isAllowed(path) && !isRelative(path)),
   };
 }
 
 const PROGRAMS = ['git', 'git-remote-https', 'node', 'sh'];
 
-function expectHarmless({ programs, written, out, err }: Watched): void {
+function expectHarmless({ programs, written, out, err }: WatchedRun): void {
   expect(programs.filter((name) => !PROGRAMS.includes(name))).toEqual([]);
   expect(written).toEqual([]);
   expect(existsSync(join(world.root, 'pwned'))).toBe(false);
   // The output has no character that controls a terminal.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for these characters
   expect(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]/.test(out + err)).toBe(false);
 }
 
 describe.runIf(hasStrace)('an audit of a repository', () => {
-  /** Returns weather's files with harmful ones beside them. */
-  function hostile(repository: TestRepository): Files {
+  /** Returns weather's files and harmful files. */
+  function createHostileFiles(repository: TestRepository): Files {
     const pwn = `touch ${join(world.root, 'pwned')}`;
     const manifest = JSON.parse(String(WEATHER.files['package.json']));
     return {
@@ -143,36 +143,36 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
 
   test('with scripts, settings, hooks, a submodule and links out of the tree stops at the links', async () => {
     const hostileRepository = world.repository();
-    const commit = hostileRepository.writeCommit(hostile(hostileRepository));
+    const commit = hostileRepository.writeCommit(createHostileFiles(hostileRepository));
     const deployed = await world.deploy(WEATHER, hostileRepository, commit);
-    const watched = await watch(deployed.configId, [
+    const run = await watch(deployed.configId, [
       '--source',
       world.git.formatUrl(hostileRepository),
       '--quick',
     ]);
-    expectHarmless(watched);
-    expect(watched.out).toMatch(/^DIFFERS \(SOURCE_UNSAFE\): /);
-    expect(watched.exit).toBe(1);
+    expectHarmless(run);
+    expect(run.out).toMatch(/^DIFFERS \(SOURCE_UNSAFE\): /);
+    expect(run.exit).toBe(1);
   });
 
-  test('with scripts, settings and hooks reads what an image is made of, and runs none of it', async () => {
+  test('with scripts, settings and hooks reads the sources of the image, and runs nothing of the repository', async () => {
     const hostileRepository = world.repository();
-    const { m: _module, 'link/passwd': _link, ...files } = hostile(hostileRepository);
+    const { m: _module, 'link/passwd': _link, ...files } = createHostileFiles(hostileRepository);
     const commit = hostileRepository.writeCommit(files);
     const deployed = await world.deploy(WEATHER, hostileRepository, commit);
-    const watched = await watch(deployed.configId, [
+    const run = await watch(deployed.configId, [
       '--source',
       world.git.formatUrl(hostileRepository),
       '--quick',
     ]);
-    expectHarmless(watched);
-    expect(watched.out, watched.err).toMatch(/^NOT_FULLY_CHECKED: nothing differs/);
-    expect(watched.exit).toBe(3);
-    expect(watched.out).toContain(`same         the package ${deployed.enclavePackage}`);
-    expect(watched.programs).toEqual(PROGRAMS);
+    expectHarmless(run);
+    expect(run.out, run.err).toMatch(/^NOT_FULLY_CHECKED: nothing differs/);
+    expect(run.exit).toBe(3);
+    expect(run.out).toContain(`same         the package ${deployed.enclavePackage}`);
+    expect(run.programs).toEqual(PROGRAMS);
   });
 
-  test('whose address on chain is a command, or a machine of this network, asks no host', async () => {
+  test('whose address on chain is a command or a machine of this network connects to no Git host', async () => {
     const hostileRepository = world.repository();
     const commit = hostileRepository.writeCommit(WEATHER.files);
     const before = world.git.requests.length;
@@ -183,32 +183,32 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
       world.git.formatUrl(hostileRepository),
     ]) {
       const deployed = await world.deploy(WEATHER, hostileRepository, commit, { source: { url } });
-      const watched = await watch(deployed.configId, ['--quick']);
-      expectHarmless(watched);
-      expect(watched.out).toMatch(/^DIFFERS \(SOURCE_REFUSED\): /);
+      const run = await watch(deployed.configId, ['--quick']);
+      expectHarmless(run);
+      expect(run.out).toMatch(/^DIFFERS \(SOURCE_REFUSED\): /);
       // The audit connected only to the node of Sui.
-      expect([...new Set(watched.ports)]).toEqual([Number(new URL(world.node.url).port)]);
+      expect([...new Set(run.ports)]).toEqual([Number(new URL(world.node.url).port)]);
     }
     expect(world.git.requests.length).toBe(before);
   });
 
-  test('with 10 GB or a million files stops before it has downloaded them', async () => {
-    const large = world.repository();
+  test('with a file of 300 MB or a million files stops before it has downloaded them', async () => {
+    const largeFile = world.repository();
     // A commit with 300 MB of zeros is a few hundred KB when it is sent; the limit is 200 MB.
-    const zeros = large.writeCommit({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });
-    const many = world.repository();
-    let tree = many.writeTree({ a: 'x' });
+    const zeros = largeFile.writeCommit({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });
+    const manyFiles = world.repository();
+    let tree = manyFiles.writeTree({ a: 'x' });
     for (let depth = 0; depth < 6; depth += 1) {
-      tree = many.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
+      tree = manyFiles.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
     }
     for (const [hostileRepository, commit] of [
-      [large, zeros],
-      [many, many.commit(tree)],
+      [largeFile, zeros],
+      [manyFiles, manyFiles.commit(tree)],
     ] as const) {
       const deployed = await world.deploy(WEATHER, hostileRepository, commit);
-      const watched = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
-      expectHarmless(watched);
-      expect(watched.out).toMatch(/^DIFFERS \(SOURCE_TOO_LARGE\): /);
+      const run = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
+      expectHarmless(run);
+      expect(run.out).toMatch(/^DIFFERS \(SOURCE_TOO_LARGE\): /);
     }
   });
 
@@ -232,13 +232,13 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
       },
       /NOT_FULLY_CHECKED/,
     ],
-  ])('with escapes in %s prints none of them', async (_what, changed, code) => {
+  ])('with escapes in %s prints none of them', async (_name, changes, code) => {
     const hostileRepository = world.repository();
-    const commit = hostileRepository.writeCommit({ ...WEATHER.files, ...changed });
+    const commit = hostileRepository.writeCommit({ ...WEATHER.files, ...changes });
     const deployed = await world.deploy(WEATHER, hostileRepository, commit);
-    const watched = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
-    expectHarmless(watched);
-    expect(watched.out).toMatch(code);
+    const run = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
+    expectHarmless(run);
+    expect(run.out).toMatch(code);
   });
 
   test('with escapes in every text that an admin can write prints none of them', async () => {
@@ -249,8 +249,8 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
       name,
       source: { frameworkVersion: '$(touch pwned)' },
     });
-    const watched = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
-    expectHarmless(watched);
-    expect(watched.out).toMatch(/^DIFFERS \(FRAMEWORK_VERSION\): /);
+    const run = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
+    expectHarmless(run);
+    expect(run.out).toMatch(/^DIFFERS \(FRAMEWORK_VERSION\): /);
   });
 });

@@ -94,7 +94,7 @@ test('without --apply, prints each file, the commit and the tag, and changes not
   src/server/package.json: 2 lines
   test/probe/package.json: 1 line
   commit "Release 0.2.0", tag v0.2.0
-Nothing has changed yet: --apply does this.`);
+Nothing has changed yet: pass --apply to make these changes.`);
   expect(json).toMatchObject({ from: '0.1.9', version: '0.2.0', tag: 'v0.2.0', commit: null });
   expect([git('status', '--porcelain'), git('tag'), git('rev-list', '--count', 'HEAD')]).toEqual([
     '',

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { hasSystemd, verifyUnits } from '../../../systemd_units.ts';
 import { startServer } from '../../server/support.ts';
 import { callScript } from '../run.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
@@ -83,6 +83,6 @@ test('the unit has the restrictions of the provisioning watcher, and no others',
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
-test.runIf(systemdIsHere)('the unit is accepted by systemd', () => {
+test.runIf(hasSystemd)('the unit is accepted by systemd', () => {
   expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
 });

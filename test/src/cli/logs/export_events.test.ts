@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { hasSystemd, verifyUnits } from '../../../systemd_units.ts';
 import { callScript } from '../run.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../../src/cli/logs/', import.meta.url));
@@ -231,7 +231,7 @@ describe('the files of export_events for an instance', () => {
     ]);
   });
 
-  test.runIf(systemdIsHere)('are a unit that systemd accepts', () => {
+  test.runIf(hasSystemd)('are a unit that systemd accepts', () => {
     expect(verifyUnits({ 'sui-enclave-events.service': UNIT })).toEqual([0, '']);
   });
 });

@@ -21,7 +21,7 @@ import { type InstallOptions, install } from '../../../../src/cli/parent/host_in
 import { remove } from '../../../../src/cli/parent/host_remove.ts';
 import { upgrade } from '../../../../src/cli/parent/host_upgrade.ts';
 import { formatPcrs } from '../../../../src/library/attestation/image.ts';
-import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { hasSystemd, verifyUnits } from '../../../systemd_units.ts';
 import { callScript } from '../run.ts';
 import { Parent } from './fakes.ts';
 
@@ -198,7 +198,7 @@ describe('host install', () => {
     expect(/^ExecStart=(.*) run_enclave /m.exec(unit)?.[1]).toBe(
       `"${quoted}/node" "${quoted.replace('$', '$$$$')}/main.cjs"`,
     );
-    if (systemdIsHere) expect(verifyUnits({ 'sui-enclave@.service': unit })).toEqual([0, '']);
+    if (hasSystemd) expect(verifyUnits({ 'sui-enclave@.service': unit })).toEqual([0, '']);
   });
 
   test.each([

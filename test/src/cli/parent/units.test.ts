@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { hasSystemd, verifyUnits } from '../../../systemd_units.ts';
 import { callScript } from '../run.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url)).replace(/\/$/, '');
@@ -124,7 +124,7 @@ test('sui-enclave-end@.service stops by a command that exists', async () => {
   expect([status, stderr]).toEqual([1, expect.stringMatching(/^PROGRAM_FAILED: systemctl is not installed/)]);
 });
 
-test.runIf(systemdIsHere)('the units are accepted by systemd', () => {
+test.runIf(hasSystemd)('the units are accepted by systemd', () => {
   const units = FILES.map((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8');
     // The relay's program comes with an image, so another program stands in for it.

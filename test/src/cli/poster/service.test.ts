@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
-import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { hasSystemd, verifyUnits } from '../../../systemd_units.ts';
 import { callScript } from '../run.ts';
 import { PosterFixture } from './poster_fixture.ts';
 
@@ -66,6 +66,6 @@ test('the unit has the restrictions of the keeper, and no others', () => {
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
-test.runIf(systemdIsHere)('the unit is accepted by systemd', () => {
+test.runIf(hasSystemd)('the unit is accepted by systemd', () => {
   expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
 });

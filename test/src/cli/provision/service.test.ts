@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { hasSystemd, verifyUnits } from '../../../systemd_units.ts';
 import { newProvisioner, nsm, startVault, VALUES } from '../../server/provisioner.ts';
 import { callScript } from '../run.ts';
 
@@ -71,6 +71,6 @@ test('the unit has no user, no files and no privileges of its own', () => {
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
-test.runIf(systemdIsHere)('the unit is accepted by systemd', () => {
+test.runIf(hasSystemd)('the unit is accepted by systemd', () => {
   expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
 });
