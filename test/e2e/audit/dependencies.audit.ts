@@ -6,7 +6,7 @@ import {
   DISHONEST,
   expectAgreement,
   expectVerdict,
-  faulty,
+  listFaultySubjects,
   genuineModules,
   HELPER_TOML,
   HONEST,
@@ -83,7 +83,7 @@ describe('dependencies', () => {
     await world.upgrade(helper, first, await compileHelper(HONEST));
     const { verdict } = await audit(published, weatherWithHelper());
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toEqual([first]);
+    expect(listFaultySubjects(verdict)).toEqual([first]);
   });
 
   test('an audit reports a dishonest version of the helper between the linked version and the latest', async () => {
@@ -96,7 +96,7 @@ describe('dependencies', () => {
     await world.upgrade(helper, second, await compileHelper(HONEST));
     const { verdict } = await audit(published, weatherWithHelper());
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict)).toEqual([second]);
+    expect(listFaultySubjects(verdict)).toEqual([second]);
   });
 
   test('an audit ignores a dishonest helper that is older than the linked one, since it can not run', async () => {
@@ -130,7 +130,7 @@ describe('dependencies', () => {
     const second = await world.upgrade(helper, first, newerModules, [deepId]);
     const { verdict } = await audit(published, weatherWithHelper());
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict).sort()).toEqual([second, deepId].sort());
+    expect(listFaultySubjects(verdict).sort()).toEqual([second, deepId].sort());
   });
 
   test('an audit reports a package in the linkage table that no source declares', async () => {
@@ -139,7 +139,7 @@ describe('dependencies', () => {
     const published = await world.publishModules([...genuine, ...weather], 'weather', undefined, [helper]);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict)).toEqual([helper]);
+    expect(listFaultySubjects(verdict)).toEqual([helper]);
   });
 });
 
@@ -153,7 +153,7 @@ describe('addresses and folders', () => {
     const published = await world.publishModules(modules, 'weather', undefined, [evil]);
     const { verdict } = await audit(published, application);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toContain(evil);
+    expect(listFaultySubjects(verdict)).toContain(evil);
   });
 
   test('an audit reports that two folders declare the module of the type', async () => {

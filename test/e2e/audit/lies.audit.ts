@@ -1,6 +1,6 @@
 /**
- * Audits two honest configs, which the audit agrees with, and sixteen lies, each of which it reports with a
- * code of its own.
+ * Audits honest configs, with which the audit agrees, and configs and enclaves that lie. It reports each lie
+ * with a code of its own.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const deploy = (lies = {}, commit = honest) => world.deploy(WEATHER, repository, commit, lies);
-const faults = ({ checks }: Verdict) =>
+const listFaultCodes = ({ checks }: Verdict) =>
   checks.filter(({ result }) => result !== 'same').map(({ code }) => code);
 
 /** Expects that an audit reports a lie as a difference, with this code. */
@@ -82,7 +82,7 @@ describe('an honest config', () => {
     );
   });
 
-  test('says who could change what', async () => {
+  test('is reported with the holders of its capabilities', async () => {
     const deployed = await deploy();
     const { holders } = await world.audit(deployed.configId, [...source, '--quick']);
     expect(holders.map(({ what: capability, holder }) => [capability, holder])).toEqual([
@@ -99,9 +99,9 @@ describe('an honest config', () => {
     const quick = await world.audit(deployed.configId, [...source, '--url', url, '--quick']);
     expect(quick, quick.out).toMatchObject(codes);
     expect(quick.line).toMatch(/not checked: the registers of the sources \(--quick: /);
-    const alone = await world.audit(deployed.configId, source);
-    expect(alone).toMatchObject(codes);
-    expect(alone.line).toMatch(/not checked: enclaves \(no --url was given\)$/);
+    const withoutEnclave = await world.audit(deployed.configId, source);
+    expect(withoutEnclave).toMatchObject(codes);
+    expect(withoutEnclave.line).toMatch(/not checked: enclaves \(no --url was given\)$/);
     await world.serve(deployed);
     const silent = await world.audit(deployed.configId, [...source, '--url', url]);
     expect(silent).toMatchObject(codes);
@@ -123,8 +123,8 @@ test('an audit does not agree with a config that changes while the image is buil
   expect(verdict.line).toMatch(/not checked: the config after the build \(it changed during the audit: /);
 });
 
-describe('a lie', () => {
-  test('wrong commit', async () => {
+describe('an audit reports', () => {
+  test('a wrong commit', async () => {
     const otherCommit = repository.writeCommit({ ...WEATHER.files, 'NOTE.md': 'more' }, { parent: honest });
     const deployed = await deploy({ source: { commit: otherCommit } });
     const verdict = await world.audit(deployed.configId, source);
@@ -134,7 +134,7 @@ describe('a lie', () => {
     );
   });
 
-  test('missing commit', async () => {
+  test('a missing commit', async () => {
     const deployed = await deploy({ source: { commit: '1'.repeat(40) } });
     expectLie(await world.audit(deployed.configId, source), 'COMMIT_MISSING');
   });
@@ -149,16 +149,16 @@ describe('a lie', () => {
     expectLie(await world.audit(deployed.configId, url), 'COMMIT_NOT_ON_BRANCH');
   });
 
-  test('other registers', async () => {
+  test('wrong registers', async () => {
     const [pcr0, pcr1, pcr2] = ['a', 'b', 'c'].map((digit) => digit.repeat(96)) as [string, string, string];
     const deployed = await deploy({ image: { pcr0, pcr1, pcr2 } });
     // The enclave runs the image that the config names.
     const verdict = await world.audit(deployed.configId, [...source, '--url', await world.serve(deployed)]);
     expectLie(verdict, 'REGISTERS_DIFFER');
-    expect(faults(verdict)).toEqual(['REGISTERS_DIFFER']);
+    expect(listFaultCodes(verdict)).toEqual(['REGISTERS_DIFFER']);
   });
 
-  test('other key: the key that signs is not the attested one', async () => {
+  test('a server that signs with another key than the attested one', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const proxy = createServer(async (request, response) => {
@@ -168,17 +168,17 @@ describe('a lie', () => {
     });
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void proxy.close());
-    const between = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    expectLie(await world.audit(deployed.configId, [...source, '--url', between]), 'KEY_DIFFERS');
+    const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    expectLie(await world.audit(deployed.configId, [...source, '--url', proxyUrl]), 'KEY_DIFFERS');
   });
 
-  test('unregistered key', async () => {
+  test('an unregistered key', async () => {
     const deployed = await deploy();
-    const url = await world.enclave(deployed.image);
+    const url = await world.startEnclave(deployed.image);
     expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'KEY_NOT_REGISTERED');
   });
 
-  test('retired config', async () => {
+  test('a retired config', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const tx = new Transaction();
@@ -187,41 +187,41 @@ describe('a lie', () => {
     expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'CONFIG_RETIRED');
   });
 
-  test('stale version', async () => {
+  test('a stale enclave', async () => {
     const { configId, image, ...deployedIds } = await deploy();
     const deployed = { ...deployedIds, configId };
     const url = await world.serve({ ...deployed, image });
     const { checks } = await world.audit(configId, source);
     expect(checks[0]?.result).toBe('same');
-    const named = await configSource(configId);
+    const namedSource = await readConfigSource(configId);
     for (const next of [{ ...image, pcr0: 'f'.repeat(96) }, image]) {
       const tx = new Transaction();
-      updatePcrs(tx, { ...deployed, image: next, source: named });
+      updatePcrs(tx, { ...deployed, image: next, source: namedSource });
       await world.submit(tx);
     }
     const verdict = await world.audit(configId, [...source, '--url', url]);
     expectLie(verdict, 'ENCLAVE_STALE');
-    expect(faults(verdict)).toEqual(['ENCLAVE_STALE']);
+    expect(listFaultCodes(verdict)).toEqual(['ENCLAVE_STALE']);
   });
 
-  async function configSource(configId: string) {
+  async function readConfigSource(configId: string) {
     const { Chain } = await import('../../../src/cli/sui/chain.ts');
     const { readConfig } = await import('../../../src/library/sui/objects.ts');
-    const { source: named } = await readConfig(new Chain({ 'rpc-url': world.node.url }, {}).client, configId);
-    if (named === null) throw new Error('the config has no source');
-    return named;
+    const { source: namedSource } = await readConfig(new Chain({ 'rpc-url': world.node.url }, {}).client, configId);
+    if (namedSource === null) throw new Error('the config has no source');
+    return namedSource;
   }
 
-  /** Creates a config of the created application, and then gives the commit another lock file. */
-  async function withLock(change: Parameters<typeof created>[1]): Promise<Verdict> {
+  /** Deploys the created application from a commit with a changed lockfile, and audits it. */
+  async function auditWithLock(change: Parameters<typeof created>[1]): Promise<Verdict> {
     const ownRepository = world.repository();
     const commit = ownRepository.writeCommit(created('price', change));
     const deployed = await world.deploy(PRICE, ownRepository, commit);
     return await world.audit(deployed.configId, ['--source', world.git.formatUrl(ownRepository)]);
   }
 
-  test('changed lockfile', async () => {
-    const verdict = await withLock((packages) => {
+  test('a changed lockfile', async () => {
+    const verdict = await auditWithLock((packages) => {
       packages['node_modules/valibot'] = {
         version: '1.5.0',
         resolved: 'git+https://evil.example/valibot.git#1',
@@ -230,15 +230,15 @@ describe('a lie', () => {
     expectLie(verdict, 'LOCK_UNTRUSTED');
   });
 
-  test('changed framework tarball', async () => {
-    const verdict = await withLock((packages) => {
+  test('a changed framework tarball', async () => {
+    const verdict = await auditWithLock((packages) => {
       const server = packages['node_modules/sui-enclave-server'];
       if (server) server['integrity'] = `sha512-${'Z'.repeat(86)}==`;
     });
     expectLie(verdict, 'FRAMEWORK_UNKNOWN');
   });
 
-  test('changed server.env: with an image to compare, the audit names the file', async () => {
+  test('a changed server.env, by its path if the auditor passes an image to compare', async () => {
     const files = { ...WEATHER.files, 'src/apps/weather/server.env': 'LOG_LEVEL=debug\n' };
     const commit = repository.writeCommit(files, { parent: honest });
     const deployed = await deploy({ source: { commit } });
@@ -249,7 +249,7 @@ describe('a lie', () => {
     expect(verdict.out).toContain('/app/server.env: only in the first');
   });
 
-  test('unreachable enclave', async () => {
+  test('an unreachable enclave as not checked', async () => {
     const deployed = await deploy();
     await world.serve(deployed);
     const verdict = await world.audit(deployed.configId, [...source, '--url', 'http://127.0.0.1:9']);
@@ -257,7 +257,7 @@ describe('a lie', () => {
     expect(verdict.line).toMatch(/not checked: the enclave at http:\/\/127\.0\.0\.1:9 \(.* does not answer/);
   });
 
-  test('emulated root: only an auditor who names it trusts it, and never on a real network', async () => {
+  test('an emulated root unless the auditor names it, and refuses to trust it on a real network', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const options = [...source, '--url', url];
@@ -271,11 +271,11 @@ describe('a lie', () => {
   test('debug registers', async () => {
     const deployed = await deploy();
     const zero = '0'.repeat(96);
-    const url = await world.enclave({ pcr0: zero, pcr1: zero, pcr2: zero });
+    const url = await world.startEnclave({ pcr0: zero, pcr1: zero, pcr2: zero });
     expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'ENCLAVE_DEBUG');
   });
 
-  test('other bytecode', async () => {
+  test('wrong bytecode', async () => {
     const path = 'move/weather/sources/weather.move';
     const text = String(WEATHER.files[path]);
     const changed = text.replace(/(const \w+: u64 = )(\d+)/, '$1$2 + 1');
@@ -289,7 +289,7 @@ describe('a lie', () => {
     expect(verdict.line).toContain('has another module weather than the sources compile to');
   });
 
-  test('no source on chain', async () => {
+  test('a config without a source', async () => {
     const deployed = await deploy({ source: null });
     const verdict = await world.audit(deployed.configId, []);
     expectLie(verdict, 'SOURCE_MISSING');
@@ -299,8 +299,8 @@ describe('a lie', () => {
   });
 });
 
-describe('also', () => {
-  test('with --source, the audit says whether the repository on chain has the commit', async () => {
+describe('an audit', () => {
+  test('with --source says whether the repository on chain has the commit', async () => {
     const deployed = await deploy({ source: { url: 'https://localhost/oracle.git' } });
     const { out } = await world.audit(deployed.configId, [...source, '--quick']);
     const { notes } = JSON.parse(out) as { notes: string[] };
@@ -311,41 +311,41 @@ describe('also', () => {
     ]);
   });
 
-  test('an address of this machine is not asked unless the auditor names it', async () => {
+  test('connects to an address of this machine only if the auditor names it', async () => {
     const deployed = await deploy();
     const before = world.git.requests.length;
     expectLie(await world.audit(deployed.configId, []), 'SOURCE_REFUSED');
     expect(world.git.requests.length).toBe(before);
   });
 
-  test('another version of the framework is named, with the line that fetches it', async () => {
+  test('names another version of the framework, with the command that runs it', async () => {
     const deployed = await deploy({ source: { frameworkVersion: '9.9.9' } });
     const verdict = await world.audit(deployed.configId, source);
     expectLie(verdict, 'FRAMEWORK_VERSION');
     expect(verdict.line).toContain('npm exec --package=<folder>/sui-enclave-cli-9.9.9.tgz ');
   });
 
-  test('an enclave with another image does not belong to the config', async () => {
+  test('reports an enclave with another image as a difference', async () => {
     const deployed = await deploy();
-    const url = await world.enclave({ ...deployed.image, pcr2: 'd'.repeat(96) });
+    const url = await world.startEnclave({ ...deployed.image, pcr2: 'd'.repeat(96) });
     expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'ENCLAVE_REGISTERS');
   });
 
-  test('a config that does not exist is not reported as a difference', async () => {
+  test('does not report a missing config as a difference', async () => {
     const verdict = await world.audit(`0x${'7'.repeat(64)}`, source);
     expect(verdict).toMatchObject({ exit: 2, code: 'SUI_OBJECT_NOT_FOUND' });
   });
 
-  test('neither a fault of the program nor a missing package is reported as a difference', async () => {
+  test('does not report a fault of the program or a missing package as a difference', async () => {
     const deployed = await deploy();
-    const failing = (error: Error) => ({ build: () => Promise.reject(error) });
-    const fault = await world.audit(deployed.configId, source, failing(new TypeError('a fault')));
+    const failWith = (error: Error) => ({ build: () => Promise.reject(error) });
+    const fault = await world.audit(deployed.configId, source, failWith(new TypeError('a fault')));
     expect(fault).toMatchObject({ exit: 2, code: 'INTERNAL', verdict: 'none' });
     const missingError = new AuditError('NOT_FULLY_CHECKED', 'a package is gone');
-    expect(await world.audit(deployed.configId, source, failing(missingError))).toMatchObject({ exit: 3 });
+    expect(await world.audit(deployed.configId, source, failWith(missingError))).toMatchObject({ exit: 3 });
   });
 
-  test('no text of an admin reaches the terminal unescaped', async () => {
+  test('prints no text of an admin unescaped', async () => {
     const name = 'GREEN\u001b[2J\nAGREES: all';
     const deployed = await deploy({
       name,

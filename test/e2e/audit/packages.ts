@@ -1,4 +1,4 @@
-/** Contracts of weather for the tests of packages on chain, and an audit of published packages. */
+/** Compiles contracts of weather for the tests of packages on chain, and audits published packages. */
 import { expect } from 'vitest';
 import type { Sources } from '../../../src/toolchain/move/packages.ts';
 import { framework } from '../../src/toolchain/audit/applications.ts';
@@ -44,6 +44,7 @@ export function weatherWith(change: (text: string) => string): Application {
   expect(change(text)).not.toBe(text);
   return { ...WEATHER, files: { ...WEATHER.files, [MODULE]: change(text) } };
 }
+
 /** Deploys an application's commit with these packages, and audits it. */
 export async function runAudit(
   world: World,
@@ -76,8 +77,8 @@ export function expectAgreement(verdict: Verdict): void {
   expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
 }
 
-/** Returns the ids of the packages in the rows that do not agree. */
-export function faulty({ checks }: Verdict): string[] {
+/** Returns the subjects of the rows that do not agree. The subject of a package is its id. */
+export function listFaultySubjects({ checks }: Verdict): string[] {
   return checks
     .filter(({ result }) => result !== 'same')
     .map(({ what: subject }) => subject.replace('the package ', ''));

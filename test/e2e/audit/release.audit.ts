@@ -1,4 +1,4 @@
-/** An audit beside the release by which an author vouches for the image. */
+/** Audits a config together with the release by which an author vouches for its image. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,7 +59,7 @@ test('an audit names who signed a release of the image, and does not count that 
   });
 });
 
-test('a release of another commit and folder than the config names differs', async () => {
+test('an audit reports a release of another commit and folder than the config names', async () => {
   const folder = await writeRelease({ commit: 'd'.repeat(40), folder: 'src/apps/salt' });
   expect(await audit(folder, '--quick')).toMatchObject({
     exit: 1,
@@ -69,7 +69,7 @@ test('a release of another commit and folder than the config names differs', asy
   });
 });
 
-test('a release that was withdrawn is refused, and vouches for nothing', async () => {
+test('an audit refuses a withdrawn release, which then vouches for nothing', async () => {
   const folder = await writeRelease();
   expect(await call(release, ['withdraw', 'v1.2.0', ...keyed(folder)])).toMatchObject({ status: 0 });
   expect(await audit(folder, '--quick')).toMatchObject({
@@ -80,7 +80,7 @@ test('a release that was withdrawn is refused, and vouches for nothing', async (
   });
 });
 
-test('a release without its log, or with another form of signer, gives no verdict', async () => {
+test('an audit gives no verdict on a release without its log or with a malformed signer file', async () => {
   const folder = await writeRelease();
   const options = ['--release', join(folder, 'out/release.json')];
   expect(await world.audit(deployed.configId, options)).toMatchObject({ exit: 2, code: 'USAGE' });

@@ -1,6 +1,6 @@
 /**
- * An audit starts from what a stranger may know about an application: a package, a transaction, an enclave or
- * its URL.
+ * Starts audits from what a stranger may know about an application: a package, a transaction, an enclave or its
+ * URL.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,19 +21,19 @@ let world: World;
 let repository: TestRepository;
 let commit: string;
 let deployed: Deployed;
-let quick: string[];
+let quickOptions: string[];
 beforeAll(async () => {
   world = await World.start();
   repository = world.repository();
   commit = repository.writeCommit(WEATHER.files);
   deployed = await world.deploy(WEATHER, repository, commit);
-  quick = ['--source', repository.folder, '--quick'];
+  quickOptions = ['--source', repository.folder, '--quick'];
 });
 afterAll(() => world.close());
 
 const chain = () => new Chain({ 'rpc-url': world.node.url }, {});
 
-async function findWriter(objectId: string): Promise<string> {
+async function findLastTransaction(objectId: string): Promise<string> {
   const include = { previousTransaction: true } as const;
   const { object } = await chain().client.core.getObject({ objectId, include });
   return object.previousTransaction ?? '';
@@ -50,9 +50,9 @@ describe('an audit starts from', () => {
     await expectConfig(enclavePackage, deployed, `the package ${enclavePackage}`);
   });
 
-  test('the transaction that published it, created the config, or registered an enclave', async () => {
+  test('a transaction that published the package or created the config', async () => {
     for (const id of [deployed.enclavePackage, deployed.configId, deployed.capId]) {
-      const digest = await findWriter(id);
+      const digest = await findLastTransaction(id);
       await expectConfig(digest, deployed, `the transaction ${digest}`);
     }
   });
@@ -80,9 +80,9 @@ describe('an audit starts from', () => {
     await expectConfig(id, deployed, `the object ${id}`);
   });
 
-  test('the URL of an enclave whose host names the config; the enclave there is asked', async () => {
+  test('the URL of an enclave whose host names the config, and audits this enclave', async () => {
     const host = await startHost(JSON.stringify({ config: deployed.configId }));
-    const verdict = await world.audit(host, quick);
+    const verdict = await world.audit(host, quickOptions);
     const from = `the host at ${host}`;
     expect(verdict.config, verdict.out).toMatchObject({ id: deployed.configId });
     const detail = `the config ${deployed.configId} was found by it`;
@@ -93,10 +93,10 @@ describe('an audit starts from', () => {
     );
   });
 
-  test('a URL whose host names another config: its key is not registered there', async () => {
+  test('a URL whose host names another config, and reports that the enclave does not belong to it', async () => {
     const otherDeployment = await world.deploy(PRICE, repository, commit);
     const host = await startHost(JSON.stringify({ config: otherDeployment.configId }));
-    const verdict = await world.audit(host, quick);
+    const verdict = await world.audit(host, quickOptions);
     expect(verdict.config).toMatchObject({ id: otherDeployment.configId });
     expect(verdict).toMatchObject({ exit: 1, verdict: 'differs' });
     const { code } = verdict.checks.find(({ what: subject }) => subject === `the enclave at ${host}`) ?? {};
@@ -106,46 +106,46 @@ describe('an audit starts from', () => {
 
 describe('an audit has no verdict', () => {
   test.each(['{}', 'not JSON', '{"config":"0x12"}', '{"config":["a"]}'])(
-    'where the host at a URL says %s',
+    'if the host at a URL answers %s',
     async (hint) => {
-      expect(await world.audit(await startHost(hint), quick)).toMatchObject({
+      expect(await world.audit(await startHost(hint), quickOptions)).toMatchObject({
         exit: 2,
         code: 'START_UNKNOWN',
       });
     },
   );
 
-  test('from a package, an object or a transaction that has no config', async () => {
+  test('if an object or a transaction has no config', async () => {
     const tx = new Transaction();
     tx.transferObjects([tx.splitCoins(tx.gas, [1])], world.address);
-    const { digest, created: made } = await world.submit(tx);
-    for (const id of [digest, made[0]?.id ?? '']) {
-      expect(await world.audit(id, quick), id).toMatchObject({ exit: 2, code: 'START_UNKNOWN' });
+    const { digest, created: createdObjects } = await world.submit(tx);
+    for (const id of [digest, createdObjects[0]?.id ?? '']) {
+      expect(await world.audit(id, quickOptions), id).toMatchObject({ exit: 2, code: 'START_UNKNOWN' });
     }
   });
 
-  test('where the node does not list events', async () => {
+  test('if the node does not list events', async () => {
     world.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: '' });
     onTestFinished(() => void world.node.faults.delete('ListEvents'));
-    expect(await world.audit(deployed.enclavePackage, quick)).toMatchObject({
+    expect(await world.audit(deployed.enclavePackage, quickOptions)).toMatchObject({
       exit: 2,
       code: 'START_UNKNOWN',
     });
   });
 
-  test('from an argument that is neither id nor URL', async () => {
+  test('if its argument is neither an id nor a URL', async () => {
     for (const text of ['weather', '0x12', 'ftp://host', 'http://user:word@host']) {
-      expect(await world.audit(text, quick), text).toMatchObject({ exit: 2, code: 'USAGE' });
+      expect(await world.audit(text, quickOptions), text).toMatchObject({ exit: 2, code: 'USAGE' });
     }
   });
 
-  test('from a package with several configs: all are listed, also retired ones, in plain text', async () => {
+  test('if a package has several configs, and lists them, including retired ones, without control characters', async () => {
     const name = 'other\u001b[2J';
     const second = await world.deploy(WEATHER, repository, commit, { name, published: deployed });
     const tx = new Transaction();
     retireConfig(tx, second);
     await world.submit(tx);
-    const verdict = await world.audit(deployed.enclavePackage, quick);
+    const verdict = await world.audit(deployed.enclavePackage, quickOptions);
     expect(verdict).toMatchObject({ exit: 2, code: 'SEVERAL_CONFIGS' });
     const { error } = JSON.parse(verdict.out) as { error: string };
     expect(error).toContain(deployed.configId);

@@ -12,7 +12,7 @@ import {
   compileHelper,
   expectAgreement,
   expectVerdict,
-  faulty,
+  listFaultySubjects,
   genuineModules,
   HONEST,
   packageIn,
@@ -55,11 +55,8 @@ async function enclaveWith(path: string, change: (text: string) => string): Prom
 const audit = (published: Published, application = WEATHER, options: readonly string[] = []) =>
   runAudit(world, published, application, options);
 
-/**
- * Returns weather whose n-th version has an additional function; later versions keep the functions of earlier
- * ones.
- */
-const extended = (count: number) =>
+/** Returns weather with additional functions. With a larger count, it also has the functions of a smaller one. */
+const extendWeather = (count: number) =>
   weatherWith((text) =>
     Array.from({ length: count }, (_, index) => `public fun extra_${index}(): u64 { ${index} }`).reduce(
       (whole, line) => `${whole}${line}\n`,
@@ -67,13 +64,14 @@ const extended = (count: number) =>
     ),
   );
 
-const weatherLinked = (enclave: string, application = WEATHER) =>
+const compileLinkedWeather = (enclave: string, application = WEATHER) =>
   compile('weather', packageIn(application, 'weather'), { enclave });
 
 /**
  * Mints a reading that no enclave signed.
  *
  * @param target the function, in the application or in another package
+ * @returns the types of the created objects
  */
 async function forge({ configId, application }: Deployed, target: string): Promise<string[]> {
   const enclave = [...world.node.ledger.objects.values()].findLast(({ type }) =>
@@ -96,7 +94,7 @@ async function forge({ configId, application }: Deployed, target: string): Promi
   return (await world.submit(tx)).created.map(({ type }) => type);
 }
 
-/** Compiles a package of a stranger that calls the application. */
+/** Compiles a stranger's package, which calls the application. */
 const compileThird = (application: string, enclave: string) =>
   compile(
     'third',
@@ -122,7 +120,7 @@ public fun mint(
 
 describe('honest packages', () => {
   test('an application upgraded twice agrees with the commits that its config named', async () => {
-    const versions = [WEATHER, extended(1), extended(2)];
+    const versions = [WEATHER, extendWeather(1), extendWeather(2)];
     const repository = world.repository();
     const commits = versions.map(({ files }) => repository.writeCommit(files));
     const modules = await Promise.all(
@@ -139,8 +137,8 @@ describe('honest packages', () => {
       await world.submit(tx);
     }
     const url = await world.serve(deployed);
-    const named = ['--source', repository.folder, '--url', url];
-    const verdict = await world.audit(deployed.configId, named);
+    const sourceOptions = ['--source', repository.folder, '--url', url];
+    const verdict = await world.audit(deployed.configId, sourceOptions);
     expectAgreement(verdict);
     const release = /the release [^,]+/.exec(verdict.line)?.[0];
     expect(verdict.line.split('. ')[1]).toBe(
@@ -153,21 +151,21 @@ describe('honest packages', () => {
     onTestFinished(() => void world.node.faults.clear());
     const older = commits.slice(0, 2).flatMap((commit) => ['--older-source', commit]);
     const packageIds = [published.packageId, expect.stringMatching(/^0x/)];
-    for (const [options, unknown] of [
+    for (const [options, unknownPackages] of [
       [[], packageIds],
       [older.slice(0, 2), packageIds.slice(1)],
       [older, []],
     ] as const) {
-      const without = await world.audit(deployed.configId, [...named, ...options]);
-      expectVerdict(without, 'NOT_FULLY_CHECKED');
-      expect(faulty(without)).toEqual([...unknown, 'other configs of the application']);
-      expect(without.line.includes('--older-source')).toBe(unknown.length > 0);
+      const partialVerdict = await world.audit(deployed.configId, [...sourceOptions, ...options]);
+      expectVerdict(partialVerdict, 'NOT_FULLY_CHECKED');
+      expect(listFaultySubjects(partialVerdict)).toEqual([...unknownPackages, 'other configs of the application']);
+      expect(partialVerdict.line.includes('--older-source')).toBe(unknownPackages.length > 0);
     }
   });
 
-  test('an application and enclave in packages of their own agree, also after an upgrade of enclave', async () => {
+  test('an application and enclave in packages of their own agree, even after an upgrade of enclave', async () => {
     const { packageId: enclave, ...enclaveIds } = await world.publishModules(genuine, 'enclave');
-    const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [enclave]);
+    const published = await world.publishModules(await compileLinkedWeather(enclave), 'weather', enclave, [enclave]);
     await world.upgrade({ ...enclaveIds, packageId: enclave }, enclave, genuine);
     const { verdict } = await audit(published);
     expectAgreement(verdict);
@@ -178,37 +176,37 @@ describe('honest packages', () => {
   });
 });
 
-describe('versions of enclave', () => {
-  test('the first one skips the signature, and the application is linked to it', async () => {
+describe('an audit reports a version of enclave', () => {
+  test('that skips the signature, and to which the application is linked', async () => {
     const enclave = await world.publishModules(unsigned, 'enclave');
     const { packageId } = enclave;
-    const published = await world.publishModules(await weatherLinked(packageId), 'weather', packageId, [
+    const published = await world.publishModules(await compileLinkedWeather(packageId), 'weather', packageId, [
       packageId,
     ]);
     await world.upgrade(enclave, packageId, genuine);
     const { verdict, deployed } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toEqual([packageId]);
+    expect(listFaultySubjects(verdict)).toEqual([packageId]);
     // The lie works: the application mints a reading that no enclave signed.
     const minted = await forge(deployed, `${published.packageId}::weather::update_weather`);
     expect(minted).toContainEqual(expect.stringContaining('::weather::WeatherNFT'));
   });
 
-  test('the first one registers any image, and the type belongs to a version that was linked to it', async () => {
+  test('that registers any image, and to which an older version of the application is linked', async () => {
     const enclave = await world.publishModules(unmeasured, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
     const next = await world.upgrade(enclave, first, genuine);
-    await world.upgrade(published, published.packageId, await weatherLinked(first), [next]);
+    await world.upgrade(published, published.packageId, await compileLinkedWeather(first), [next]);
     const { verdict } = await audit({ ...published, enclavePackage: next });
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toEqual([first]);
+    expect(listFaultySubjects(verdict)).toEqual([first]);
   });
 
-  test('the first one is honest and linked, the second is not, and a third package calls through that one', async () => {
+  test('that skips the signature, and through which another package calls the honest application', async () => {
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
     const second = await world.upgrade(enclave, first, unsigned);
     await world.upgrade(enclave, second, genuine);
     const third = await world.publishModules(await compileThird(published.packageId, first), 'third', first, [
@@ -217,39 +215,39 @@ describe('versions of enclave', () => {
     ]);
     const { verdict, deployed } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toEqual([second]);
+    expect(listFaultySubjects(verdict)).toEqual([second]);
     const direct = forge(deployed, `${published.packageId}::weather::update_weather`);
     await expect(direct).rejects.toMatchObject({ code: 'SUI_MOVE_ABORT' });
     const minted = await forge(deployed, `${third.packageId}::third::mint`);
     expect(minted).toContainEqual(expect.stringContaining('::weather::WeatherNFT'));
   });
 
-  test('a version in one package with the application skips the signature, and the next is honest', async () => {
+  test('that skips the signature in one package with the application, even if the next version is honest', async () => {
     const weather = await compile('weather', packageIn(WEATHER, 'weather'));
     const published = await world.publishModules([...unsigned, ...weather], 'weather');
     await world.upgrade(published, published.packageId, [...genuine, ...weather]);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toEqual([published.packageId]);
+    expect(listFaultySubjects(verdict)).toEqual([published.packageId]);
   });
 
-  test('a version has a module that the release does not have', async () => {
+  test('that has a module that no release has', async () => {
     const sources = sourcesIn(ENCLAVE_PACKAGE);
     const more = 'module enclave::more;\npublic fun one(): u64 { 1 }\n';
     const modules = await compile('enclave', { ...sources, 'sources/more.move': more });
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
     const second = await world.upgrade(enclave, first, modules);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
     expect(verdict.line).toContain(`${second} has a module more`);
   });
 
-  test('a version links to a package, which no release does', async () => {
+  test('that links to a package that no release links to', async () => {
     const { packageId: helperId } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [helperId]);
-    const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [
+    const published = await world.publishModules(await compileLinkedWeather(enclave), 'weather', enclave, [
       helperId,
       enclave,
     ]);
@@ -258,69 +256,69 @@ describe('versions of enclave', () => {
     expect(verdict.line).toContain(`links to the package ${helperId}`);
   });
 
-  test('an upgrade that matches no release has another PACKAGE_VERSION', async () => {
+  test('that matches no release, and has another PACKAGE_VERSION', async () => {
     const next = await enclaveWith('sources/enclave.move', (text) =>
       text.replace('PACKAGE_VERSION: u64 = 1', 'PACKAGE_VERSION: u64 = 2'),
     );
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
     const second = await world.upgrade(enclave, first, next);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toEqual([second]);
+    expect(listFaultySubjects(verdict)).toEqual([second]);
     expect(verdict.older).toEqual([expect.stringContaining(`version 1 of 2 of enclave, ${first}`)]);
   });
 });
 
-describe('versions of the application', () => {
-  test('an upgrade drops a check, and the next one restores it', async () => {
+describe('an audit reports a version of the application', () => {
+  test('that drops a check, even if the next version restores it', async () => {
     const enclave = (await world.publishModules(genuine, 'enclave')).packageId;
-    const honest = await weatherLinked(enclave);
+    const honest = await compileLinkedWeather(enclave);
     const published = await world.publishModules(honest, 'weather', enclave, [enclave]);
-    const dropped = weatherWith((text) => text.replace(/enclave\.assert_signed\([^;]*response, sig\);/, ''));
+    const weakened = weatherWith((text) => text.replace(/enclave\.assert_signed\([^;]*response, sig\);/, ''));
     const second = await world.upgrade(
       published,
       published.packageId,
-      await weatherLinked(enclave, dropped),
+      await compileLinkedWeather(enclave, weakened),
       [enclave],
     );
     await world.upgrade(published, second, honest, [enclave]);
     const { verdict, deployed, repository, url } = await audit(published);
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict)).toEqual([second]);
+    expect(listFaultySubjects(verdict)).toEqual([second]);
     expect(await forge(deployed, `${second}::weather::update_weather`)).not.toEqual([]);
     // A version that matches a commit can still be harmful: the verdict names the commit, so that the auditor
     // reads it.
-    const commit = repository.writeCommit(dropped.files);
-    const named = ['--source', repository.folder, '--url', url, '--older-source', commit];
-    const equal = await world.audit(deployed.configId, named);
-    expectAgreement(equal);
-    expect(equal.line).toContain(commit);
+    const commit = repository.writeCommit(weakened.files);
+    const sourceOptions = ['--source', repository.folder, '--url', url, '--older-source', commit];
+    const agreement = await world.audit(deployed.configId, sourceOptions);
+    expectAgreement(agreement);
+    expect(agreement.line).toContain(commit);
   });
 
-  test('an older version was made from a commit that the repository does not have', async () => {
+  test('that was made from a commit that the repository does not have', async () => {
     const published = await world.publishModules(
-      [...genuine, ...(await compile('weather', packageIn(extended(1), 'weather')))],
+      [...genuine, ...(await compile('weather', packageIn(extendWeather(1), 'weather')))],
       'weather',
     );
     await world.upgrade(published, published.packageId, [
       ...genuine,
-      ...(await compile('weather', packageIn(extended(2), 'weather'))),
+      ...(await compile('weather', packageIn(extendWeather(2), 'weather'))),
     ]);
-    const { verdict } = await audit(published, extended(2), ['--older-source', '7'.repeat(40)]);
+    const { verdict } = await audit(published, extendWeather(2), ['--older-source', '7'.repeat(40)]);
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
     expect(verdict.line).toContain(`the commit ${'7'.repeat(40)}`);
   });
 });
 
 describe('a node', () => {
-  test('that lists no versions of packages', async () => {
+  test('that lists no versions of packages prevents agreement', async () => {
     const published = await world.publish(WEATHER, world.loadSource(WEATHER));
     world.node.faults.set('ListPackageVersions', { status: 'UNIMPLEMENTED', message: '' });
     onTestFinished(() => void world.node.faults.clear());
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict)).toEqual(['the packages on chain']);
+    expect(listFaultySubjects(verdict)).toEqual(['the packages on chain']);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Surroundings of an audit: a model of Sui with an application, repositories behind https, and enclaves. The
- * build takes no time.
+ * Starts what an audit needs: a model of Sui with an application, repositories behind https, and enclaves. A
+ * fake of the build takes no time.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -63,8 +63,8 @@ const FRAMEWORK_PACKAGES = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
 /** Compiler of `enclave`, and of contracts that share its package or link to it. */
 export const COMPILER = new Compiler(chooseFramework({}), { network: undefined });
 
-/** Returns the modules of a contract in `move/` that is published in one package with `enclave`. */
-async function contractIn(module: string, { movePackages }: AuditedSource): Promise<Uint8Array[]> {
+/** Compiles a contract in `move/` for a package that also contains `enclave`. @returns its modules */
+async function compileContract(module: string, { movePackages }: AuditedSource): Promise<Uint8Array[]> {
   const requirements = { modules: new Set<string>(), main: module, linked: new Map(), enclave: undefined };
   const compiled = await new MoveCommit('the sources', movePackages, COMPILER).compile(requirements);
   return compiled.modules.map(({ bytes }) => bytes);
@@ -179,17 +179,17 @@ export class World {
 
   async submit(tx: Transaction): Promise<Executed> {
     const chain = new Chain({ 'rpc-url': this.node.url }, { SUI_PRIVATE_KEY: this.admin.getSecretKey() });
-    let done: Executed | undefined;
+    let execution: Executed | undefined;
     await chain.submit(tx, {
       title: '',
       fields: {},
       report(executed) {
-        done = executed;
+        execution = executed;
         return {};
       },
     });
-    if (done === undefined) throw new Error('nothing was executed');
-    return done;
+    if (execution === undefined) throw new Error('nothing was executed');
+    return execution;
   }
 
   /**
@@ -199,7 +199,7 @@ export class World {
   async publish({ module }: Application, source: AuditedSource): Promise<Published> {
     const modules = this.#compiled.get(module) ?? [
       ...(await COMPILER.enclave()).values(),
-      ...(await contractIn(module, source)),
+      ...(await compileContract(module, source)),
     ];
     this.#compiled.set(module, modules);
     return await this.publishModules(modules, module);
@@ -241,15 +241,15 @@ export class World {
     modules: readonly Uint8Array[],
     dependencies: readonly string[] = [],
   ): Promise<string> {
-    const all = [...FRAMEWORK_PACKAGES, ...dependencies];
+    const allDependencies = [...FRAMEWORK_PACKAGES, ...dependencies];
     const tx = new Transaction();
     upgradePackage(tx, {
       upgradeCapId,
       packageId,
       policy: 0,
-      dependencies: all,
+      dependencies: allDependencies,
       modules: modules.map((bytes) => Buffer.from(bytes).toString('base64')),
-      digest: packageDigest([...modules], all),
+      digest: packageDigest([...modules], allDependencies),
     });
     const { packageId: next = '' } = await this.submit(tx);
     return next;
@@ -257,14 +257,14 @@ export class World {
 
   /** Returns the source that an honest admin would name for an image. */
   createSource(application: Application, repository: TestRepository, commit: string): Source {
-    const audited = this.loadSource(application);
-    const built = { eif: quickImage(audited.app), relay: RELAY };
+    const auditedSource = this.loadSource(application);
+    const outputs = { eif: quickImage(auditedSource.app), relay: RELAY };
     return {
       url: this.git.formatUrl(repository),
       commit,
       folder: application.folder,
       frameworkVersion: FRAMEWORK.version,
-      measurementsSha256: hashRecord(audited, built, commit, application.folder),
+      measurementsSha256: hashRecord(auditedSource, outputs, commit, application.folder),
     };
   }
 
@@ -275,10 +275,10 @@ export class World {
     commit: string,
     { source: lies, image: otherImage, name = application.module, published: deployment }: Lies = {},
   ): Promise<Deployed> {
-    const audited = this.loadSource(application);
-    const image = otherImage ?? measureImage(readEif(quickImage(audited.app)));
+    const auditedSource = this.loadSource(application);
+    const image = otherImage ?? measureImage(readEif(quickImage(auditedSource.app)));
     const source = this.createSource(application, repository, commit);
-    const published = deployment ?? (await this.publish(application, audited));
+    const published = deployment ?? (await this.publish(application, auditedSource));
     const tx = new Transaction();
     createEnclaveConfig(tx, {
       ...published,
@@ -292,7 +292,7 @@ export class World {
   }
 
   /** Starts an emulated enclave. @returns its URL */
-  async enclave({ pcr0, pcr1, pcr2 }: Image): Promise<string> {
+  async startEnclave({ pcr0, pcr1, pcr2 }: Image): Promise<string> {
     const nsm = new EmulatedNsm(Date.now, this.#authority, [pcr0, pcr1, pcr2].map(fromHex));
     const { server } = await startWeather({ nsm });
     return server.url;
@@ -305,9 +305,9 @@ export class World {
     await this.submit(tx);
   }
 
-  /** Starts a registered enclave. */
+  /** Starts an emulated enclave and registers it. @returns its URL */
   async serve(deployed: Deployed): Promise<string> {
-    const url = await this.enclave(deployed.image);
+    const url = await this.startEnclave(deployed.image);
     await this.register(deployed, url);
     return url;
   }

@@ -1,6 +1,6 @@
 /**
- * The load balancer of deploy/aws, checked by cfn-lint, and applied by the commands of the pages to a model
- * of AWS with two stacks of hosts. The model ignores attributes and web ACLs: these are read from the
+ * Checks the load balancer of deploy/aws by cfn-lint, and creates it by the pages' commands in a model of AWS
+ * with two stacks of hosts. The model ignores attributes and web ACLs, so the tests read these from the
  * template.
  */
 import { spawnSync } from 'node:child_process';
@@ -20,7 +20,7 @@ const { Resources: RESOURCES, Parameters: PARAMETERS } = parse(readFileSync(TEMP
   logLevel: 'silent',
 });
 
-/** Makes the stacks before and after a rollout, in one process, and prints what the commands name. */
+/** Creates the stacks before and after a rollout, in one process, and prints the values that the commands need. */
 const SETUP = `
 import boto3, json, pathlib
 client = boto3.client
@@ -40,13 +40,13 @@ print(json.dumps({'VPC': values['VpcId'], 'SUBNETS': ','.join(ids), 'hosts': lis
 `;
 
 let account: Account;
-/** Variables of the shell that the page has set before. */
+/** Shell variables that earlier commands of the page set. */
 let variables: Record<string, string>;
 /** Instances of the enclaves by their group. */
 let hosts: Readonly<Record<string, string>>;
 let targetGroup: string;
-/** Standard output of the page's commands. */
-let printed: string;
+/** Output of the commands that create the load balancer. */
+let output: string;
 
 /** Runs commands of the pages. @returns what they print on standard output */
 function runCommands(commands: string): string {
@@ -60,18 +60,18 @@ function runCommands(commands: string): string {
   return stdout;
 }
 
-/** Runs an update of the page. The model can't keep a parameter that is a list. */
+/** Runs a block that updates the stack. The model loses a parameter that is a list, so this passes it again. */
 const update = (commands: string) =>
   runCommands(commands.replace('--parameter-overrides', '--parameter-overrides "Subnets=$SUBNETS"'));
 
 /** Returns the security group of a stack's enclaves. */
-const hostGroup = (stack: string) => account.resources(stack)['EnclaveSecurityGroup'] ?? '';
+const findHostGroup = (stack: string) => account.resources(stack)['EnclaveSecurityGroup'] ?? '';
 /** Returns the instances of a stack's enclaves. */
-const hostsOf = (stack: string) =>
+const listHosts = (stack: string) =>
   ['EnclaveGroup1', 'EnclaveGroup2'].map((name) => hosts[account.resources(stack)[name] ?? ''] ?? '');
 
-/** Returns the ports of a security group with those who may reach them. */
-function admissions(group: string) {
+/** Returns the open ports of a security group, and who may connect to each. */
+function listAdmissions(group: string) {
   const { SecurityGroups: rows } = account.aws('ec2', 'describe-security-groups', '--group-ids', group);
   return rows[0].IpPermissions.map(
     ({ FromPort: from, ToPort: to, IpRanges: ranges, UserIdGroupPairs: pairs }: Record<string, unknown>) => ({
@@ -92,19 +92,19 @@ beforeAll(async () => {
   account = await Account.start();
   const env = { ...account.env, AWS_DEFAULT_REGION: REGION };
   ({ hosts, ...variables } = JSON.parse(runPython('python', ['-c', SETUP], env)));
-  printed = runCommands(`${CERTIFICATE}${BALANCER}echo "$CERTIFICATE"`);
+  output = runCommands(`${CERTIFICATE}${BALANCER}echo "$CERTIFICATE"`);
   targetGroup = account.resources(STACK)['TargetGroup'] ?? '';
   variables = { ...variables, TARGET_GROUP: targetGroup };
 });
 afterAll(() => account.stop());
 
-test('cfn-lint has nothing to say about the template', () => {
+test('cfn-lint reports nothing about the template', () => {
   expect(runPython('cfn-lint', ['--regions', REGION, '--', TEMPLATE])).toBe('');
 });
 
-test('serves HTTPS with the certificate, and redirects HTTP', () => {
+test('the load balancer serves HTTPS with the certificate, and redirects HTTP', () => {
   const { LoadBalancer: balancer = '' } = account.resources(STACK);
-  const certificate = printed.trim().split('\n').at(-1);
+  const certificate = output.trim().split('\n').at(-1);
   const { Listeners: listeners } = account.aws(
     'elbv2',
     'describe-listeners',
@@ -139,14 +139,14 @@ test('serves HTTPS with the certificate, and redirects HTTP', () => {
   );
 });
 
-test('admits callers to its own ports, and itself alone to that of the hosts', () => {
+test('callers reach only the ports of the load balancer, and only the load balancer reaches the hosts', () => {
   const { SecurityGroup: balancer = '' } = account.resources(STACK);
-  expect(admissions(balancer)).toEqual([
+  expect(listAdmissions(balancer)).toEqual([
     { ports: [443, 443], from: ['0.0.0.0/0'] },
     { ports: [80, 80], from: ['0.0.0.0/0'] },
   ]);
-  expect(admissions(hostGroup('sui-enclave'))).toEqual([{ ports: [3000, 3000], from: [balancer] }]);
-  expect(admissions(hostGroup('sui-enclave-2'))).toEqual([]);
+  expect(listAdmissions(findHostGroup('sui-enclave'))).toEqual([{ ports: [3000, 3000], from: [balancer] }]);
+  expect(listAdmissions(findHostGroup('sui-enclave-2'))).toEqual([]);
   // The model does not apply rules for outgoing connections.
   expect(RESOURCES.SecurityGroup.Properties.SecurityGroupEgress).toEqual([
     { IpProtocol: '-1', CidrIp: '127.0.0.1/32' },
@@ -165,7 +165,7 @@ test('admits callers to its own ports, and itself alone to that of the hosts', (
   }
 });
 
-test('asks hosts for /readyz, and takes those of the attached groups', () => {
+test('the target group checks /readyz, and contains the hosts of the attached groups', () => {
   const args = ['elbv2', 'describe-target-groups', '--target-group-arns', targetGroup];
   expect(account.aws(...args).TargetGroups).toMatchObject([
     { Protocol: 'HTTP', Port: 3000, HealthCheckPath: '/readyz', Matcher: { HttpCode: '200' } },
@@ -176,10 +176,10 @@ test('asks hosts for /readyz, and takes those of the attached groups', () => {
     .map(({ AutoScalingGroupName: name }: { AutoScalingGroupName: string }) => name);
   const { EnclaveGroup1: first = '', EnclaveGroup2: second = '' } = account.resources('sui-enclave');
   expect(attached.sort()).toEqual([first, second].sort());
-  expect(listTargets().sort()).toEqual(hostsOf('sui-enclave').sort());
+  expect(listTargets().sort()).toEqual(listHosts('sui-enclave').sort());
 });
 
-test('appends the address of the caller to X-Forwarded-For, without a port', () => {
+test('the load balancer appends the address of the caller to X-Forwarded-For, without a port', () => {
   const attributes = RESOURCES.LoadBalancer.Properties.LoadBalancerAttributes;
   for (const [Key, Value] of [
     ['routing.http.xff_header_processing.mode', 'append'],
@@ -189,7 +189,7 @@ test('appends the address of the caller to X-Forwarded-For, without a port', () 
   }
 });
 
-test('ends idle connections before HAProxy does, and before the server does, which waits as long', () => {
+test('the load balancer ends idle connections sooner than HAProxy and the server, which have the same limit', () => {
   const keptSeconds = /timeout http-keep-alive (\d+)s/.exec(
     readFileSync(join(ROOT, 'deploy/https/haproxy.cfg'), 'utf8'),
   )?.[1];
@@ -203,7 +203,7 @@ test('ends idle connections before HAProxy does, and before the server does, whi
   expect(Number(seconds)).toBeLessThan(Number(keptSeconds));
 });
 
-test('limits each address by the address of its connection, at all of the listeners', () => {
+test('the web ACL limits the requests from each address that connects, at all listeners', () => {
   const { WebAcl: acl, WebAclAssociation: association } = RESOURCES;
   const [rule] = acl.Properties.Rules;
   expect(acl.Properties.Rules).toHaveLength(1);
@@ -213,27 +213,27 @@ test('limits each address by the address of its connection, at all of the listen
   const { ResponseCode: status, CustomResponseBodyKey: body } = rule.Action.Block.CustomResponse;
   const { Content: content } = acl.Properties.CustomResponseBodies[body];
   expect([status, JSON.parse(content).code]).toEqual([429, 'ADDRESS_RATE_LIMITED']);
-  // As many as HAProxy's ADDRESS_RATE, in 10 s.
+  // HAProxy's ADDRESS_RATE is 300 requests in 10 s.
   expect(PARAMETERS.RequestsPerMinute.Default).toBe(6 * 300);
   expect(association.Properties).toEqual({ ResourceArn: 'LoadBalancer', WebACLArn: 'WebAcl.Arn' });
 });
 
-/** The last tests, since they change the stack. */
-test('reaches the hosts of a second stack before a rollout, and those alone after it', () => {
+// The tests from here on come last, since they change the stack.
+test('the load balancer reaches the hosts of both stacks before a rollout, and only the new ones after it', () => {
   // The model replaces the load balancer's group, and leaves the rules that name it.
   const admitted = [{ ports: [3000, 3000], from: [expect.stringMatching(/^sg-/)] }];
   update(SECOND_STACK);
-  expect(['sui-enclave', 'sui-enclave-2'].map((stack) => admissions(hostGroup(stack)))).toEqual([
+  expect(['sui-enclave', 'sui-enclave-2'].map((stack) => listAdmissions(findHostGroup(stack)))).toEqual([
     admitted,
     admitted,
   ]);
-  const [before = '', after = ''] = ['sui-enclave', 'sui-enclave-2'].map((stack) => hostsOf(stack)[0]);
-  runCommands(SWITCH.replaceAll('i-1', before).replaceAll('i-2', after));
+  const [oldHost = '', newHost = ''] = ['sui-enclave', 'sui-enclave-2'].map((stack) => listHosts(stack)[0]);
+  runCommands(SWITCH.replaceAll('i-1', oldHost).replaceAll('i-2', newHost));
   const targets = listTargets();
-  expect(targets).toContain(after);
-  expect(targets).not.toContain(before);
+  expect(targets).toContain(newHost);
+  expect(targets).not.toContain(oldHost);
   update(FIRST_LEAVES);
-  expect(listTargets()).toEqual(expect.arrayContaining(hostsOf('sui-enclave-2')));
+  expect(listTargets()).toEqual(expect.arrayContaining(listHosts('sui-enclave-2')));
   const args = [
     'cloudformation',
     'describe-stacks',
@@ -245,12 +245,12 @@ test('reaches the hosts of a second stack before a rollout, and those alone afte
   expect(account.aws(...args)).toEqual(
     expect.arrayContaining([
       { ParameterKey: 'TargetSecurityGroup', ParameterValue: '' },
-      { ParameterKey: 'TargetSecurityGroup2', ParameterValue: hostGroup('sui-enclave-2') },
+      { ParameterKey: 'TargetSecurityGroup2', ParameterValue: findHostGroup('sui-enclave-2') },
     ]),
   );
 });
 
-test('ends with its stack', () => {
+test('the load balancer is deleted with its stack', () => {
   runCommands(BALANCER_END);
   expect(account.aws('elbv2', 'describe-load-balancers').LoadBalancers).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Commands of deploy/aws/README.md, as a reader copies them. */
+/** Reads the blocks of commands in deploy/aws/README.md, as a reader copies them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './setup.ts';
@@ -9,12 +9,12 @@ const blocks = [...PAGE.matchAll(/^ *```sh\n(.*?)^ *```$/gms)]
   .filter((block) => !block.trimStart().startsWith('# not run\n'));
 const isForBalancer = (block: string) => /sui-enclave-alb|CERTIFICATE=/.test(block);
 
-/** The page's commands in their order, without those that no test runs, and those of the load balancer. */
+/** Blocks in their order, except for those that no test runs and those of the load balancer. */
 export const BLOCKS = blocks.filter((block) => !isForBalancer(block));
 const balancerBlocks = blocks.filter(isForBalancer);
-/** Commands of the load balancer, in their order: the certificate, the stack, a rollout, the end. */
+/** Blocks of the load balancer, in their order: the certificate, the stack, a rollout in two blocks, the end. */
 export const [CERTIFICATE = '', BALANCER = '', SECOND_STACK = '', FIRST_LEAVES = '', BALANCER_END = ''] =
   balancerBlocks;
 if (balancerBlocks.length !== 5) throw new Error(`the page has ${balancerBlocks.length} blocks for an ALB`);
-/** The page's function of the shell that lists a stack's resources. */
+/** Shell function of the page, which lists a stack's resources. */
 export const FIND_RESOURCES = /^find_resources\(\) \{.*?^\}$/ms.exec(PAGE)?.[0] ?? '';

@@ -1,4 +1,4 @@
-/** A model of AWS on loopback: moto's server, which Python runs, and the real AWS CLI. */
+/** Starts a model of AWS on loopback: moto's server, which Python runs, and the real AWS CLI. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -62,7 +62,7 @@ export class Account {
     return text === '' ? undefined : JSON.parse(text);
   }
 
-  /** Makes or updates a stack by a change set. */
+  /** Creates or updates a stack by a change set. */
   apply(stack: string, type: 'CREATE' | 'UPDATE', parameters: Readonly<Record<string, string>>): void {
     const request = {
       StackName: stack,

@@ -1,5 +1,5 @@
 /**
- * The commands of deploy/aws/README.md, run with a model of AWS by the real AWS CLI, and their stack.
+ * Runs the commands of deploy/aws/README.md by the real AWS CLI in a model of AWS, and checks their stack.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -29,7 +29,7 @@ import { Account, REGION, ROOT, runPython, TEMPLATE } from './setup.ts';
 const STACK = 'sui-enclave';
 const ARN = `arn:aws:secretsmanager:${REGION}:123456789012:secret:x-AbCdEf`;
 const KMS_KEY = `arn:aws:kms:${REGION}:123456789012:key/mrk-${'0'.repeat(32)}`;
-/** Right to that key, for Secrets Manager on behalf of the role. */
+/** Statement of a policy: the role may decrypt with the key, through Secrets Manager only. */
 const DECRYPTION = {
   Effect: 'Allow',
   Action: 'kms:Decrypt',
@@ -50,14 +50,14 @@ const CONFIGURE = /^configure\(\) \{\n.*?^\}$/ms.exec(PAGE)?.[0] ?? '';
 const VARIABLES = ['VPC', 'SUBNETS', 'BUCKET', 'SECRET'];
 /** Resources of the template, with names in place of references. */
 const { Resources: RESOURCES } = parse(readFileSync(TEMPLATE, 'utf8'), { logLevel: 'silent' });
-const VERY_LONG = 900_000;
+const TIMEOUT_MS = 900_000;
 
 let account: Account;
 let dir: string;
 /** A repository with a built image, in which the page's commands run. */
 let repository: string;
-/** Standard output of the page's commands, up to the deletion. */
-let printed: string;
+/** Output of the page's commands before the deletion. */
+let pageOutput: string;
 let variables: Record<string, string>;
 /** Parameters of the stack. */
 let parameters: Record<string, string>;
@@ -70,7 +70,7 @@ function write(path: string, content: string, mode = 0o644): void {
 }
 
 /** Runs commands of the page. @returns what they print on standard output */
-function runShell(script: string, timeout = VERY_LONG): string {
+function runShell(script: string, timeout = TIMEOUT_MS): string {
   const env = { ...account.env, PATH: `${join(repository, 'bin')}:${account.env['PATH']}` };
   const { status, stdout, stderr } = spawnSync('sh', ['-eu'], {
     input: script,
@@ -101,15 +101,15 @@ beforeAll(async () => {
   cpSync(join(ROOT, 'deploy/aws'), join(repository, 'node_modules/sui-enclave-cli/deploy/aws'), {
     recursive: true,
   });
-  const show = VARIABLES.map((name) => `echo "${name}=$${name}"\n`).join('');
-  // moto makes a second stack for the second change set of a new one. CloudFormation uses the same.
+  const printVariables = VARIABLES.map((name) => `echo "${name}=$${name}"\n`).join('');
+  // For the second change set of a new stack, moto creates a second stack, where CloudFormation uses the first.
   const commands = BLOCKS.filter((block) => !DELETION.includes(block)).map((block) =>
     block.endsWith('\nconfigure\n')
       ? `${block}aws cloudformation delete-stack --stack-name ${STACK}\n`
       : block,
   );
-  printed = runShell(commands.join('') + show);
-  const lines = printed.trim().split('\n').slice(-VARIABLES.length);
+  pageOutput = runShell(commands.join('') + printVariables);
+  const lines = pageOutput.trim().split('\n').slice(-VARIABLES.length);
   variables = Object.fromEntries(lines.map((line) => line.split(/=(.*)/).slice(0, 2)));
   bucket = variables['BUCKET'] ?? '';
   const { Stacks: stacks } = account.aws('cloudformation', 'describe-stacks', '--stack-name', STACK);
@@ -118,7 +118,7 @@ beforeAll(async () => {
   );
   // moto shows the image in place of the parameter's value.
   delete parameters['Ami'];
-}, VERY_LONG);
+}, TIMEOUT_MS);
 afterAll(() => {
   account.stop();
   rmSync(dir, { recursive: true });
@@ -133,7 +133,7 @@ const withDefaults = (values: Record<string, string>, ...names: readonly string[
   Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
 
 /** Returns the newest data of a launch template. */
-function launchData(stack: string, template = 'EnclaveTemplate') {
+function readLaunchData(stack: string, template = 'EnclaveTemplate') {
   const id = account.resources(stack)[template] ?? '';
   const args = [
     'ec2',
@@ -145,15 +145,15 @@ function launchData(stack: string, template = 'EnclaveTemplate') {
   ];
   return account.aws(...args).LaunchTemplateVersions[0].LaunchTemplateData;
 }
-const userData = (stack: string, template?: string) =>
-  Buffer.from(launchData(stack, template).UserData, 'base64').toString();
-/** Lists the lines of the user data that run something, but those about the file of one role. */
+const readUserData = (stack: string, template?: string) =>
+  Buffer.from(readLaunchData(stack, template).UserData, 'base64').toString();
+/** Lists the lines of the user data that run commands, except for those about files that only one role has. */
 const listSteps = (script: string) =>
   script
     .split('\n')
     .filter((line) => /^[a-z]+ /.test(line) && !/^[0-9a-f]{64} |image-\*|keeper-\*/.test(line));
-/** Returns the parameters that the user data hands to host_boot. */
-const bootFile = (script: string) =>
+/** Returns the parameters in the user data, which host_boot reads. */
+const readBootFile = (script: string) =>
   /^cat >boot.json <<'END_OF_PARAMETERS'\n(.*?)^END_OF_PARAMETERS$/ms.exec(script)?.[1] ?? '';
 /** Returns the names of a role's own policies. */
 const listPolicies = (stack: string, role: string): string[] =>
@@ -166,8 +166,8 @@ function readPolicy(stack: string, role: string, name: string): object[] {
   const policy = typeof document === 'string' ? JSON.parse(document.replaceAll("'", '"')) : document;
   return policy.Statement;
 }
-/** Returns the rules for incoming connections of a stack's enclaves, as ports and who may reach them. */
-function admissions(stack: string) {
+/** Returns the open ports of a stack's enclaves, and who may connect to each. */
+function listAdmissions(stack: string) {
   const id = account.resources(stack)['EnclaveSecurityGroup'] ?? '';
   const { SecurityGroups: rows } = account.aws('ec2', 'describe-security-groups', '--group-ids', id);
   const rules: { FromPort: number; ToPort: number; IpRanges: object[]; UserIdGroupPairs: object[] }[] =
@@ -182,20 +182,20 @@ function admissions(stack: string) {
     }))
     .sort((a, b) => (a.ports[0] ?? 0) - (b.ports[0] ?? 0));
 }
-const groups = (stack: string) =>
+const listGroups = (stack: string) =>
   account
     .aws('autoscaling', 'describe-auto-scaling-groups')
     .AutoScalingGroups.filter(({ AutoScalingGroupName: name }: Record<string, string>) =>
       name?.startsWith(`${stack}-`),
     );
 
-test('cfn-lint has nothing to say about the template', () => {
+test('cfn-lint reports nothing about the template', () => {
   expect(runPython('cfn-lint', ['--regions', REGION, 'us-east-1', '--', TEMPLATE])).toBe('');
 });
 
 describe('an enclave', () => {
   test('has enclaves enabled, IMDSv2 within the instance, encrypted disks and no key pair', () => {
-    const data = launchData(STACK);
+    const data = readLaunchData(STACK);
     expect(data).toMatchObject({
       EnclaveOptions: { Enabled: true },
       MetadataOptions: { HttpTokens: 'required', HttpPutResponseHopLimit: 1 },
@@ -205,7 +205,7 @@ describe('an enclave', () => {
   });
 
   test('is in a group of its subnet that neither scales nor replaces it', () => {
-    const rows = groups(STACK);
+    const rows = listGroups(STACK);
     expect(rows).toHaveLength(2);
     for (const group of rows) {
       expect(group).toMatchObject({
@@ -225,15 +225,15 @@ describe('an enclave', () => {
     expect(enclaveGroups).not.toMatch(/UpdatePolicy:\n|MaxInstanceLifetime:/);
   });
 
-  test('admits callers of HAProxy at its ports, and peers at that of the service', () => {
-    expect(admissions(STACK)).toEqual([
+  test('admits callers at the ports of HAProxy, and peers at the port of the service', () => {
+    expect(listAdmissions(STACK)).toEqual([
       { ports: [80, 80], from: ['0.0.0.0/0'] },
       { ports: [443, 443], from: ['0.0.0.0/0'] },
       { ports: [3000, 3000], from: ['peers'] },
     ]);
   });
 
-  test('reaches port 443, and that of its peers', () => {
+  test('may connect to port 443, and to the service port of its peers', () => {
     // moto does not apply rules for outgoing connections.
     expect(RESOURCES.EnclaveSecurityGroup.Properties.SecurityGroupEgress).toEqual([
       { IpProtocol: 'tcp', FromPort: 443, ToPort: 443, CidrIp: '0.0.0.0/0' },
@@ -251,7 +251,7 @@ describe('an enclave', () => {
     });
   });
 
-  test('has a role with its bucket prefix, its secret, its log group and sessions, and no more', () => {
+  test('has a role with rights to its bucket prefix, its secret, its log group and sessions, and to nothing else', () => {
     const { EnclaveRole: role = '' } = account.resources(STACK);
     const policies = Object.fromEntries(
       listPolicies(STACK, 'EnclaveRole').map((name) => [
@@ -301,14 +301,14 @@ describe('keeper and provisioner', () => {
       ['Keeper', 'keeper'],
       ['Provisioner', 'provisioner'],
     ] as const) {
-      const script = userData('helped', `${name}Template`);
-      expect(parseBootFile(bootFile(script)).role).toBe(role);
-      expect(listSteps(script)).toEqual(listSteps(userData(STACK)));
+      const script = readUserData('helped', `${name}Template`);
+      expect(parseBootFile(readBootFile(script)).role).toBe(role);
+      expect(listSteps(script)).toEqual(listSteps(readUserData(STACK)));
     }
-    expect(launchData('helped', 'KeeperTemplate')).not.toHaveProperty('EnclaveOptions');
+    expect(readLaunchData('helped', 'KeeperTemplate')).not.toHaveProperty('EnclaveOptions');
   });
 
-  test('decrypt their secrets with a key of its own, by Secrets Manager alone', () => {
+  test('may decrypt their secrets with the key of KmsKeyArn, through Secrets Manager only', () => {
     for (const role of ['KeeperRole', 'ProvisionerRole']) {
       expect(readPolicy('helped', role, 'secret')).toEqual([
         expect.objectContaining({ Action: 'secretsmanager:GetSecretValue' }),
@@ -322,14 +322,14 @@ describe('keeper and provisioner', () => {
     expect(decryption).toEqual(keeperPolicy.PolicyDocument.Statement[1][1]);
   });
 
-  test('are all that reaches enclaves by default', () => {
+  test('are the only hosts that may connect to the enclaves by default', () => {
     const admitted = { ports: [3000, 3000], from: ['a group', 'a group'] };
-    expect(admissions('helped')).toEqual([admitted]);
+    expect(listAdmissions('helped')).toEqual([admitted]);
   });
 });
 
 describe('the user data', () => {
-  /** Runs it below a folder in place of the root. */
+  /** Runs the user data with a folder in place of the root. */
   function runUserData(script: string) {
     const root = mkdtempSync(join(dir, 'root-'));
     const { status, stdout, stderr } = spawnSync('bash', ['-s'], {
@@ -340,14 +340,14 @@ describe('the user data', () => {
     return { status, stdout, stderr, isUnpacked: existsSync(join(root, 'opt/sui-enclave/bin/node')) };
   }
 
-  /** Makes an archive with another Node. @returns its path */
+  /** Creates an archive with a hostile Node. @returns its path */
   function packHostile(): string {
     write('hostile/bin/node', '#!/bin/sh\necho EVIL\n', 0o755);
     return runShell('tar -C hostile -czf hostile.tar.gz bin/node; echo "$PWD/hostile.tar.gz"').trim();
   }
 
   test('fetches the release, checks it, and runs host_boot with the parameters', () => {
-    const { status, stdout } = runUserData(userData(STACK));
+    const { status, stdout } = runUserData(readUserData(STACK));
     expect(stdout).toMatch(/image-1.0.0.tar.gz: OK\n.*bin\.cjs host_boot boot\.json\n/s);
     expect(stdout).toMatch('"name": "enclave"');
     expect(status).toBe(0);
@@ -357,23 +357,23 @@ describe('the user data', () => {
     'runs and unpacks nothing if %s has another SHA-256',
     (name) => {
       upload(name, packHostile());
-      const outcome = runUserData(userData(STACK));
+      const outcome = runUserData(readUserData(STACK));
       upload(name);
       expect(outcome).toMatchObject({ status: 1, isUnpacked: false });
       expect(outcome.stdout).not.toMatch(/EVIL|host_boot/);
     },
   );
 
-  test('contains no secret: it names them by their ARN', () => {
-    expect(userData(STACK)).toMatch(variables['SECRET'] ?? 'none');
-    expect(userData(STACK)).not.toMatch('hunter2');
+  test('contains no secret, and names secrets by their ARN', () => {
+    expect(readUserData(STACK)).toMatch(variables['SECRET'] ?? 'none');
+    expect(readUserData(STACK)).not.toMatch('hunter2');
     expect(
-      Object.keys(JSON.parse(bootFile(userData(STACK)))).filter((name) => /secret|key/i.test(name)),
+      Object.keys(JSON.parse(readBootFile(readUserData(STACK)))).filter((name) => /secret|key/i.test(name)),
     ).toEqual(['secretArn']);
   });
 });
 
-/** CloudFormation checks these patterns before it makes anything. moto does not check them. */
+// CloudFormation checks these patterns before it creates anything. moto does not check them.
 describe('the patterns of the parameters', () => {
   const patterns = new Map(
     [...readFileSync(TEMPLATE, 'utf8').matchAll(/^ {2}(\w+):\n {4}Type: String\n((?: {4}.*\n)+)/gm)].map(
@@ -381,13 +381,13 @@ describe('the patterns of the parameters', () => {
     ),
   );
 
-  test('are there for each string', () => {
+  test('exist for each string parameter', () => {
     expect(patterns.size).toBeGreaterThan(20);
     expect([...patterns].filter(([, pattern]) => pattern === undefined)).toEqual([]);
   });
 
   test.each(['"', "'", '\\', '\n', '`id`', '$(id)', '\x24{Bucket}', ';', ' ', '\nEND_OF_PARAMETERS\nid\n'])(
-    'refuse %j anywhere',
+    'refuse %j at any position of a value',
     (hostile) => {
       const values: Record<string, string> = {
         ...parameters,
@@ -411,46 +411,46 @@ describe('the patterns of the parameters', () => {
 });
 
 describe('the page', () => {
-  test('names commands that no test runs, and only commands', () => {
+  test('marks the commands that no test runs, and types no secret on a command line', () => {
     expect(BLOCKS.length).toBeGreaterThan(8);
     expect(PAGE.match(/^ *# not run$/gm)).toHaveLength(5);
-    // Each way to type a secret or a key would leave it in the shell's history.
+    // A secret that is typed on a command line stays in the shell's history.
     expect(BLOCKS.join('')).not.toMatch(/--secret-string [^f]/);
   });
 
   test('shows the change set before it applies it', () => {
-    const [shown = '', applied = ''] = printed.split('Nothing was applied: add --apply to apply it.\n');
-    for (const text of [shown, applied]) {
+    const [preview = '', applied = ''] = pageOutput.split('Nothing was applied: add --apply to apply it.\n');
+    for (const text of [preview, applied]) {
       expect(text).toMatch(`The stack ${STACK} in ${REGION} is new.\nParameters:\n`);
       expect(text).toMatch('  Add EnclaveGroup2 (AWS::AutoScaling::AutoScalingGroup)\n');
     }
-    expect(shown).not.toMatch('is applied');
+    expect(preview).not.toMatch('is applied');
     expect(applied).toMatch(/is applied\. Its enclaves:\n( {2}i-\w+ at [\d.]+ in eu-central-1\w, .*\n){2}/);
-    expect(printed).not.toMatch('hunter2');
+    expect(pageOutput).not.toMatch('hunter2');
   });
 
-  test('prints a fixed address of a host, and a server of HAProxy for each enclave', () => {
+  test('prints the static address of a host, and a server line of HAProxy for each enclave', () => {
     const { Addresses: rows } = account.aws('ec2', 'describe-addresses');
-    const [first] = groups(STACK).flatMap((group: { Instances: { InstanceId: string }[] }) =>
+    const [first] = listGroups(STACK).flatMap((group: { Instances: { InstanceId: string }[] }) =>
       group.Instances.map(({ InstanceId: id }) => id),
     );
     expect(rows).toMatchObject([{ InstanceId: expect.stringMatching(/^i-/) }]);
-    expect(printed).toMatch(`${rows[0].PublicIp}\n`);
-    expect(printed).toMatch(/^ALB="[\d.]+\/\d+ [\d.]+\/\d+"$/m);
-    const servers = printed.match(/^ {2}server i-\w+ [\d.]+:3000$/gm);
+    expect(pageOutput).toMatch(`${rows[0].PublicIp}\n`);
+    expect(pageOutput).toMatch(/^ALB="[\d.]+\/\d+ [\d.]+\/\d+"$/m);
+    const servers = pageOutput.match(/^ {2}server i-\w+ [\d.]+:3000$/gm);
     expect(servers).toHaveLength(2);
-    expect(printed).toMatch(`\nbackend enclaves\n${servers?.join('\n')}\n`);
+    expect(pageOutput).toMatch(`\nbackend enclaves\n${servers?.join('\n')}\n`);
     expect(servers?.join('\n')).toMatch(`  server ${first} `);
   });
 
-  test('uploads the release, and suspends the balance of zones', () => {
+  test('uploads the release, and suspends the rebalancing of zones', () => {
     const { Contents: objects } = account.aws('s3api', 'list-objects-v2', '--bucket', bucket);
     expect(objects.map(({ Key }: Record<string, string>) => Key)).toEqual(
       readdirSync(join(repository, 'release'))
         .sort()
         .map((name) => `sui-enclave/${name}`),
     );
-    for (const { SuspendedProcesses: processes } of groups(STACK)) {
+    for (const { SuspendedProcesses: processes } of listGroups(STACK)) {
       expect(processes).toMatchObject([{ ProcessName: 'AZRebalance' }]);
     }
   });
@@ -473,7 +473,7 @@ for name in sys.argv[1:]:
         const [service, ...names] = line.split(' ');
         return names.map((name) => `${service}:${name}`);
       });
-    // The rights that are not named after an operation.
+    // These rights are not named after an operation.
     expect(actions.filter((action) => !operations.includes(action) && !action.startsWith('s3:'))).toEqual([
       'iam:PassRole',
       ...['CreateWebACLAssociation', 'DeleteWebACLAssociation', 'GetLoadBalancerWebACL', 'SetWebAcl'].map(
@@ -486,21 +486,21 @@ for name in sys.argv[1:]:
   });
 });
 
-/** The last tests, since they change the stack. */
+// These tests come last, since they change the stack.
 describe('configure_enclave', () => {
   const configure = async (...args: string[]) => {
-    const fixed = ['--region', REGION, '--bucket', bucket, '--vpc', variables['VPC'] ?? ''];
+    const baseArgs = ['--region', REGION, '--bucket', bucket, '--vpc', variables['VPC'] ?? ''];
     const secret = ['--cidr', '203.0.113.7/32', '--secret', variables['SECRET'] ?? ''];
     const release = ['--release', join(repository, 'release')];
-    return await call(main, [...fixed, ...secret, ...release, ...args], { env: account.env });
+    return await call(main, [...baseArgs, ...secret, ...release, ...args], { env: account.env });
   };
 
-  // moto fails to remove a group, so that only the tests with a fake CLI end the enclaves of one.
+  // moto fails to remove a group, so only the tests with a fake CLI end the enclaves of a group.
   test(
     'updates the launch template, and no instance',
     async () => {
       const instances = () =>
-        groups(STACK).map((group: { Instances: { InstanceId: string }[] }) =>
+        listGroups(STACK).map((group: { Instances: { InstanceId: string }[] }) =>
           group.Instances.map(({ InstanceId: id }) => id),
         );
       const before = instances();
@@ -510,15 +510,15 @@ describe('configure_enclave', () => {
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
       expect(stdout).toMatch(/ {2}Cpus = 4, was 2\n/);
       expect(stdout).toMatch(/^No enclave ends\.$/m);
-      expect(bootFile(userData(STACK))).toMatch('"cpus": "4"');
+      expect(readBootFile(readUserData(STACK))).toMatch('"cpus": "4"');
       expect(instances()).toEqual(before);
       expect(before.flat()).toHaveLength(2);
     },
-    VERY_LONG,
+    TIMEOUT_MS,
   );
 
   test(
-    'deletes the stack by the commands of the page, and says first which keys end',
+    'deletes the stack by the commands of the page, after it has listed the enclaves whose keys are lost',
     () => {
       const assignments = VARIABLES.map((name) => `${name}='${variables[name]}'\n`).join('');
       const output = runShell(
@@ -526,8 +526,8 @@ describe('configure_enclave', () => {
       );
       expect(output).toMatch(/their keys are lost:\n( {2}i-\w+ .*\n){2}Nothing was deleted/);
       expect(output).toMatch(`The stack ${STACK} is deleted.\n`);
-      expect(groups(STACK)).toEqual([]);
+      expect(listGroups(STACK)).toEqual([]);
     },
-    VERY_LONG,
+    TIMEOUT_MS,
   );
 });

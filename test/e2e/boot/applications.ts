@@ -1,7 +1,7 @@
 /**
  * `node test/e2e/boot/applications.ts` writes the applications of the test images, each with the test's own
- * certificate authority, to build/e2e/boot. Their folders there are as deep as their sources, so that
- * relative imports work.
+ * certificate authority, to build/e2e/boot. Their folders there have the same depth as their sources,
+ * so that relative imports work.
  */
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export function endpointTls(): TlsFiles {
 }
 
 /** Returns the provisioner's Ed25519 public key in hexadecimal. */
-function provisioner(): string {
+function readProvisionerKey(): string {
   if (!existsSync(PROVISIONER_KEY)) {
     const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
     writeFileSync(PROVISIONER_KEY, pem, { mode: 0o600 });
@@ -33,7 +33,7 @@ function provisioner(): string {
   return Buffer.from(x as string, 'base64url').toString('hex');
 }
 
-function prepare(name: string, ...sources: string[]): void {
+function prepareApplication(name: string, ...sources: string[]): void {
   const target = path(`../../../build/e2e/boot/${name}`);
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
@@ -42,9 +42,9 @@ function prepare(name: string, ...sources: string[]): void {
 }
 
 if (import.meta.main) {
-  prepare('probe', 'probe');
-  prepare('salt', 'salt');
+  prepareApplication('probe', 'probe');
+  prepareApplication('salt', 'salt');
   const manifest = path('../../../build/e2e/boot/salt/app.yaml');
   cpSync(path('../../../src/apps/salt/app.yaml'), manifest);
-  appendFileSync(manifest, `provisioners:\n  - '${provisioner()}'\n`);
+  appendFileSync(manifest, `provisioners:\n  - '${readProvisionerKey()}'\n`);
 }

@@ -1,4 +1,4 @@
-/** The emulator of the boot test. */
+/** Builds the emulator of the boot test. */
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -49,7 +49,7 @@ async function build(cache: string, target: string): Promise<void> {
     for (const path of RECIPE) cpSync(path, join(dir, path.slice(path.lastIndexOf('/') + 1)));
     const output = join(dir, 'out');
     mkdirSync(output);
-    // Cached layers would occupy a gigabyte that is never used again. The result itself is cached instead.
+    // Cached layers would occupy a gigabyte that is never used again. The output is cached instead.
     buildContainer({ file: join(dir, 'Containerfile'), context: dir, args: {}, output, fresh: true });
     renameSync(output, target);
   } finally {

@@ -42,22 +42,22 @@ export interface Gateway {
   readonly url: string;
   /** PEM of the authority that signs the enclave's attestation documents. */
   readonly rootPem: string;
-  /** Changes the body of a request or of its answer on the way. By default, it changes nothing. */
+  /** Changes the forwarded body of a request or of its answer. By default, it changes nothing. */
   alter: Alter;
   close(): void;
 }
 
-/** Forwards every request, and has the attestation documents signed. */
+/** Forwards every request, and signs the attestation documents by a test authority. */
 export async function startGateway(machine: Machine): Promise<Gateway> {
   const root = createRoot(new Date());
   const server = createServer((incoming, response) => {
     const fail = () => response.destroy();
-    passOn(machine, incoming, response, { root, alter: gateway.alter }).catch(fail);
+    forward(machine, incoming, response, { root, alter: gateway.alter }).catch(fail);
   });
   const gateway: Gateway = {
     url: await listen(server),
     rootPem: toPem(root.certificate),
-    alter: (_path, _what, body) => body,
+    alter: (_path, _direction, body) => body,
     close() {
       server.closeAllConnections();
       server.close();
@@ -66,7 +66,7 @@ export async function startGateway(machine: Machine): Promise<Gateway> {
   return gateway;
 }
 
-async function passOn(
+async function forward(
   machine: Machine,
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -74,15 +74,15 @@ async function passOn(
 ): Promise<void> {
   const { url: path = '/' } = incoming;
   const body = alter(path, 'request', await buffer(incoming));
-  const answer = await ask(machine, incoming, body);
-  const received = alter(path, 'answer', await buffer(answer));
+  const answer = await sendToEnclave(machine, incoming, body);
+  const answerBody = alter(path, 'answer', await buffer(answer));
   const isDocument = path.startsWith('/get_attestation') && answer.statusCode === 200;
-  const sent = isDocument ? signed(received, root) : received;
+  const forwardedBody = isDocument ? signAttestation(answerBody, root) : answerBody;
   const type = answer.headers['content-type'] ?? 'application/octet-stream';
-  response.writeHead(answer.statusCode ?? 502, { 'content-type': type }).end(sent);
+  response.writeHead(answer.statusCode ?? 502, { 'content-type': type }).end(forwardedBody);
 }
 
-function ask(machine: Machine, { method, url, headers }: IncomingMessage, body: Buffer) {
+function sendToEnclave(machine: Machine, { method, url, headers }: IncomingMessage, body: Buffer) {
   const type = headers['content-type'];
   return new Promise<IncomingMessage>((resolve, reject) => {
     const request = httpRequest({
@@ -102,7 +102,7 @@ function ask(machine: Machine, { method, url, headers }: IncomingMessage, body: 
   });
 }
 
-function signed(answer: Buffer, root: Identity): string {
+function signAttestation(answer: Buffer, root: Identity): string {
   const { attestation } = JSON.parse(answer.toString()) as { attestation: string };
   const document = signAgain(Buffer.from(attestation, 'hex'), root);
   return JSON.stringify({ attestation: Buffer.from(document).toString('hex') });

@@ -25,14 +25,15 @@ export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   try {
     return await boot();
   } catch (error) {
-    // The error of `answering` contains the console's output.
+    // The error of `waitForAnswer` contains the console's output.
     if (!LOST_REQUEST.test(String(error))) throw error;
     return await boot();
   }
 }
 
 /**
- * Returns the processor's frequency in kHz, as far as the kernel knows it. The emulated clock has the same.
+ * Returns the processor's frequency in kHz, or 2,000,000 if the kernel does not report it. The emulated clock
+ * has the same frequency.
  */
 function processorKhz(): number {
   const mhz = /^cpu MHz\s*: ([\d.]+)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1];
@@ -69,7 +70,7 @@ export class Machine {
 
   /**
    * @param vsockHost the compiled backend
-   * @param recorded whether to record everything that passes between parent and enclave
+   * @param recorded whether to record all packets between parent and enclave
    * @param memoryMib the machine's memory
    * @param cpus the number of its processors
    * @param acpi whether ACPI tables describe the machine, with other firmware, instead of MP tables
@@ -99,7 +100,7 @@ export class Machine {
     });
   }
 
-  /** The parent's listening ports, for connections of the enclave to CID 3. */
+  /** Listens on a port of the parent, to which the enclave connects at CID 3. */
   listen(port: number, handle: (socket: Socket) => void): void {
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       socket.on('error', () => {});
@@ -109,7 +110,7 @@ export class Machine {
     this.#servers.push(server);
   }
 
-  /** @param emulator the folder of findEmulator */
+  /** Boots an image. @param emulator the folder that findEmulator returns */
   async start(emulator: string, eif: string): Promise<void> {
     const acpi = this.#acpi ? 'on' : 'off';
     await this.#spawn(emulator, [
@@ -118,7 +119,7 @@ export class Machine {
       '-kernel',
       eif,
       // The only clock of such a machine is the processor's. Hardware reports its frequency, and the emulator
-      // doesn't: on a busy machine, the kernel fails to measure it, and waits for ever. No register measures
+      // doesn't: on a busy machine, the kernel fails to measure it, and waits forever. No register measures
       // this option: the image itself is booted unchanged.
       ...(this.#acpi ? ['-append', `tsc_early_khz=${processorKhz()}`] : []),
     ]);
@@ -186,7 +187,7 @@ export class Machine {
     this.#exit = once(this.#qemu, 'exit');
   }
 
-  /** Returns everything that has passed between parent and enclave so far. */
+  /** Returns the packets between parent and enclave so far. */
   traffic(): Traffic {
     return readTraffic(readFileSync(this.#record));
   }
@@ -243,8 +244,8 @@ export class Machine {
     });
   }
 
-  /** Returns the milliseconds from the start to the first answer over vsock. */
-  async answering(): Promise<number> {
+  /** Waits for the first answer over vsock. @returns the milliseconds since the start of the machine */
+  async waitForAnswer(): Promise<number> {
     for (;;) {
       try {
         const { status } = await this.request('/livez');
@@ -269,8 +270,7 @@ export class Machine {
   }
 
   /**
-   * Stops the parent for a time, in which it neither takes anything from the enclave nor sends anything to
-   * it.
+   * Stops the parent for `ms` milliseconds. Meanwhile, it reads nothing from the enclave and sends it nothing.
    */
   async pauseParent(ms: number): Promise<void> {
     this.#host.kill('SIGSTOP');

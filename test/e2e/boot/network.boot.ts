@@ -1,4 +1,4 @@
-/** A step of a container build reaches neither the network nor this machine. */
+/** Tests that a step of a container build reaches neither the network nor this machine. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -27,7 +27,7 @@ static const char* attempt(const char* ip, int port, int type) {
 int main(int argc, char** argv) {
   FILE* result = fopen(argc > 2 ? argv[2] : "/result", "w");
   fprintf(result, "%s\\n", attempt("127.0.0.1", atoi(argv[1]), SOCK_STREAM));
-  /* Of UDP, which sends nothing here: it only needs a route. */
+  /* Connecting a UDP socket sends nothing: it only needs a route. */
   fprintf(result, "%s\\n", attempt("192.0.2.1", 9, SOCK_DGRAM));
   return fclose(result);
 }
@@ -46,8 +46,7 @@ test('a RUN step reaches neither the network nor the machine that builds', async
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
-  // Outside of a build, the program does reach the server. What it reports from the build is thus due to the
-  // build.
+  // Outside of a build, the program does reach the server. A failure in the build is thus caused by the build.
   execFileSync(program, [String(port), join(dir, 'here')]);
   expect(readFileSync(join(dir, 'here'), 'utf8').split('\n')[0]).toBe('connected');
 

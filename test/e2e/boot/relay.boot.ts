@@ -44,7 +44,7 @@ function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
       });
     }
     await machine.start(inject('emulator'), eif);
-    await machine.answering();
+    await machine.waitForAnswer();
     const servers = [3000, 7777].map((port) => {
       const server = createServer({ allowHalfOpen: true }, (socket) => join(socket, machine.connect(port)));
       server.listen(port, `${host.network}.${cid}`);

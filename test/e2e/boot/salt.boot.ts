@@ -37,7 +37,7 @@ beforeAll(() =>
     machine.listen(KEYS_PORT, (socket) => forwardTls(socket, google as string, endpointTls()));
     machine.listen(LOG_PORT, (socket) => socket.on('end', () => socket.end()).resume());
     await machine.start(inject('emulator'), EIF);
-    printBoot(EIF, machine, await machine.answering());
+    printBoot(EIF, machine, await machine.waitForAnswer());
     gateway = await startGateway(machine);
   }),
 );

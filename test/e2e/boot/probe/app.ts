@@ -1,5 +1,5 @@
 /**
- * The weather application, with ways to end the server and to fill the bridge to an endpoint. Only
+ * The weather application, with endpoints that end the server or fill the bridge to an endpoint. Only
  * out/test.eif contains it.
  */
 import { spawnSync } from 'node:child_process';
@@ -83,18 +83,18 @@ function exchange(bytes: number): Promise<object> {
 async function useProcessors(): Promise<object> {
   const before = busyTicks();
   const work = promisify(pbkdf2);
-  await Promise.all(Array.from({ length: 16 }, (_, at) => work('x', String(at), 100_000, 64, 'sha512')));
-  return { ticks: busyTicks().map((ticks, at) => ticks - (before[at] ?? 0)) };
+  await Promise.all(Array.from({ length: 16 }, (_, index) => work('x', String(index), 100_000, 64, 'sha512')));
+  return { ticks: busyTicks().map((ticks, index) => ticks - (before[index] ?? 0)) };
 }
 
-/** Returns the time of each processor in user mode (proc_stat(5)). */
+/** Returns the time of each processor in user mode, in ticks (proc_stat(5)). */
 function busyTicks(): number[] {
   const lines = readFileSync('/proc/stat', 'utf8').match(/^cpu\d+ .*$/gm) ?? [];
   return lines.map((line) => Number(line.split(' ')[1]));
 }
 
 /** Returns the nodes of /dev that this process can open to read or to write. */
-function openDevices(): string[] {
+function listOpenableDevices(): string[] {
   const canOpen = (path: string, flags: number) => {
     try {
       closeSync(openSync(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY));
@@ -145,7 +145,7 @@ function describeProcess(): object {
       '/dev/x',
       '/tmp/x',
     ].filter(canWrite),
-    devices: openDevices(),
+    devices: listOpenableDevices(),
     seccomp: field('Seccomp'),
     start_of_a_process: (spawnSync('/bin/node', ['--version']).error as NodeJS.ErrnoException | undefined)
       ?.code,
