@@ -1,7 +1,6 @@
 /**
- * Several enclaves beside each other on one parent, whose relay forwards their connections: out/test.eif
- * twice, and out/nitro.eif. TCP on loopback stands in for AF_VSOCK between the relay and each machine's
- * vsock.
+ * Boots several enclaves on one parent, whose relay forwards their connections: out/test.eif twice, and
+ * out/nitro.eif. TCP on loopback replaces AF_VSOCK between the relay and each machine's vsock.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +18,7 @@ const WEATHER_HOST = 'api.weatherapi.com';
 const WEATHER_PORT = 8101;
 
 /** Forwards bytes, the end of each direction, and a reset between two sockets. */
-function join(left: Socket, right: Socket): void {
+function joinSockets(left: Socket, right: Socket): void {
   for (const [from, to] of [
     [left, right],
     [right, left],
@@ -30,7 +29,7 @@ function join(left: Socket, right: Socket): void {
   }
 }
 
-/** Boots an image under a CID of a host. The enclave's own ports are open once it answers. */
+/** Boots an image under a CID of a host. The relay can reach the enclave's ports once the enclave answers. */
 function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
   return bootWithNsm(async () => {
     const machine = new Machine(inject('vsockHost'), { cid });
@@ -38,7 +37,7 @@ function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
     for (const port of [REPORTS, EVENTS, WEATHER_PORT]) {
       machine.listen(port, (socket) => {
         dialFrom(`${host.network}.3`, port, `${host.network}.${cid}`).then(
-          (relay) => join(socket, relay),
+          (relay) => joinSockets(socket, relay),
           () => socket.destroy(),
         );
       });
@@ -46,7 +45,7 @@ function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
     await machine.start(inject('emulator'), eif);
     await machine.waitForAnswer();
     const servers = [3000, 7777].map((port) => {
-      const server = createServer({ allowHalfOpen: true }, (socket) => join(socket, machine.connect(port)));
+      const server = createServer({ allowHalfOpen: true }, (socket) => joinSockets(socket, machine.connect(port)));
       server.listen(port, `${host.network}.${cid}`);
       onTestFinished(() => void server.close());
       return server;
@@ -74,7 +73,7 @@ async function handOver(host: Host, cid: number): Promise<string> {
   return verdict.trim();
 }
 
-/** Sends each request on a connection of its own, like callers that do not know each other. */
+/** Sends a request on a new connection, as separate callers do. */
 async function get(port: number, path: string, body?: object): Promise<{ status: number; json: unknown }> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     headers: { connection: 'close', 'content-type': 'application/json' },
@@ -83,15 +82,15 @@ async function get(port: number, path: string, body?: object): Promise<{ status:
   return { status: response.status, json: await response.json() };
 }
 
-const keyAt = async (port: number) => ((await get(port, '/health_check')).json as { pk: string }).pk;
+const fetchKey = async (port: number) => ((await get(port, '/health_check')).json as { pk: string }).pk;
 
-async function temperatureAt(port: number, location: string): Promise<number> {
+async function fetchTemperature(port: number, location: string): Promise<number> {
   const answer = await get(port, '/process_data', { payload: { location } });
   expect(answer, JSON.stringify(answer)).toMatchObject({ status: 200 });
   return (answer.json as { response: { data: { temperature: number } } }).response.data.temperature;
 }
 
-test('enclaves of one image and of two run beside each other, and one replaces another', async () => {
+test('enclaves of the same image and of two images run on one parent, and one enclave replaces another', async () => {
   const weather = await startFakeWeatherApi();
   onTestFinished(() => weather.close());
   const upstream = await listenOn('127.0.0.1', 0, (socket) =>
@@ -99,31 +98,31 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   );
   const host = new Host();
   host.hosts(`${WEATHER_HOST} 127.0.0.1 ${upstream.port}`);
-  const [callers, otherPort] = [await freePort(), await freePort()];
-  const lines = (cid: number, ...more: string[]) =>
-    [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...more] as const;
+  const [callersPort, otherPort] = [await freePort(), await freePort()];
+  const lines = (cid: number, ...ports: string[]) =>
+    [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...ports] as const;
   const listen = (port: number) => `listen 127.0.0.1:${port} 3000`;
   const [BLUE, GREEN, UNUSED] = [16, 17, 18];
-  // The relay gets its configuration before the boots, so that the first reports are kept.
-  host.conf('blue', ...lines(BLUE, listen(callers)));
+  // The relay gets its configuration before the boots, so that the first reports are openConnection.
+  host.conf('blue', ...lines(BLUE, listen(callersPort)));
   host.conf('other', ...lines(UNUSED, listen(otherPort)));
   await host.start();
   const blue = await boot(host, 'out/test.eif', BLUE);
   await boot(host, 'out/nitro.eif', UNUSED);
 
   // The two enclaves run two different images.
-  await expect.poll(() => get(callers, '/livez').then(({ status }) => status, String)).toBe(200);
+  await expect.poll(() => get(callersPort, '/livez').then(({ status }) => status, String)).toBe(200);
   await expect.poll(() => get(otherPort, '/livez').then(({ status }) => status, String)).toBe(200);
-  const [blueKey, otherKey] = [await keyAt(callers), await keyAt(otherPort)];
+  const [blueKey, otherKey] = [await fetchKey(callersPort), await fetchKey(otherPort)];
   expect(blueKey).not.toBe(otherKey);
   expect(await handOver(host, BLUE)).toBe('accepted');
   // On a busy machine, an emulated enclave may give up on its upstream.
   await expect
-    .poll(() => temperatureAt(callers, 'San Francisco').catch(String))
+    .poll(() => fetchTemperature(callersPort, 'San Francisco').catch(String))
     .toBe(Math.trunc(computeTemperature('San Francisco')));
-  const app = (name: string) => JSON.parse(host.reports(name).split('\n')[0] ?? '');
-  expect([app('blue'), app('other')]).toMatchObject([{ event: 'boot' }, { event: 'boot', app: 'weather' }]);
-  expect(app('blue').pcr0).not.toBe(app('other').pcr0);
+  const readBootReport = (name: string) => JSON.parse(host.reports(name).split('\n')[0] ?? '');
+  expect([readBootReport('blue'), readBootReport('other')]).toMatchObject([{ event: 'boot' }, { event: 'boot', app: 'weather' }]);
+  expect(readBootReport('blue').pcr0).not.toBe(readBootReport('other').pcr0);
 
   // Another enclave of blue's image starts beside it. Blue's port then forwards to the new one, and no caller
   // notices.
@@ -131,37 +130,37 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   await host.reload();
   const green = await boot(host, 'out/test.eif', GREEN);
   expect(await handOver(host, GREEN)).toBe('accepted');
-  expect(app('green').pcr0).toBe(app('blue').pcr0);
+  expect(readBootReport('green').pcr0).toBe(readBootReport('blue').pcr0);
   const keys: string[] = [];
   let isOver = false;
   const load = (async () => {
-    while (!isOver) keys.push(await keyAt(callers));
+    while (!isOver) keys.push(await fetchKey(callersPort));
   })();
   await expect.poll(() => keys.length).toBeGreaterThan(3);
   host.conf('blue', ...lines(BLUE));
-  host.conf('green', ...lines(GREEN, listen(callers)));
+  host.conf('green', ...lines(GREEN, listen(callersPort)));
   await host.reload();
   await expect.poll(() => keys.at(-1)).not.toBe(blueKey);
   isOver = true;
   await load;
   expect(new Set(keys).size).toBe(2);
   await expect
-    .poll(() => temperatureAt(callers, 'Tokyo').catch(String))
+    .poll(() => fetchTemperature(callersPort, 'Tokyo').catch(String))
     .toBe(Math.trunc(computeTemperature('Tokyo')));
 
   // Blue ends, and the others continue.
-  const kept = await dialFrom('127.0.0.1', otherPort);
+  const openConnection = await dialFrom('127.0.0.1', otherPort);
   host.removeConf('blue');
   await host.reload();
   await blue.end();
-  expect(await keyAt(callers)).toBe(keys.at(-1));
-  kept.end('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-  expect(await text(kept)).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await fetchKey(callersPort)).toBe(keys.at(-1));
+  openConnection.end('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect(await text(openConnection)).toMatch(/^HTTP\/1\.1 200 /);
 
   // While green is down, its callers are refused at once.
   await green.end();
   await expect
-    .poll(() => get(callers, '/livez').then(String, (error) => error.cause?.code))
+    .poll(() => get(callersPort, '/livez').then(String, (error) => error.cause?.code))
     .toBe('ECONNREFUSED');
-  expect(await keyAt(otherPort)).toBe(otherKey);
+  expect(await fetchKey(otherPort)).toBe(otherKey);
 }, 600_000);

@@ -63,13 +63,13 @@ async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<str
 }
 
 /** Creates a set of secrets that is valid except for its signer. */
-async function sealedByStranger(seed: string): Promise<string> {
+async function sealByStranger(seed: string): Promise<string> {
   const { sealingKey, state } = await readState({ get: (path) => fetch(gateway.url + path) });
   const provisioner = newProvisioner();
   return (await sealSecrets({ SALT_SEED: seed }, sealingKey, state, { provisioner })).json;
 }
 
-/** Asks for a salt in the way of a wallet that trusts the registers of this image. */
+/** Requests a salt as a wallet does that trusts the registers of this image. */
 async function getSaltSealed(token: string): Promise<string> {
   const policy = { images: [parsePcrs(readFileSync(PCRS, 'utf8'))] };
   const roots = certificatesFromPem(gateway.rootPem);
@@ -89,20 +89,20 @@ describe('the salt service in an enclave', () => {
     expect((await machine.request('/readyz')).json()).toMatchObject({ missing: ['SALT_SEED'] });
     expect((await machine.request('/get_salt', { token: 'x' })).status).toBe(503);
     expect(await machine.handOver(JSON.stringify({ SALT_SEED: OTHER_SEED }))).toBe('refused');
-    expect(await machine.handOver(await sealedByStranger(SEED))).toBe('refused');
-    const [exit, said] = await provision(OTHER_SEED);
-    expect([exit, said]).toMatchObject([1, { code: 'SECRETS_REFUSED' }]);
-    expect(said['error']).toMatch(/version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/);
+    expect(await machine.handOver(await sealByStranger(SEED))).toBe('refused');
+    const [exit, report] = await provision(OTHER_SEED);
+    expect([exit, report]).toMatchObject([1, { code: 'SECRETS_REFUSED' }]);
+    expect(report['error']).toMatch(/version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/);
     expect((await machine.request('/readyz')).json()).toMatchObject({ missing: ['SALT_SEED'] });
   });
 
-  test('gets its seed through the parent, whose record has no form of it', async () => {
+  test('gets its seed through the parent, whose record contains it in no encoding', async () => {
     expect(await provision(SEED, 'out/nitro.pcrs')).toMatchObject([3, { code: 'POLICY_PCRS' }]);
     expect(await provision(SEED)).toEqual([0, { status: 'provisioned', names: ['SALT_SEED'] }]);
     expect((await machine.request('/readyz')).status).toBe(200);
     const traffic = machine.traffic();
     expect([SEED, Buffer.from(SEED, 'hex')].filter(traffic.saw)).toEqual([]);
-    // The other seed, which was handed over in clear, is found: the record has everything.
+    // The record is complete: it contains the other seed, which was handed over without encryption.
     expect(traffic.saw(OTHER_SEED)).toBe(true);
     expect(machine.console()).not.toContain(SEED);
   });
@@ -120,7 +120,7 @@ describe('the salt service in an enclave', () => {
     expect(answer.json()).toEqual({ salt: vector?.salt });
     const refusedAnswer = await machine.request('/get_salt', { token: await issuer.token({ aud: 'other' }) });
     expect(refusedAnswer.json()).toMatchObject({ code: 'SALT_CLIENT_NOT_ALLOWED' });
-    // The record shows these unsealed requests: it does record everything.
+    // The record is complete: it contains these unsealed requests.
     const traffic = machine.traffic();
     expect(secrets.filter(traffic.saw)).toEqual(secrets);
     for (const port of [3000, 7777, KEYS_PORT, LOG_PORT]) expect(traffic.ports).toContain(port);
@@ -128,12 +128,12 @@ describe('the salt service in an enclave', () => {
     expect(machine.console()).not.toContain(token);
   });
 
-  test('detects every change that the parent makes to a sealed request or answer, and an earlier answer', async () => {
+  test('detects every change that the parent makes to a sealed request or answer, and a replayed answer', async () => {
     const outcomes: unknown[] = [];
-    let earlier: Buffer | undefined;
-    const flip = (at: number) => (body: Buffer) => {
+    let earlierAnswer: Buffer | undefined;
+    const flip = (index: number) => (body: Buffer) => {
       const changed = Buffer.from(body);
-      changed[at % body.length] = (changed[at % body.length] as number) ^ 1;
+      changed[index % body.length] = (changed[index % body.length] as number) ^ 1;
       return changed;
     };
     const changes: [string, (body: Buffer) => Buffer][] = [
@@ -141,13 +141,13 @@ describe('the salt service in an enclave', () => {
       ['request', (body) => body.subarray(0, -1)],
       ...[0, 1, 40, 60].map(flip).map((change) => ['answer', change] as [string, typeof change]),
       ['answer', (body) => body.subarray(0, -1)],
-      ['answer', () => earlier as Buffer],
+      ['answer', () => earlierAnswer as Buffer],
     ];
-    for (const [where, change] of changes) {
+    for (const [changedDirection, change] of changes) {
       gateway.alter = (path, direction, body) => {
         if (path !== '/sealed') return body;
-        if (direction !== where) return body;
-        if (direction === 'answer') earlier ??= body;
+        if (direction !== changedDirection) return body;
+        if (direction === 'answer') earlierAnswer ??= body;
         return change(body);
       };
       outcomes.push(await getSaltSealed('a.b.c').catch(({ code }) => code));

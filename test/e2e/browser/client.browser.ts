@@ -1,4 +1,4 @@
-/** The client in a page, with the browser's fetch and Web Crypto, and an enclave on another origin. */
+/** Tests the client in a page, with the browser's fetch and Web Crypto, and an enclave on another origin. */
 import { bcs } from '@mysten/bcs';
 import { describe, expect, inject, test } from 'vitest';
 import {
@@ -74,7 +74,7 @@ describe('in a browser', () => {
     }
   });
 
-  test('an enclave that is not under AWS’s root is refused unless the root is named', async () => {
+  test('an enclave that is not under AWS’s root is refused if the page does not name its root', async () => {
     const client = new EnclaveClient(url, { policy: { images: [image] } });
     await expect(client.attest()).rejects.toMatchObject({ code: 'CHAIN_ROOT' });
   });

@@ -1,4 +1,4 @@
-/** The view Call, against the enclave of `make dev`, its contract on `make dev-sui`, and hosts that lie. */
+/** Tests the view Call with the enclave of `make dev`, its contract on `make dev-sui`, and hosts that lie. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,8 +7,8 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
-import { inspect, launch, look, type Running, readVerdict, start, startEnclave } from './console.ts';
-import { createHost, type Forged, serve } from './enclaves.ts';
+import { inspect, launch, openPage, type Running, readVerdict, start, startEnclave } from './console.ts';
+import { createHost, type ForgedAnswer, serve } from './enclaves.ts';
 
 let browser: Browser;
 let sui: Running;
@@ -40,18 +40,18 @@ afterAll(async () => {
 });
 
 /** Opens a page with the form of the enclave at a URL, with root and registers of `make dev`. */
-async function form(url: string, ...allowed: string[]) {
-  const looked = await look(browser, `${dev.console}#/call?url=${encodeURIComponent(url)}`, [
+async function openForm(url: string, ...allowed: string[]) {
+  const opened = await openPage(browser, `${dev.console}#/call?url=${encodeURIComponent(url)}`, [
     url,
     ...allowed,
   ]);
-  const { page } = looked;
+  const { page } = opened;
   const files = ['dev-root.pem', 'dev.pcrs'].map((name) => join(sui.folder, name));
   await page.setInputFiles('input[type=file]', files);
   await page.waitForSelector('.chip:has-text("dev.pcrs")');
   await page.click('text=Load the form from');
   await page.waitForSelector('summary:has-text("Form of"), .verdict');
-  return looked;
+  return opened;
 }
 
 async function call(page: Page, location = 'San Francisco'): Promise<void> {
@@ -66,12 +66,12 @@ async function call(page: Page, location = 'San Francisco'): Promise<void> {
 const panel = (page: Page, title: string) => page.locator(`.panel:has(h3:text-is("${title}"))`);
 
 /** Starts a host that changes the answers of one endpoint of the enclave of `make dev`. */
-const lyingHost = (endpoint: string, forge: (answer: string) => Forged) =>
+const lyingHost = (endpoint: string, forge: (answer: string) => ForgedAnswer) =>
   createHost(enclave, (path, text) => (path === endpoint ? forge(text) : undefined));
 
 describe('a call of the enclave of make dev', () => {
   test('shows what was signed, byte by byte, and by which key', async () => {
-    const { page, origins } = await look(
+    const { page, origins } = await openPage(
       browser,
       `${dev.console}#/call?url=${encodeURIComponent(enclave)}`,
       [],
@@ -79,35 +79,35 @@ describe('a call of the enclave of make dev', () => {
     await page.waitForTimeout(200);
     expect(origins()).toEqual([new URL(dev.console).origin]);
 
-    const { page: second } = await form(enclave);
-    expect(await second.textContent('.panel:has(summary:has-text("Form of"))')).toContain(
+    const { page: formPage } = await openForm(enclave);
+    expect(await formPage.textContent('.panel:has(summary:has-text("Form of"))')).toContain(
       'as told by the host',
     );
-    expect(await second.textContent('.panel:has(summary:has-text("Form of"))')).toContain(
+    expect(await formPage.textContent('.panel:has(summary:has-text("Form of"))')).toContain(
       'Well-formed Unicode (no lone surrogate); at most 256 bytes of UTF-8; must name a place',
     );
-    await call(second);
-    expect(await readVerdict(second)).toMatchObject({
+    await call(formPage);
+    expect(await readVerdict(formPage)).toMatchObject({
       title: 'Signed, under a development root',
       tone: 'warning',
     });
-    const top = await second
+    const top = await formPage
       .locator('.verdict')
       .first()
       .evaluate((verdict) => verdict.getBoundingClientRect().top);
     expect(top).toBeLessThan(300);
     // The form is collapsed once it is sent.
-    expect(await second.locator('details:has(summary:has-text("Form of"))').getAttribute('open')).toBeNull();
-    const bytes = (await panel(second, 'Signed bytes').locator('.signed code').allTextContents()).join('');
+    expect(await formPage.locator('details:has(summary:has-text("Form of"))').getAttribute('open')).toBeNull();
+    const bytes = (await panel(formPage, 'Signed bytes').locator('.signed code').allTextContents()).join('');
     const message = WeatherResponse.message.parse(Buffer.from(bytes, 'hex'));
     expect(message).toMatchObject({ intent: 0, payload: { location: 'San Francisco' } });
-    expect(await panel(second, 'Signed bytes').locator('.fields strong').allTextContents()).toEqual([
+    expect(await panel(formPage, 'Signed bytes').locator('.fields strong').allTextContents()).toEqual([
       'intent',
       'timestamp_ms',
       'payload.location',
       'payload.temperature',
     ]);
-    const [signature = '', key = ''] = await panel(second, 'Signature').locator('code').allTextContents();
+    const [signature = '', key = ''] = await panel(formPage, 'Signature').locator('code').allTextContents();
     const { pk } = (await (await fetch(`${enclave}/health_check`)).json()) as { pk: string };
     expect(key).toBe(pk);
     const signed = ed25519.verify(
@@ -116,24 +116,24 @@ describe('a call of the enclave of make dev', () => {
       Buffer.from(key, 'hex'),
     );
     expect(signed).toBe(true);
-    expect(await panel(second, 'Move call').textContent()).toContain(`0x${signature}`);
-    expect(await panel(second, 'What the host saw').textContent()).toContain('San Francisco');
-    await inspect(second, 'call');
+    expect(await panel(formPage, 'Move call').textContent()).toContain(`0x${signature}`);
+    expect(await panel(formPage, 'What the host saw').textContent()).toContain('San Francisco');
+    await inspect(formPage, 'call');
   });
 
   test('that is sealed shows the host nothing but sizes', async () => {
-    const { page } = await form(enclave);
+    const { page } = await openForm(enclave);
     await page.check('input[type=checkbox]');
     await call(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'Signed, under a development root' });
-    const seen = (await panel(page, 'What the host saw').textContent()) ?? '';
-    expect(seen).toContain('nothing but sizes');
-    expect(seen).toMatch(/\/sealed \d+ bytes sent, \d+ received/);
-    expect(seen).not.toContain('San Francisco');
+    const hostText = (await panel(page, 'What the host saw').textContent()) ?? '';
+    expect(hostText).toContain('nothing but sizes');
+    expect(hostText).toMatch(/\/sealed \d+ bytes sent, \d+ received/);
+    expect(hostText).not.toContain('San Francisco');
   });
 
   test('that the enclave refuses gives a verdict with the text of the refusal, which is not signed', async () => {
-    const { page } = await form(enclave);
+    const { page } = await openForm(enclave);
     await call(page, ' ');
     expect(await readVerdict(page)).toMatchObject({
       title: expect.stringMatching(/^The enclave refused it, with status 4\d\d$/),
@@ -142,8 +142,8 @@ describe('a call of the enclave of make dev', () => {
     expect(await page.textContent('.verdict')).toContain('which nobody signed');
   });
 
-  test('is of the struct that the contract on chain reads', async () => {
-    const { page } = await form(enclave, node);
+  test('returns the struct that the contract on chain reads', async () => {
+    const { page } = await openForm(enclave, node);
     await page.click('text=Compare the type with a contract');
     await page.fill('input[placeholder="0x…::weather"]', `${appPackage}::weather`);
     await page.fill('input[placeholder^="https://fullnode"]', node);
@@ -160,7 +160,7 @@ describe('a separate verdict is shown for', () => {
     const host = await lyingHost('/process_data', (text) => ({
       text: text.replace('San Francisco', 'San Fransisco'),
     }));
-    const { page } = await form(host);
+    const { page } = await openForm(host);
     await call(page);
     expect(await readVerdict(page)).toMatchObject({
       title: 'Tampered with: no attested key signed these bytes',
@@ -183,7 +183,7 @@ describe('a separate verdict is shown for', () => {
         headers: { 'x-enclave-key': Buffer.from(ed25519.getPublicKey(secret)).toString('hex') },
       };
     });
-    const { page } = await form(host);
+    const { page } = await openForm(host);
     await call(page);
     expect(await readVerdict(page)).toMatchObject({
       title: 'Other key: it is signed, but by no attested key',
@@ -197,7 +197,7 @@ describe('a separate verdict is shown for', () => {
       const [type] = schema.signs;
       return { text: JSON.stringify({ ...schema, signs: [{ ...type, fields: type.fields.toReversed() }] }) };
     });
-    const { page } = await form(host, node);
+    const { page } = await openForm(host, node);
     await page.click('text=Compare the type with a contract');
     await page.fill('input[placeholder="0x…::weather"]', `${appPackage}::weather`);
     await page.fill('input[placeholder^="https://fullnode"]', node);
@@ -224,7 +224,7 @@ describe('a separate verdict is shown for', () => {
     const host = await createHost(enclave, (path, text) =>
       path === '/schema' || path === '/process_data' ? { text: rename(text) } : undefined,
     );
-    const { page } = await form(host, node);
+    const { page } = await openForm(host, node);
     await call(page);
     expect(await readVerdict(page)).toMatchObject({ tone: 'warning' });
     await page.click('text=Compare the type with a contract');
@@ -242,7 +242,7 @@ describe('a separate verdict is shown for', () => {
     let answer = '{"error":"no","code":"SCHEMA_NOT_FOUND"}';
     let status = 404;
     const url = await serve((_, response) => response.writeHead(status).end(answer));
-    const { page } = await form(url);
+    const { page } = await openForm(url);
     expect(await readVerdict(page)).toMatchObject({ title: 'There is no form', tone: 'danger' });
     status = 200;
     answer = JSON.stringify({ version: 1, signs: [], endpoints: [], inputs: { a: 'x'.repeat(70_000) } });
@@ -251,7 +251,7 @@ describe('a separate verdict is shown for', () => {
   });
 });
 
-test('hostile texts of a schema and an answer are text', async () => {
+test('hostile texts of a schema and an answer are shown as text', async () => {
   const hostile = '<img src=x onerror=alert(1)>\u202egnp';
   const host = await lyingHost('/schema', (text) => {
     const schema = JSON.parse(text);
@@ -259,7 +259,7 @@ test('hostile texts of a schema and an answer are text', async () => {
       hostile.repeat(200);
     return { text: JSON.stringify(schema) };
   });
-  const { page } = await form(host);
+  const { page } = await openForm(host);
   const hint =
     (await page.locator('.panel:has(summary:has-text("Form of")) .field .hint').textContent()) ?? '';
   expect(hint).toContain('<img src=x onerror=alert(1)>\\u{202e}gnp');

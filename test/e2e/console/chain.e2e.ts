@@ -1,6 +1,5 @@
 /**
- * The view Chain, against `make dev-sui` with the enclave of `make dev`, and against a node that tests can
- * change.
+ * Tests the view Chain with `make dev-sui` and the enclave of `make dev`, and with a node that tests can change.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,8 +11,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { ConfigContent } from '../../../src/library/sui/structs.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { ChainFixture } from '../../src/cli/sui/chain_fixture.ts';
-import { inspect, launch, look, type Running, readVerdict, start, startEnclave } from './console.ts';
-import { createDocument, enclaveWith } from './enclaves.ts';
+import { inspect, launch, openPage, type Running, readVerdict, start, startEnclave } from './console.ts';
+import { createDocument, serveEnclave } from './enclaves.ts';
 
 let browser: Browser;
 let sui: Running;
@@ -33,16 +32,16 @@ afterAll(async () => {
 const linkTo = (url: string, config = '') =>
   `${sui.console}#/chain?node=${encodeURIComponent(url)}&config=${config}`;
 
-async function read(page: Page): Promise<void> {
+async function submitForm(page: Page): Promise<void> {
   await page.click('button[type=submit] >> nth=0');
   await page.waitForSelector('.verdict, .facts');
 }
 
-/** Returns the words of the lights in a panel. */
-const lightsIn = (page: Page, title: string) =>
+/** Returns the texts of the status lights in a panel. */
+const readLights = (page: Page, title: string) =>
   page.locator(`.panel:has(h3:text-is("${title}")) .cards .ds-tag`).allTextContents();
 
-async function ask(page: Page, url: string): Promise<void> {
+async function askEnclave(page: Page, url: string): Promise<void> {
   await page.fill('.panel:has(h3:text-is("Ask an enclave")) input', url);
   await page.click(`text=Ask ${new URL(url).host}`);
   await page.waitForSelector(`.cards strong:text-is("${new URL(url).host}")`);
@@ -60,8 +59,8 @@ describe('the chain of make dev-sui', () => {
       SUI_PRIVATE_KEY: readFileSync(join(sui.folder, 'dev-sui.key'), 'utf8').trim(),
       DEPLOYMENTS: join(sui.folder, 'deployments'),
     };
-    const all = ['src/cli/main.ts', name, ...args, '--network', 'localnet', '--rpc-url', node, '--json'];
-    return JSON.parse((await promisify(execFile)(process.execPath, all, { env })).stdout);
+    const argv = ['src/cli/main.ts', name, ...args, '--network', 'localnet', '--rpc-url', node, '--json'];
+    return JSON.parse((await promisify(execFile)(process.execPath, argv, { env })).stdout);
   }
 
   beforeAll(async () => {
@@ -77,31 +76,31 @@ describe('the chain of make dev-sui', () => {
 
   test('shows the config, its holder, its enclave and its events, and asks no host before a click', async () => {
     const { nsm } = DevelopmentTrust.load(pathToFileURL(`${sui.folder}/`), 'weather');
-    const otherEnclave = await enclaveWith(nsm);
-    const { page, origins } = await look(browser, linkTo(node, config), [node, enclave, otherEnclave]);
+    const otherEnclave = await serveEnclave(nsm);
+    const { page, origins } = await openPage(browser, linkTo(node, config), [node, enclave, otherEnclave]);
     await page.waitForTimeout(200);
     expect(origins()).toEqual([new URL(sui.console).origin]);
-    await read(page);
+    await submitForm(page);
     expect(await page.textContent('.panel:has(.facts) h3')).toBe('Config “weather”');
-    expect(await lightsIn(page, 'Enclaves')).toEqual(['registered']);
+    expect(await readLights(page, 'Enclaves')).toEqual(['registered']);
     expect(await page.locator('.events > li p:first-child').allTextContents()).toEqual([
       'An enclave was registered at version 0',
       'The config was created as “weather”, version 0',
     ]);
     // The enclave answers, but this page does not know the development root.
-    await ask(page, enclave);
-    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['not trusted']);
+    await askEnclave(page, enclave);
+    expect(await readLights(page, 'Ask an enclave')).toEqual(['not trusted']);
     await page.click('text=Use the development root of this machine');
     await page.waitForSelector('text=under a root that you gave');
     await page.click(`text=Ask ${new URL(enclave).host}`);
     await page.waitForSelector('text=It answers with a registered key');
-    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['registered']);
+    expect(await readLights(page, 'Ask an enclave')).toEqual(['registered']);
     // The other enclave has the same image under the same root, but a key that nobody has registered.
     await page.fill('.panel:has(h3:text-is("Ask an enclave")) input', otherEnclave);
     await page.click('text=Use the development root of this machine');
-    await ask(page, otherEnclave);
+    await askEnclave(page, otherEnclave);
     await page.waitForSelector('text=its key is not registered');
-    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
+    expect(await readLights(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
     await inspect(page, 'chain');
     // The view of the enclave has the same registers.
     await page.click('text=Compare an enclave with it');
@@ -119,7 +118,7 @@ describe('the chain of make dev-sui', () => {
   });
 
   test('lists transactions, events and objects', async () => {
-    const { page } = await look(browser, linkTo(node), [node]);
+    const { page } = await openPage(browser, linkTo(node), [node]);
     await page.click('text=List the ledger');
     await page.waitForSelector('.events > li');
     const panel = (title: string) => page.locator(`.panel:has(h3:text-is("${title}"))`);
@@ -166,36 +165,36 @@ describe('a config', () => {
   });
   afterEach(() => fixture.close());
 
-  test('has a light for each enclave: stale, and silent where it does not answer', async () => {
-    const enclave = await enclaveWith(fixture.nsm);
+  test('has a status light for each enclave: stale, or silent if the enclave does not answer', async () => {
+    const enclave = await serveEnclave(fixture.nsm);
     await fixture.register(config, capId, enclave);
     await fixture.rotate(config, capId);
-    const { page } = await look(browser, linkTo(fixture.node.url, config), [
+    const { page } = await openPage(browser, linkTo(fixture.node.url, config), [
       fixture.node.url,
       enclave,
       'http://127.0.0.1:9',
     ]);
-    await read(page);
-    expect(await lightsIn(page, 'Enclaves')).toEqual(['stale']);
-    await ask(page, 'http://127.0.0.1:9');
-    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['silent']);
+    await submitForm(page);
+    expect(await readLights(page, 'Enclaves')).toEqual(['stale']);
+    await askEnclave(page, 'http://127.0.0.1:9');
+    expect(await readLights(page, 'Ask an enclave')).toEqual(['silent']);
     expect(await page.locator('.events > li p:first-child').first().textContent()).toMatch(
       /^New registers: version 1; enclaves of older versions are stale/,
     );
     await inspect(page, 'chain-stale');
   });
 
-  test('is read from a node without events too, and the page says so', async () => {
+  test('is also read from a node without events, which the page reports', async () => {
     fixture.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: 'no' });
-    const { page } = await look(browser, linkTo(fixture.node.url, config), [fixture.node.url]);
-    await read(page);
+    const { page } = await openPage(browser, linkTo(fixture.node.url, config), [fixture.node.url]);
+    await submitForm(page);
     expect(await page.textContent('.panel:has(h3:text-is("Time line"))')).toContain('offers no events');
     expect(await page.textContent('.panel:has(h3:text-is("Enclaves"))')).toContain(
       'No enclave is registered',
     );
   });
 
-  test('with a hostile name is text', async () => {
+  test('with a hostile name is shown as text', async () => {
     fixture.node.lie = (object) => {
       if (!object.type.includes('::EnclaveConfig<')) return object;
       const name = '<img src=x onerror=alert(1)>\u202egnp\n';
@@ -204,8 +203,8 @@ describe('a config', () => {
         content: ConfigContent.serialize({ ...ConfigContent.parse(object.content), name }).toBytes(),
       };
     };
-    const { page } = await look(browser, linkTo(fixture.node.url, config), [fixture.node.url]);
-    await read(page);
+    const { page } = await openPage(browser, linkTo(fixture.node.url, config), [fixture.node.url]);
+    await submitForm(page);
     expect(await page.textContent('.panel:has(.facts) h3')).toBe(
       'Config “<img src=x onerror=alert(1)>\\u{202e}gnp\\u{a}”',
     );
@@ -214,19 +213,19 @@ describe('a config', () => {
   });
 
   test('that does not exist, or at a node that is down, gives a verdict', async () => {
-    const { page } = await look(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [fixture.node.url]);
-    await read(page);
+    const { page } = await openPage(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [fixture.node.url]);
+    await submitForm(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read', tone: 'danger' });
     expect(await page.textContent('.verdict')).toMatch(/0x1{64}/);
     fixture.node.close();
-    await read(page);
+    await submitForm(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read' });
   });
 
-  test('is not searched for at a node that lists no ledger', async () => {
+  test('is not listed by a node that can not list its ledger', async () => {
     fixture.node.servesPages = false;
-    const enclave = await enclaveWith(fixture.nsm, (_, nonce) => createDocument(fixture.nsm, nonce));
-    const { page } = await look(browser, linkTo(enclave), [enclave]);
+    const enclave = await serveEnclave(fixture.nsm, (_, nonce) => createDocument(fixture.nsm, nonce));
+    const { page } = await openPage(browser, linkTo(enclave), [enclave]);
     await page.click('text=List the ledger');
     expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read' });
     expect(await page.textContent('.verdict')).toContain('only the model of sui-enclave dev-sui');

@@ -1,4 +1,4 @@
-/** The console in headless Chromium, and checks that every test makes. */
+/** Opens the console in headless Chromium, with checks for every test. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -23,8 +23,8 @@ export interface Running {
 }
 
 /**
- * Starts a development command. @param entry its path below src/toolchain/dev @param ready what it prints
- * when it answers
+ * Starts a development command. @param entry its path below src/toolchain/dev @param ready matches its output once
+ * it answers
  */
 export async function start(entry: string, env: Record<string, string>, ready: RegExp): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'console-'));
@@ -55,7 +55,8 @@ export async function start(entry: string, env: Record<string, string>, ready: R
 }
 
 /**
- * Starts the server with an emulated NSM, and returns its address too. @param env beside `ATTEST`
+ * Starts the server with an emulated NSM. @param env variables in addition to `ATTEST` @returns the process, and
+ * the server's address
  */
 export async function startEnclave(env: Record<string, string> = {}): Promise<[Running, string]> {
   const address = /npx --offline sui-enclave verify (\S+)/;
@@ -71,22 +72,22 @@ export async function launch(): Promise<Browser> {
   });
 }
 
-export interface Looked {
+export interface OpenedPage {
   readonly page: Page;
-  /** Returns the origins that the page has asked, each once, in order. */
+  /** Returns the origins to which the page has sent requests, in the order of the first requests. */
   readonly origins: () => string[];
 }
 
 /**
  * Opens a page at an address. After the test, checks that the page has not violated its content security
- * policy, has thrown no error, and has asked no origins but its own and those that the test names.
+ * policy, has thrown no error, and has sent requests only to its own origin and to the allowed ones.
  */
-export async function look(
+export async function openPage(
   browser: Browser,
   address: string,
   allowed: readonly string[] = [],
   options: BrowserContextOptions = {},
-): Promise<Looked> {
+): Promise<OpenedPage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   await context.addInitScript(() => {
     const cspViolations: string[] = [];
@@ -96,17 +97,17 @@ export async function look(
     });
   });
   const requestedOrigins = new Set<string>();
-  const thrown: string[] = [];
+  const errors: string[] = [];
   context.on('request', (request) => requestedOrigins.add(new URL(request.url()).origin));
   const page = await context.newPage();
-  page.on('pageerror', (error) => thrown.push(error.message));
+  page.on('pageerror', (error) => errors.push(error.message));
   page.on('console', (message) => {
-    if (/Content Security Policy|Trusted/i.test(message.text())) thrown.push(message.text());
+    if (/Content Security Policy|Trusted/i.test(message.text())) errors.push(message.text());
   });
   onTestFinished(async () => {
     const violations = await page.evaluate(() => Reflect.get(globalThis, 'violations'));
     await context.close();
-    expect({ violations, thrown }).toEqual({ violations: [], thrown: [] });
+    expect({ violations, errors }).toEqual({ violations: [], errors: [] });
     const pageOrigin = new URL(address).origin;
     expect([...requestedOrigins].filter((origin) => ![pageOrigin, ...allowed].includes(origin))).toEqual([]);
   });
@@ -131,8 +132,8 @@ const SCHEMES = ['light', 'dark'] as const;
 
 /**
  * Takes a screenshot in each width and scheme, and checks that the page does not scroll horizontally at 360
- * px. Has axe check WCAG 2.1 AA in each width once and in each scheme once: these checks take most of the
- * time, and no rule depends on both.
+ * px. Checks WCAG 2.1 AA by axe in each width once and in each scheme once: these checks take most of the
+ * time, and no rule depends on both the width and the scheme.
  */
 export async function inspect(page: Page, name: string): Promise<void> {
   mkdirSync(SHOTS, { recursive: true });

@@ -1,11 +1,11 @@
-/** The view Enclave, against the server of `make dev ATTEST=emulated` and against enclaves that deceive. */
+/** Tests the view Enclave with the server of `make dev ATTEST=emulated`, and with enclaves that deceive. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
-import { inspect, launch, look, type Running, readVerdict, startEnclave } from './console.ts';
-import { createDocument, debugNsm, enclaveWith, serve } from './enclaves.ts';
+import { inspect, launch, openPage, type Running, readVerdict, startEnclave } from './console.ts';
+import { createDocument, debugNsm, serveEnclave, serve } from './enclaves.ts';
 
 let browser: Browser;
 let dev: Running;
@@ -42,17 +42,17 @@ async function attest(page: Page): Promise<void> {
 }
 
 /** Opens a page that has attested an enclave, under the root of its NSM, with the expected registers. */
-async function attested(url: string, nsm: EmulatedNsm, pcrs = nsm.pcrsFile()) {
-  const looked = await look(browser, linkTo(url), [url]);
+async function openAttested(url: string, nsm: EmulatedNsm, pcrs = nsm.pcrsFile()) {
+  const opened = await openPage(browser, linkTo(url), [url]);
   const files = [file('dev-root.pem', nsm.rootPem()), ...(pcrs === '' ? [] : [file('nitro.pcrs', pcrs)])];
-  await looked.page.setInputFiles('input[type=file]', files);
-  await attest(looked.page);
-  return looked;
+  await opened.page.setInputFiles('input[type=file]', files);
+  await attest(opened.page);
+  return opened;
 }
 
 describe('the enclave of make dev', () => {
   test('is trusted under the root of the command that started it, and the page asks no host before a click', async () => {
-    const { page, origins } = await look(browser, linkTo(enclave), [enclave]);
+    const { page, origins } = await openPage(browser, linkTo(enclave), [enclave]);
     expect(await page.inputValue('input >> nth=0')).toBe(enclave);
     const button = page.locator('button[type=submit]');
     expect(await button.textContent()).toBe(`Attest ${new URL(enclave).host}`);
@@ -79,7 +79,7 @@ describe('the enclave of make dev', () => {
   });
 
   test('is not trusted under the root that is built in', async () => {
-    const { page } = await look(browser, linkTo(enclave), [enclave]);
+    const { page } = await openPage(browser, linkTo(enclave), [enclave]);
     for (const name of ['dev-root.pem', 'dev.pcrs']) await page.click(`[aria-label="Remove ${name}"]`);
     await attest(page);
     expect(await readVerdict(page)).toMatchObject({
@@ -98,7 +98,7 @@ describe('the enclave of make dev', () => {
   });
 
   test('can be used with the keyboard alone', async () => {
-    const { page } = await look(browser, linkTo(enclave), [enclave]);
+    const { page } = await openPage(browser, linkTo(enclave), [enclave]);
     const focused = () =>
       page.evaluate(() => document.activeElement?.textContent || document.activeElement?.id);
     await page.keyboard.press('Tab');
@@ -125,7 +125,7 @@ describe('a separate verdict is shown for', () => {
   test('wrong registers', async () => {
     const nsm = new EmulatedNsm();
     const otherPcrs = nsm.pcrsFile().replace(/^(.*)PCR2$/m, `${'ab'.repeat(48)} PCR2`);
-    const { page } = await attested(await enclaveWith(nsm), nsm, otherPcrs);
+    const { page } = await openAttested(await serveEnclave(nsm), nsm, otherPcrs);
     expect(await readVerdict(page)).toMatchObject({
       title: 'Wrong registers: it runs another image',
       code: expect.stringMatching(/^POLICY_PCRS: /),
@@ -142,7 +142,7 @@ describe('a separate verdict is shown for', () => {
 
   test('debug mode', async () => {
     const nsm = debugNsm();
-    const { page } = await attested(await enclaveWith(nsm), nsm, '');
+    const { page } = await openAttested(await serveEnclave(nsm), nsm, '');
     expect(await readVerdict(page)).toMatchObject({
       title: 'Debug mode: its host can read everything in it',
       code: expect.stringMatching(/^POLICY_DEBUG: /),
@@ -153,7 +153,7 @@ describe('a separate verdict is shown for', () => {
 
   test('an expired document', async () => {
     const nsm = new EmulatedNsm(() => Date.now() - 4 * 3_600_000);
-    const { page } = await attested(await enclaveWith(nsm), nsm);
+    const { page } = await openAttested(await serveEnclave(nsm), nsm);
     expect(await readVerdict(page)).toMatchObject({
       title: 'Expired: a certificate is no longer valid',
       code: expect.stringMatching(/^CERTIFICATE_EXPIRED: /),
@@ -168,13 +168,13 @@ describe('a separate verdict is shown for', () => {
 
   test('a document that was changed', async () => {
     const nsm = new EmulatedNsm();
-    const url = await enclaveWith(nsm, (document) => {
+    const url = await serveEnclave(nsm, (document) => {
       // The changed byte is in the module's name, which the signature covers.
-      const at = document.indexOf('i-0development');
-      document.write('j', at);
+      const index = document.indexOf('i-0development');
+      document.write('j', index);
       return document;
     });
-    const { page } = await attested(url, nsm);
+    const { page } = await openAttested(url, nsm);
     expect(await readVerdict(page)).toMatchObject({
       title: 'Tampered with: the signature does not match',
       code: expect.stringMatching(/^COSE_SIGNATURE_MISMATCH: /),
@@ -183,7 +183,7 @@ describe('a separate verdict is shown for', () => {
 
   test('an answer to another request', async () => {
     const nsm = new EmulatedNsm();
-    const { page } = await attested(await enclaveWith(nsm, () => createDocument(nsm, 'aa'.repeat(32))), nsm);
+    const { page } = await openAttested(await serveEnclave(nsm, () => createDocument(nsm, 'aa'.repeat(32))), nsm);
     expect(await readVerdict(page)).toMatchObject({
       title: 'Replayed: it answers another request',
       code: expect.stringMatching(/^POLICY_NONCE: /),
@@ -192,12 +192,12 @@ describe('a separate verdict is shown for', () => {
 
   test('bytes that are not a document', async () => {
     const nsm = new EmulatedNsm();
-    const { page } = await attested(await enclaveWith(nsm, () => Buffer.from('<html>')), nsm);
+    const { page } = await openAttested(await serveEnclave(nsm, () => Buffer.from('<html>')), nsm);
     expect(await readVerdict(page)).toMatchObject({ title: 'Not an attestation document', tone: 'danger' });
   });
 
   test('a document from a file, which may be of any age', async () => {
-    const { page, origins } = await look(browser, dev.console);
+    const { page, origins } = await openPage(browser, dev.console);
     const nsm = new EmulatedNsm();
     await page.setInputFiles('input[type=file]', [
       file('dev-root.pem', nsm.rootPem()),
@@ -210,7 +210,7 @@ describe('a separate verdict is shown for', () => {
   });
 
   test('an enclave that is down', async () => {
-    const { page } = await look(browser, linkTo('http://127.0.0.1:9'), ['http://127.0.0.1:9']);
+    const { page } = await openPage(browser, linkTo('http://127.0.0.1:9'), ['http://127.0.0.1:9']);
     await attest(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'No answer to verify', tone: 'danger' });
     await inspect(page, 'down');
@@ -220,7 +220,7 @@ describe('a separate verdict is shown for', () => {
     let answer = '';
     let status = 503;
     const url = await serve((_, response) => response.writeHead(status).end(answer));
-    const { page } = await look(browser, linkTo(url), [url]);
+    const { page } = await openPage(browser, linkTo(url), [url]);
     await attest(page);
     expect(await page.textContent('.verdict')).toContain('status 503');
     status = 200;
@@ -236,9 +236,9 @@ describe('a separate verdict is shown for', () => {
   });
 });
 
-test('long work shows what it does, and can be cancelled', async () => {
+test('a long request shows its progress, and can be cancelled', async () => {
   const url = await serve(() => {});
-  const { page } = await look(browser, linkTo(url), [url]);
+  const { page } = await openPage(browser, linkTo(url), [url]);
   await page.click('button[type=submit]');
   await page.waitForSelector(`text=Asking ${new URL(url).host}`);
   await inspect(page, 'loading');
@@ -252,8 +252,8 @@ describe('a hostile link', () => {
     ['javascript:alert(1)', /not javascript:/],
     ['data:text/html,<script>alert(1)</script>', /not data:/],
     ['https://bank.example@127.0.0.1', /user name/],
-  ])('with %s is refused, and no host is asked', async (url, reason) => {
-    const { page, origins } = await look(browser, linkTo(url));
+  ])('with %s is refused, and nothing is sent', async (url, reason) => {
+    const { page, origins } = await openPage(browser, linkTo(url));
     expect(await page.isDisabled('button[type=submit]')).toBe(true);
     expect(await page.locator('.problem').textContent()).toMatch(reason);
     await page.locator('input').first().press('Enter');
@@ -262,7 +262,7 @@ describe('a hostile link', () => {
   });
 
   test('can name neither root nor registers', async () => {
-    const { page } = await look(
+    const { page } = await openPage(
       browser,
       `${linkTo('https://enclave.example')}&roots=x&pcrs=${'00'.repeat(48)}`,
     );
@@ -270,11 +270,11 @@ describe('a hostile link', () => {
   });
 });
 
-test('hostile texts of an enclave and of files are text', async () => {
+test('a hostile name of a file is shown as text', async () => {
   const nsm = new EmulatedNsm();
   const hostile = '<img src=x onerror=alert(1)>\u202egnp';
-  const url = await enclaveWith(nsm);
-  const { page } = await look(browser, linkTo(url), [url]);
+  const url = await serveEnclave(nsm);
+  const { page } = await openPage(browser, linkTo(url), [url]);
   await page.setInputFiles('input[type=file]', [file(`${hostile}.pcrs`, nsm.pcrsFile())]);
   await page.waitForSelector('.chip');
   const chip = (await page.locator('.chip').last().textContent()) ?? '';
@@ -282,8 +282,8 @@ test('hostile texts of an enclave and of files are text', async () => {
   expect(await page.locator('main img').count()).toBe(0);
 });
 
-test('a view whose code can not be loaded says so, and the others continue', async () => {
-  const { page } = await look(browser, dev.console);
+test('a view whose code can not be loaded shows an error, and the other views continue', async () => {
+  const { page } = await openPage(browser, dev.console);
   await page.route('**/assets/view-*.js', (route) => route.abort());
   await page.click('nav >> text=Chain');
   expect(await readVerdict(page)).toMatchObject({ title: 'This view has failed', tone: 'danger' });
@@ -302,25 +302,25 @@ test('no page can frame the console, and the console is small', async () => {
   expect(html).toContain('http-equiv="Content-Security-Policy"');
   expect(html).not.toMatch(/<style|style=|<script>/);
 
-  const { page } = await look(browser, dev.console);
-  const loaded = await page.evaluate(() =>
+  const { page } = await openPage(browser, dev.console);
+  const resourcePaths = await page.evaluate(() =>
     performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname),
   );
   const { gzipSync } = await import('node:zlib');
-  const sizes = loaded
+  const sizes = resourcePaths
     .filter((path) => /\.(js|css)$/.test(path))
     .map((path) => gzipSync(readFileSync(join('out/console', path)), { level: 9 }).length);
   expect(sizes.length).toBeGreaterThan(1);
   expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(180 * 1024);
-  // The client of Sui is loaded when it is needed.
-  expect(loaded.some((path) => /read|chain/.test(path))).toBe(false);
+  // The page loads the client of Sui only when it needs it.
+  expect(resourcePaths.some((path) => /read|chain/.test(path))).toBe(false);
 });
 
-describe('text in the fields', () => {
-  test('stays in the address over tabs, Back and a reload; a verdict does not, and nothing is sent again', async () => {
+describe('the form', () => {
+  test('keeps its fields over a change of the view, Back and a reload; a reload drops the verdict and sends nothing', async () => {
     const nsm = new EmulatedNsm();
-    const url = await enclaveWith(nsm);
-    const { page } = await look(browser, dev.console, [url]);
+    const url = await serveEnclave(nsm);
+    const { page } = await openPage(browser, dev.console, [url]);
     await page.fill('input >> nth=0', url);
     await page.setInputFiles('input[type=file]', [
       file('dev-root.pem', nsm.rootPem()),
@@ -353,10 +353,10 @@ describe('text in the fields', () => {
     expect(requests).toBe(1);
   });
 
-  test('as root and registers belongs to one address: a link to another enclave drops it', async () => {
+  test('drops root and registers by a link to another enclave', async () => {
     const nsm = new EmulatedNsm();
-    const [url, otherUrl] = [await enclaveWith(nsm), await enclaveWith(nsm)];
-    const { page } = await look(browser, linkTo(url), [url, otherUrl]);
+    const [url, otherUrl] = [await serveEnclave(nsm), await serveEnclave(nsm)];
+    const { page } = await openPage(browser, linkTo(url), [url, otherUrl]);
     await page.setInputFiles('input[type=file]', [file('dev-root.pem', nsm.rootPem())]);
     await page.waitForSelector('.chip:has-text("dev-root.pem")');
     await page.goto(linkTo(otherUrl));
@@ -370,8 +370,8 @@ describe('text in the fields', () => {
     expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);
   });
 
-  test('as root and registers is dropped when the address is changed by hand', async () => {
-    const { page } = await look(browser, linkTo(enclave), []);
+  test('drops root and registers when the address is changed by hand', async () => {
+    const { page } = await openPage(browser, linkTo(enclave), []);
     await page.waitForSelector('.chip:has-text("dev.pcrs")');
     await page.setInputFiles('input[type=file]', [file('other.pcrs', new EmulatedNsm().pcrsFile())]);
     await page.waitForSelector('.chip:has-text("other.pcrs")');

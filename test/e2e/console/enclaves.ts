@@ -1,4 +1,4 @@
-/** Faulty enclaves on loopback: each answers `/get_attestation` in its own way. */
+/** Starts fakes of enclaves and hosts on loopback, some of which are faulty. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -43,7 +43,7 @@ export async function serve(handle: Handler): Promise<string> {
 }
 
 /** Starts an enclave with this NSM. @param change changes its document @returns its URL */
-export async function enclaveWith(
+export async function serveEnclave(
   nsm: EmulatedNsm,
   change: (document: Buffer, nonce: string) => Buffer | Promise<Buffer> = (document) => document,
 ): Promise<string> {
@@ -64,7 +64,7 @@ export const debugNsm = () =>
   );
 
 /** An answer that a host has changed. */
-export interface Forged {
+export interface ForgedAnswer {
   readonly text: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -76,7 +76,7 @@ export interface Forged {
  */
 export async function createHost(
   enclave: string,
-  forge: (path: string, text: string) => Forged | undefined,
+  forge: (path: string, text: string) => ForgedAnswer | undefined,
 ): Promise<string> {
   return await serve(async (path, response, request) => {
     const body = await buffer(request);

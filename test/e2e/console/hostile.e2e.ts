@@ -1,11 +1,11 @@
-/** The console with a storage, links, enclaves and nodes that are hostile, slow or broken. */
+/** Tests the console with a storage, links, enclaves and nodes that are hostile, slow or broken. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { ChainFixture } from '../../src/cli/sui/chain_fixture.ts';
-import { launch, look, type Running, readVerdict, startEnclave } from './console.ts';
-import { enclaveWith, serve } from './enclaves.ts';
+import { launch, openPage, type Running, readVerdict, startEnclave } from './console.ts';
+import { serveEnclave, serve } from './enclaves.ts';
 
 let browser: Browser;
 let dev: Running;
@@ -33,8 +33,8 @@ const file = (name: string, content: string) => ({
 const chips = (page: Page) => page.locator('.chip').allTextContents();
 const addressField = (page: Page) => page.locator('input >> nth=0');
 
-/** An answer that a test lets through when it wants to. */
-function gate() {
+/** Creates a gate at which an answer waits until the test opens it. */
+function createGate() {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { opened: promise, open: resolve };
 }
@@ -44,10 +44,10 @@ describe('a session storage', () => {
     ['is forbidden', "Object.defineProperty(window, 'sessionStorage', { get: fail })"],
     ['is full', 'Object.assign(Storage.prototype, { setItem: fail })'],
     ['removes nothing', 'Object.assign(Storage.prototype, { removeItem: fail })'],
-  ])('that %s changes nothing but what a reload keeps', async (_, breakage) => {
+  ])('that %s changes nothing except what a reload keeps', async (_, breakage) => {
     const nsm = new EmulatedNsm();
-    const url = await enclaveWith(nsm);
-    const { page } = await look(browser, dev.console, [url]);
+    const url = await serveEnclave(nsm);
+    const { page } = await openPage(browser, dev.console, [url]);
     await page
       .context()
       .addInitScript(`function fail() { throw new DOMException('denied', 'SecurityError'); } ${breakage};`);
@@ -82,10 +82,10 @@ describe('a session storage', () => {
     { files: [{ kind: 'roots', name, texts: [5] }], removed: [] },
     { files: [{ kind: 'roots', name, texts: '00' }], removed: [] },
     { address: 'https://other.example/', files: [{ kind: 'roots', name, texts: ['00'] }], removed: [] },
-  ])('with what the page has not written counts as empty: %j', async (stored) => {
+  ])('with content that the page has not written counts as empty: %j', async (content) => {
     const address = `${OTHER_ADDRESS}/`;
-    const text = typeof stored === 'string' ? stored : JSON.stringify({ address, ...stored });
-    const { page } = await look(browser, dev.console, [OTHER_ADDRESS]);
+    const text = typeof content === 'string' ? content : JSON.stringify({ address, ...content });
+    const { page } = await openPage(browser, dev.console, [OTHER_ADDRESS]);
     await page
       .context()
       .addInitScript(`sessionStorage.setItem('sui-enclave.expected', ${JSON.stringify(text)})`);
@@ -97,9 +97,9 @@ describe('a session storage', () => {
     expect(await readVerdict(page)).toMatchObject({ title: 'No answer to verify' });
   });
 
-  test('loses root and registers by a link to another address, also if nothing is asked there', async () => {
+  test('loses root and registers by a link to another address, even if nothing is sent there', async () => {
     const nsm = new EmulatedNsm();
-    const { page } = await look(browser, linkTo({ url: OTHER_ADDRESS }));
+    const { page } = await openPage(browser, linkTo({ url: OTHER_ADDRESS }));
     await page.setInputFiles('input[type=file]', [file('dev-root.pem', nsm.rootPem())]);
     await page.waitForSelector('.chip:has-text("dev-root.pem")');
     for (const url of ['http://127.0.0.1:10', OTHER_ADDRESS]) {
@@ -109,8 +109,8 @@ describe('a session storage', () => {
     }
   });
 
-  test('remembers which files of the page’s own server a person has removed', async () => {
-    const { page } = await look(browser, linkTo({ url: enclave }));
+  test('remembers which files of the page’s own server the user has removed', async () => {
+    const { page } = await openPage(browser, linkTo({ url: enclave }));
     await page.click('[aria-label="Remove dev-root.pem"]');
     await page.reload();
     await page.waitForSelector('.chip:has-text("dev.pcrs")');
@@ -122,18 +122,18 @@ describe('a session storage', () => {
 });
 
 describe('an answer', () => {
-  test('of an enclave is not shown under another address, also if it comes late', async () => {
+  test('of an enclave is not shown under another address, even if it arrives late', async () => {
     const nsm = new EmulatedNsm();
-    const answered = gate();
-    const url = await enclaveWith(nsm, async (document) => {
-      await answered.opened;
+    const answerGate = createGate();
+    const url = await serveEnclave(nsm, async (document) => {
+      await answerGate.opened;
       return document;
     });
-    const { page } = await look(browser, linkTo({ url }), [url]);
+    const { page } = await openPage(browser, linkTo({ url }), [url]);
     await page.click('button[type=submit]');
     await page.waitForSelector('.progress:has-text("Asking")');
     await addressField(page).fill(OTHER_ADDRESS);
-    answered.open();
+    answerGate.open();
     await pause(500);
     expect(await page.locator('.verdict').count()).toBe(0);
     expect(await page.locator('.progress').first().textContent()).toBe('');
@@ -151,12 +151,12 @@ describe('an answer', () => {
 
   test('that gives the form of one host is not used to call another address', async () => {
     const schema = await (await fetch(new URL('schema', enclave))).text();
-    const foreign = await serve((_, response) =>
+    const foreignHost = await serve((_, response) =>
       response.setHeader('content-type', 'application/json').end(schema),
     );
-    const { page } = await look(browser, linkTo({ url: foreign }, 'call'), [foreign]);
+    const { page } = await openPage(browser, linkTo({ url: foreignHost }, 'call'), [foreignHost]);
     await page.click('text=Load the form from');
-    await page.waitForSelector(`button:text-is("Call ${new URL(foreign).host}")`);
+    await page.waitForSelector(`button:text-is("Call ${new URL(foreignHost).host}")`);
     await page.click('.collapsible > summary >> nth=0');
     await addressField(page).fill(enclave);
     await page.waitForSelector('.chip:has-text("dev-root.pem")');
@@ -166,12 +166,12 @@ describe('an answer', () => {
   test('of an enclave that streams without an end is cut off, and its request is cancelled', async () => {
     const url = await serve((_, response) => {
       response.setHeader('content-type', 'application/json');
-      const more = () =>
-        void (response.write('x'.repeat(100_000)) ? setImmediate(more) : response.once('drain', more));
-      more();
+      const writeMore = () =>
+        void (response.write('x'.repeat(100_000)) ? setImmediate(writeMore) : response.once('drain', writeMore));
+      writeMore();
       response.on('close', () => response.destroy());
     });
-    const { page } = await look(browser, linkTo({ url }), [url]);
+    const { page } = await openPage(browser, linkTo({ url }), [url]);
     await page.click('button[type=submit]');
     await page.waitForSelector('.verdict:has-text("more than 1048576 bytes")');
   });
@@ -190,7 +190,7 @@ describe('an answer of a node', () => {
   afterEach(() => fixture.close());
 
   test('is not shown under another node or config', async () => {
-    const { page } = await look(browser, linkTo({ node, config }, 'chain'), [node]);
+    const { page } = await openPage(browser, linkTo({ node, config }, 'chain'), [node]);
     const field = (label: string) => page.locator(`label:has-text("${label}") + input`).first();
     for (const [label, value] of [
       ['Node', OTHER_ADDRESS],
@@ -205,40 +205,40 @@ describe('an answer of a node', () => {
     }
   });
 
-  test('that comes late is not shown under another node', async () => {
-    const answered = gate();
+  test('that arrives late is not shown under another node', async () => {
+    const answerGate = createGate();
     const slow = await serve(async (_, response) => {
-      await answered.opened;
+      await answerGate.opened;
       const ledger = { model: true, counts: {}, transactions: [], objects: [], events: [] };
       response.setHeader('content-type', 'application/json').end(JSON.stringify(ledger));
     });
-    const { page } = await look(browser, linkTo({ node: slow }, 'chain'), [slow]);
+    const { page } = await openPage(browser, linkTo({ node: slow }, 'chain'), [slow]);
     await page.click('text=List the ledger of');
     await page.waitForSelector('.progress:has-text("Asking")');
     await page.locator('label:has-text("Node") + input').fill(OTHER_ADDRESS);
-    answered.open();
+    answerGate.open();
     await pause(500);
     expect(await page.locator('h3:text-is("Transactions")').count()).toBe(0);
   });
 
   test('about registers is not used for another enclave', async () => {
-    const { page } = await look(browser, linkTo({ url: 'https://enclave.example', node, config }), [node]);
-    const answered = gate();
+    const { page } = await openPage(browser, linkTo({ url: 'https://enclave.example', node, config }), [node]);
+    const answerGate = createGate();
     await page.route(`${node}/**`, async (route) => {
-      await answered.opened;
+      await answerGate.opened;
       await route.continue().catch(() => {});
     });
     await page.click('text=Read from');
     await page.waitForSelector('.progress:has-text("Reading the config")');
     await addressField(page).fill(OTHER_ADDRESS);
-    answered.open();
+    answerGate.open();
     await pause(500);
     expect(await chips(page)).toEqual(BUILT_IN);
   });
 });
 
 describe('a node that lies', () => {
-  const list = (ledger: Record<string, unknown>) =>
+  const serveLedger = (ledger: Record<string, unknown>) =>
     serve((_, response) => {
       response
         .setHeader('content-type', 'application/json')
@@ -246,16 +246,16 @@ describe('a node that lies', () => {
     });
 
   test('can not block the page by a long name', async () => {
-    const node = await list({ objects: [{ id: '0x5', type: 'a'.repeat(900_000) }] });
-    const { page } = await look(browser, linkTo({ node }, 'chain'), [node]);
+    const node = await serveLedger({ objects: [{ id: '0x5', type: 'a'.repeat(900_000) }] });
+    const { page } = await openPage(browser, linkTo({ node }, 'chain'), [node]);
     await page.click('text=List the ledger of');
     await page.waitForSelector('h3:text-is("Objects")', { timeout: 5000 });
     expect(await page.locator('.events a').first().textContent()).toHaveLength(201);
   });
 
-  test('shows texts in every place of a ledger as text', async () => {
+  test('can put hostile texts into every field of a ledger, which the page shows as text', async () => {
     const text = '<img src=x onerror=alert(1)>\u202e';
-    const node = await list({
+    const node = await serveLedger({
       counts: { transactions: -1, objects: 1e300, events: 'x' },
       transactions: [
         { digest: text, sender: text, atMs: -1e300, calls: [text, null, {}], failure: text, gas: '-5' },
@@ -266,7 +266,7 @@ describe('a node that lies', () => {
       objects: [{ id: text, type: text, version: text, owner: text }, {}],
       events: [{ type: text, digest: text, sender: text }, {}],
     });
-    const { page, origins } = await look(browser, linkTo({ node }, 'chain'), [node]);
+    const { page, origins } = await openPage(browser, linkTo({ node }, 'chain'), [node]);
     await page.click('text=List the ledger of');
     await page.waitForSelector('h3:text-is("Objects")');
     for (const link of await page.locator('.events a:visible').all()) await link.click();
@@ -288,7 +288,7 @@ describe('a link', () => {
     ['names of a prototype', '#/__proto__?constructor=x'],
     ['5000 hash signs', '#'.repeat(5000)],
   ])('with %s sends nothing, and breaks no view', async (_, hash) => {
-    const { page, origins } = await look(browser, `${dev.console}${hash}`);
+    const { page, origins } = await openPage(browser, `${dev.console}${hash}`);
     await page.waitForSelector('h1');
     await page.waitForTimeout(200);
     expect(await page.locator('.verdict').count()).toBe(0);
@@ -304,7 +304,7 @@ describe('a link', () => {
       `http://${host}.example`,
       `https://${host}`,
     ]) {
-      const { page } = await look(browser, linkTo({ url }));
+      const { page } = await openPage(browser, linkTo({ url }));
       await page.waitForTimeout(200);
       expect(await chips(page)).toEqual(BUILT_IN);
     }
@@ -312,7 +312,7 @@ describe('a link', () => {
 });
 
 test('a field accepts each typed text, even when the browser refuses to change the address so often', async () => {
-  const { page } = await look(browser, dev.console);
+  const { page } = await openPage(browser, dev.console);
   await page.context().addInitScript(() => {
     Object.assign(History.prototype, {
       replaceState() {

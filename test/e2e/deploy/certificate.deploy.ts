@@ -1,6 +1,6 @@
 /**
- * Certificates of deploy/https: certbot gets one from Pebble, the ACME server of Let's Encrypt for tests, and
- * renews it, while Debian's HAProxy serves. Everything runs on loopback.
+ * Tests the certificates of deploy/https: certbot gets a certificate from Pebble, Let's Encrypt's ACME server
+ * for tests, and renews it, while Debian's HAProxy serves. Everything runs on loopback.
  */
 
 import { execFile } from 'node:child_process';
@@ -23,11 +23,11 @@ import { isInstalled, type Program, start, stop, until } from './setup.ts';
 const PEBBLE = '/usr/bin/pebble';
 /** Path of the locked certbot, which `make test-deploy` installs. */
 const CERTBOT = fileURLToPath(new URL('../../../build/certbot/bin/certbot', import.meta.url));
-const missing = [
+const missingPrograms = [
   ...(isInstalled ? [] : ['haproxy']),
   ...[PEBBLE, CERTBOT].filter((file) => !existsSync(file)),
 ];
-const NAME = missing.length === 0 ? 'A certificate' : `A certificate (skipped: no ${missing.join(', ')})`;
+const NAME = missingPrograms.length === 0 ? 'A certificate' : `A certificate (skipped: no ${missingPrograms.join(', ')})`;
 
 const folder = mkdtempSync(join(tmpdir(), 'pebble-'));
 let dns: Dns;
@@ -42,7 +42,7 @@ async function readRoot(): Promise<string> {
   return (await send(request, { host: '127.0.0.1', port, path: '/roots/0', rejectUnauthorized: false })).body;
 }
 
-function readServed(port: number, ca: string): Promise<X509Certificate> {
+function readServedCertificate(port: number, ca: string): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, servername: HOST, ca }, () => {
       resolve(socket.getPeerX509Certificate() as X509Certificate);
@@ -64,7 +64,7 @@ function requestByAgent(agent: Agent, port: number, ca: string): Promise<string>
   });
 }
 
-describe.skipIf(missing.length > 0)(NAME, () => {
+describe.skipIf(missingPrograms.length > 0)(NAME, () => {
   beforeAll(async () => {
     dns = await startDns(['127.0.0.1']);
     const port = await freePort();
@@ -136,11 +136,11 @@ describe.skipIf(missing.length > 0)(NAME, () => {
       `${HAPROXY_COMMAND} --certificate`,
     );
     const root = await readRoot();
-    const issued = await readServed(edge.httpsPort, root);
+    const issued = await readServedCertificate(edge.httpsPort, root);
     expect(issued.checkHost(HOST)).toBe(HOST);
     expect(statSync(edge.certificate).mode & 0o777).toBe(0o600);
 
-    // A connection that stays open, and new ones, during the renewal.
+    // During the renewal, requests use a connection that stays open, and new connections.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => agent.destroy());
     const keptStatuses: string[] = [];
@@ -149,17 +149,17 @@ describe.skipIf(missing.length > 0)(NAME, () => {
     const work = (async () => {
       while (!isRenewed) {
         statuses.push((await edge.request('/readyz', { ca: root })).status);
-        // HAProxy would close a connection that is idle for as long as a renewal may take.
+        // Without these requests, HAProxy could close the connection as idle before the renewal ends.
         keptStatuses.push(await requestByAgent(agent, edge.httpsPort, root));
       }
     })();
     await certbot('renew', '--force-renewal', '--no-random-sleep-on-renew');
     isRenewed = true;
     await work;
-    const renewed = await readServed(edge.httpsPort, root);
+    const renewed = await readServedCertificate(edge.httpsPort, root);
     expect(renewed.serialNumber).not.toBe(issued.serialNumber);
     expect(new Set(statuses)).toEqual(new Set([200]));
-    // The same connection served before and after it.
+    // One connection served requests before and after the renewal.
     keptStatuses.push(await requestByAgent(agent, edge.httpsPort, root));
     expect([...new Set(keptStatuses)]).toEqual([expect.stringMatching(/^200 on port \d+$/)]);
     expect(edge.proxy.process.exitCode).toBe(null);
@@ -168,7 +168,7 @@ describe.skipIf(missing.length > 0)(NAME, () => {
     expect(edge.proxy.output()).not.toMatch(/WARNING|ALERT|PRIVATE/);
   });
 
-  test('that does not fit its key is refused, and the old one stays', async () => {
+  test('that does not fit its key is refused, and the old certificate stays', async () => {
     const edge = await startEdgeForTest({ old: '127.0.0.1:9' });
     const lineage = mkdtempSync(join(folder, 'lineage-'));
     const [first, second] = [makeTls([HOST]), makeTls([HOST])];
@@ -180,6 +180,6 @@ describe.skipIf(missing.length > 0)(NAME, () => {
     await expect(hook).rejects.toThrow(/HAProxy refused the new certificate/);
     await expect(hook).rejects.not.toThrow(/PRIVATE KEY-/);
     expect(readFileSync(edge.certificate, 'utf8')).toBe(before);
-    await readServed(edge.httpsPort, edge.ca);
+    await readServedCertificate(edge.httpsPort, edge.ca);
   });
 });

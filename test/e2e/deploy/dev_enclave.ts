@@ -1,6 +1,6 @@
 /**
  * Acts as an operator's commands for an enclave: starts or stops the process of `make dev ATTEST=emulated` on
- * a port. Each of them may run twice. The enclave's process outlives this one; its id and its output are in
+ * a port. Each command may run twice. The enclave's process outlives this one; its id and its output are in
  * the folder.
  *
  * Arguments: start or stop, folder, port, and for a start the image.

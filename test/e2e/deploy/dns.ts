@@ -18,15 +18,15 @@ export async function startDns(addresses: readonly string[]): Promise<Dns> {
   const socket = createSocket('udp4');
   const dns: Dns = { address: '', addresses, close: () => socket.close() };
   socket.on('message', (query, { port, address }) => {
-    socket.send(answerTo(query, dns.addresses), port, address);
+    socket.send(createAnswer(query, dns.addresses), port, address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
   return Object.assign(dns, { address: `127.0.0.1:${(socket.address() as AddressInfo).port}` });
 }
 
-/** Answers with the question, and with a record for each address if the question is for IPv4. */
-function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
+/** Creates an answer with the question, and with a record for each address if the question is for IPv4. */
+function createAnswer(query: Buffer, addresses: readonly string[]): Buffer {
   let end = HEADER;
   while (query[end] !== 0) end += 1 + (query[end] ?? 0);
   const question = query.subarray(HEADER, end + 5);

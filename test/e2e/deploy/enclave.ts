@@ -1,5 +1,5 @@
 /**
- * An emulated enclave as a process: the real server with the emulated NSM, and the application `tally`, which
+ * Runs an emulated enclave as a process: the real server with the emulated NSM, and the application `tally`, which
  * prints what it executes. It prints `listening` once it serves, and drains at SIGTERM, as in production.
  *
  * Arguments: a folder (a URL that ends in a slash) with the root that the enclaves share, port.
@@ -13,8 +13,8 @@ import { endOnSignal } from '../../../src/service/signals.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 
 const [folder = '', port = ''] = process.argv.slice(2);
-// A call takes long enough that it is still under way when the process that saw it begin kills this one, also
-// on a busy machine.
+// A call takes so long that it still runs when the test has seen it begin and kills this process, even on a
+// busy machine.
 const env = { APP: 'tally', PORT: port, LOG_LEVEL: 'warn', TALLY_MS: '150' };
 const config = readServerConfig(env);
 const server = await boot({

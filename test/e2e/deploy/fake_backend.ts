@@ -14,7 +14,7 @@ const [host = '', port = '', proofMs = '', loadMs = '0'] = process.argv.slice(2)
 let proving = 0;
 
 const computeTag = (body: Buffer) => createHash('sha256').update(body).digest('hex');
-const say = (text: string) => void process.stdout.write(`${text}\n`);
+const printLine = (text: string) => void process.stdout.write(`${text}\n`);
 
 function answer(response: ServerResponse, status: number, body: string, headers = {}): void {
   response.writeHead(status, headers).end(body);
@@ -26,13 +26,13 @@ async function prove(request: IncomingMessage, response: ServerResponse): Promis
   const body = Buffer.concat(chunks);
   const tag = computeTag(body);
   const { fault } = JSON.parse(body.toString()) as { fault?: number };
-  say(`begin ${tag} ${++proving}`);
+  printLine(`begin ${tag} ${++proving}`);
   const closing = new AbortController();
   response.once('close', () => closing.abort());
   await sleep(Number(proofMs), undefined, { signal: closing.signal }).catch(() => {});
   proving--;
-  if (closing.signal.aborted) return say(`gone ${tag}`);
-  say(`end ${tag}`);
+  if (closing.signal.aborted) return printLine(`gone ${tag}`);
+  printLine(`end ${tag}`);
   if (fault !== undefined) return answer(response, fault, `status ${fault} of ${host}`);
   const proof = { pi_a: [tag, '1', '1'], pi_b: [], pi_c: [], protocol: 'groth16', curve: 'bn128' };
   answer(response, 200, JSON.stringify(proof), { 'content-type': 'application/json' });
@@ -49,4 +49,4 @@ const server = createServer((request, response) => {
   }
 });
 await sleep(Number(loadMs));
-server.listen(Number(port), host, () => say('listening'));
+server.listen(Number(port), host, () => printLine('listening'));

@@ -1,6 +1,6 @@
 /**
- * Debian's HAProxy before two emulated enclaves. It forwards 1,000 calls while one enclave is drained and the
- * other killed.
+ * Runs Debian's HAProxy in front of two emulated enclaves. It forwards 1,000 calls, while one enclave is drained
+ * and the other is killed.
  */
 
 import { once } from 'node:events';
@@ -26,10 +26,11 @@ import { HAPROXY, isInstalled, type Program, start, stop, until } from './setup.
 const ENCLAVE = fileURLToPath(new URL('enclave.ts', import.meta.url));
 const Counted = signedType(7, bcs.struct('Counted', { id: u64 }));
 const CALLS = 1000;
-const AT_ONCE = 16;
+const CONCURRENCY = 16;
 
 /**
- * HAProxy takes the servers in turn, and sends a request again only if it could not connect (its default).
+ * Formats the configuration. HAProxy uses the servers in turn, and sends a request again only if it could not
+ * connect (its default).
  */
 const formatConfig = (port: number, servers: readonly number[]) => `
 defaults
@@ -65,13 +66,13 @@ async function launch(port: number): Promise<Program> {
 }
 
 /** Returns the ids of the calls that an enclave has executed so far. */
-const executedBy = ({ output }: Program) =>
+const listExecuted = ({ output }: Program) =>
   [...output().matchAll(/^executed (\d+)$/gm)].map(([, id]) => Number(id));
 
-/** Returns the number of executions of each id, by all enclaves together. */
-function executions(): Map<number, number> {
+/** Returns how often all enclaves together have executed the call of each id. */
+function countExecutions(): Map<number, number> {
   const counts = new Map<number, number>();
-  for (const id of enclaves.flatMap(executedBy)) counts.set(id, (counts.get(id) ?? 0) + 1);
+  for (const id of enclaves.flatMap(listExecuted)) counts.set(id, (counts.get(id) ?? 0) + 1);
   return counts;
 }
 
@@ -83,31 +84,31 @@ interface Outcome {
   readonly signer: string;
 }
 
-/** Returns the kind of a request. The kinds alternate in another rhythm than the balancer's servers. */
-const kindOf = (id: number) => KINDS[(id + Math.floor(id / 4)) % 4] as string;
+/** Returns the kind of a call. Each server gets calls of every kind, since the kinds alternate at another rate. */
+const chooseKind = (id: number) => KINDS[(id + Math.floor(id / 4)) % 4] as string;
 const KINDS = ['plain, idempotent', 'plain, once', 'sealed, idempotent', 'sealed, once'];
 
-/** Makes all calls, of each kind in turn, and calls `at` before each. */
-async function callAll(outcomes: Outcome[], at: (call: number) => void): Promise<void> {
+/** Makes all calls, of each kind in turn, and calls `beforeCall` before each. */
+async function callAll(outcomes: Outcome[], beforeCall: (id: number) => void): Promise<void> {
   const clients = [new EnclaveClient(url, options), new EnclaveClient(url, { ...options, sealed: true })];
   let next = 0;
   const work = async () => {
     while (next < CALLS) {
       const id = next++;
-      at(id);
-      const kind = kindOf(id);
+      beforeCall(id);
+      const kind = chooseKind(id);
       const [client, idempotent] = [clients[kind.startsWith('sealed') ? 1 : 0], kind.endsWith('idempotent')];
       // An enclave takes no sealed request to /count_once, which a host could repeat.
       const path = kind === 'plain, once' ? '/count_once' : '/count';
       const call = (client as EnclaveClient).call(path, { id }, Counted, { expect: { id }, idempotent });
       const [error, signer] = await call.then(
         ({ publicKey }) => [null, Buffer.from(publicKey).toString('hex')] as const,
-        (thrown: unknown) => [thrown, ''] as const,
+        (error: unknown) => [error, ''] as const,
       );
       outcomes.push({ id, kind, idempotent, error, signer });
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
 }
 
 describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${HAPROXY})`, () => {
@@ -131,7 +132,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     rmSync(folder, { recursive: true });
   });
 
-  test('1,000 calls, one enclave drained and the other killed: no idempotent call fails, no other call runs twice', async () => {
+  test('fails no idempotent call and runs no other call twice if one enclave is drained and the other killed', async () => {
     const [drained, killed] = enclaves as [Program, Program];
     const restarts: Promise<unknown>[] = [];
     const outcomes: Outcome[] = [];
@@ -144,8 +145,8 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     const kill = async () => {
       // The enclave is killed while it executes a call that must not be sent again.
       const isUnderWay = (id: number) =>
-        kindOf(id).endsWith('once') && !outcomes.some((outcome) => outcome.id === id);
-      while (!executedBy(killed).slice(-AT_ONCE).some(isUnderWay)) {
+        chooseKind(id).endsWith('once') && !outcomes.some((outcome) => outcome.id === id);
+      while (!listExecuted(killed).slice(-CONCURRENCY).some(isUnderWay)) {
         await once(killed.process.stdout as Readable, 'data');
       }
       await stop(killed, 'SIGKILL');
@@ -158,7 +159,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     });
     await Promise.all(restarts);
 
-    const counts = executions();
+    const counts = countExecutions();
     const failed = outcomes.filter(({ error }) => error !== null);
     expect(failed.filter(({ idempotent }) => idempotent)).toEqual([]);
     for (const { id, error } of failed) {
@@ -173,7 +174,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     // executed.
     expect(outcomes).toHaveLength(CALLS);
     expect(failed.some(({ id }) => counts.get(id) === 1)).toBe(true);
-    expect(failed.length).toBeLessThan(4 * AT_ONCE);
+    expect(failed.length).toBeLessThan(4 * CONCURRENCY);
     const signers = new Set(outcomes.map(({ signer }) => signer).filter((signer) => signer !== ''));
     expect(signers.size).toBeGreaterThanOrEqual(3);
   });

@@ -1,4 +1,4 @@
-/** The shipped haproxy.cfg, run by Debian's HAProxy before backends that are added, killed, busy and slow. */
+/** Runs the shipped haproxy.cfg in Debian's HAProxy, with backends that are added, killed, busy and slow. */
 
 import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -28,8 +28,8 @@ const NAME = isInstalled ? 'HAProxy' : `HAProxy (skipped: ${HAPROXY} is not inst
 let site: Site;
 
 /** Returns a body that no other request has. */
-const formatBody = (request: number, more: object = {}) =>
-  JSON.stringify({ request, padded_unsigned_jwt: Array(100).fill('101'), ...more });
+const formatBody = (request: number, fields: object = {}) =>
+  JSON.stringify({ request, padded_unsigned_jwt: Array(100).fill('101'), ...fields });
 
 async function ask(body: string) {
   const response = await site.post(body);
@@ -37,10 +37,10 @@ async function ask(body: string) {
 }
 
 /** Returns the tag in a proof. */
-const tagIn = (text: string) => (JSON.parse(text) as { pi_a: string[] }).pi_a[0];
+const readTag = (text: string) => (JSON.parse(text) as { pi_a: string[] }).pi_a[0];
 
-/** Returns the backend that is working on a body. */
-async function workerOn(body: string): Promise<[string, Program]> {
+/** Waits for a backend that works on a body. @returns its address and process */
+async function findWorker(body: string): Promise<[string, Program]> {
   let busyBackend: [string, Program] | undefined;
   await until('a backend has the request', () => {
     busyBackend = [...site.backends].find(([, backend]) =>
@@ -51,13 +51,13 @@ async function workerOn(body: string): Promise<[string, Program]> {
   return busyBackend as [string, Program];
 }
 
-/** Kills the backend that is working on a body, and checks that another one answers. */
+/** Kills the backend that works on a body, and checks that another one answers. */
 async function expectSecondTry(body: string): Promise<void> {
   const answer = ask(body);
-  const [address, backend] = await workerOn(body);
+  const [address, backend] = await findWorker(body);
   await stop(backend);
   const { status, text } = await answer;
-  expect([status, tagIn(text)]).toEqual([200, computeTag(body)]);
+  expect([status, readTag(text)]).toEqual([200, computeTag(body)]);
   const otherBackends = [...site.backends].filter(([backend]) => backend !== address);
   expect(otherBackends.flatMap(([, backend]) => readWork(backend).ended)).toContain(computeTag(body));
   expect(readWork(backend).ended).not.toContain(computeTag(body));
@@ -73,23 +73,23 @@ describe.skipIf(!isInstalled)(NAME, () => {
     }
   });
 
-  test('has figures on loopback if METRICS_PORT is set, and none of a request', async () => {
+  test('serves metrics on loopback if METRICS_PORT is set, and they contain nothing of a request', async () => {
     const port = await freePort();
     site = await Site.start({ ...PATIENT, METRICS_PORT: String(port) });
     await site.add('127.0.0.1', 10);
     await site.ready(1);
     await ask(formatBody(1));
-    const figures = await fetch(`http://127.0.0.1:${port}/metrics`);
-    const text = await figures.text();
+    const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
+    const text = await metrics.text();
     expect(text).toContain('haproxy_backend_http_responses_total{proxy="backends",code="2xx"} 1\n');
     expect(text).not.toContain('padded_unsigned_jwt');
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   });
 
-  test('40 requests at once, one backend killed and another added: no answer is lost or swapped', async () => {
+  test('loses and swaps no answer of 40 simultaneous requests if a backend is killed and another added', async () => {
     site = await Site.start(PATIENT);
     const killed = await site.add('127.0.0.1', 100);
-    const kept = await site.add('127.0.0.2', 100);
+    const survivor = await site.add('127.0.0.2', 100);
     await site.ready(2);
 
     const bodies = Array.from({ length: 40 }, (_, request) => formatBody(request));
@@ -99,18 +99,18 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await stop(killed);
     const added = await site.add('127.0.0.3', 100, 500);
 
-    const received = (await answers).map(({ status, text }) => [status, status === 200 ? tagIn(text) : text]);
+    const received = (await answers).map(({ status, text }) => [status, status === 200 ? readTag(text) : text]);
     expect(received).toEqual(bodies.map((body) => [200, computeTag(body)]));
     const [lost = ''] = readWork(killed).begun.filter((tag) => !readWork(killed).ended.includes(tag));
     // Another backend made the proof that the killed one had begun.
-    expect([...readWork(kept).ended, ...readWork(added).ended]).toContain(lost);
+    expect([...readWork(survivor).ended, ...readWork(added).ended]).toContain(lost);
     expect(readWork(added).ended.length).toBeGreaterThan(2);
     for (const backend of site.backends.values()) expect(readWork(backend).most).toBe(1);
     expect(site.log()).not.toMatch(/padded_unsigned_jwt|pi_a/);
     expect(site.log()).toMatch(/backend\d+ POST \/input 200 .* retries=\+1/);
   });
 
-  test('sends a request of the greatest size again', async () => {
+  test('sends the largest request of a front end again if a backend is killed', async () => {
     site = await Site.start(PATIENT);
     for (const address of ['127.0.0.1', '127.0.0.2']) await site.add(address, 300);
     await site.ready(2);
@@ -123,7 +123,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await expectSecondTry(body);
   });
 
-  test('sends a body at the limit again, and refuses a larger one', async () => {
+  test('sends a body of the maximum size again, and refuses a larger body', async () => {
     site = await Site.start(PATIENT);
     for (const address of ['127.0.0.1', '127.0.0.2']) await site.add(address, 300);
     await site.ready(2);
@@ -134,7 +134,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect([refused.status, refused.text]).toEqual([413, `The body must have at most ${LIMIT} bytes`]);
   });
 
-  test('passes the answers of a backend on, and tries another one at 503 alone', async () => {
+  test('forwards the answers of a backend, and tries another backend only after status 503', async () => {
     site = await Site.start(PATIENT);
     await site.add('127.0.0.1', 1);
     await site.add('127.0.0.2', 1);
@@ -161,7 +161,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await site.add('127.0.0.1', 1500);
     await site.ready(1);
     const running = ask(formatBody(0));
-    await workerOn(formatBody(0));
+    await findWorker(formatBody(0));
     const started = performance.now();
     const answers = await Promise.all(
       [1, 2, 3].map(async (request) => {
@@ -194,14 +194,14 @@ describe.skipIf(!isInstalled)(NAME, () => {
     // The other requests, which waited for this backend, have left the queue, so that the next request begins
     // at once.
     const last = new AbortController();
-    const begun = site.post(formatBody(3), last.signal).catch(() => {});
+    const nextRequest = site.post(formatBody(3), last.signal).catch(() => {});
     await until('the next one is begun', () => readWork(backend).begun.includes(computeTag(formatBody(3))));
     last.abort();
-    await begun;
+    await nextRequest;
     expect(readWork(backend).ended).toEqual([]);
   });
 
-  test('tells a backend that callers of a front end have left, too', async () => {
+  test('also tells a backend that the callers of a front end have left', async () => {
     site = await Site.start({ PROOF_SECONDS: '60' });
     const backend = await site.add('127.0.0.1', 30_000);
     await site.ready(1);
@@ -227,7 +227,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(readWork(site.backends.get('127.0.0.1') as Program).begun).toHaveLength(1);
   });
 
-  test('answers 503 without a backend, and serves nothing but the contract', async () => {
+  test('answers 503 without a backend, and serves only the paths of the contract', async () => {
     site = await Site.start();
     const { status, text, headers } = await ask(formatBody(0));
     expect([status, text, headers.get('retry-after')]).toEqual([503, 'Server at capacity', '5']);
@@ -238,12 +238,12 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect((await ask(formatBody(0))).status).toBe(200);
   });
 
-  test('passes the health of a backend on, even while all of them are proving', async () => {
+  test('forwards the health of a backend, even while all backends are proving', async () => {
     site = await Site.start(PATIENT);
     await site.add('127.0.0.1', 1500);
     await site.ready(1);
     const running = ask(formatBody(0));
-    await workerOn(formatBody(0));
+    await findWorker(formatBody(0));
     const health = await site.get('/healthz');
     expect([health.status, await health.json()]).toEqual([200, { status: 'proving' }]);
     expect((await running).status).toBe(200);

@@ -1,6 +1,6 @@
 /**
- * The recipe of deploy/https: Debian's HAProxy with the unchanged haproxy.cfg, alone and behind a fake of
- * AWS's load balancer, before real servers.
+ * Tests the recipe of deploy/https: Debian's HAProxy with the unchanged haproxy.cfg, alone and behind a fake of
+ * AWS's load balancer, forwards to real servers.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,14 +30,14 @@ const CALLER = '127.0.0.7';
 
 /** Starts a real server that answers with its name and the address that it sees. */
 async function startEnclave(trustedProxies: number, name = 'enclave') {
-  const seen = endpoint({
+  const seenEndpoint = endpoint({
     method: 'GET',
     path: '/seen',
     handle: async (_, { address }) => ({ name, address }),
   });
   const server = await startServer({
     env: { TRUSTED_PROXIES: String(trustedProxies) },
-    module: defineApp({ signs: [], create: () => ({ endpoints: [seen] }) }),
+    module: defineApp({ signs: [], create: () => ({ endpoints: [seenEndpoint] }) }),
     manifest: { endpoints: [], secrets: [] },
   });
   return { ...server, address: new URL(server.url).host };
@@ -45,8 +45,8 @@ async function startEnclave(trustedProxies: number, name = 'enclave') {
 
 type Route = 'HAProxy alone' | 'ALB alone' | 'ALB and HAProxy';
 
-/** Returns the address that a server sees of CALLER, who claims to be another. */
-async function seeCaller(route: Route, trustedProxies: number): Promise<string> {
+/** Returns the address that a server sees when CALLER sends a forged X-Forwarded-For. */
+async function readSeenAddress(route: Route, trustedProxies: number): Promise<string> {
   const enclave = await startEnclave(trustedProxies);
   const options = { localAddress: CALLER, headers: { 'x-forwarded-for': FORGED } };
   if (route === 'ALB alone') {
@@ -81,8 +81,8 @@ describe.skipIf(!isInstalled)(NAME, () => {
   test('redirects HTTP, and serves TLS 1.2 and newer only', async () => {
     const enclave = await startEnclave(1);
     const edge = await startEdgeForTest({ old: enclave.address });
-    const clear = { host: '127.0.0.1', port: edge.httpPort, path: '/seen?a=b', headers: { host: HOST } };
-    expect(await send(requestHttp, clear)).toMatchObject({
+    const plainRequest = { host: '127.0.0.1', port: edge.httpPort, path: '/seen?a=b', headers: { host: HOST } };
+    expect(await send(requestHttp, plainRequest)).toMatchObject({
       status: 308,
       headers: { location: `https://${HOST}/seen?a=b` },
     });
@@ -100,17 +100,17 @@ describe.skipIf(!isInstalled)(NAME, () => {
     ['HAProxy alone', 1, CALLER],
     ['ALB alone', 1, CALLER],
     ['ALB and HAProxy', 2, CALLER],
-    // A wrong count. With too small a one, all callers have the address of a proxy.
+    // The following counts are wrong. If the count is too small, all callers have the address of a proxy.
     ['ALB and HAProxy', 1, '127.0.0.1'],
     ['HAProxy alone', 0, undefined],
     // HAProxy has dropped the claim; the ALB keeps it.
     ['HAProxy alone', 2, CALLER],
     ['ALB alone', 2, FORGED],
   ] as const)('with %s, a server with TRUSTED_PROXIES=%i sees %s', async (route, trustedProxies, address) => {
-    expect(await seeCaller(route, trustedProxies)).toBe(address);
+    expect(await readSeenAddress(route, trustedProxies)).toBe(address);
   });
 
-  test('behind an ALB, serves nobody else, and answers its health checks', async () => {
+  test('behind an ALB, refuses other callers, and answers the health checks of the ALB', async () => {
     const enclave = await startEnclave(2);
     const edge = await startEdgeForTest({ old: enclave.address }, { ALB: LOOPBACK });
     expect(await edge.request('/seen', { localAddress: CALLER })).toMatchObject({ status: 403 });
@@ -124,7 +124,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const edge = await startEdgeForTest({ old: enclave.address }, { ADDRESS_RATE: '20' });
     const call = (localAddress: string, claim: string) =>
       edge.request('/seen', { localAddress, headers: { 'x-forwarded-for': claim } });
-    // At once, since those of more than 10 s ago do not count.
+    // The requests are sent at once, since HAProxy counts only those of the last 10 s.
     const answers = await Promise.all(Array.from({ length: 25 }, (_, i) => call(CALLER, `203.0.113.${i}`)));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([...Array(20).fill(200), ...Array(5).fill(429)]);
@@ -141,7 +141,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const statuses = await callTimes(25, (i) => `203.0.113.${i}, 198.51.100.7`);
     expect(statuses.sort()).toEqual([...Array(20).fill(200), ...Array(5).fill(429)]);
     expect(await call('198.51.100.7, 198.51.100.8')).toBe(200);
-    // Subscribers share no /64 of IPv6.
+    // A /64 of IPv6 belongs to one subscriber, so its addresses count together.
     await callTimes(21, (i) => `2001:db8::${i}`);
     expect([await call('2001:db8::ffff'), await call('2001:db8:0:1::1')]).toEqual([429, 200]);
   });

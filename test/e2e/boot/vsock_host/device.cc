@@ -51,8 +51,8 @@ struct Message {
   uint32_t size;
 };
 
-[[noreturn]] void fail(const char* what) {
-  fprintf(stderr, "vsock_host: %s\n", what);
+[[noreturn]] void fail(const char* reason) {
+  fprintf(stderr, "vsock_host: %s\n", reason);
   exit(1);
 }
 
@@ -85,9 +85,9 @@ bool Device::serve_frontend() {
   header.msg_controllen = sizeof control;
   if (recvmsg(frontend_, &header, MSG_WAITALL | MSG_CMSG_CLOEXEC) != sizeof message) return false;
   std::vector<int> descriptors;
-  for (cmsghdr* each = CMSG_FIRSTHDR(&header); each; each = CMSG_NXTHDR(&header, each)) {
-    const size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) descriptors.push_back(load<int>(reinterpret_cast<char*>(CMSG_DATA(each)) + i * sizeof(int)));
+  for (cmsghdr* entry = CMSG_FIRSTHDR(&header); entry; entry = CMSG_NXTHDR(&header, entry)) {
+    const size_t count = (entry->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) descriptors.push_back(load<int>(reinterpret_cast<char*>(CMSG_DATA(entry)) + i * sizeof(int)));
   }
   char payload[kMaxPayload] = {};
   if (message.size > sizeof payload) fail("the frontend sent more than a message can hold");
@@ -123,7 +123,7 @@ bool Device::serve_frontend() {
       return true;
     }
     case kGetConfig: {
-      // Offset, size and flags, then the bytes asked for: the configuration is the guest's CID.
+      // Offset, size and flags, then the requested bytes: the configuration is the guest's CID.
       if (index > sizeof guest_cid_ || number > sizeof guest_cid_ - index) fail("the frontend asked for more configuration than there is");
       memcpy(payload + 12, reinterpret_cast<char*>(&guest_cid_) + index, number);
       reply(message.request, payload, 12 + number);
@@ -160,7 +160,7 @@ bool Device::serve_frontend() {
       replace(queue().call);
       break;
     case kSetVringErr:
-      for (const int each : descriptors) close(each);
+      for (const int descriptor : descriptors) close(descriptor);
       break;
     case kSetVringEnable:
       queue().enabled = number != 0;
@@ -241,8 +241,8 @@ void Device::finish(Queue& queue, uint16_t head, uint32_t written) {
   store<uint32_t>(entry + 4, written);
   __atomic_store_n(filled, static_cast<uint16_t>(*filled + 1), __ATOMIC_SEQ_CST);
   const auto flags = __atomic_load_n(reinterpret_cast<uint16_t*>(queue.available), __ATOMIC_SEQ_CST);
-  const uint64_t one = 1;
-  if (!(flags & 1) && queue.call >= 0 && write(queue.call, &one, sizeof one) < 0) fail("the guest can't be notified");
+  const uint64_t increment = 1;
+  if (!(flags & 1) && queue.call >= 0 && write(queue.call, &increment, sizeof increment) < 0) fail("the guest can't be notified");
 }
 
 bool Device::take(Header& header, std::vector<char>& data) {
@@ -255,7 +255,7 @@ bool Device::take(Header& header, std::vector<char>& data) {
   }
   if (bytes.size() < sizeof header) fail("the guest sent less than a header");
   memcpy(&header, bytes.data(), sizeof header);
-  if (header.length != bytes.size() - sizeof header) fail("the guest sent another length than it said");
+  if (header.length != bytes.size() - sizeof header) fail("a packet of the guest does not have the length in its header");
   keep(bytes);
   data.assign(bytes.begin() + sizeof header, bytes.end());
   finish(queues_[1], head, 0);
@@ -268,7 +268,7 @@ ssize_t Device::room() {
   if (!peek(queues_[0], head, pieces)) return -1;
   size_t size = 0;
   for (const Piece& piece : pieces) size += piece.writable ? piece.size : 0;
-  if (size < sizeof(Header)) fail("the guest offers a buffer that holds no header");
+  if (size < sizeof(Header)) fail("a buffer of the guest is too small for a header");
   return static_cast<ssize_t>(size - sizeof(Header));
 }
 
@@ -280,15 +280,15 @@ void Device::give(const Header& header, const char* data) {
   memcpy(bytes.data(), &header, sizeof header);
   if (header.length > 0) memcpy(bytes.data() + sizeof header, data, header.length);
   keep(bytes);
-  size_t done = 0;
+  size_t copied = 0;
   for (const Piece& piece : pieces) {
     if (!piece.writable) continue;
-    const size_t size = std::min<size_t>(piece.size, bytes.size() - done);
-    memcpy(piece.data, bytes.data() + done, size);
-    done += size;
+    const size_t size = std::min<size_t>(piece.size, bytes.size() - copied);
+    memcpy(piece.data, bytes.data() + copied, size);
+    copied += size;
   }
-  if (done != bytes.size()) fail("a packet is larger than its buffer");
-  finish(queues_[0], head, static_cast<uint32_t>(done));
+  if (copied != bytes.size()) fail("a packet is larger than its buffer");
+  finish(queues_[0], head, static_cast<uint32_t>(copied));
 }
 
 void Device::keep(const std::vector<char>& packet) const {

@@ -1,5 +1,5 @@
-// The device side of vhost-user for a virtio vsock: what QEMU's frontend asks, memory of the guest, and its two
-// queues. Written from the specifications of vhost-user and virtio 1.2.
+// The device side of vhost-user for a virtio vsock: it answers QEMU's frontend, maps the guest's memory, and serves
+// the two queues. Written from the specifications of vhost-user and virtio 1.2.
 #pragma once
 
 #include <stdint.h>
@@ -25,8 +25,8 @@ struct __attribute__((packed)) Header {
 
 class Device {
  public:
-  // Takes the connected socket of the frontend. Every packet of both directions is appended to the file `record`, its
-  // header first; -1 for none.
+  // `frontend` is the connected socket of the frontend. The device appends every packet of both directions, with its
+  // header, to the file `record`, unless `record` is -1.
   Device(int frontend, uint64_t guest_cid, int record) : frontend_(frontend), guest_cid_(guest_cid), record_(record) {}
 
   int frontend() const { return frontend_; }
@@ -34,16 +34,16 @@ class Device {
   int transmit_kick() const { return queues_[1].kick; }
   int receive_kick() const { return queues_[0].kick; }
 
-  // Answers one request of the frontend; false when it has gone.
+  // Answers one request of the frontend. Returns false if the frontend has closed the connection.
   bool serve_frontend();
 
-  // The next packet that the guest has sent; false if it has sent nothing more.
+  // Takes the next packet that the guest has sent. Returns false if there is none.
   bool take(Header& header, std::vector<char>& data);
 
-  // The number of bytes that fit into the buffer that the guest offers next; -1 when it offers none.
+  // Returns how many bytes fit behind the header into the guest's next buffer; -1 if there is no buffer.
   ssize_t room();
 
-  // Puts a packet into that buffer. Only after room() has said that it fits.
+  // Puts a packet into the guest's next buffer. The caller checks by room() that the packet fits.
   void give(const Header& header, const char* data);
 
  private:
@@ -55,7 +55,7 @@ class Device {
   };
   struct Queue {
     uint32_t size = 0;
-    uint16_t next = 0;  // of the available ring
+    uint16_t next = 0;  // index in the available ring
     char* descriptors = nullptr;
     char* available = nullptr;
     char* used = nullptr;

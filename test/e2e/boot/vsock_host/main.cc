@@ -1,11 +1,11 @@
-// The parent's side of an enclave's vsock, for QEMU's vhost-user backend, without the machine's own vsock:
+// The parent's side of an enclave's vsock, as a vhost-user backend for QEMU, without the vsock of this machine:
 //
 //   vsock_host FOLDER GUEST_CID [RECORD]
 //
-// QEMU connects to FOLDER/vhost.sock. What the guest connects to on CID 3, port N, arrives at the unix socket
-// FOLDER/N.sock. Who wants the guest's port N connects to FOLDER/guest.sock and sends the line `N`: all after it
-// goes to the guest, or the connection ends when the guest refuses. Ends when QEMU does. All that passes, on every port
-// and in both directions, is written to the file RECORD: packets one after the other, each with its header.
+// QEMU connects to FOLDER/vhost.sock. If the guest connects to port N of CID 3, the program connects it to the unix
+// socket FOLDER/N.sock. A caller who wants to reach port N of the guest connects to FOLDER/guest.sock and sends the line
+// `N`. The following bytes go to the guest; if the guest refuses the connection, the program closes it. The program ends
+// when QEMU does. It writes all packets, of every port and in both directions, to the file RECORD, each with its header.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -38,24 +38,24 @@ constexpr uint32_t kNoSend = 2;
 
 constexpr uint32_t kBuffer = 256 * 1024;
 constexpr size_t kChunk = 64 * 1024;
-// A credit update is sent when the guest knows of less room than this: as late as Linux does before 6.8.
+// The guest gets a credit update when it knows of less room than this. Linux before 6.8 sends its updates as late.
 constexpr uint32_t kUntold = 64 * 1024;
 
-using Key = std::pair<uint32_t, uint32_t>;  // the guest's port and ours
+using Key = std::pair<uint32_t, uint32_t>;  // the guest's port and the parent's port
 
 struct Connection {
   Key key;
   int fd = -1;
-  bool open = false;           // the guest has accepted, or asked itself
-  std::vector<char> pending;   // from the guest, for fd
-  size_t sent = 0;
-  uint32_t peer_alloc = 0;     // the guest's buffer, what it has taken, what we have sent
-  uint32_t peer_taken = 0;
-  uint32_t given = 0;
-  uint32_t taken = 0;          // what we have taken, and what the guest knows of it
-  uint32_t told = 0;
-  uint32_t shut = 0;           // what the guest will not do any more
-  bool ended = false;          // fd has ended
+  bool open = false;           // the guest has accepted or requested it
+  std::vector<char> pending;   // bytes from the guest, for fd
+  size_t sent = 0;             // bytes of `pending` that fd has taken
+  uint32_t peer_alloc = 0;     // size of the guest's buffer
+  uint32_t peer_taken = 0;     // bytes that the guest has taken
+  uint32_t given = 0;          // bytes that the guest was sent
+  uint32_t taken = 0;          // bytes from the guest that fd has taken
+  uint32_t told = 0;           // value of `taken` that the guest knows
+  uint32_t shut = 0;           // flags of the guest's shutdowns
+  bool ended = false;          // fd has reached its end
   bool dead = false;
 
   uint32_t credit() const { return peer_alloc - (given - peer_taken); }
@@ -86,13 +86,13 @@ class Host {
       if (waiting[0].revents != 0 && !device_.serve_frontend()) return;
       if (waiting[1].revents != 0) take_caller();
       uint64_t ignored;
-      for (const int at : {2, 3}) {
-        if (waiting[at].revents & POLLIN) [[maybe_unused]] auto count = read(waiting[at].fd, &ignored, sizeof ignored);
+      for (const int kick : {2, 3}) {
+        if (waiting[kick].revents & POLLIN) [[maybe_unused]] auto count = read(waiting[kick].fd, &ignored, sizeof ignored);
       }
-      size_t at = 4;
-      for (Connection* connection : order) serve(*connection, waiting[at++].revents);
-      for (; at < waiting.size(); ++at) {
-        if (waiting[at].revents != 0) read_port(waiting[at].fd);
+      size_t index = 4;
+      for (Connection* connection : order) serve(*connection, waiting[index++].revents);
+      for (; index < waiting.size(); ++index) {
+        if (waiting[index].revents != 0) read_port(waiting[index].fd);
       }
       take_packets();
       flush_control();
@@ -137,7 +137,7 @@ class Host {
     if (fd >= 0) callers_[fd] = "";
   }
 
-  // The line that names a port, byte by byte: what follows it is the guest's.
+  // Reads the line that names a port, byte by byte, since the bytes behind it are for the guest.
   void read_port(int fd) {
     std::string& line = callers_[fd];
     for (char byte;;) {
@@ -212,7 +212,7 @@ class Host {
     finish(connection);
   }
 
-  // The guest has closed its socket: the answer to that is a reset, once all it sent is through.
+  // Answers with a reset if the guest has closed its socket and all its bytes were forwarded.
   void finish(Connection& connection) {
     if (connection.shut == (kNoReceive | kNoSend) && !connection.has_pending()) drop(connection);
   }
@@ -232,8 +232,8 @@ class Host {
 
   void take_packet(const Header& header, const std::vector<char>& data) {
     const Key key{header.src_port, header.dst_port};
-    const auto found = connections_.find(key);
-    Connection* connection = found == connections_.end() || found->second->dead ? nullptr : found->second.get();
+    const auto entry = connections_.find(key);
+    Connection* connection = entry == connections_.end() || entry->second->dead ? nullptr : entry->second.get();
     if (header.dst_cid != kParentCid || header.src_cid != cid_ || header.type != kStream) return control(key, kReset);
     if (connection == nullptr) {
       if (header.op == kRequest) return take_request(key, header);
@@ -277,7 +277,7 @@ class Host {
       return control(key, kReset);
     }
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    // A dead one of the same ports may still be there until the end of this round.
+    // A dead connection of the same ports remains until the end of this round.
     connections_.erase(key);
     Connection& connection = add(key, fd);
     connection.open = true;
@@ -287,14 +287,14 @@ class Host {
   }
 
   Header header_for(const Key& key, uint16_t op, uint32_t flags) const {
-    const auto found = connections_.find(key);
-    const uint32_t taken = found == connections_.end() ? 0 : found->second->taken;
+    const auto entry = connections_.find(key);
+    const uint32_t taken = entry == connections_.end() ? 0 : entry->second->taken;
     return {kParentCid, cid_, key.second, key.first, 0, kStream, op, flags, kBuffer, taken};
   }
 
   void control(const Key& key, uint16_t op, uint32_t flags = 0) {
-    const auto found = connections_.find(key);
-    if (found != connections_.end()) found->second->told = found->second->taken;
+    const auto entry = connections_.find(key);
+    if (entry != connections_.end()) entry->second->told = entry->second->taken;
     control_.push_back(header_for(key, op, flags));
     flush_control();
   }
@@ -309,7 +309,7 @@ class Host {
   int guests_ = -1;
   uint32_t next_port_ = 1024;
   std::map<Key, std::unique_ptr<Connection>> connections_;
-  std::map<int, std::string> callers_;  // who has not yet named a port
+  std::map<int, std::string> callers_;  // incomplete lines of callers
   std::deque<Header> control_;
 };
 
