@@ -6,7 +6,7 @@ import { freePort } from '../../../scripts/check/bench/ports.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { requestFor, startTestFrontend } from '../../src/prover/frontend/support.ts';
-import { largestRequest } from './largest.ts';
+import { createLargestRequest } from './largest.ts';
 import {
   CONFIG,
   computeTag,
@@ -105,7 +105,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     // Another backend made the proof that the killed one had begun.
     expect([...readWork(survivor).ended, ...readWork(added).ended]).toContain(lost);
     expect(readWork(added).ended.length).toBeGreaterThan(2);
-    for (const backend of site.backends.values()) expect(readWork(backend).most).toBe(1);
+    for (const backend of site.backends.values()) expect(readWork(backend).maxSimultaneous).toBe(1);
     expect(site.log()).not.toMatch(/padded_unsigned_jwt|pi_a/);
     expect(site.log()).toMatch(/backend\d+ POST \/input 200 .* retries=\+1/);
   });
@@ -115,7 +115,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     for (const address of ['127.0.0.1', '127.0.0.2']) await site.add(address, 300);
     await site.ready(2);
 
-    const { request, key } = largestRequest();
+    const { request, key } = createLargestRequest();
     const body = JSON.stringify(buildInput(request, key, PROFILES.full).circuit);
     // The body is near HAProxy's default buffer of 16 KB, and far from the limit.
     expect(body.length).toBeGreaterThan(13_500);

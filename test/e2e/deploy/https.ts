@@ -1,4 +1,4 @@
-/** Debian's HAProxy with the unchanged files of deploy/https, before enclaves on loopback. */
+/** Starts Debian's HAProxy with the unchanged files of deploy/https, in front of enclaves on loopback. */
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +41,7 @@ export interface Edge {
   /** Environment variables of haproxy_command. */
   readonly env: Readonly<Record<string, string>>;
   request(path: string, options?: CallOptions): Promise<Answer>;
-  /** Gives HAProxy a command that returns text. */
+  /** Sends a command to HAProxy's socket. @returns the text of its answer */
   query(command: string): string;
   stop(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface CallOptions extends RequestOptions {
   readonly body?: string;
 }
 
-/** User that HAProxy becomes: Debian's where root starts it, as in the recipe. */
+/** Settings of HAProxy's user. If root starts HAProxy, the recipe's default applies, which is Debian's user. */
 const RUN_AS: Record<string, string> =
   process.getuid?.() === 0
     ? {}
@@ -59,7 +59,11 @@ const RUN_AS: Record<string, string> =
         RUN_AS_GROUP: execFileSync('id', ['-gn'], { encoding: 'utf8' }).trim(),
       };
 
-/** @param servers of the backend, each an address and options. They may follow the start. */
+/**
+ * Starts HAProxy, and waits until it answers.
+ *
+ * @param servers address and options of each server of the backend, by its name. Servers may start later
+ */
 export async function startEdge(servers: Servers, env: Record<string, string> = {}): Promise<Edge> {
   const folder = mkdtempSync(join(tmpdir(), 'https-'));
   const { ca, cert, key } = makeTls([HOST, 'localhost']);
@@ -113,14 +117,14 @@ export async function startEdgeForTest(servers: Servers, env?: Record<string, st
 }
 
 /**
- * Returns a fetch whose requests to an edge come from addresses of loopback, taken in turns. Each address
- * keeps its connection, but ends it when idle, before HAProxy does.
+ * Returns a fetch whose requests to an edge come from loopback addresses in turn. Each address keeps its
+ * connection, and closes it once it is idle, before HAProxy does.
  */
 export function fetchAs(addresses: readonly string[], edge: Edge): typeof globalThis.fetch {
   const agent = new Agent({ keepAlive: true, timeout: 10_000 });
   let count = 0;
-  return async (input, init) => {
-    const { method, url, headers, body } = new Request(input, init);
+  return async (resource, init) => {
+    const { method, url, headers, body } = new Request(resource, init);
     const { pathname, search } = new URL(url);
     const answer = await edge.request(pathname + search, {
       method,
@@ -146,7 +150,7 @@ s.shutdown(socket.SHUT_WR)
 sys.stdout.write(s.makefile().read())
 `;
 
-/** Sends a request, on a connection of its own if the options have no agent. */
+/** Sends a request, on a new connection if the options have no agent. */
 export function send(
   request: typeof requestHttp | typeof requestHttps,
   options: RequestOptions,

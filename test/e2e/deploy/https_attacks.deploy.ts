@@ -1,4 +1,4 @@
-/** Attacks on Debian's HAProxy with the unchanged haproxy.cfg of deploy/https, before a real server. */
+/** Attacks Debian's HAProxy with the unchanged haproxy.cfg of deploy/https, in front of a real server. */
 import { connect as connectTcp } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
@@ -14,16 +14,16 @@ const NAME = isInstalled
   : `The HTTPS recipe, attacked, (skipped: no ${HAPROXY})`;
 const HONEST = { localAddress: '127.0.0.2' };
 
-/** Starts a real server that records its requests, and the recipe before it. */
+/** Starts a real server that records its requests, and HAProxy in front of it. */
 async function startSite(env?: Record<string, string>) {
   const paths: string[] = [];
-  let atOnce = 0;
-  let most = 0;
+  let simultaneous = 0;
+  let maxSimultaneous = 0;
   const handle = (path: string, ms: number) => async () => {
     paths.push(path);
-    most = Math.max(most, ++atOnce);
+    maxSimultaneous = Math.max(maxSimultaneous, ++simultaneous);
     await sleep(ms);
-    atOnce--;
+    simultaneous--;
     return {};
   };
   const endpoints = [
@@ -38,7 +38,7 @@ async function startSite(env?: Record<string, string>) {
     manifest: { endpoints: [], secrets: [] },
   });
   const edge = await startEdgeForTest({ old: new URL(enclave.url).host }, env);
-  return { edge, paths, most: () => most };
+  return { edge, paths, maxSimultaneous: () => maxSimultaneous };
 }
 
 interface Attacker {
@@ -64,7 +64,7 @@ function attack(edge: Edge, options: ConnectionOptions & { localAddress?: string
   return { socket, received: () => received, closed: () => closed };
 }
 
-/** Sends bytes, and returns all that comes back until the connection ends or nothing comes for a while. */
+/** Sends bytes. @returns the answer, once the connection has ended or nothing more has arrived for 250 ms */
 async function exchange(edge: Edge, bytes: string): Promise<string> {
   const attacker = attack(edge);
   attacker.socket.write(bytes);
@@ -74,11 +74,11 @@ async function exchange(edge: Edge, bytes: string): Promise<string> {
   return attacker.received();
 }
 
-const statusesIn = (text: string) =>
+const readStatuses = (text: string) =>
   [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status));
 
 describe.skipIf(!isInstalled)(NAME, () => {
-  test('ends slow headers and slow bodies after 5 s, before the enclave sees them, and serves others', async () => {
+  test('ends slow headers and slow bodies after 5 s, before the enclave sees them, and serves other callers', async () => {
     const { edge, paths } = await startSite();
     const heads = [
       `GET /hidden HTTP/1.1\r\nHost: ${HOST}\r\n`,
@@ -94,11 +94,11 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await sleep(1000);
     expect(await edge.request('/fast', HONEST)).toMatchObject({ status: 200 });
     await until('all slow connections end', () => attackers.every(({ closed }) => closed()));
-    expect(new Set(attackers.map(({ received }) => statusesIn(received())[0]))).toEqual(new Set([408]));
+    expect(new Set(attackers.map(({ received }) => readStatuses(received())[0]))).toEqual(new Set([408]));
     expect(paths).toEqual(['/fast']);
   });
 
-  test('refuses most of 2,000 connections of an address, and serves others meanwhile', async () => {
+  test('refuses most of 2,000 connections of an address, and meanwhile serves other callers', async () => {
     const { edge, paths } = await startSite();
     let open = 2000;
     const sockets = Array.from({ length: open }, () => {
@@ -112,25 +112,25 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(paths).toEqual(['/fast']);
   });
 
-  test('opens no more connections to an enclave than set, and lets the others wait', async () => {
+  test('opens at most ENCLAVE_CONNECTIONS connections to an enclave, and makes other requests wait', async () => {
     const limits = { ENCLAVE_CONNECTIONS: '8' };
-    const { edge, most } = await startSite(limits);
+    const { edge, maxSimultaneous } = await startSite(limits);
     const answers = await Promise.all(Array.from({ length: 40 }, () => edge.request('/slow')));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(most()).toBe(8);
+    expect(maxSimultaneous()).toBe(8);
   });
 
   test.each([
     ['one header of 20 KB', `X-Large: ${'x'.repeat(20_000)}\r\n`],
     ['200 headers', Array.from({ length: 200 }, (_, index) => `X-${index}: y\r\n`).join('')],
-  ])('refuses %s itself', async (_, headers) => {
+  ])('refuses %s before the enclave sees the request', async (_, headers) => {
     const { edge, paths } = await startSite();
     const answer = await exchange(edge, `GET /hidden HTTP/1.1\r\nHost: ${HOST}\r\n${headers}\r\n`);
-    expect(statusesIn(answer)).toEqual([400]);
+    expect(readStatuses(answer)).toEqual([400]);
     expect(paths).toEqual([]);
   });
 
-  test('shows the server no other requests than HAProxy has seen, with any form of a length', async () => {
+  test('lets no request be smuggled to the server by a malformed or ambiguous length', async () => {
     const { edge, paths } = await startSite();
     const hidden = `GET /hidden HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`;
     const [length, empty] = [hidden.length, `0\r\n\r\n${hidden}`];
@@ -153,9 +153,9 @@ describe.skipIf(!isInstalled)(NAME, () => {
       lengths.map((text) => exchange(edge, `POST /body HTTP/1.1\r\nHost: ${HOST}\r\n${text}`)),
     );
     // HAProxy's log has each request that it has seen. One that only the server sees is smuggled.
-    for (const answer of answers) expect(statusesIn(answer)[0]).toBeGreaterThanOrEqual(400);
-    const readSeen = () => edge.proxy.output().match(/ GET \/hidden 200 /g) ?? [];
-    await until('HAProxy has logged all requests', () => readSeen().length >= paths.length);
-    expect(paths).toEqual(readSeen().map(() => '/hidden'));
+    for (const answer of answers) expect(readStatuses(answer)[0]).toBeGreaterThanOrEqual(400);
+    const readLoggedRequests = () => edge.proxy.output().match(/ GET \/hidden 200 /g) ?? [];
+    await until('HAProxy has logged all requests', () => readLoggedRequests().length >= paths.length);
+    expect(paths).toEqual(readLoggedRequests().map(() => '/hidden'));
   });
 });

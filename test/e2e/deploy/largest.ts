@@ -1,6 +1,6 @@
 /**
- * The request with the largest input of the full circuit: each part has the greatest length that the profile
- * allows.
+ * Creates the request with the largest input of the full circuit: each part has the maximum length that the
+ * profile allows.
  */
 
 import type { ProofRequest } from '../../../src/library/zklogin/services.ts';
@@ -11,23 +11,23 @@ import { CLAIMS, OUR_KEY, requestFor, signToken } from '../../src/prover/support
 /** Filler whose base64 consists of characters with codes of three digits. */
 const FILLER = '~hg';
 const BLOCK = 64;
-/** Greatest length of the unsigned token, in bytes: SHA-256's padding adds at least 9. */
+/** Maximum length of the unsigned token, in bytes: SHA-256's padding adds at least 9. */
 const MAX_UNSIGNED = BLOCK * PROFILES.full.blocks - 9;
 
 const fill = (length: number, shift: number) => FILLER.repeat(length).slice(shift, shift + length);
 
-/** Makes a text with the longest filler for which the base64 of the text stays within a length. */
-function longest(max: number, make: (filler: string) => string, shift: number): string {
-  const fits = (length: number) => Math.ceil((Buffer.byteLength(make(fill(length, shift))) * 4) / 3) <= max;
+/** Returns the longest filler with which the base64 of the text has at most `max` characters. */
+function findLongestFiller(max: number, format: (filler: string) => string, shift: number): string {
+  const fits = (length: number) => Math.ceil((Buffer.byteLength(format(fill(length, shift))) * 4) / 3) <= max;
   let length = 0;
   while (fits(length + 1)) length++;
   return fill(length, shift);
 }
 
-export function largestRequest(): { request: ProofRequest; key: SigningKey } {
+export function createLargestRequest(): { request: ProofRequest; key: SigningKey } {
   const candidates = [0, 1, 2].map((shift) => {
     const createHeader = (kid: string) => ({ alg: 'RS256', kid, typ: 'JWT' });
-    const kid = longest(PROFILES.full.header, (filler) => JSON.stringify(createHeader(filler)), shift);
+    const kid = findLongestFiller(PROFILES.full.header, (filler) => JSON.stringify(createHeader(filler)), shift);
     const header = createHeader(kid);
     const formatPayload = (filler: string) =>
       JSON.stringify({
@@ -38,7 +38,7 @@ export function largestRequest(): { request: ProofRequest; key: SigningKey } {
         filler,
       });
     const headerSize = Buffer.from(JSON.stringify(header)).toString('base64url').length;
-    const filler = longest(MAX_UNSIGNED - headerSize - 1, formatPayload, shift);
+    const filler = findLongestFiller(MAX_UNSIGNED - headerSize - 1, formatPayload, shift);
     return signToken(formatPayload(filler), header);
   });
   const digits = (jwt: string) => Array.from(Buffer.from(jwt), String).join('').length;

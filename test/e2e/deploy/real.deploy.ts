@@ -1,6 +1,6 @@
 /**
- * The real backends behind HAProxy, with the small circuit and its development key: `make prover-dev
- * SIZE=small`.
+ * Tests the real backends behind HAProxy, with the small circuit and its development key, which `make prover-dev
+ * SIZE=small` creates.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ import { OUR_KEY, requestWith } from '../../src/prover/support.ts';
 import { HAPROXY, isInstalled, REAL_BACKEND, Site, stop, until } from './setup.ts';
 
 const artifacts = locateArtifacts('small');
-const missing = [HAPROXY, REAL_BACKEND, ENGINE, artifacts.zkey].filter((path) => !existsSync(path));
+const missingFiles = [HAPROXY, REAL_BACKEND, ENGINE, artifacts.zkey].filter((path) => !existsSync(path));
 const NAME =
-  isInstalled && missing.length === 0 ? 'backends' : `backends (skipped: no ${missing.join(', ')})`;
+  isInstalled && missingFiles.length === 0 ? 'backends' : `backends (skipped: no ${missingFiles.join(', ')})`;
 const REQUESTS = 8;
 
-function environment() {
+function createEnvironment() {
   const isNative = locateGenerator(artifacts)[0] !== process.execPath;
   return {
     ZKEY: artifacts.zkey,
@@ -28,36 +28,36 @@ function environment() {
   };
 }
 
-describe.skipIf(missing.length > 0)(NAME, () => {
+describe.skipIf(missingFiles.length > 0)(NAME, () => {
   let site: Site;
   afterEach(() => site?.stop());
 
   test('callers who leave do not make a backend load its key again, and the next caller gets a proof', async () => {
     site = await Site.start({ QUEUE_LENGTH: '20', QUEUE_SECONDS: '300', PROOF_SECONDS: '120' });
-    const backend = site.addReal('127.0.0.1', environment());
+    const backend = site.addReal('127.0.0.1', createEnvironment());
     await until('a backend listens', () => backend.output().includes('"listening"'));
     await site.ready(1);
     const body = JSON.stringify(buildInput(requestWith({}), OUR_KEY, PROFILES.small).circuit);
-    const ended = () => backend.output().match(/whose caller has left/g)?.length ?? 0;
+    const countEndedProofs = () => backend.output().match(/whose caller has left/g)?.length ?? 0;
     for (let caller = 1; caller <= 5; caller++) {
       const leaver = new AbortController();
       const abandoned = site.post(body, leaver.signal).catch(() => 'left');
-      const proving = async () => (await (await site.get('/healthz')).text()).includes('"proving"');
-      await until('the proof has begun', proving);
+      const isProving = async () => (await (await site.get('/healthz')).text()).includes('"proving"');
+      await until('the proof has begun', isProving);
       leaver.abort();
       expect(await abandoned).toBe('left');
-      await until('the backend has ended the proof', () => ended() === caller);
+      await until('the backend has ended the proof', () => countEndedProofs() === caller);
     }
     expect((await site.post(body)).status).toBe(200);
     expect(backend.output()).not.toContain('the engine ended');
   }, 600_000);
 
-  test(`${REQUESTS} requests at once, one backend killed and another added: each gets the proof of its own login`, async () => {
-    const env = environment();
+  test(`answer ${REQUESTS} simultaneous requests, each with its own proof, if one is killed and another added`, async () => {
+    const env = createEnvironment();
     site = await Site.start({ QUEUE_LENGTH: '20', QUEUE_SECONDS: '300', PROOF_SECONDS: '120' });
     const killed = site.addReal('127.0.0.1', env);
-    const kept = site.addReal('127.0.0.2', env);
-    for (const { output } of [killed, kept]) {
+    const survivor = site.addReal('127.0.0.2', env);
+    for (const { output } of [killed, survivor]) {
       await until('a backend listens', () => output().includes('"listening"'));
     }
     await site.ready(2);

@@ -1,7 +1,7 @@
 /**
- * `sui-enclave rollout` from two emulated enclaves to two of the next image, behind the HTTPS recipe of
- * deploy/https and on a model of a Sui node. Meanwhile 1,000 calls are made from 24 addresses, whose answers
- * are submitted on chain.
+ * Runs `sui-enclave rollout` from two emulated enclaves to two enclaves of the next image, behind the HTTPS recipe
+ * of deploy/https and on a model of a Sui node. Meanwhile, users make 1,000 calls from 24 addresses, and submit the
+ * answers on chain.
  */
 
 import { once } from 'node:events';
@@ -32,10 +32,10 @@ import { HAPROXY, isInstalled, type Program, start, stop, until } from './setup.
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const ROLLOUT = path('../../../src/cli/rollout/rollout.ts');
 const CALLS = 1000;
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 /** Number of readings in a transaction. */
 const BATCH = 10;
-/** Addresses of users, each of which HAProxy sends to the same enclave. */
+/** Addresses of users. HAProxy sends all requests of an address to one enclave. */
 const USERS = Array.from({ length: 24 }, (_, index) => `127.0.1.${index + 1}`);
 const CITIES = ['Oslo', 'Lima', 'Quito', 'Hanoi', 'Accra'];
 
@@ -51,7 +51,7 @@ let balancer: string;
 let ids: { readonly appPackage: string; readonly configId: string; readonly registrar: string };
 
 const urls = (side: 'old' | 'new') => ports[side].map((port) => `http://127.0.0.1:${port}`);
-const enclave = (verb: 'start' | 'stop', side: 'old' | 'new') =>
+const listCommands = (verb: 'start' | 'stop', side: 'old' | 'new') =>
   ports[side].map((port) => [
     process.execPath,
     path('dev_enclave.ts'),
@@ -64,7 +64,7 @@ const setState = (side: 'old' | 'new', state: string) =>
   ports[side].map((_, index) => `set server enclaves/${side}${index} state ${state}`);
 
 /** Runs a command of the admin, which must succeed. */
-async function done(name: string, ...args: readonly string[]): Promise<Record<string, unknown>> {
+async function runCommand(name: string, ...args: readonly string[]): Promise<Record<string, unknown>> {
   const env = { SUI_PRIVATE_KEY: admin.getSecretKey(), DEPLOYMENTS: join(folder, 'deployments') };
   const { exit, err, json } = await script(name, [...args, '--json'], env);
   expect(exit, `${name}: ${err} ${JSON.stringify(json())}`).toBe(0);
@@ -72,7 +72,7 @@ async function done(name: string, ...args: readonly string[]): Promise<Record<st
 }
 
 /** Starts the rollout, with an admin who runs the commands that it prints. */
-function roll(plan: string): Program {
+function startRollout(plan: string): Program {
   const env = {
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
     SUI_PRIVATE_KEY: operator.getSecretKey(),
@@ -82,15 +82,15 @@ function roll(plan: string): Program {
   };
   const program = start(process.execPath, [ROLLOUT, plan], env);
   programs.push(program);
-  const obeyed = new Set<string>();
+  const executedLines = new Set<string>();
   program.process.stdout?.on('data', () => {
     for (const [, line = ''] of program
       .output()
       .matchAll(/^ {2}npx --offline sui-enclave ((?!.*--unsigned).*)$/gm)) {
-      if (obeyed.has(line)) continue;
-      obeyed.add(line);
+      if (executedLines.has(line)) continue;
+      executedLines.add(line);
       const [name = '', ...args] = line.split(' ');
-      void done(name, ...args);
+      void runCommand(name, ...args);
     }
   });
   return program;
@@ -99,7 +99,7 @@ function roll(plan: string): Program {
 type Reading = RegisteredAnswer<WeatherReading['data']>;
 
 /**
- * Submits the answers in batches, until `isOver` returns true and no answers are left. Returns the errors.
+ * Submits the answers in batches, until `isOver` returns true and no answers are left. @returns the errors
  */
 async function submitAll(answers: Reading[], isOver: () => boolean): Promise<unknown[]> {
   const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
@@ -137,11 +137,11 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     for (const key of [admin, operator, user]) {
       await requestSuiFromFaucetV2({ host: node.faucetUrl, recipient: key.toSuiAddress() });
     }
-    for (const [program = '', ...args] of enclave('start', 'old')) {
+    for (const [program = '', ...args] of listCommands('start', 'old')) {
       await once(start(program, args, {}).process, 'exit');
     }
-    const answers = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
-    for (const url of urls('old')) await until(`${url} answers`, () => answers(url));
+    const isAnswering = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
+    for (const url of urls('old')) await until(`${url} answers`, () => isAnswering(url));
     const servers = [
       ...ports.old.map((port, index) => [`old${index}`, `127.0.0.1:${port}`]),
       ...ports.new.map((port, index) => [`new${index}`, `127.0.0.1:${port} disabled`]),
@@ -151,11 +151,11 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     writeFileSync(join(folder, 'ca.pem'), edge.ca);
     await until('HAProxy has an enclave', async () => (await edge.request('/readyz')).status === 200);
 
-    const named = ['--network', 'localnet', '--rpc-url', node.url];
-    const published = await done('publish', 'weather', ...named);
-    const created = await done('create_config', 'main', '--pcrs', join(folder, 'dev.pcrs'), ...named);
-    await done('register_enclave', ...urls('old'), '--root', join(folder, 'dev-root.pem'), ...named);
-    const { registrar } = await done('add_registrar', operator.toSuiAddress(), ...named);
+    const networkArgs = ['--network', 'localnet', '--rpc-url', node.url];
+    const published = await runCommand('publish', 'weather', ...networkArgs);
+    const created = await runCommand('create_config', 'main', '--pcrs', join(folder, 'dev.pcrs'), ...networkArgs);
+    await runCommand('register_enclave', ...urls('old'), '--root', join(folder, 'dev-root.pem'), ...networkArgs);
+    const { registrar } = await runCommand('add_registrar', operator.toSuiAddress(), ...networkArgs);
     ids = {
       appPackage: String(published['package']),
       configId: String(created['config']),
@@ -164,7 +164,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
   });
   afterAll(async () => {
     await Promise.all([edge?.stop(), ...programs.map((program) => stop(program))]);
-    for (const name of readdirSync(folder).filter((each) => each.endsWith('.pid'))) {
+    for (const name of readdirSync(folder).filter((file) => file.endsWith('.pid'))) {
       try {
         process.kill(Number(readFileSync(join(folder, name), 'utf8')), 'SIGKILL');
       } catch {
@@ -174,7 +174,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     rmSync(folder, { recursive: true });
   });
 
-  test('a rollout during 1,000 calls: none fails, and none of the answers is refused on chain', async () => {
+  test('a rollout during 1,000 calls makes no call fail, and the chain refuses no answer', async () => {
     const plan = {
       network: 'localnet',
       node: node.url,
@@ -184,11 +184,11 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       new: { pcrs: 'dev.2.pcrs', enclaves: urls('new') },
       balancer,
       commands: {
-        start: enclave('start', 'new'),
+        start: listCommands('start', 'new'),
         switch: [[HAPROXY_COMMAND, ...setState('new', 'ready'), ...setState('old', 'drain')]],
         switch_back: [[HAPROXY_COMMAND, ...setState('old', 'ready'), ...setState('new', 'drain')]],
-        stop_old: enclave('stop', 'old'),
-        stop_new: enclave('stop', 'new'),
+        stop_old: listCommands('stop', 'old'),
+        stop_new: listCommands('stop', 'new'),
       },
       overlap: 10,
       drain: 2,
@@ -210,7 +210,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     const answers: Reading[] = [];
     const failures: unknown[] = [];
     const signers: string[] = [];
-    const rollout = roll(join(folder, 'rollout.yaml'));
+    const rollout = startRollout(join(folder, 'rollout.yaml'));
     const ended = once(rollout.process, 'exit');
     let isEnded = false;
     void ended.then(() => {
@@ -218,10 +218,10 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     });
     let calls = 0;
     const call = async () => {
-      // The calls continue to the end of the rollout, and for ten calls after it.
-      for (let after = 0; calls < CALLS || after < 10; after += isEnded ? 1 : 0) {
+      // The calls continue to the end of the rollout. Each worker then makes ten more.
+      for (let laterCalls = 0; calls < CALLS || laterCalls < 10; laterCalls += isEnded ? 1 : 0) {
         const location = CITIES[calls++ % CITIES.length] ?? '';
-        // Each call is made once: a client repeats no such call.
+        // The client does not repeat a call that is not declared idempotent.
         const weatherCall = client.processData({ location }, WeatherResponse, { expect: { location } });
         const answer = await weatherCall.catch((error: unknown) => void failures.push(error));
         if (answer) {
@@ -234,19 +234,19 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     };
     let isOver = false;
     const submitted = submitAll(answers, () => isOver);
-    await Promise.all(Array.from({ length: AT_ONCE }, call));
+    await Promise.all(Array.from({ length: CONCURRENCY }, call));
     isOver = true;
     const refusals = await submitted;
 
     expect([failures, refusals]).toEqual([[], []]);
     expect(await ended, rollout.output()).toEqual([0, null]);
     expect(signers.length).toBeGreaterThanOrEqual(CALLS);
-    // Both old enclaves and both new ones answered; the last answers are from the new ones alone.
+    // All four enclaves answered. Only the two new ones gave the last answers.
     expect(new Set(signers).size).toBe(4);
     expect(new Set(signers.slice(-20)).size).toBe(2);
     const root = ['--root', join(folder, 'dev-root.pem')];
-    const named = ['--network', 'localnet', '--rpc-url', node.url, ...root];
-    expect(await done('status', '--config', ids.configId, ...urls('new'), ...named)).toMatchObject({
+    const networkArgs = ['--network', 'localnet', '--rpc-url', node.url, ...root];
+    expect(await runCommand('status', '--config', ids.configId, ...urls('new'), ...networkArgs)).toMatchObject({
       config: { overlap: null },
       answering: [{ registration: 'registered' }, { registration: 'registered' }],
     });

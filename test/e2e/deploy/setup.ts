@@ -1,5 +1,5 @@
 /**
- * HAProxy with the unchanged configuration of deploy/, and backends as processes of their own, all on
+ * Starts HAProxy with the unchanged configuration of deploy/, and backends as separate processes, all on
  * loopback.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { type Dns, startDns } from './dns.ts';
 export const CONFIG = fileURLToPath(new URL('../../../deploy/haproxy.cfg', import.meta.url));
 /** Path of Debian's HAProxy, or of the one that HAPROXY names. */
 export const HAPROXY = process.env['HAPROXY'] ?? '/usr/sbin/haproxy';
-/** Path of the backend's program, which contains no fake of this folder. */
+/** Path of the real backend's program. */
 export const REAL_BACKEND = fileURLToPath(new URL('../../../src/prover/backend/main.ts', import.meta.url));
 export const isInstalled = existsSync(HAPROXY);
 
@@ -58,8 +58,8 @@ export function readWork({ output }: Program) {
   const lines = output().split('\n');
   const tags = (word: string) =>
     lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.split(' ')[1] as string);
-  const atOnce = lines.flatMap((line) => /^begin \S+ (\d+)$/.exec(line)?.[1] ?? []).map(Number);
-  return { begun: tags('begin'), ended: tags('end'), left: tags('gone'), most: Math.max(0, ...atOnce) };
+  const counts = lines.flatMap((line) => /^begin \S+ (\d+)$/.exec(line)?.[1] ?? []).map(Number);
+  return { begun: tags('begin'), ended: tags('end'), left: tags('gone'), maxSimultaneous: Math.max(0, ...counts) };
 }
 
 /** HAProxy, its DNS server, and the backends behind it. */
@@ -86,11 +86,11 @@ export class Site {
     return site;
   }
 
-  /** Starts a fake at an address, and adds the address to DNS at once, while the fake still loads its key. */
+  /** Starts a fake backend at an address, and adds the address to DNS before the fake has loaded its key. */
   async add(address: string, proofMs: number, loadMs = 0): Promise<Program> {
     const file = fileURLToPath(new URL('fake_backend.ts', import.meta.url));
-    const arguments_ = [address, this.#backendPort, proofMs, loadMs].map(String);
-    const backend = this.#launch(address, [file, ...arguments_], {});
+    const fakeArgs = [address, this.#backendPort, proofMs, loadMs].map(String);
+    const backend = this.#launch(address, [file, ...fakeArgs], {});
     const listens = () => backend.output().includes('listening');
     if (loadMs === 0) await until(`the backend at ${address} listens`, listens);
     return backend;
@@ -126,7 +126,7 @@ export class Site {
     return fetch(this.inputUrl, { method: 'POST', headers, body, ...(signal && { signal }) });
   }
 
-  /** URL that a front end uses. */
+  /** URL to which a front end sends its requests. */
   get inputUrl(): string {
     return `http://127.0.0.1:${this.#port}/input`;
   }

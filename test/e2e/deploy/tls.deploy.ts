@@ -1,4 +1,4 @@
-/** The shipped haproxy-tls.cfg, run by Debian's HAProxy between a wallet and a front end. */
+/** Runs the shipped haproxy-tls.cfg in Debian's HAProxy between a wallet and a front end. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -19,7 +19,7 @@ const NAME = isInstalled
   ? 'HAProxy for wallets'
   : `HAProxy for wallets (skipped: ${HAPROXY} is not installed)`;
 
-async function serve(backend?: FakeBackend) {
+async function startProxy(backend?: FakeBackend) {
   const frontend = await startTestFrontend(backend && { backend });
   const folder = mkdtempSync(join(tmpdir(), 'haproxy-tls-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -55,13 +55,13 @@ async function serve(backend?: FakeBackend) {
       tlsRequest.end(body && JSON.stringify(body));
     });
   const requestStatus = async () => (await ask('/ping').catch(() => undefined))?.status;
-  return { frontend, proxy, ask, statusOf: requestStatus };
+  return { frontend, proxy, ask, requestStatus };
 }
 
 describe.skipIf(!isInstalled)(NAME, () => {
   test('gives a wallet its proof over TLS 1.2 or newer, and logs no part of it', async () => {
-    const { frontend, proxy, ask, statusOf } = await serve();
-    await until('a front end is in service', async () => (await statusOf()) === 200);
+    const { frontend, proxy, ask, requestStatus } = await startProxy();
+    await until('a front end is in service', async () => (await requestStatus()) === 200);
     expect(await ask('/ping')).toEqual({ status: 200, body: 'pong', hsts: 'max-age=31536000' });
     const answer = await ask('/v1', requestFor(await frontend.token()));
     expect(answer.status).toBe(200);
@@ -73,11 +73,11 @@ describe.skipIf(!isInstalled)(NAME, () => {
 
   test('takes a front end out of service while it is not ready', async () => {
     const backend = await FakeBackend.start();
-    const { statusOf } = await serve(backend);
-    await until('a front end is in service', async () => (await statusOf()) === 200);
+    const { requestStatus } = await startProxy(backend);
+    await until('a front end is in service', async () => (await requestStatus()) === 200);
     backend.healthStatus = 503;
-    await until('none is in service', async () => (await statusOf()) === 503);
+    await until('no front end is in service', async () => (await requestStatus()) === 503);
     backend.healthStatus = 200;
-    await until('it is in service again', async () => (await statusOf()) === 200);
+    await until('the front end is in service again', async () => (await requestStatus()) === 200);
   });
 });

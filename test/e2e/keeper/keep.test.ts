@@ -1,4 +1,4 @@
-/** `sui-enclave keep` against the model of a Sui node and emulated enclaves. */
+/** Runs `sui-enclave keep` on the model of a Sui node, with emulated enclaves. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -20,7 +20,7 @@ const register = async ({ url }: TestServer) =>
 const idle = { exit: 0, done: [], alerts: [] };
 
 /** Creates the world of a keeper's file, for tests that call it without a round. */
-async function worldFor(urls: readonly string[], { key, registrar }: Operator) {
+async function createWorldFor(urls: readonly string[], { key, registrar }: Operator) {
   const content = { ...fixture.content(urls, { key, registrar }), root: fixture.chain.file('root.pem') };
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
   return await createWorld(file, 'keeper.yaml', {}, { SUI_PRIVATE_KEY: key.getSecretKey() }, () => {});
@@ -33,7 +33,7 @@ async function readFrom(world: World | undefined) {
 }
 
 describe('a round', () => {
-  test('registers each enclave that is not registered, and leaves it alone from then on', async () => {
+  test('registers each enclave that is not registered, and does nothing in the next round', async () => {
     const [registeredServer, restarted] = [await start(), await start()];
     const id = await register(registeredServer);
     const urls = [registeredServer.url, restarted.url];
@@ -52,7 +52,7 @@ describe('a round', () => {
     expect(fixture.sent).toBe(sent);
   });
 
-  test('registers under an open config without a registrar, and under no other', async () => {
+  test('registers without a registrar under an open config, but not under another config', async () => {
     const server = await start();
     const { chain, capId } = fixture;
     const config = await chain.config(capId, { isOpen: true });
@@ -70,7 +70,7 @@ describe('a round', () => {
     });
   });
 
-  test('destroys what is stale, after it has registered the same key at the new version', async () => {
+  test('destroys a stale enclave after it has registered the same key at the new version', async () => {
     const [old, successor] = [await start(), await start()];
     const oldId = await register(old);
     const successorId = await fixture.rotateTo(successor.url);
@@ -98,7 +98,7 @@ describe('a round', () => {
     expect(await fixture.ids()).toEqual([]);
   });
 
-  test('leaves an enclave alone that is only silent', async () => {
+  test('does not destroy an enclave that is only silent', async () => {
     const server = await start();
     const id = await register(server);
     await server.close();
@@ -112,7 +112,7 @@ describe('a round', () => {
     expect([await fixture.ids(), fixture.sent]).toEqual([[id], sent]);
   });
 
-  test('does nothing where the registers on chain differ from the file', async () => {
+  test('does nothing if the registers on chain differ from the file', async () => {
     const [registeredServer, otherServer] = [await start(), await start()];
     const id = await register(registeredServer);
     await fixture.chain.rotate(fixture.configId, fixture.capId);
@@ -123,7 +123,7 @@ describe('a round', () => {
     expect([await fixture.ids(), fixture.sent]).toEqual([[id], sent]);
   });
 
-  test('registers nothing with a revoked registrar, but destroys', async () => {
+  test('registers nothing with a revoked registrar, but destroys stale enclaves', async () => {
     const [old, successor] = [await start(), await start()];
     const oldId = await register(old);
     await fixture.rotateTo(successor.url);
@@ -134,7 +134,7 @@ describe('a round', () => {
     expect(alerts).toMatchObject([{ code: 'REGISTRAR_REVOKED' }]);
   });
 
-  test('reports a running key that was destroyed, which only a restart replaces', async () => {
+  test('reports a running enclave whose key was destroyed, since only a restart replaces the key', async () => {
     const server = await start();
     await fixture.chain.destroy(await register(server), fixture.configId, fixture.capId);
     const { sent } = fixture;
@@ -151,17 +151,17 @@ describe('a round', () => {
       host.listen(0, '127.0.0.1', resolve);
     });
     onTestFinished(() => void host.close());
-    const lying = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
+    const hostUrl = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
     const { sent } = fixture;
-    const { exit, done, alerts } = await fixture.once([lying]);
+    const { exit, done, alerts } = await fixture.once([hostUrl]);
     expect([exit, done]).toEqual([1, []]);
     expect(alerts).toMatchObject([
-      { code: 'ENCLAVE_UNTRUSTED', subject: lying, message: expect.stringMatching(/^POLICY_NONCE: /) },
+      { code: 'ENCLAVE_UNTRUSTED', subject: hostUrl, message: expect.stringMatching(/^POLICY_NONCE: /) },
     ]);
     expect(fixture.sent).toBe(sent);
   });
 
-  test('as a dry run sends nothing, and says what it would do', async () => {
+  test('as a dry run sends nothing, and prints what it would do', async () => {
     const { url } = await start();
     const { sent } = fixture;
     expect(await fixture.once([url], { args: ['--dry-run'] })).toMatchObject({
@@ -179,7 +179,7 @@ describe('a round', () => {
 });
 
 describe('two keepers', () => {
-  test('register an enclave once, though both start at the same time, and count it as done', async () => {
+  test('register an enclave once if both start at the same time, and both report it as done', async () => {
     const { url } = await start();
     const otherOperator = await fixture.addOperator();
     const rounds = await Promise.all([fixture.once([url]), fixture.once([url], { operator: otherOperator })]);
@@ -189,10 +189,10 @@ describe('two keepers', () => {
     expect(await fixture.ids()).toHaveLength(1);
   });
 
-  test('of which the second is refused on chain count the registration as done', async () => {
+  test('register an enclave once if the chain refuses the second registration', async () => {
     const { url } = await start();
     const otherOperator = await fixture.addOperator();
-    const worlds = [await worldFor([url], fixture.operator), await worldFor([url], otherOperator)];
+    const worlds = [await createWorldFor([url], fixture.operator), await createWorldFor([url], otherOperator)];
     const { config } = await readFrom(worlds[0]);
     // Neither keeper sees that the other's transaction was executed.
     fixture.chain.node.lagMs = 500;
@@ -207,25 +207,25 @@ describe('two keepers', () => {
     expect(await fixture.ids()).toHaveLength(1);
   });
 
-  test('of which one has destroyed an enclave both count it as done', async () => {
+  test('destroy an enclave once if both of them try', async () => {
     const [old, successor] = [await start(), await start()];
     await register(old);
     await fixture.rotateTo(successor.url);
     const otherOperator = await fixture.addOperator();
-    const [firstWorld, two] = [
-      await worldFor([old.url], fixture.operator),
-      await worldFor([old.url], otherOperator),
+    const [firstWorld, secondWorld] = [
+      await createWorldFor([old.url], fixture.operator),
+      await createWorldFor([old.url], otherOperator),
     ];
     const { config, enclaves } = await readFrom(firstWorld);
     const stale = enclaves.find(({ configVersion }) => configVersion === 0n);
     if (stale === undefined) throw new Error('there is no stale enclave');
     expect(await firstWorld.destroy(stale, config)).toBe('done');
-    expect(await two.destroy(stale, config)).toBe('theirs');
+    expect(await secondWorld.destroy(stale, config)).toBe('theirs');
   });
 });
 
-describe('what fails', () => {
-  test('is tried again when a node was unreachable', async () => {
+describe('a keeper', () => {
+  test('repeats an action after the node was unreachable', async () => {
     const { url } = await start();
     const { faults } = fixture.chain.node;
     faults.set('BatchGetObjects', 'reset');
@@ -238,15 +238,15 @@ describe('what fails', () => {
     expect(await fixture.once([url])).toMatchObject({ exit: 0, done: [{ result: 'done' }] });
   });
 
-  test('by a locked coin ends the round, and nothing more is sent', async () => {
-    const [firstServer, two] = [await start(), await start()];
+  test('ends the round after an error by a locked coin, and sends nothing more', async () => {
+    const [firstServer, secondServer] = [await start(), await start()];
     const { ledger, calls } = fixture.chain.node;
     const [coin] = ledger.coins(fixture.operator.key.toSuiAddress());
     const id = coin?.object.id ?? '';
     ledger.locked.add(id);
     const executions = () => calls.filter((name) => name === 'ExecuteTransaction').length;
     const before = executions();
-    expect(await fixture.once([firstServer.url, two.url])).toMatchObject({
+    expect(await fixture.once([firstServer.url, secondServer.url])).toMatchObject({
       exit: 1,
       done: [],
       alerts: [
@@ -259,10 +259,10 @@ describe('what fails', () => {
     });
     expect(executions()).toBe(before + 1);
     ledger.locked.delete(id);
-    expect((await fixture.once([firstServer.url, two.url])).done).toHaveLength(2);
+    expect((await fixture.once([firstServer.url, secondServer.url])).done).toHaveLength(2);
   });
 
-  test('because its answer was lost is not sent again: the keeper asks the chain first', async () => {
+  test('does not repeat a transaction whose answer was lost, since it reads the chain first', async () => {
     const { url } = await start();
     fixture.chain.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
     expect(await fixture.once([url])).toMatchObject({ exit: 0, done: [{ result: 'done' }] });
@@ -272,7 +272,7 @@ describe('what fails', () => {
     expect(fixture.sent).toBe(sent);
   });
 
-  test('for one enclave is still done for another', async () => {
+  test('registers an enclave even if another enclave does not answer', async () => {
     const { url } = await start();
     // No server listens at the first URL.
     const { exit, done, alerts } = await fixture.once(['http://127.0.0.1:1', url]);
@@ -281,17 +281,17 @@ describe('what fails', () => {
   });
 });
 
-test('the gas of a day is bounded', async () => {
-  const [firstServer, two] = [await start(), await start()];
+test('a keeper spends at most the gas of gas_a_day in a day', async () => {
+  const [firstServer, secondServer] = [await start(), await start()];
   const content = { gas_a_day: 100_000_000, gas_budget: 100_000_000 };
-  const { exit, done, alerts } = await fixture.once([firstServer.url, two.url], { content });
+  const { exit, done, alerts } = await fixture.once([firstServer.url, secondServer.url], { content });
   expect([exit, done]).toEqual([1, [{ kind: 'register', subject: firstServer.url, result: 'done' }]]);
   expect(alerts).toMatchObject([{ code: 'GAS_A_DAY', subject: fixture.configId }]);
   expect(await fixture.ids()).toHaveLength(1);
 });
 
-describe('nothing is tried', () => {
-  test('with a root of development on a real network, or its registers', async () => {
+describe('a keeper does not start', () => {
+  test('with a development root or development registers on a real network', async () => {
     const network = { node: undefined, network: 'testnet' };
     for (const root of ['root.pem', undefined]) {
       const path = fixture.write({ ...fixture.content(['https://one.example']), ...network, root });
@@ -300,7 +300,7 @@ describe('nothing is tried', () => {
     }
   });
 
-  test('without a signer, or without the file', async () => {
+  test('without a signer or without its file', async () => {
     const path = fixture.write(fixture.content(['https://one.example']));
     const { key } = fixture.operator;
     const { callScript } = await import('../../src/cli/run.ts');
