@@ -1,4 +1,7 @@
-/** The pages share one brand. The example dapp has copies of its files, since the dapp is a project of its own. */
+/**
+ * The pages share one brand. The example dapp has copies of its files, since the dapp is a project of its
+ * own.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -46,7 +46,10 @@ test('installs the packages if any program or file is missing', () => {
   const xz = join(folder, 'bin/xz');
   addProgram('apt-get', `echo "apt-get $*"; [ "$1" = update ] || { echo >${xz}; /bin/chmod +x ${xz}; }`);
   expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isInstalled: true, calls: APT });
-  expect(have(`buildah ${folder}/header.h`, 'buildah', 'xz-utils')).toEqual({ isInstalled: false, calls: APT });
+  expect(have(`buildah ${folder}/header.h`, 'buildah', 'xz-utils')).toEqual({
+    isInstalled: false,
+    calls: APT,
+  });
 });
 
 test('fails if a program is missing after the installation, or if the installation fails', () => {

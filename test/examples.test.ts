@@ -22,7 +22,9 @@ const packageName = (path: string) => path.replace(/^.*node_modules\//, '');
  * Returns the versions of a package in this repository, since npm may nest one version below another package.
  */
 const listRootVersions = (name: string) =>
-  Object.entries(rootPackages).flatMap(([path, { version }]) => (packageName(path) === name ? [version] : []));
+  Object.entries(rootPackages).flatMap(([path, { version }]) =>
+    packageName(path) === name ? [version] : [],
+  );
 
 describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (file) => {
   const lock = read(file);

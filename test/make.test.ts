@@ -36,7 +36,7 @@ test('there are few targets and npm scripts, and only dev and test are also comm
 const CLONE_MODULES =
   /^src\/(prover|console|apps|toolchain\/prover|toolchain\/dev\/(prover|wallet|new_app\.ts)|service\/salt_seeds\.ts|create\/main\.ts)/;
 
-test("messages for authors, whose repositories have no Makefile, never name a target of make", () => {
+test('messages for authors, whose repositories have no Makefile, never name a target of make', () => {
   const command = new RegExp(`\\bmake (${targets.join('|')})\\b|\\b(by|run|with) make\\b`);
   const isComment = (line: string) => /^\s*(\/\/|\/?\*)/.test(line);
   const lines = globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules'] })

@@ -55,7 +55,10 @@ export async function dumpMovePackage({ fetcher, ...options }: Options): Promise
   return dump;
 }
 
-/** Reads the recorded compilations of one package with one set of options, which differ in the fetcher's answers. */
+/**
+ * Reads the recorded compilations of one package with one set of options, which differ in the fetcher's
+ * answers.
+ */
 function read(path: string): readonly Compilation[] {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
 }

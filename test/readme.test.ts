@@ -1,5 +1,6 @@
 /**
- * Checks that the paths, links and commands of every page exist. test/scripts/docs tests the tables of settings and errors.
+ * Checks that the paths, links and commands of every page exist. test/scripts/docs tests the tables of
+ * settings and errors.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -30,7 +31,8 @@ describe.each(pages)('%s', (page) => {
   test('names only folders and files that exist', () => {
     // An example is a placeholder, or a file that the page tells its reader to write.
     const placeholders = matches(text, /^`([\w./]+)` [^\n]*:$/gm);
-    const isExample = (path: string) => placeholders.includes(path) || /price|stocks|salt\/server\.env/.test(path);
+    const isExample = (path: string) =>
+      placeholders.includes(path) || /price|stocks|salt\/server\.env/.test(path);
     for (const path of matches(text, /(?:`|\()((?:src|test|scripts|deploy|move|enclave)\/[\w./]*\w)/g)) {
       // For src/apps/<name>, the path is the part before the placeholder.
       if (!isExample(path)) expect(existsSync(join(root, path)), path).toBe(true);

@@ -39,8 +39,8 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
 const byName = new Map(PACKAGES.map((workspace) => [workspace.name, workspace]));
 
 /**
- * Pairs of modules that export the same names. The condition of the import, such as "node", selects a module of
- * the pair; the second one is for Node.
+ * Pairs of modules that export the same names. The condition of the import, such as "node", selects a module
+ * of the pair; the second one is for Node.
  */
 const ALTERNATIVES = {
   '#platform_fetch': ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'],
@@ -100,7 +100,9 @@ function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles;
 }
 
-/** Returns the files that an import may load, depending on conditions. For an npm package, it returns none. */
+/**
+ * Returns the files that an import may load, depending on conditions. For an npm package, it returns none.
+ */
 function resolveFiles(from: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(from), specifier)];
   if (specifier.startsWith('#')) {
@@ -313,9 +315,9 @@ test('an application imports only the main module of the server, and its files i
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
     const specifiers = files.flatMap(listImports);
     expect(specifiers).toContain('sui-enclave-server');
-    expect(specifiers.filter((specifier) => /^sui-enclave-server\/|\bfake\b|testing/.test(specifier))).toEqual(
-      [],
-    );
+    expect(
+      specifiers.filter((specifier) => /^sui-enclave-server\/|\bfake\b|testing/.test(specifier)),
+    ).toEqual([]);
   }
 });
 
@@ -323,9 +325,9 @@ test('the console imports only published modules, and no package imports the con
   const files = byName.get('sui-enclave-console')?.files ?? [];
   const specifiers = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(specifiers).toContain('sui-enclave/attestation');
-  expect(specifiers.filter((specifier) => !/^sui-enclave\/(attestation|client|sui)$/.test(specifier))).toEqual(
-    [],
-  );
+  expect(
+    specifiers.filter((specifier) => !/^sui-enclave\/(attestation|client|sui)$/.test(specifier)),
+  ).toEqual([]);
   expect(files.flatMap(listImports).filter((specifier) => specifier.startsWith('node:'))).toEqual(
     // The console's build runs in Node.
     ['node:fs', 'node:path', 'node:url'],

@@ -1,6 +1,6 @@
 /**
- * Refuses the phrases that CONTRIBUTING.md, "Names and sentences", excludes from comments, texts and pages, and
- * comments that are wider than the code.
+ * Refuses the phrases that CONTRIBUTING.md, "Names and sentences", excludes from comments, texts and pages,
+ * and comments that are wider than the code.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -25,8 +25,8 @@ import { AUDIT_CODES } from '../../src/toolchain/audit/errors.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Error of a page whose markers do not match its tables, of a secret without a meaning, or of a group of errors
- * with different statuses.
+ * Error of a page whose markers do not match its tables, of a secret without a meaning, or of a group of
+ * errors with different statuses.
  */
 export class TableError extends EnclaveError {
   readonly code = 'TABLES';
@@ -59,7 +59,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
       folder: 'src/apps/salt',
       meanings: {
         SALT_SEED:
-          'a secret: the seeds, a line of 64 hex characters for each version, version 1 first. The server accepts it through `SECRETS_FD`, sealed, or from the file, but not from the environment',
+          'a secret: the seeds, a line of 64 hex characters for each version, version 1 first. The server accepts it through `SECRETS_FD`, as a sealed secret, or from the file, but not from the environment',
       },
     }),
     errors: errorTable(SALT_ERRORS, [
@@ -207,7 +207,12 @@ export function withTables(page: string, tables: Readonly<Record<string, string>
 
 const PLACE = /<!-- table: ([\w ]+) -->\n.*?<!-- end of the table -->/gs;
 
-/** Updates the tables in the pages. @returns the paths of the changed pages @throws TableError before it writes */
+/**
+ * Updates the tables in the pages.
+ *
+ * @returns the paths of the changed pages
+ * @throws TableError before it writes
+ */
 export function writeTables(root = ROOT): string[] {
   const changed = Object.entries(PAGES).flatMap(([path, tables]) => {
     const page = readFileSync(join(root, path), 'utf8');

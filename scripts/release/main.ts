@@ -12,7 +12,7 @@ import { ConfigError } from '../../src/library/errors.ts';
 import { quantity } from '../../src/library/wording.ts';
 import { ROOT } from '../check/pack/tarball.ts';
 import { listMismatches, readManifests } from '../check/versions.ts';
-import { isNewer, isReleaseVersion, type Bump, bumpChangelog, bumpLock, bumpManifest } from './changes.ts';
+import { type Bump, bumpChangelog, bumpLock, bumpManifest, isNewer, isReleaseVersion } from './changes.ts';
 
 const CHANGELOG = 'CHANGELOG.md';
 
@@ -124,7 +124,11 @@ interface Names {
   readonly message: string;
 }
 
-/** Writes, commits and tags the changes. If a step fails, it restores the files. @returns the id of the commit */
+/**
+ * Writes, commits and tags the changes. If a step fails, it restores the files.
+ *
+ * @returns the id of the commit
+ */
 function applyChanges(root: string, git: Git, changes: readonly Change[], { tag, message }: Names): string {
   const before = git('rev-parse', 'HEAD');
   const paths = changes.map(({ path }) => path);

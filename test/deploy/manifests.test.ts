@@ -1,6 +1,6 @@
 /**
- * Checks the files of deploy/ for Compose and Kubernetes: the containers have no privileges, their volumes are
- * read-only, and the time limits are consistent.
+ * Checks the files of deploy/ for Compose and Kubernetes: the containers have no privileges, their volumes
+ * are read-only, and the time limits are consistent.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -157,7 +157,9 @@ describe.each(PARTS)('the %s in Kubernetes', (part) => {
   test('has probes, resources and a budget for disruptions', () => {
     expect(container).toMatchObject({ readinessProbe: {}, livenessProbe: {}, resources: { requests: {} } });
     expect(container.resources.limits.memory).toBeDefined();
-    expect(findManifest('PodDisruptionBudget', part).spec.selector).toEqual(findManifest('Deployment', part).spec.selector);
+    expect(findManifest('PodDisruptionBudget', part).spec.selector).toEqual(
+      findManifest('Deployment', part).spec.selector,
+    );
   });
 
   test('is selected by its service and its network policy', () => {

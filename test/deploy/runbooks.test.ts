@@ -15,7 +15,9 @@ const UNITS = globSync(['src/cli/**/*.service', 'deploy/systemd/*.service'], { c
 );
 const HEADINGS = [...RUNBOOKS.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
 
-/** Returns the names of the units in a text. An instance of a template becomes the template's name, with @. */
+/**
+ * Returns the names of the units in a text. An instance of a template becomes the template's name, with @.
+ */
 const findUnits = (text: string) =>
   [...text.matchAll(/sui-enclave-?[a-z-]*(?:@(?:NAME|NEW|\{\{ \$labels\.enclave \}\}))?/g)]
     .map(([unit]) => unit.replace(/@.*/, '@'))

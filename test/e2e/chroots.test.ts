@@ -100,16 +100,19 @@ async function make(key: string | Buffer, { tree, id, umask, zone }: Surrounding
   return new Map(files.map((file) => [basename(file), readFileSync(join(folder, file))]));
 }
 
-test.skipIf(!canEnter)('packages and a release have the same bytes in a chroot of another user at another path', async () => {
-  const key = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
-  await fillCache();
-  const [first, second] = await Promise.all([
-    make(key, { tree: '/srv/tree', id: 1201, umask: '022', zone: 'UTC' }),
-    make(key, { tree: '/home/somebody/a/longer path', id: 2402, umask: '077', zone: 'Pacific/Kiritimati' }),
-  ]);
-  expect([...first.keys()]).toContain('release.json');
-  expect([...first.keys()].filter((name) => name.endsWith('.tgz')).length).toBeGreaterThanOrEqual(5);
-  expect([...second.keys()]).toEqual([...first.keys()]);
-  const differing = [...first].filter(([name, bytes]) => !second.get(name)?.equals(bytes));
-  expect(differing.map(([name]) => name)).toEqual([]);
-});
+test.skipIf(!canEnter)(
+  'packages and a release have the same bytes in a chroot of another user at another path',
+  async () => {
+    const key = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
+    await fillCache();
+    const [first, second] = await Promise.all([
+      make(key, { tree: '/srv/tree', id: 1201, umask: '022', zone: 'UTC' }),
+      make(key, { tree: '/home/somebody/a/longer path', id: 2402, umask: '077', zone: 'Pacific/Kiritimati' }),
+    ]);
+    expect([...first.keys()]).toContain('release.json');
+    expect([...first.keys()].filter((name) => name.endsWith('.tgz')).length).toBeGreaterThanOrEqual(5);
+    expect([...second.keys()]).toEqual([...first.keys()]);
+    const differing = [...first].filter(([name, bytes]) => !second.get(name)?.equals(bytes));
+    expect(differing.map(([name]) => name)).toEqual([]);
+  },
+);

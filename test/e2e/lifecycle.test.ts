@@ -110,7 +110,8 @@ test('a config and its enclave pass through every state, from publishing move/ t
     answering: [{ trusted: true, registration: 'registered', enclave: enclaveId }],
   });
 
-  // Rotate: the enclave of the former image becomes stale, and its signatures are refused with an explanation.
+  // Rotate: the enclave of the former image becomes stale, and its signatures are refused with an
+  // explanation.
   expect(
     await fixture.done('update_pcrs', ...ofConfig(configId, packageId), '--pcrs', fixture.file('dev.pcrs')),
   ).toMatchObject({ status: 'unchanged' });

@@ -76,7 +76,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await model?.close();
   rmSync(out, { recursive: true });
-  const place = model ? 'the model of make dev-sui, where a real node may charge other amounts' : node.url;
+  const place = model ? 'the model of make dev-sui (a real node may charge other amounts)' : node.url;
   const rows = Object.entries(gas).map(([name, cost]) => `| \`${name}\` | ${cost} |\n`);
   process.stdout.write(`gas on ${place}\n${rows.join('')}`);
 });
@@ -95,7 +95,11 @@ async function run(name: string, args: readonly string[], signer = admin) {
 }
 
 /** Runs a command, which must succeed. */
-async function succeed(name: string, args: readonly string[], signer = admin): Promise<Record<string, unknown>> {
+async function succeed(
+  name: string,
+  args: readonly string[],
+  signer = admin,
+): Promise<Record<string, unknown>> {
   const { exit, json, err } = await run(name, args, signer);
   expect(exit, `${name}: ${err} ${JSON.stringify(json)}`).toBe(0);
   if (typeof json['gas'] === 'string') gas[name] ??= json['gas'];
@@ -141,7 +145,8 @@ function openZkLoginSession(): ZkLoginSession {
 }
 
 /**
- * Makes the model check the proof as a validator of mainnet did, with the key of Google that signed the token.
+ * Makes the model check the proof as a validator of mainnet did, with the key of Google that signed the
+ * token.
  */
 function checkAsMainnet({ node: devNode }: DevSui): void {
   const [{ modulusBase64url: n }] = vector('zklogin-proofs');
@@ -213,7 +218,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     expect(await succeed('status', ['--config', configId])).toMatchObject({ config: { registrars: [] } });
   });
 
-  test('--unsigned sends noCommand, and a key without the capability can not change the config', async () => {
+  test('--unsigned sends nothing, and a key without the capability can not change the config', async () => {
     const { json } = await run('update_config', ['--name', 'x', '--unsigned']);
     expect(json).toMatchObject({ status: 'unsigned', transaction: expect.any(String) });
     const stranger = await run('update_config', ['--name', 'x'], operator);
@@ -249,11 +254,11 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     const weatherArguments = ['--from-url', url, '--location', 'Oslo', ...root()];
     expect(await succeed('update_weather', weatherArguments)).toMatchObject({ nft: ID, location: 'Oslo' });
     const body = ['--body', '{"payload":{"location":"Oslo"}}'];
-    expect(await succeed('submit', ['weather::update_weather', '--url', url, ...body, ...root()])).toMatchObject(
-      {
-        created: [{ id: ID, type: expect.stringMatching(/::WeatherNFT$/) }],
-      },
-    );
+    expect(
+      await succeed('submit', ['weather::update_weather', '--url', url, ...body, ...root()]),
+    ).toMatchObject({
+      created: [{ id: ID, type: expect.stringMatching(/::WeatherNFT$/) }],
+    });
   });
 
   test('a zkLogin user submits a reading', async (context) => {
@@ -277,7 +282,9 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
       const { code } = error as { code: string };
       // The model knows the keys, so it must accept the proof.
       if (model || !['ZKLOGIN_PROOF', 'ZKLOGIN_EXPIRED', 'SUI_NODE_REFUSED'].includes(code)) throw error;
-      context.skip(`the node does not accept the user's proof (${code}): pass another session by ZKLOGIN_SESSION`);
+      context.skip(
+        `the node does not accept the user's proof (${code}): pass another session by ZKLOGIN_SESSION`,
+      );
     }
     // Listings show a transaction later than other reads.
     const owned = async () => {
@@ -367,7 +374,9 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     expect(await succeed('status', ['--config', configId, url, ...root()])).toMatchObject({
       answering: [{ registration: 'registered' }],
     });
-    const laterEnclaves = (await succeed('status', ['--config', configId]))['enclaves'] as { stale: boolean }[];
+    const laterEnclaves = (await succeed('status', ['--config', configId]))['enclaves'] as {
+      stale: boolean;
+    }[];
     expect(laterEnclaves.filter((enclave) => enclave.stale)).toEqual([]);
   });
 
@@ -435,7 +444,11 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
   });
 
   test('upgrade replaces the package', async () => {
-    expect(await succeed('upgrade', ['weather'])).toMatchObject({ status: 'done', package: ID, version: '2' });
+    expect(await succeed('upgrade', ['weather'])).toMatchObject({
+      status: 'done',
+      package: ID,
+      version: '2',
+    });
     await succeed('update_config', ['--name', 'upgraded']);
   });
 

@@ -192,7 +192,7 @@ describe('npm start', () => {
   });
 });
 
-test("a mistake of the application stops the start with a line that describes it", async () => {
+test('a mistake of the application stops the start with a line that describes it', async () => {
   const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
   const source = `
     import { start } from ${JSON.stringify(start)};
@@ -268,7 +268,9 @@ describe('the production entry', () => {
       expect(files.filter((file) => !isProduction.test(file))).toEqual([]);
     }
     // The same search does find them in a file that imports them.
-    expect(relative(listReachable(`${root}src/toolchain/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
+    expect(relative(listReachable(`${root}src/toolchain/dev/serve.ts`))).toContain(
+      'src/testing/emulated_nsm.ts',
+    );
   });
 
   test.each(['src/server/main.ts', 'the bundle of an image'])(

@@ -19,7 +19,8 @@ const PRINTING_FILES = [
   'src/create/templates/repository/.ci/run',
 ];
 /** Matches commands that may ask a registry for a package that is not installed. */
-const REGISTRY_COMMAND = /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
+const REGISTRY_COMMAND =
+  /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
 
 /**
  * Returns the commands that pages, help texts and templates print, with a version and a folder in place of
@@ -69,10 +70,16 @@ async function listRequests(command: string): Promise<string[]> {
   return requestedPaths;
 }
 
-test('listRequests detects a command that asks for a package of this project', { timeout: 60_000 }, async () => {
+test('listRequests detects a command that asks for a package of this project', {
+  timeout: 60_000,
+}, async () => {
   expect(await listRequests('npx sui-enclave --help')).toContainEqual(expect.stringContaining('sui-enclave'));
 });
 
-test.each(listPrintedCommands())('%s asks for no package of this project', { timeout: 60_000 }, async (command) => {
-  expect((await listRequests(command)).filter((path) => path.includes('sui-enclave'))).toEqual([]);
-});
+test.each(listPrintedCommands())(
+  '%s asks for no package of this project',
+  { timeout: 60_000 },
+  async (command) => {
+    expect((await listRequests(command)).filter((path) => path.includes('sui-enclave'))).toEqual([]);
+  },
+);

@@ -56,7 +56,7 @@ test('the front end answers every admitted caller in time, and decodes no token 
     const proved = answers.filter(({ status }) => status === 200);
     const refused = answers.filter((answer) => !proved.includes(answer));
     expect(proved.length).toBeGreaterThanOrEqual(5);
-    // On a busy machine, the last callers arrive after the first proofs, which have left their places.
+    // On a busy machine, the last callers arrive after the first proofs, whose places are then free.
     const arrivalMs = 1000 * Math.max(...refused.map(({ seconds }) => seconds));
     expect(proved.length).toBeLessThanOrEqual(5 + arrivalMs / PROOF_MS);
     for (const { seconds } of proved) expect(seconds).toBeLessThan(ANSWER_SECONDS);

@@ -1,8 +1,8 @@
 /**
  * Runs the steps of the release workflow as its jobs do: with the template's `.ci/release`, a bare git
  * repository, and a fake of Sigstore on loopback. Two programs on the PATH are fakes too: `npx`, which runs
- * this tree's `sui-enclave` and copies prepared files in place of the builds; and `gh`, which keeps assets in a
- * folder.
+ * this tree's `sui-enclave` and copies prepared files in place of the builds; and `gh`, which keeps assets in
+ * a folder.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import {
@@ -84,7 +84,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const git = (...args: string[]) => execFileSync('git', args, { cwd: pathOf('work'), encoding: 'utf8' }).trim();
+const git = (...args: string[]) =>
+  execFileSync('git', args, { cwd: pathOf('work'), encoding: 'utf8' }).trim();
 
 /** Runs a step of a job. */
 function run(step: string, variables: Readonly<Record<string, string>> = {}) {
@@ -109,7 +110,11 @@ function run(step: string, variables: Readonly<Record<string, string>> = {}) {
   });
 }
 
-/** Runs both jobs of a tag. @param changeRebuilt changes the digests that the first job passes to the second */
+/**
+ * Runs both jobs of a tag.
+ *
+ * @param changeRebuilt changes the digests that the first job passes to the second
+ */
 async function release(tag: string, changeRebuilt = (subjects: string) => subjects) {
   service.run = { ...RUN, ref: `refs/tags/${tag}` };
   rmSync(pathOf('output'), { force: true });

@@ -1,6 +1,6 @@
 /**
- * Runs `sui-enclave rollout` on the model of a Sui node, with emulated enclaves. The tests kill it at each step,
- * and run it again.
+ * Runs `sui-enclave rollout` on the model of a Sui node, with emulated enclaves. The tests kill it at each
+ * step, and run it again.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -116,8 +116,8 @@ async function killRollout(moment: () => (output: string) => boolean): Promise<v
 
 const whenPrinted = (text: string) => () => (output: string) => output.includes(text);
 /**
- * Makes the node execute transactions without answering. @returns a function that returns whether the rollout has
- * sent its registration
+ * Makes the node execute transactions without answering. @returns a function that returns whether the rollout
+ * has sent its registration
  */
 const whenRegistering = () => {
   const { faults } = fixture.keeper.chain.node;
@@ -199,8 +199,8 @@ test('a rollout is refused while another rollout of the config runs on the machi
 test('two machines that roll the same plan out at once end in the same state', async () => {
   const DEPLOYMENTS = fixture.keeper.chain.file('other_machine');
   cpSync(fixture.deployments, DEPLOYMENTS, { recursive: true });
-  // Both sign with one key, and start the same enclaves. If their transactions or commands collide, one of the
-  // rollouts fails, and is run again.
+  // Both sign with one key, and start the same enclaves. If their transactions or commands collide, one of
+  // the rollouts fails, and is run again.
   const runToEnd = async (environment: Readonly<Record<string, string>>) => {
     for (let attempt = 1; ; attempt += 1) {
       const { exit, output } = await run([], undefined, environment);
@@ -290,5 +290,7 @@ test('a command that fails or takes too long ends the rollout', async () => {
     /^ROLLOUT_COMMAND: a command of start ended with exit code 1: false/,
   );
   expect((await runWithStart(['/nonexistent/start'])).stderr).toContain('could not be started: ENOENT');
-  expect((await runWithStart(['sleep', '20'])).stderr).toContain('took longer than command_within, 1 s: sleep');
+  expect((await runWithStart(['sleep', '20'])).stderr).toContain(
+    'took longer than command_within, 1 s: sleep',
+  );
 });

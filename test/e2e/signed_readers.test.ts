@@ -71,7 +71,11 @@ type Answer = ReturnType<typeof createAnswer>;
 
 /** Changes to an answer by an attacker, or by another version of the application. */
 const CHANGES: readonly [name: string, code: string, change: (answer: Answer) => unknown][] = [
-  ['with a later timestamp', 'SIGNATURE', ({ response }) => Object.assign(response, { timestamp_ms: '1700000000001' })],
+  [
+    'with a later timestamp',
+    'SIGNATURE',
+    ({ response }) => Object.assign(response, { timestamp_ms: '1700000000001' }),
+  ],
   ['with another value', 'SIGNATURE', ({ response }) => Object.assign(response.data, { pair: 'x' })],
   [
     'with another signature',

@@ -85,7 +85,11 @@ describe('another config of the application', () => {
 
   test('adds nothing if it has the same registers or is retired', async () => {
     const deployed = await deploy();
-    const ids = [await createOtherConfig(deployed, deployed.image), await createOtherConfig(deployed), await createOtherConfig(deployed)];
+    const ids = [
+      await createOtherConfig(deployed, deployed.image),
+      await createOtherConfig(deployed),
+      await createOtherConfig(deployed),
+    ];
     await change(deployed, ids[1] ?? '', retireConfig);
     const config = await readConfig(chain.client, deployed.configId);
     const { configs, capabilities } = await findOtherConfigs(deployed);
@@ -110,7 +114,10 @@ describe('another config of the application', () => {
     if (otherConfig === undefined) throw new Error('not listed');
     const now = Number(untilMs) - 1;
     expect(otherConfig.image).toEqual(config.image);
-    expect([addsNothing(otherConfig, config, now), addsNothing(otherConfig, config, now + 1)]).toEqual([false, true]);
+    expect([addsNothing(otherConfig, config, now), addsNothing(otherConfig, config, now + 1)]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   test.each<[string, (deployed: Deployed, otherId: string) => void]>([
@@ -169,7 +176,9 @@ test('an audit does not wait for a list of events that never ends', async () => 
     const end = { reason: GrpcTypes.QueryEndReason.SCAN_LIMIT };
     return [GrpcTypes.ListEventsResponse.toBinary({ watermark: { cursor }, end })];
   });
-  expect(await describeOutcome(otherConfigs(config, chain, 300))).toMatch(/^NOT_FULLY_CHECKED: .* within 0\.3 s/);
+  expect(await describeOutcome(otherConfigs(config, chain, 300))).toMatch(
+    /^NOT_FULLY_CHECKED: .* within 0\.3 s/,
+  );
   expect(page).toBeGreaterThan(1);
   expect(await formerSources(config, chain, 300)).toEqual([]);
 });
@@ -177,7 +186,9 @@ test('an audit does not wait for a list of events that never ends', async () => 
 test('of thousands of registrars, an audit looks up only some, and counts the others', async () => {
   const deployed = await deploy();
   const config = await readConfig(chain.client, deployed.configId);
-  const registrars = Array.from({ length: 5000 }, (_, index) => normalizeSuiAddress(`0x${index.toString(16)}ff`));
+  const registrars = Array.from({ length: 5000 }, (_, index) =>
+    normalizeSuiAddress(`0x${index.toString(16)}ff`),
+  );
   const before = world.node.calls.length;
   const holders = await findHolders({ ...config, registrars }, [], chain);
   expect(world.node.calls.length - before).toBeLessThan(100);
@@ -241,7 +252,8 @@ describe('the capability of a package', () => {
     return (await world.submit(tx)).digest;
   }
 
-  const findHolder = async (id: string | undefined) => await upgradeHolder(normalizeSuiAddress(id ?? ''), chain);
+  const findHolder = async (id: string | undefined) =>
+    await upgradeHolder(normalizeSuiAddress(id ?? ''), chain);
 
   test('is at an address, or was deleted in the publishing transaction', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
@@ -254,9 +266,9 @@ describe('the capability of a package', () => {
   });
 
   /**
- * Joins publications into one transaction, which the model does not execute, but reports as executed. @returns
- * the holders that an audit finds, and the publications
- */
+   * Joins publications into one transaction, which the model does not execute, but reports as executed.
+   * @returns the holders that an audit finds, and the publications
+   */
   async function join(...publications: (readonly [source: string, add: Add])[]) {
     const published = [];
     const tx = new Transaction();
@@ -272,7 +284,9 @@ describe('the capability of a package', () => {
     const value = await tx.build();
     const digest = TransactionDataBuilder.getDigestFromBytes(value);
     const { transactions, ledger } = world.node;
-    const executions = published.map(({ ids }) => transactions.get(transactions.publisherOf(ids[0] ?? '') ?? ''));
+    const executions = published.map(({ ids }) =>
+      transactions.get(transactions.publisherOf(ids[0] ?? '') ?? ''),
+    );
     const changedObjects = executions.flatMap((executed) => executed?.effects?.changedObjects ?? []);
     const effects = { ...executions[0]?.effects, changedObjects } as GrpcTypes.TransactionEffects;
     const transaction = GrpcTypes.ExecutedTransaction.create({

@@ -66,9 +66,9 @@ describe('a development image', () => {
         code: 'DEVELOPMENT_IMAGE',
       });
       expect(verdict.line).toMatch(/^DEVELOPMENT_IMAGE: no verdict on an image\. .* a DEVELOPMENT image/);
-      expect(verdict.checks.filter(({ result }) => result !== 'same').map(({ code }) => code)).toEqual([
-        'DEVELOPMENT_IMAGE',
-      ]);
+      expect(
+        verdict.checks.filter(({ result: outcome }) => outcome !== 'same').map(({ code }) => code),
+      ).toEqual(['DEVELOPMENT_IMAGE']);
       // The next audit would report this config as another config of the application.
       await retire(deployed);
     }

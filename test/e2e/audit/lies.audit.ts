@@ -33,7 +33,7 @@ afterAll(() => world.close());
 
 const deploy = (lies = {}, commit = honest) => world.deploy(WEATHER, repository, commit, lies);
 const listFaultCodes = ({ checks }: Verdict) =>
-  checks.filter(({ result }) => result !== 'same').map(({ code }) => code);
+  checks.filter(({ result: outcome }) => outcome !== 'same').map(({ code }) => code);
 
 /** Expects that an audit reports a lie as a difference, with this code. */
 function expectLie(verdict: Verdict, code: string): void {
@@ -52,7 +52,8 @@ describe('an honest config', () => {
     );
     expect(
       verdict.checks.map(
-        ({ what: subject, result }) => `${result}: ${subject.replace(/0x\w+|http\S+|\b\w{40}\b/g, '…')}`,
+        ({ what: subject, result: outcome }) =>
+          `${outcome}: ${subject.replace(/0x\w+|http\S+|\b\w{40}\b/g, '…')}`,
       ),
     ).toEqual([
       'same: the config "weather" at version 0',
@@ -207,7 +208,10 @@ describe('an audit reports', () => {
   async function readConfigSource(configId: string) {
     const { Chain } = await import('../../../src/cli/sui/chain.ts');
     const { readConfig } = await import('../../../src/library/sui/objects.ts');
-    const { source: namedSource } = await readConfig(new Chain({ 'rpc-url': world.node.url }, {}).client, configId);
+    const { source: namedSource } = await readConfig(
+      new Chain({ 'rpc-url': world.node.url }, {}).client,
+      configId,
+    );
     if (namedSource === null) throw new Error('the config has no source');
     return namedSource;
   }

@@ -80,7 +80,7 @@ export function expectAgreement(verdict: Verdict): void {
 /** Returns the subjects of the rows that do not agree. The subject of a package is its id. */
 export function listFaultySubjects({ checks }: Verdict): string[] {
   return checks
-    .filter(({ result }) => result !== 'same')
+    .filter(({ result: outcome }) => outcome !== 'same')
     .map(({ what: subject }) => subject.replace('the package ', ''));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Starts audits from what a stranger may know about an application: a package, a transaction, an enclave or its
- * URL.
+ * Starts audits from what a stranger may know about an application: a package, a transaction, an enclave or
+ * its URL.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -12,9 +12,9 @@ import {
   compileHelper,
   expectAgreement,
   expectVerdict,
-  listFaultySubjects,
   genuineModules,
   HONEST,
+  listFaultySubjects,
   packageIn,
   runAudit,
   WEATHER,
@@ -55,7 +55,9 @@ async function enclaveWith(path: string, change: (text: string) => string): Prom
 const audit = (published: Published, application = WEATHER, options: readonly string[] = []) =>
   runAudit(world, published, application, options);
 
-/** Returns weather with additional functions. With a larger count, it also has the functions of a smaller one. */
+/**
+ * Returns weather with additional functions. With a larger count, it also has the functions of a smaller one.
+ */
 const extendWeather = (count: number) =>
   weatherWith((text) =>
     Array.from({ length: count }, (_, index) => `public fun extra_${index}(): u64 { ${index} }`).reduce(
@@ -158,14 +160,19 @@ describe('honest packages', () => {
     ] as const) {
       const partialVerdict = await world.audit(deployed.configId, [...sourceOptions, ...options]);
       expectVerdict(partialVerdict, 'NOT_FULLY_CHECKED');
-      expect(listFaultySubjects(partialVerdict)).toEqual([...unknownPackages, 'other configs of the application']);
+      expect(listFaultySubjects(partialVerdict)).toEqual([
+        ...unknownPackages,
+        'other configs of the application',
+      ]);
       expect(partialVerdict.line.includes('--older-source')).toBe(unknownPackages.length > 0);
     }
   });
 
   test('an application and enclave in packages of their own agree, even after an upgrade of enclave', async () => {
     const { packageId: enclave, ...enclaveIds } = await world.publishModules(genuine, 'enclave');
-    const published = await world.publishModules(await compileLinkedWeather(enclave), 'weather', enclave, [enclave]);
+    const published = await world.publishModules(await compileLinkedWeather(enclave), 'weather', enclave, [
+      enclave,
+    ]);
     await world.upgrade({ ...enclaveIds, packageId: enclave }, enclave, genuine);
     const { verdict } = await audit(published);
     expectAgreement(verdict);
@@ -180,9 +187,12 @@ describe('an audit reports a version of enclave', () => {
   test('that skips the signature, and to which the application is linked', async () => {
     const enclave = await world.publishModules(unsigned, 'enclave');
     const { packageId } = enclave;
-    const published = await world.publishModules(await compileLinkedWeather(packageId), 'weather', packageId, [
+    const published = await world.publishModules(
+      await compileLinkedWeather(packageId),
+      'weather',
       packageId,
-    ]);
+      [packageId],
+    );
     await world.upgrade(enclave, packageId, genuine);
     const { verdict, deployed } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
@@ -195,7 +205,9 @@ describe('an audit reports a version of enclave', () => {
   test('that registers any image, and to which an older version of the application is linked', async () => {
     const enclave = await world.publishModules(unmeasured, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
+      first,
+    ]);
     const next = await world.upgrade(enclave, first, genuine);
     await world.upgrade(published, published.packageId, await compileLinkedWeather(first), [next]);
     const { verdict } = await audit({ ...published, enclavePackage: next });
@@ -206,7 +218,9 @@ describe('an audit reports a version of enclave', () => {
   test('that skips the signature, and through which another package calls the honest application', async () => {
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
+      first,
+    ]);
     const second = await world.upgrade(enclave, first, unsigned);
     await world.upgrade(enclave, second, genuine);
     const third = await world.publishModules(await compileThird(published.packageId, first), 'third', first, [
@@ -237,7 +251,9 @@ describe('an audit reports a version of enclave', () => {
     const modules = await compile('enclave', { ...sources, 'sources/more.move': more });
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
+      first,
+    ]);
     const second = await world.upgrade(enclave, first, modules);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
@@ -262,7 +278,9 @@ describe('an audit reports a version of enclave', () => {
     );
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
-    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [first]);
+    const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
+      first,
+    ]);
     const second = await world.upgrade(enclave, first, next);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');

@@ -20,7 +20,10 @@ const { Resources: RESOURCES, Parameters: PARAMETERS } = parse(readFileSync(TEMP
   logLevel: 'silent',
 });
 
-/** Creates the stacks before and after a rollout, in one process, and prints the values that the commands need. */
+/**
+ * Creates the stacks before and after a rollout, in one process, and prints the values that the commands
+ * need.
+ */
 const SETUP = `
 import boto3, json, pathlib
 client = boto3.client
@@ -60,7 +63,9 @@ function runCommands(commands: string): string {
   return stdout;
 }
 
-/** Runs a block that updates the stack. The model loses a parameter that is a list, so this passes it again. */
+/**
+ * Runs a block that updates the stack. The model loses a parameter that is a list, so this passes it again.
+ */
 const update = (commands: string) =>
   runCommands(commands.replace('--parameter-overrides', '--parameter-overrides "Subnets=$SUBNETS"'));
 

@@ -12,7 +12,9 @@ const isForBalancer = (block: string) => /sui-enclave-alb|CERTIFICATE=/.test(blo
 /** Blocks in their order, except for those that no test runs and those of the load balancer. */
 export const BLOCKS = blocks.filter((block) => !isForBalancer(block));
 const balancerBlocks = blocks.filter(isForBalancer);
-/** Blocks of the load balancer, in their order: the certificate, the stack, a rollout in two blocks, the end. */
+/**
+ * Blocks of the load balancer, in their order: the certificate, the stack, a rollout in two blocks, the end.
+ */
 export const [CERTIFICATE = '', BALANCER = '', SECOND_STACK = '', FIRST_LEAVES = '', BALANCER_END = ''] =
   balancerBlocks;
 if (balancerBlocks.length !== 5) throw new Error(`the page has ${balancerBlocks.length} blocks for an ALB`);

@@ -102,7 +102,8 @@ beforeAll(async () => {
     recursive: true,
   });
   const printVariables = VARIABLES.map((name) => `echo "${name}=$${name}"\n`).join('');
-  // For the second change set of a new stack, moto creates a second stack, where CloudFormation uses the first.
+  // For the second change set of a new stack, moto creates a second stack, where CloudFormation uses the
+  // first.
   const commands = BLOCKS.filter((block) => !DELETION.includes(block)).map((block) =>
     block.endsWith('\nconfigure\n')
       ? `${block}aws cloudformation delete-stack --stack-name ${STACK}\n`
@@ -147,7 +148,9 @@ function readLaunchData(stack: string, template = 'EnclaveTemplate') {
 }
 const readUserData = (stack: string, template?: string) =>
   Buffer.from(readLaunchData(stack, template).UserData, 'base64').toString();
-/** Lists the lines of the user data that run commands, except for those about files that only one role has. */
+/**
+ * Lists the lines of the user data that run commands, except for those about files that only one role has.
+ */
 const listSteps = (script: string) =>
   script
     .split('\n')

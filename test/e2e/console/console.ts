@@ -23,8 +23,8 @@ export interface Running {
 }
 
 /**
- * Starts a development command. @param entry its path below src/toolchain/dev @param ready matches its output once
- * it answers
+ * Starts a development command. @param entry its path below src/toolchain/dev @param ready matches its output
+ * once it answers
  */
 export async function start(entry: string, env: Record<string, string>, ready: RegExp): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'console-'));
@@ -55,8 +55,8 @@ export async function start(entry: string, env: Record<string, string>, ready: R
 }
 
 /**
- * Starts the server with an emulated NSM. @param env variables in addition to `ATTEST` @returns the process, and
- * the server's address
+ * Starts the server with an emulated NSM. @param env variables in addition to `ATTEST` @returns the process,
+ * and the server's address
  */
 export async function startEnclave(env: Record<string, string> = {}): Promise<[Running, string]> {
   const address = /npx --offline sui-enclave verify (\S+)/;

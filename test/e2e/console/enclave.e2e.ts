@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { inspect, launch, openPage, type Running, readVerdict, startEnclave } from './console.ts';
-import { createDocument, debugNsm, serveEnclave, serve } from './enclaves.ts';
+import { createDocument, debugNsm, serve, serveEnclave } from './enclaves.ts';
 
 let browser: Browser;
 let dev: Running;
@@ -183,7 +183,10 @@ describe('a separate verdict is shown for', () => {
 
   test('an answer to another request', async () => {
     const nsm = new EmulatedNsm();
-    const { page } = await openAttested(await serveEnclave(nsm, () => createDocument(nsm, 'aa'.repeat(32))), nsm);
+    const { page } = await openAttested(
+      await serveEnclave(nsm, () => createDocument(nsm, 'aa'.repeat(32))),
+      nsm,
+    );
     expect(await readVerdict(page)).toMatchObject({
       title: 'Replayed: it answers another request',
       code: expect.stringMatching(/^POLICY_NONCE: /),

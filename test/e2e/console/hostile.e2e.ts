@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { ChainFixture } from '../../src/cli/sui/chain_fixture.ts';
 import { launch, openPage, type Running, readVerdict, startEnclave } from './console.ts';
-import { serveEnclave, serve } from './enclaves.ts';
+import { serve, serveEnclave } from './enclaves.ts';
 
 let browser: Browser;
 let dev: Running;
@@ -167,7 +167,9 @@ describe('an answer', () => {
     const url = await serve((_, response) => {
       response.setHeader('content-type', 'application/json');
       const writeMore = () =>
-        void (response.write('x'.repeat(100_000)) ? setImmediate(writeMore) : response.once('drain', writeMore));
+        void (response.write('x'.repeat(100_000))
+          ? setImmediate(writeMore)
+          : response.once('drain', writeMore));
       writeMore();
       response.on('close', () => response.destroy());
     });
@@ -222,7 +224,9 @@ describe('an answer of a node', () => {
   });
 
   test('about registers is not used for another enclave', async () => {
-    const { page } = await openPage(browser, linkTo({ url: 'https://enclave.example', node, config }), [node]);
+    const { page } = await openPage(browser, linkTo({ url: 'https://enclave.example', node, config }), [
+      node,
+    ]);
     const answerGate = createGate();
     await page.route(`${node}/**`, async (route) => {
       await answerGate.opened;

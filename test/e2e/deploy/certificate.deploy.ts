@@ -27,7 +27,10 @@ const missingPrograms = [
   ...(isInstalled ? [] : ['haproxy']),
   ...[PEBBLE, CERTBOT].filter((file) => !existsSync(file)),
 ];
-const NAME = missingPrograms.length === 0 ? 'A certificate' : `A certificate (skipped: no ${missingPrograms.join(', ')})`;
+const NAME =
+  missingPrograms.length === 0
+    ? 'A certificate'
+    : `A certificate (skipped: no ${missingPrograms.join(', ')})`;
 
 const folder = mkdtempSync(join(tmpdir(), 'pebble-'));
 let dns: Dns;

@@ -1,6 +1,7 @@
 /**
- * Runs an emulated enclave as a process: the real server with the emulated NSM, and the application `tally`, which
- * prints what it executes. It prints `listening` once it serves, and drains at SIGTERM, as in production.
+ * Runs an emulated enclave as a process: the real server with the emulated NSM, and the application `tally`,
+ * which prints what it executes. It prints `listening` once it serves, and drains at SIGTERM, as in
+ * production.
  *
  * Arguments: a folder (a URL that ends in a slash) with the root that the enclaves share, port.
  */

@@ -1,6 +1,6 @@
 /**
- * Runs Debian's HAProxy in front of two emulated enclaves. It forwards 1,000 calls, while one enclave is drained
- * and the other is killed.
+ * Runs Debian's HAProxy in front of two emulated enclaves. It forwards 1,000 calls, while one enclave is
+ * drained and the other is killed.
  */
 
 import { once } from 'node:events';
@@ -84,7 +84,10 @@ interface Outcome {
   readonly signer: string;
 }
 
-/** Returns the kind of a call. Each server gets calls of every kind, since the kinds alternate at another rate. */
+/**
+ * Returns the kind of a call. Each server gets calls of every kind, since the kinds alternate at another
+ * rate.
+ */
 const chooseKind = (id: number) => KINDS[(id + Math.floor(id / 4)) % 4] as string;
 const KINDS = ['plain, idempotent', 'plain, once', 'sealed, idempotent', 'sealed, once'];
 

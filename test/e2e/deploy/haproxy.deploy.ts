@@ -99,7 +99,10 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await stop(killed);
     const added = await site.add('127.0.0.3', 100, 500);
 
-    const received = (await answers).map(({ status, text }) => [status, status === 200 ? readTag(text) : text]);
+    const received = (await answers).map(({ status, text }) => [
+      status,
+      status === 200 ? readTag(text) : text,
+    ]);
     expect(received).toEqual(bodies.map((body) => [200, computeTag(body)]));
     const [lost = ''] = readWork(killed).begun.filter((tag) => !readWork(killed).ended.includes(tag));
     // Another backend made the proof that the killed one had begun.

@@ -1,6 +1,6 @@
 /**
- * Tests the recipe of deploy/https: Debian's HAProxy with the unchanged haproxy.cfg, alone and behind a fake of
- * AWS's load balancer, forwards to real servers.
+ * Tests the recipe of deploy/https: Debian's HAProxy with the unchanged haproxy.cfg, alone and behind a fake
+ * of AWS's load balancer, forwards to real servers.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -81,7 +81,12 @@ describe.skipIf(!isInstalled)(NAME, () => {
   test('redirects HTTP, and serves TLS 1.2 and newer only', async () => {
     const enclave = await startEnclave(1);
     const edge = await startEdgeForTest({ old: enclave.address });
-    const plainRequest = { host: '127.0.0.1', port: edge.httpPort, path: '/seen?a=b', headers: { host: HOST } };
+    const plainRequest = {
+      host: '127.0.0.1',
+      port: edge.httpPort,
+      path: '/seen?a=b',
+      headers: { host: HOST },
+    };
     expect(await send(requestHttp, plainRequest)).toMatchObject({
       status: 308,
       headers: { location: `https://${HOST}/seen?a=b` },

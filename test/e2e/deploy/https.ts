@@ -50,7 +50,9 @@ export interface CallOptions extends RequestOptions {
   readonly body?: string;
 }
 
-/** Settings of HAProxy's user. If root starts HAProxy, the recipe's default applies, which is Debian's user. */
+/**
+ * Settings of HAProxy's user. If root starts HAProxy, the recipe's default applies, which is Debian's user.
+ */
 const RUN_AS: Record<string, string> =
   process.getuid?.() === 0
     ? {}

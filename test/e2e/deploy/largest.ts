@@ -27,7 +27,11 @@ function findLongestFiller(max: number, format: (filler: string) => string, shif
 export function createLargestRequest(): { request: ProofRequest; key: SigningKey } {
   const candidates = [0, 1, 2].map((shift) => {
     const createHeader = (kid: string) => ({ alg: 'RS256', kid, typ: 'JWT' });
-    const kid = findLongestFiller(PROFILES.full.header, (filler) => JSON.stringify(createHeader(filler)), shift);
+    const kid = findLongestFiller(
+      PROFILES.full.header,
+      (filler) => JSON.stringify(createHeader(filler)),
+      shift,
+    );
     const header = createHeader(kid);
     const formatPayload = (filler: string) =>
       JSON.stringify({

@@ -1,6 +1,6 @@
 /**
- * Tests the real backends behind HAProxy, with the small circuit and its development key, which `make prover-dev
- * SIZE=small` creates.
+ * Tests the real backends behind HAProxy, with the small circuit and its development key, which `make
+ * prover-dev SIZE=small` creates.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

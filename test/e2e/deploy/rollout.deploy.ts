@@ -1,7 +1,7 @@
 /**
- * Runs `sui-enclave rollout` from two emulated enclaves to two enclaves of the next image, behind the HTTPS recipe
- * of deploy/https and on a model of a Sui node. Meanwhile, users make 1,000 calls from 24 addresses, and submit the
- * answers on chain.
+ * Runs `sui-enclave rollout` from two emulated enclaves to two enclaves of the next image, behind the HTTPS
+ * recipe of deploy/https and on a model of a Sui node. Meanwhile, users make 1,000 calls from 24 addresses,
+ * and submit the answers on chain.
  */
 
 import { once } from 'node:events';
@@ -153,8 +153,20 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
 
     const networkArgs = ['--network', 'localnet', '--rpc-url', node.url];
     const published = await runCommand('publish', 'weather', ...networkArgs);
-    const created = await runCommand('create_config', 'main', '--pcrs', join(folder, 'dev.pcrs'), ...networkArgs);
-    await runCommand('register_enclave', ...urls('old'), '--root', join(folder, 'dev-root.pem'), ...networkArgs);
+    const created = await runCommand(
+      'create_config',
+      'main',
+      '--pcrs',
+      join(folder, 'dev.pcrs'),
+      ...networkArgs,
+    );
+    await runCommand(
+      'register_enclave',
+      ...urls('old'),
+      '--root',
+      join(folder, 'dev-root.pem'),
+      ...networkArgs,
+    );
     const { registrar } = await runCommand('add_registrar', operator.toSuiAddress(), ...networkArgs);
     ids = {
       appPackage: String(published['package']),
@@ -246,7 +258,9 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     expect(new Set(signers.slice(-20)).size).toBe(2);
     const root = ['--root', join(folder, 'dev-root.pem')];
     const networkArgs = ['--network', 'localnet', '--rpc-url', node.url, ...root];
-    expect(await runCommand('status', '--config', ids.configId, ...urls('new'), ...networkArgs)).toMatchObject({
+    expect(
+      await runCommand('status', '--config', ids.configId, ...urls('new'), ...networkArgs),
+    ).toMatchObject({
       config: { overlap: null },
       answering: [{ registration: 'registered' }, { registration: 'registered' }],
     });

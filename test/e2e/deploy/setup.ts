@@ -59,7 +59,12 @@ export function readWork({ output }: Program) {
   const tags = (word: string) =>
     lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.split(' ')[1] as string);
   const counts = lines.flatMap((line) => /^begin \S+ (\d+)$/.exec(line)?.[1] ?? []).map(Number);
-  return { begun: tags('begin'), ended: tags('end'), left: tags('gone'), maxSimultaneous: Math.max(0, ...counts) };
+  return {
+    begun: tags('begin'),
+    ended: tags('end'),
+    left: tags('gone'),
+    maxSimultaneous: Math.max(0, ...counts),
+  };
 }
 
 /** HAProxy, its DNS server, and the backends behind it. */

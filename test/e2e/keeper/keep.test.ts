@@ -192,7 +192,10 @@ describe('two keepers', () => {
   test('register an enclave once if the chain refuses the second registration', async () => {
     const { url } = await start();
     const otherOperator = await fixture.addOperator();
-    const worlds = [await createWorldFor([url], fixture.operator), await createWorldFor([url], otherOperator)];
+    const worlds = [
+      await createWorldFor([url], fixture.operator),
+      await createWorldFor([url], otherOperator),
+    ];
     const { config } = await readFrom(worlds[0]);
     // Neither keeper sees that the other's transaction was executed.
     fixture.chain.node.lagMs = 500;

@@ -230,7 +230,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
 
   test('finds something for every expression of the board', () => {
     const expressions = Object.values(BOARD).flatMap((panels) =>
-      panels.flatMap(({ shows }) => Object.values(shows)),
+      panels.flatMap(({ expressions }) => Object.values(expressions)),
     );
     const expects = Object.fromEntries(
       expressions.map((expression) => [`count(${expression}) > bool 0`, { '{}': 1 }]),

@@ -15,7 +15,9 @@ test('the board has every panel with its expressions, from the data source that 
   };
   const drawn = panels.filter(({ type }) => type !== 'row');
   expect(drawn.map(({ title, targets = [] }) => [title, targets.map(({ expr }) => expr)])).toEqual(
-    Object.values(BOARD).flatMap((row) => row.map(({ title, expressions }) => [title, Object.values(expressions)])),
+    Object.values(BOARD).flatMap((row) =>
+      row.map(({ title, expressions }) => [title, Object.values(expressions)]),
+    ),
   );
   for (const { datasource } of drawn) expect(datasource?.uid).toMatch(/^\$\{source\}$/);
 });

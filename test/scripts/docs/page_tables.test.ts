@@ -107,7 +107,7 @@ describe('a table of errors', () => {
   });
 
   test('has one status in each group', () => {
-    expect(() => errorTable(ERRORS, [['LATE', 'BAD']])).toThrow('one status');
+    expect(() => errorTable(ERRORS, [['LATE', 'BAD']])).toThrow('the same status');
   });
 });
 

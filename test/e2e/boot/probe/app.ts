@@ -83,7 +83,9 @@ function exchange(bytes: number): Promise<object> {
 async function useProcessors(): Promise<object> {
   const before = busyTicks();
   const work = promisify(pbkdf2);
-  await Promise.all(Array.from({ length: 16 }, (_, index) => work('x', String(index), 100_000, 64, 'sha512')));
+  await Promise.all(
+    Array.from({ length: 16 }, (_, index) => work('x', String(index), 100_000, 64, 'sha512')),
+  );
   return { ticks: busyTicks().map((ticks, index) => ticks - (before[index] ?? 0)) };
 }
 
