@@ -37,7 +37,7 @@ export const AUDIT_CODES = {
   SOURCE_INVALID: [failed, 'The folder that the config names does not hold an application.'],
   FRAMEWORK_VERSION: [
     failed,
-    'The image was built with another version or state of the framework than that of this program. The message says how to get the right program.',
+    'The image was built with a version or state of the framework that differs from that of this program. The message says how to get the right program.',
   ],
   FRAMEWORK_UNKNOWN: [
     failed,
@@ -49,12 +49,12 @@ export const AUDIT_CODES = {
   ],
   PACKAGE_CHANGED: [
     failed,
-    'The registry has other bytes for a package than those whose SHA-512 the lock file has.',
+    "The registry's copy of a package does not match the SHA-512 in the lock file.",
   ],
   BUILD_FAILED: [failed, 'The sources of the commit do not build into an image.'],
   REGISTERS_DIFFER: [
     failed,
-    'The sources build into an image with other registers, including that of the boot system.',
+    'The sources build into an image with other registers: the register of the boot system differs, too.',
   ],
   APPLICATION_DIFFERS: [
     failed,
@@ -83,20 +83,20 @@ export const AUDIT_CODES = {
   ],
   BYTECODE_UNKNOWN: [
     failed,
-    "The sources have no Move module of the application's name, have two, or the module does not compile.",
+    "The sources have no Move module of the application's name, or two of them, or one that does not compile.",
   ],
   RELEASE_REFUSED: [
     failed,
     'The release is not signed as it must be, or its log lacks or withdraws it: the message has the code of the cause.',
   ],
-  RELEASE_DIFFERS: [failed, 'The release is of another image, commit or folder than the config.'],
+  RELEASE_DIFFERS: [failed, 'The release is of an image, a commit or a folder that the config does not name.'],
   NOT_FULLY_CHECKED: [
     NOT_FULLY_CHECKED,
     'Nothing differs, but not everything was checked: the first line says what.',
   ],
   DEVELOPMENT_IMAGE: [
     DEVELOPMENT_ONLY,
-    'On a development network, the config allows an emulated enclave. Everything else was checked, and agrees; nothing is proved.',
+    'On a development network, the config allows an emulated enclave. Everything else was checked, and agrees, but this proves nothing.',
   ],
   START_UNKNOWN: [notTried, 'No config was found for the id, digest or URL that was named.'],
   SEVERAL_CONFIGS: [
