@@ -47,10 +47,7 @@ export const AUDIT_CODES = {
     failed,
     "The application's lock file has an entry that is not a package of the registry with a SHA-512.",
   ],
-  PACKAGE_CHANGED: [
-    failed,
-    "The registry's copy of a package does not match the SHA-512 in the lock file.",
-  ],
+  PACKAGE_CHANGED: [failed, "The registry's copy of a package does not match the SHA-512 in the lock file."],
   BUILD_FAILED: [failed, 'The sources of the commit do not build into an image.'],
   REGISTERS_DIFFER: [
     failed,
@@ -89,7 +86,10 @@ export const AUDIT_CODES = {
     failed,
     'The release is not signed as it must be, or its log lacks or withdraws it: the message has the code of the cause.',
   ],
-  RELEASE_DIFFERS: [failed, 'The release is of an image, a commit or a folder that the config does not name.'],
+  RELEASE_DIFFERS: [
+    failed,
+    'The release is of an image, a commit or a folder that the config does not name.',
+  ],
   NOT_FULLY_CHECKED: [
     NOT_FULLY_CHECKED,
     'Nothing differs, but not everything was checked: the first line says what.',
