@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
 import { parseCertificate } from '../../../src/library/attestation/certificate.ts';
 import { PROTECTED_HEADER, signedBytes } from '../../../src/library/attestation/cose.ts';
-import { type EcdsaInput, signatureFromDer, verifyEcdsa } from '../../../src/library/attestation/ecdsa.ts';
+import { type EcdsaSignature, signatureFromDer, verifyEcdsa } from '../../../src/library/attestation/ecdsa.ts';
 import {
   decodeAttestation,
   predictRegistration,
@@ -27,7 +27,7 @@ const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) =>
 const policy = { images: [{ pcr0, pcr1, pcr2 }] };
 
 /** Returns the inputs of the P-384 verifications: four links of the certificate chain, and the document. */
-function verifications(): EcdsaInput[] {
+function verifications(): EcdsaSignature[] {
   const { cabundle, certificate, payload, signature } = decodeAttestation(bytes);
   const chain = [...cabundle, certificate].map(parseCertificate);
   const p384 = { curve: 'P-384', hash: 'SHA-384' } as const;

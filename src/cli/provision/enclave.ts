@@ -1,7 +1,7 @@
 /** Finds the enclave for which secrets are sealed, delivers the secrets, and checks the receipt. */
 import { type Image, readUserData, verifyAttestation } from 'sui-enclave/attestation';
-import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
-import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, serverMessage } from 'sui-enclave/client/http';
+import { getAttestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, throwNoAnswer, serverMessage } from 'sui-enclave/client/http';
 import { fetchBytes, fetchText, serverCode } from 'sui-enclave/fetch';
 import { SealingError } from 'sui-enclave/sealing/errors';
 import { SEALED_TYPE } from 'sui-enclave/sealing/request';
@@ -37,7 +37,7 @@ export async function attest(
   const { sealingKey, application, version } = readUserData(verified.document);
   const register = (index: number) => verified.document.pcrs.get(index) ?? new Uint8Array();
   const registers = [register(0), register(1), register(2)] as const;
-  return { sealingKey, state: { application, version, registers, signingKey: attestedKey(verified) } };
+  return { sealingKey, state: { application, version, registers, signingKey: getAttestedKey(verified) } };
 }
 
 /**
@@ -50,7 +50,7 @@ export async function attest(
 export async function needsSecrets(http: Http): Promise<boolean> {
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const { status, text } = await fetchText(new URL('readyz', http.base), {}, bounds).catch((error) =>
-    noAnswer(http, 'readyz', error),
+    throwNoAnswer(http, 'readyz', error),
   );
   if (status === 200) return false;
   const code = serverCode(text);
@@ -67,7 +67,7 @@ export async function deliver(http: Http, { json, openAnswer, isReceipt }: Seale
   const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const url = new URL(SECRETS_PATH, http.base);
-  const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(http, SECRETS_PATH, error));
+  const received = await fetchBytes(url, init, bounds).catch((error) => throwNoAnswer(http, SECRETS_PATH, error));
   if (received.status !== 200 || received.type !== SEALED_TYPE) {
     const code = serverCode(new TextDecoder().decode(received.bytes));
     throw refusedSecrets('the secrets', received.status, code);

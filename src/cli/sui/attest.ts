@@ -8,7 +8,7 @@ import {
   readUserData,
   verifyAttestation,
 } from 'sui-enclave/attestation';
-import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
+import { fetchAttestation, getAttestedKey } from 'sui-enclave/client/attestation';
 import type { Chain } from './chain.ts';
 import { enclaveAt } from './contract.ts';
 import type { Deployments } from './deployments.ts';
@@ -61,7 +61,7 @@ export async function readAttestedKey(
   const { images, roots } = expected;
   const policy = { images, nonce };
   try {
-    return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
+    return getAttestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
   } catch (error) {
     if (!(error instanceof AttestationError) || error.code !== 'POLICY_PCRS') throw error;
     const message = `${error.message}\n${await describeApplications(document, expected)}`;

@@ -18,7 +18,7 @@ const POINT_SIZE = 97;
 const UNCOMPRESSED = 0x04;
 
 /** A parsed chain: root first, leaf last. */
-export type Chain = readonly [root: ParsedCertificate, ...others: ParsedCertificate[]];
+export type Chain = readonly [root: ParsedCertificate, ...issued: ParsedCertificate[]];
 
 /**
  * Reads the chain, which starts with a pinned root.
@@ -77,7 +77,7 @@ const CHECKS: readonly (readonly [RuleId, (parts: Parts) => void])[] = [
   ['certificate.extensions', checkExtensions],
 ];
 
-/** @returns until when the chain is valid */
+/** Checks that every certificate is valid at `now`. @returns until when they all are, as text for the report */
 function checkValidity(chain: Chain, now: number): string {
   // Certificates give times in whole seconds, and their validity includes both ends.
   const second = Math.floor(now / 1000) * 1000;
@@ -96,7 +96,7 @@ function checkValidity(chain: Chain, now: number): string {
 }
 
 function checkIssuers({ chain }: Parts): void {
-  for (const [parent, child, position] of links(chain)) {
+  for (const [parent, child, position] of listLinks(chain)) {
     if (!equalBytes(child.issuer, parent.subject)) {
       const message = `names an issuer that is not the subject of certificate ${position - 1}`;
       throw new CertificateError('CHAIN_ISSUER', position, message);
@@ -107,7 +107,7 @@ function checkIssuers({ chain }: Parts): void {
 function checkAuthorities({ authorities }: Parts): void {
   for (const [position, { basicConstraints }] of authorities.entries()) {
     if (!basicConstraints?.critical || !basicConstraints.ca) {
-      const message = 'signs another, but has no critical basicConstraints with CA set';
+      const message = 'signs another certificate, but has no critical basicConstraints with CA set';
       throw new CertificateError('CERTIFICATE_NOT_AUTHORITY', position, message);
     }
   }
@@ -178,7 +178,7 @@ export async function checkChainSignatures(chain: Chain, passed: Passed): Promis
   // The links are verified in parallel: Web Crypto uses more than one thread. The root needs no check: its
   // bytes are pinned.
   const verdicts = await Promise.all(
-    links(chain).map(async ([parent, child]) => {
+    listLinks(chain).map(async ([parent, child]) => {
       const signature = signatureFromDer('P-384', child.signature);
       return (
         signature !== null &&
@@ -193,10 +193,10 @@ export async function checkChainSignatures(chain: Chain, passed: Passed): Promis
     }),
   );
 
-  const failed = verdicts.indexOf(false);
-  if (failed !== -1) {
-    const message = `is not signed by the key of certificate ${failed}`;
-    throw new CertificateError('CHAIN_SIGNATURE', failed + 1, message);
+  const brokenLink = verdicts.indexOf(false);
+  if (brokenLink !== -1) {
+    const message = `is not signed by the key of certificate ${brokenLink}`;
+    throw new CertificateError('CHAIN_SIGNATURE', brokenLink + 1, message);
   }
   passed('chain.signature', quantity(verdicts.length, 'signature'));
 }
@@ -210,8 +210,8 @@ function untrustedRoot(first: Uint8Array | undefined, roots: readonly Uint8Array
   );
 }
 
-function keyUsageError(position: number, needed: string): CertificateError {
-  return new CertificateError('CERTIFICATE_KEY_USAGE', position, `has no keyUsage with ${needed}`);
+function keyUsageError(position: number, usage: string): CertificateError {
+  return new CertificateError('CERTIFICATE_KEY_USAGE', position, `has no keyUsage with ${usage}`);
 }
 
 /** SHA-256 of a certificate's DER, in hexadecimal, for people to compare. */
@@ -224,12 +224,12 @@ function parse(der: Uint8Array, position: number): ParsedCertificate {
   if (certificate.trailing > 0) {
     throw malformedCertificate(position, `it is followed by ${quantity(certificate.trailing, 'byte')}`);
   }
-  if (certificate.repeated.length > 0) throw malformedCertificate(position, 'it has an extension twice');
+  if (certificate.repeated.length > 0) throw malformedCertificate(position, 'it has the same extension twice');
   return certificate;
 }
 
 type Link = readonly [parent: ParsedCertificate, child: ParsedCertificate, childPosition: number];
 
-function links(chain: Chain): Link[] {
+function listLinks(chain: Chain): Link[] {
   return chain.slice(1).map((child, index) => [chain[index] as ParsedCertificate, child, index + 1] as const);
 }

@@ -1,8 +1,8 @@
 import { encode } from 'cborg';
 
 /**
- * The protected header of every attestation document: {1: -35}, the algorithm is ES384 (RFC 9053 section
- * 2.1).
+ * The protected header of every attestation document: {1: -35}, which names the algorithm ES384 (RFC 9053
+ * section 2.1).
  */
 export const PROTECTED_HEADER: Uint8Array = Uint8Array.of(0xa1, 0x01, 0x38, 0x22);
 

@@ -65,7 +65,7 @@ export function decodeAttestation(bytes: Uint8Array): AttestationDocument {
   return decodeAndReport(bytes, () => {});
 }
 
-/** Does what `decodeAttestation` does, and calls `passed` for each rule. @throws AttestationError */
+/** Decodes a document, and calls `passed` for each rule that the document passes. @throws AttestationError */
 export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationDocument {
   if (!(bytes instanceof Uint8Array)) {
     throw new AttestationError('DOCUMENT_SIZE', 'the attestation document must be a Uint8Array');
@@ -85,17 +85,17 @@ export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationD
 function decodeEnvelope(bytes: Uint8Array, passed: Passed): { payload: Uint8Array; signature: Uint8Array } {
   const tagged = bytes[0] === COSE_SIGN1_TAG_BYTE;
   const untagged = tagged ? bytes.subarray(1) : bytes;
-  const { item, length } = readCbor(untagged, 'strict');
+  const { item: envelope, length } = readCbor(untagged, 'strict');
   passed('document.cbor');
   passed('document.lengths');
 
-  if (item instanceof CborTag) {
+  if (envelope instanceof CborTag) {
     throw new AttestationError('COSE_TAG', 'an attestation document must have tag 18 (COSE_Sign1) or no tag');
   }
   passed('document.tag', tagged ? 'tag 18' : 'no tag');
-  if (!Array.isArray(item)) throw shapeError('it is not an array');
-  if (item.length !== 4) throw shapeError(`it is an array of ${item.length}`);
-  const [protectedHeader, unprotectedHeader, payload, signature] = item;
+  if (!Array.isArray(envelope)) throw shapeError('it is not an array');
+  if (envelope.length !== 4) throw shapeError(`it is an array of ${quantity(envelope.length, 'item')}`);
+  const [protectedHeader, unprotectedHeader, payload, signature] = envelope;
   if (!(protectedHeader instanceof Uint8Array)) throw shapeError('its first item is not bytes');
   if (!(unprotectedHeader instanceof CborMap)) throw shapeError('its second item is not a map');
   if (!(payload instanceof Uint8Array)) throw shapeError('its third item is not bytes');
@@ -139,10 +139,10 @@ function shapeError(problem: string): AttestationError {
   );
 }
 
-function trailingBytes(where: string, count: number): AttestationError {
+function trailingBytes(part: string, count: number): AttestationError {
   return new AttestationError(
     'CBOR_TRAILING_BYTES',
-    `the end of ${where} is followed by ${quantity(count, 'byte')}`,
+    `the end of ${part} is followed by ${quantity(count, 'byte')}`,
   );
 }
 
@@ -150,35 +150,35 @@ function decodePayload(
   bytes: Uint8Array,
   passed: Passed,
 ): Omit<AttestationDocument, 'payload' | 'signature'> {
-  const { item, length } = readCbor(bytes, 'lenient');
+  const { item: content, length } = readCbor(bytes, 'lenient');
   passed('payload.cbor');
   if (length < bytes.length) throw trailingBytes('the payload', bytes.length - length);
   passed('payload.end');
-  const fields = stringKeys(item, passed);
-  const name = moduleId(fields.get('module_id'));
-  passed('payload.module_id', name);
-  const time = timestamp(fields.get('timestamp'));
-  passed('payload.timestamp', new Date(time).toISOString());
-  const hash = digest(fields.get('digest'));
-  passed('payload.digest', hash);
-  const pcrs = registers(fields.get('pcrs'));
+  const fields = readFields(content, passed);
+  const moduleId = readModuleId(fields.get('module_id'));
+  passed('payload.module_id', moduleId);
+  const timestamp = readTimestamp(fields.get('timestamp'));
+  passed('payload.timestamp', new Date(timestamp).toISOString());
+  const digest = readDigest(fields.get('digest'));
+  passed('payload.digest', digest);
+  const pcrs = readRegisters(fields.get('pcrs'));
   passed('payload.pcrs', quantity(pcrs.size, 'register'));
-  const leaf = certificate('certificate', fields.get('certificate'));
-  const cabundle = bundle(fields.get('cabundle'));
+  const certificate = readCertificate('certificate', fields.get('certificate'));
+  const cabundle = readBundle(fields.get('cabundle'));
   passed('payload.certificates', quantity(cabundle.length + 1, 'certificate'));
-  const publicKey = optionalBytes('public_key', fields.get('public_key'), MAX_PUBLIC_KEY_SIZE);
-  const userData = optionalBytes('user_data', fields.get('user_data'), MAX_USER_DATA_SIZE);
-  const nonce = optionalBytes('nonce', fields.get('nonce'), MAX_NONCE_SIZE);
+  const publicKey = readOptionalBytes('public_key', fields.get('public_key'), MAX_PUBLIC_KEY_SIZE);
+  const userData = readOptionalBytes('user_data', fields.get('user_data'), MAX_USER_DATA_SIZE);
+  const nonce = readOptionalBytes('nonce', fields.get('nonce'), MAX_NONCE_SIZE);
   passed(
     'payload.optional',
     `sizes: ${[publicKey, userData, nonce].map((value) => value?.length ?? 'none').join(', ')}`,
   );
   return {
-    moduleId: name,
-    timestamp: time,
-    digest: hash,
+    moduleId,
+    timestamp,
+    digest,
     pcrs,
-    certificate: leaf,
+    certificate,
     cabundle,
     publicKey,
     userData,
@@ -186,14 +186,14 @@ function decodePayload(
   };
 }
 
-function stringKeys(item: CborItem, passed: Passed): Map<string, CborItem> {
-  if (!(item instanceof CborMap)) throw wrongType('payload', 'a map');
-  const entries = item.entries.map(([key, value]): [string, CborItem] => {
+function readFields(content: CborItem, passed: Passed): Map<string, CborItem> {
+  if (!(content instanceof CborMap)) throw wrongType('payload', 'a map');
+  const entries = content.entries.map(([key, value]): [string, CborItem] => {
     if (typeof key !== 'string') throw wrongType('payload', 'a map whose keys are strings');
     return [key, value];
   });
   passed('payload.fields', quantity(entries.length, 'field'));
-  refuseRepeated('the payload', item);
+  refuseRepeated('the payload', content);
   const fields = new Map(entries);
   const pcrs = fields.get('pcrs');
   if (pcrs instanceof CborMap) refuseRepeated('the field "pcrs"', pcrs);
@@ -212,62 +212,62 @@ function refuseRepeated(map: string, { entries }: CborMap): void {
   }
 }
 
-function moduleId(item: CborItem | undefined): string {
-  if (typeof item !== 'string' || item === '') throw wrongType('module_id', 'a string, not empty');
-  return item;
+function readModuleId(value: CborItem | undefined): string {
+  if (typeof value !== 'string' || value === '') throw wrongType('module_id', 'a string that is not empty');
+  return value;
 }
 
-function timestamp(item: CborItem | undefined): number {
-  if (typeof item !== 'number' || item < 0 || item > MAX_TIME) {
+function readTimestamp(value: CborItem | undefined): number {
+  if (typeof value !== 'number' || value < 0 || value > MAX_TIME) {
     throw wrongType('timestamp', `an integer from 0 to ${MAX_TIME} (milliseconds)`);
   }
-  return item;
+  return value;
 }
 
-function digest(item: CborItem | undefined): 'SHA384' {
-  if (item !== 'SHA384') throw new AttestationError('DOCUMENT_DIGEST', 'the field "digest" must be "SHA384"');
-  return item;
+function readDigest(value: CborItem | undefined): 'SHA384' {
+  if (value !== 'SHA384') throw new AttestationError('DOCUMENT_DIGEST', 'the field "digest" must be "SHA384"');
+  return value;
 }
 
-function registers(item: CborItem | undefined): Map<number, Uint8Array> {
-  if (!(item instanceof CborMap)) throw wrongType('pcrs', 'a map');
-  if (item.entries.length === 0 || item.entries.length > MAX_REGISTERS) {
-    throw wrongSize('pcrs', item.entries.length, `1 to ${MAX_REGISTERS} entries`);
+function readRegisters(value: CborItem | undefined): Map<number, Uint8Array> {
+  if (!(value instanceof CborMap)) throw wrongType('pcrs', 'a map');
+  if (value.entries.length === 0 || value.entries.length > MAX_REGISTERS) {
+    throw wrongSize('pcrs', value.entries.length, `1 to ${MAX_REGISTERS} entries`);
   }
   const values = new Map<number, Uint8Array>();
-  for (const [index, value] of item.entries) {
+  for (const [index, register] of value.entries) {
     if (typeof index !== 'number' || index < 0 || index >= MAX_REGISTERS) {
       throw new AttestationError('REGISTER_INDEX', 'the index of a register must be an integer from 0 to 31');
     }
-    if (!(value instanceof Uint8Array) || !REGISTER_SIZES.includes(value.length)) {
+    if (!(register instanceof Uint8Array) || !REGISTER_SIZES.includes(register.length)) {
       throw new AttestationError('REGISTER_SIZE', `register ${index} must have 32, 48 or 64 bytes`);
     }
-    values.set(index, value);
+    values.set(index, register);
   }
   return values;
 }
 
-function certificate(field: string, item: CborItem | undefined): Uint8Array {
-  if (!(item instanceof Uint8Array)) throw wrongType(field, 'bytes');
-  if (item.length === 0 || item.length > MAX_CERTIFICATE_SIZE) {
-    throw wrongSize(field, item.length, `1 to ${MAX_CERTIFICATE_SIZE} bytes`);
+function readCertificate(field: string, value: CborItem | undefined): Uint8Array {
+  if (!(value instanceof Uint8Array)) throw wrongType(field, 'bytes');
+  if (value.length === 0 || value.length > MAX_CERTIFICATE_SIZE) {
+    throw wrongSize(field, value.length, `1 to ${MAX_CERTIFICATE_SIZE} bytes`);
   }
-  return item;
+  return value;
 }
 
-function bundle(item: CborItem | undefined): Uint8Array[] {
-  if (!Array.isArray(item)) throw wrongType('cabundle', 'an array');
-  if (item.length === 0 || item.length > MAX_BUNDLE_LENGTH) {
-    throw wrongSize('cabundle', item.length, `1 to ${MAX_BUNDLE_LENGTH} certificates`);
+function readBundle(value: CborItem | undefined): Uint8Array[] {
+  if (!Array.isArray(value)) throw wrongType('cabundle', 'an array');
+  if (value.length === 0 || value.length > MAX_BUNDLE_LENGTH) {
+    throw wrongSize('cabundle', value.length, `1 to ${MAX_BUNDLE_LENGTH} certificates`);
   }
-  return item.map((entry) => certificate('cabundle', entry));
+  return value.map((entry) => readCertificate('cabundle', entry));
 }
 
-function optionalBytes(field: string, item: CborItem | undefined, limit: number): Uint8Array | null {
-  if (item === undefined || item === null) return null;
-  if (!(item instanceof Uint8Array)) throw wrongType(field, 'bytes or null');
-  if (item.length > limit) throw wrongSize(field, item.length, `${limit} bytes at most`);
-  return item.length === 0 ? null : item;
+function readOptionalBytes(field: string, value: CborItem | undefined, limit: number): Uint8Array | null {
+  if (value === undefined || value === null) return null;
+  if (!(value instanceof Uint8Array)) throw wrongType(field, 'bytes or null');
+  if (value.length > limit) throw wrongSize(field, value.length, `${limit} bytes at most`);
+  return value.length === 0 ? null : value;
 }
 
 function wrongType(field: string, expected: string): FieldError {

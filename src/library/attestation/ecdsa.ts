@@ -14,7 +14,8 @@ export type Hash = 'SHA-256' | 'SHA-384';
 const NOBLE_CURVES = { 'P-256': p256, 'P-384': p384 } as const;
 const NOBLE_HASHES = { 'SHA-256': sha256, 'SHA-384': sha384 } as const;
 
-export interface EcdsaInput {
+/** A signature, with the message and the key for which it is verified. */
+export interface EcdsaSignature {
   readonly curve: Curve;
   readonly hash: Hash;
   /** The uncompressed point, 0x04 ‖ x ‖ y (SEC 1 section 2.3.3). */
@@ -25,19 +26,19 @@ export interface EcdsaInput {
 }
 
 /** Returns whether the signature is valid; false if the point is not on the curve, or r or s out of range. */
-export async function verifyEcdsa(input: EcdsaInput): Promise<boolean> {
+export async function verifyEcdsa(signed: EcdsaSignature): Promise<boolean> {
   // Undefined on pages without a secure context, although the DOM types don't say so.
   const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle;
-  return subtle === undefined ? verifyByNoble(input) : verifyBySubtle(subtle, input);
+  return subtle === undefined ? verifyByNoble(signed) : verifyBySubtle(subtle, signed);
 }
 
-async function verifyBySubtle(subtle: SubtleCrypto, input: EcdsaInput): Promise<boolean> {
+async function verifyBySubtle(subtle: SubtleCrypto, signed: EcdsaSignature): Promise<boolean> {
   let key: CryptoKey;
   try {
     key = await subtle.importKey(
       'raw',
-      owned(input.publicKey),
-      { name: 'ECDSA', namedCurve: input.curve },
+      copyBytes(signed.publicKey),
+      { name: 'ECDSA', namedCurve: signed.curve },
       false,
       ['verify'],
     );
@@ -45,14 +46,14 @@ async function verifyBySubtle(subtle: SubtleCrypto, input: EcdsaInput): Promise<
     return false;
   }
   return await subtle.verify(
-    { name: 'ECDSA', hash: input.hash },
+    { name: 'ECDSA', hash: signed.hash },
     key,
-    owned(input.signature),
-    owned(input.message),
+    copyBytes(signed.signature),
+    copyBytes(signed.message),
   );
 }
 
-function verifyByNoble({ curve, hash, publicKey, signature, message }: EcdsaInput): boolean {
+function verifyByNoble({ curve, hash, publicKey, signature, message }: EcdsaSignature): boolean {
   try {
     return NOBLE_CURVES[curve].verify(signature, NOBLE_HASHES[hash](message), publicKey, {
       prehash: false,
@@ -64,8 +65,8 @@ function verifyByNoble({ curve, hash, publicKey, signature, message }: EcdsaInpu
   }
 }
 
-/** Web Crypto's types accept no view of a shared buffer. */
-function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+/** Copies the bytes, since Web Crypto's types refuse a view of a shared buffer. */
+function copyBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
@@ -78,8 +79,8 @@ export function signatureFromDer(curve: Curve, der: Uint8Array): Uint8Array | nu
   }
 }
 
-/** Returns which half of a raw P-384 signature is not in 1 to n - 1, or null. */
-export function partOutOfRange(signature: Uint8Array): 'r' | 's' | null {
+/** Returns the half of a raw P-384 signature that is outside the range 1 to n - 1, or null if none is. */
+export function findPartOutOfRange(signature: Uint8Array): 'r' | 's' | null {
   const inRange = (part: Uint8Array) => {
     const value = bytesToNumberBE(part);
     return value > 0n && value < p384.Point.Fn.ORDER;

@@ -4,7 +4,7 @@ import { CodedError } from '../errors.ts';
 /** Every code of an AttestationError, and what it means. */
 export const ATTESTATION_CODES = {
   // The envelope: COSE_Sign1 in CBOR.
-  DOCUMENT_SIZE: 'The input is not bytes, is empty, or is larger than any document.',
+  DOCUMENT_SIZE: 'The document is not a Uint8Array, is empty, or has more than 32768 bytes.',
   CBOR_MALFORMED: 'The bytes are not well-formed CBOR.',
   CBOR_INDEFINITE_LENGTH: 'An item outside the payload has an indefinite length.',
   CBOR_DUPLICATE_KEY: 'A map has the same key twice.',
@@ -34,7 +34,7 @@ export const ATTESTATION_CODES = {
   CERTIFICATE_LEAF_IS_AUTHORITY: 'The leaf certificate is marked as an authority.',
   CERTIFICATE_PATH_LENGTH: 'More authorities follow a certificate than its pathLenConstraint allows.',
   CERTIFICATE_KEY_USAGE: "A certificate's keyUsage is missing or doesn't allow what its key does.",
-  CERTIFICATE_KEY: 'A certificate holds no uncompressed P-384 key.',
+  CERTIFICATE_KEY: 'The key of a certificate is not an uncompressed P-384 point.',
   CERTIFICATE_ALGORITHM: 'A certificate is not signed by ECDSA with SHA-384.',
   CERTIFICATE_CRITICAL_EXTENSION: 'A certificate has an unknown critical extension.',
   // The options. Nothing was verified.
@@ -51,7 +51,7 @@ export const ATTESTATION_CODES = {
   POLICY_FROM_FUTURE: 'The document is dated further ahead of `now` than the policy allows.',
   // Thrown by readUserData, after the document was verified.
   USER_DATA_MISSING: 'The document holds no user data: the enclave has no key to seal to.',
-  USER_DATA_FORMAT: 'The user data does not describe an enclave in the known form.',
+  USER_DATA_FORMAT: 'The user data is not the structure UserData in BCS, or one of its values is invalid.',
 } as const;
 
 /** Stable code of an AttestationError: a key of ATTESTATION_CODES. */

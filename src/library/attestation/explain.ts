@@ -1,4 +1,4 @@
-/** The verdict on a document, rule by rule, for people to look at. */
+/** Explains the verdict on a document to people, by the outcome of each rule. */
 import type { AttestationDocument } from './decode.ts';
 import { AttestationError } from './errors.ts';
 import { RULES, type RuleId } from './rules.ts';
@@ -11,14 +11,15 @@ import {
 } from './verify.ts';
 
 /**
- * The code of the rule `document.lengths`. The CBOR reader checks this rule together with the rule before,
+ * The code of the rule `document.lengths`. The CBOR reader checks this rule and the previous one together,
  * byte by byte, so only the code tells which of the two failed.
  */
 const INDEFINITE_LENGTH = 'CBOR_INDEFINITE_LENGTH';
 /** Maximum length of `found`, in UTF-16 code units. */
 const MAX_FOUND = 400;
 /**
- * Control, format and unpaired characters, and separators of lines: what could disturb a terminal or a page.
+ * Characters that could disturb a terminal or a page: control and format characters, unpaired surrogates, and
+ * separators of lines and paragraphs.
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 
@@ -30,11 +31,14 @@ export interface RuleResult {
   readonly id: RuleId;
   /** The rule in a few words, for a list. */
   readonly title: string;
-  /** The outcome. A rule about a property that the policy lacks is passed, and `found` is "not asked". */
+  /**
+   * The outcome. A rule about a property that the policy lacks counts as passed, and its `found` is "not
+   * asked".
+   */
   readonly state: 'passed' | 'failed' | 'not reached';
   /**
-   * The document's value, or the reason of the refusal: one line without control characters, of 400
-   * characters at most. Left out where it would repeat the rule. Don't trust it unless the document is
+   * The document's value, or the reason of the refusal: one line of at most 400 characters, without control
+   * characters. Left out where it would repeat the rule. Don't trust it unless the document is
    * `verified`.
    */
   readonly found?: string;
@@ -80,7 +84,7 @@ export async function explainAttestation(
   passed.set('options', `images: ${policy.images.length}, roots: ${roots.length}`);
   let document: AttestationDocument | undefined;
   let chain: readonly ChainEntry[] | undefined;
-  const reached = () => ({ ...(document && { document }), ...(chain && { chain }) });
+  const collectParts = () => ({ ...(document && { document }), ...(chain && { chain }) });
   try {
     const verified = await judge(bytes, checked, {
       passed: (rule, detail) => passed.set(rule, detail),
@@ -91,23 +95,23 @@ export async function explainAttestation(
         chain = parsed;
       },
     });
-    return { rules: rows(passed), ...reached(), verified };
+    return { rules: listOutcomes(passed), ...collectParts(), verified };
   } catch (error) {
     if (!(error instanceof AttestationError)) throw error;
-    return { rules: rows(passed, error), ...reached(), error };
+    return { rules: listOutcomes(passed, error), ...collectParts(), error };
   }
 }
 
-function rows(passed: ReadonlyMap<RuleId, string | undefined>, error?: AttestationError): RuleResult[] {
-  const failed = error ? findFailedRule(passed, error) : RULES.length;
+function listOutcomes(passed: ReadonlyMap<RuleId, string | undefined>, error?: AttestationError): RuleResult[] {
+  const failedIndex = error ? findFailedRule(passed, error) : RULES.length;
   return RULES.map(({ id, title }, index): RuleResult => {
     const rule = { rule: index + 1, id, title };
-    if (index === failed && error) return { ...rule, state: 'failed', found: oneLine(error.message) };
-    if (index > failed && !passed.has(id)) return { ...rule, state: 'not reached' };
+    if (index === failedIndex && error) return { ...rule, state: 'failed', found: formatLine(error.message) };
+    if (index > failedIndex && !passed.has(id)) return { ...rule, state: 'not reached' };
     const detail = passed.get(id);
     return detail === undefined
       ? { ...rule, state: 'passed' }
-      : { ...rule, state: 'passed', found: oneLine(detail) };
+      : { ...rule, state: 'passed', found: formatLine(detail) };
   });
 }
 
@@ -118,7 +122,7 @@ function findFailedRule(passed: ReadonlyMap<RuleId, string | undefined>, { code 
 }
 
 /** Returns the text on one line, without unsafe characters, and cut if it is too long. */
-function oneLine(text: string): string {
+function formatLine(text: string): string {
   const line = text.slice(0, 2 * MAX_FOUND).replace(UNSAFE, ' ');
   return line.length > MAX_FOUND || text.length > 2 * MAX_FOUND ? `${line.slice(0, MAX_FOUND - 1)}…` : line;
 }

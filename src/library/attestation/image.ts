@@ -43,7 +43,7 @@ export function parsePcrs(text: string): Image {
 
 /** Returns the lines of `out/nitro.pcrs`. */
 export function formatPcrs({ pcr0, pcr1, pcr2 }: Image): string {
-  return [pcr0, pcr1, pcr2].map((value, at) => `${value} PCR${at}\n`).join('');
+  return [pcr0, pcr1, pcr2].map((value, index) => `${value} PCR${index}\n`).join('');
 }
 
 /**
@@ -59,7 +59,7 @@ export function checkImage(image: Image): Image {
       'an accepted image must be an object with pcr0, pcr1 and pcr2',
     );
   }
-  const register = (name: keyof Image) => {
+  const checkRegister = (name: keyof Image) => {
     const digits: unknown = image[name];
     const value = typeof digits === 'string' ? digits.toLowerCase() : '';
     if (!VALUE.test(value)) {
@@ -71,10 +71,10 @@ export function checkImage(image: Image): Image {
     if (/^0+$/.test(value)) {
       throw new AttestationError(
         'POLICY_ZERO_IMAGE',
-        `${name} of an accepted image is zero: that is what debug enclaves measure, whatever they run`,
+        `${name} of an accepted image is zero, as in debug enclaves, whatever they run`,
       );
     }
     return value;
   };
-  return { pcr0: register('pcr0'), pcr1: register('pcr1'), pcr2: register('pcr2') };
+  return { pcr0: checkRegister('pcr0'), pcr1: checkRegister('pcr1'), pcr2: checkRegister('pcr2') };
 }

@@ -1,11 +1,11 @@
-/** A caller's requirements on an enclave beyond a genuine document. */
+/** Checks a caller's policy, and compares verified documents with it. */
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import type { AttestationDocument } from './decode.ts';
 import { AttestationError, PcrMismatchError } from './errors.ts';
 import { checkImage, type Image } from './image.ts';
 import type { Passed } from './rules.ts';
 
-/** The requirements that an enclave must meet beyond a genuine document. */
+/** The requirements that an enclave must meet in addition to a genuine document. */
 export interface AttestationPolicy {
   /** The images that may answer: at least one. `parsePcrs` reads one from `out/nitro.pcrs`. */
   readonly images: readonly Image[];
@@ -39,7 +39,7 @@ const NOT_ASKED = 'not asked';
 const KEYS = ['images', 'allowDebug', 'publicKey', 'nonce', 'userData', 'maxAgeMs'] as const;
 
 /**
- * Checks and copies a policy. Unknown properties are refused: a misspelt one would silently leave out
+ * Checks and copies a policy. Refuses unknown properties, since a misspelt property would silently leave out
  * a check.
  *
  * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
@@ -68,7 +68,7 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
   for (const key of ['publicKey', 'nonce', 'userData'] as const) {
     const value = copy[key];
     if (key in copy && !(value instanceof Uint8Array && value.length > 0)) {
-      throw invalidPolicy(`"${key}" of the policy must be a Uint8Array, not empty`);
+      throw invalidPolicy(`"${key}" of the policy must be a Uint8Array that is not empty`);
     }
     // Copy the bytes, since their owner may change them before a document is compared with them.
     if (value instanceof Uint8Array) copy[key] = new Uint8Array(value);
@@ -91,7 +91,7 @@ export function applyPolicy(
   for (const { property, rule, code, message } of EXPECTED_BYTES) {
     const expected = policy[property];
     if (expected !== undefined) {
-      if (!same(document[property], expected)) throw new AttestationError(code, message);
+      if (!isExpected(document[property], expected)) throw new AttestationError(code, message);
       checked.push(property);
     }
     passed(rule, expected === undefined ? NOT_ASKED : undefined);
@@ -116,7 +116,7 @@ const EXPECTED_BYTES = [
     property: 'nonce',
     rule: 'policy.nonce',
     code: 'POLICY_NONCE',
-    message: 'the nonce of the document is not the expected one: it answers another request',
+    message: 'the nonce of the document is not the expected one: the document answers another request',
   },
   {
     property: 'userData',
@@ -127,8 +127,8 @@ const EXPECTED_BYTES = [
 ] as const;
 
 /**
- * @returns the accepted image whose registers the document has; null in debug mode, if the policy accepts
- *   that
+ * Returns the accepted image whose registers the document has; null for a debug enclave, if the policy
+ * accepts debug enclaves.
  */
 function findAcceptedImage(
   document: AttestationDocument,
@@ -166,7 +166,7 @@ function checkAge(ageMs: number, limitMs: number): void {
     throw new AttestationError('POLICY_TOO_OLD', message);
   }
   if (-ageMs > limitMs) {
-    const message = `the document is dated ${-ageMs} ms ahead of the given time, but the maximum is ${limitMs} ms`;
+    const message = `the document is dated ${-ageMs} ms ahead of \`now\`, but the maximum is ${limitMs} ms`;
     throw new AttestationError('POLICY_FROM_FUTURE', message);
   }
 }
@@ -179,7 +179,7 @@ function registers(image: Image): readonly string[] {
   return [image.pcr0, image.pcr1, image.pcr2];
 }
 
-function same(bytes: Uint8Array | null, expected: Uint8Array): boolean {
+function isExpected(bytes: Uint8Array | null, expected: Uint8Array): boolean {
   return bytes !== null && equalBytes(bytes, expected);
 }
 

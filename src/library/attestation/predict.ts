@@ -1,7 +1,7 @@
 /**
  * Predicts the verdict of Sui's verifier (`sui::nitro_attestation`, with the parser of upgraded networks).
- * Follows the framework's native function rule by rule, even where `verifyAttestation` is stricter: the table
- * in `README.md` lists these rules.
+ * Applies exactly the rules of the framework's native function, even where those of `verifyAttestation` are
+ * stricter. The table in `README.md` compares the two.
  */
 import { p384 } from '@noble/curves/nist.js';
 import { equalBytes } from '@noble/curves/utils.js';
@@ -9,10 +9,10 @@ import { id_ce_basicConstraints, id_ce_keyUsage } from '@peculiar/asn1-x509';
 import { CborFloat, type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signedBytes } from './cose.ts';
-import { type Hash, partOutOfRange, signatureFromDer, verifyEcdsa } from './ecdsa.ts';
+import { type Hash, findPartOutOfRange, signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError } from './errors.ts';
 import { awsNitroRoot } from './root.ts';
-import { milliseconds } from './verify.ts';
+import { toMilliseconds } from './verify.ts';
 
 /** Abort codes of `load_nitro_attestation`. */
 export const ABORT_PARSE = 1;
@@ -30,8 +30,8 @@ export interface RegistrationPrediction {
   /** Reason of the abort, in words; null if the document is accepted. */
   readonly reason: string | null;
   /**
-   * The earliest notAfter of the chain, which is the last second in which to register; null when the chain
-   * can't be parsed.
+   * The earliest notAfter of the chain, which is the last second at which the document can be registered;
+   * null when the chain can't be parsed.
    */
   readonly until: Date | null;
 }
@@ -58,14 +58,14 @@ interface Document {
 }
 
 /**
- * Predicts whether `0x2::nitro_attestation::load_nitro_attestation` accepts the document when the chain's
- * clock shows `now`, the abort code if it doesn't, and until when it could accept the document.
+ * Predicts whether `0x2::nitro_attestation::load_nitro_attestation` accepts the document when Sui's clock
+ * shows `now`. Also returns the abort code of a refusal, and until when the document can be registered.
  *
  * Predicts failure for certificates signed by RSA or Ed25519. Sui's verifier can parse them, but nobody can
  * issue one under AWS's root.
  *
  * @param bytes the binary document
- * @param now the time on the chain's clock: a Date, or milliseconds since 1970
+ * @param now the time on Sui's clock: a Date, or milliseconds since 1970
  * @param root DER of the pinned root, for tests. Default: AWS's
  * @throws AttestationError: DOCUMENT_SIZE when `bytes` is not a Uint8Array, TIME_INVALID when `now` is not a
  *   valid time
@@ -78,7 +78,7 @@ export async function predictRegistration(
   if (!(bytes instanceof Uint8Array)) {
     throw new AttestationError('DOCUMENT_SIZE', 'the attestation document must be a Uint8Array');
   }
-  const clock = milliseconds(now);
+  const clock = toMilliseconds(now);
   let until: Date | null = null;
   try {
     const document = readDocument(bytes);
@@ -93,16 +93,18 @@ export async function predictRegistration(
   }
 }
 
-function parseRule(holds: boolean, reason: string): asserts holds {
+/** Aborts as Sui's parser does, unless the rule holds. @throws AbortError */
+function requireParsable(holds: boolean, reason: string): asserts holds {
   if (!holds) throw new AbortError(ABORT_PARSE, reason);
 }
 
-function verifyRule(holds: boolean, reason: string): asserts holds {
+/** Aborts as Sui's verifier does, unless the rule holds. @throws AbortError */
+function requireValid(holds: boolean, reason: string): asserts holds {
   if (!holds) throw new AbortError(ABORT_VERIFY, reason);
 }
 
-/** Reads lenient CBOR, and ignores the bytes after the item. */
-function read(bytes: Uint8Array, part: string): CborItem {
+/** Reads one item of lenient CBOR, and ignores any bytes after it. */
+function readItem(bytes: Uint8Array, part: string): CborItem {
   try {
     return readCbor(bytes, 'sui').item;
   } catch {
@@ -111,37 +113,37 @@ function read(bytes: Uint8Array, part: string): CborItem {
 }
 
 function readDocument(bytes: Uint8Array): Document {
-  const outer = read(bytes, 'the document');
-  parseRule(!(outer instanceof CborTag) || outer.tag === 18, 'the document has a tag other than 18');
+  const outer = readItem(bytes, 'the document');
+  requireParsable(!(outer instanceof CborTag) || outer.tag === 18, 'the document has a tag other than 18');
   const array = outer instanceof CborTag ? outer.content : outer;
-  parseRule(Array.isArray(array) && array.length >= 4, 'the document is not an array of four items');
+  requireParsable(Array.isArray(array) && array.length >= 4, 'the document is not an array of four items');
   const [protectedHeader, unprotectedHeader, payload, signature] = array;
-  parseRule(protectedHeader instanceof Uint8Array, 'the protected header is not bytes');
+  requireParsable(protectedHeader instanceof Uint8Array, 'the protected header is not bytes');
   checkUnprotectedHeader(unprotectedHeader);
-  parseRule(payload instanceof Uint8Array, 'the payload is not bytes');
-  parseRule(signature instanceof Uint8Array, 'the signature is not bytes');
+  requireParsable(payload instanceof Uint8Array, 'the payload is not bytes');
+  requireParsable(signature instanceof Uint8Array, 'the signature is not bytes');
   checkProtectedHeader(protectedHeader);
-  parseRule(payload.length >= 1 && payload.length <= 16_383, 'the payload must have 1 to 16383 bytes');
-  parseRule(signature.length === 96, 'the signature must have 96 bytes');
+  requireParsable(payload.length >= 1 && payload.length <= 16_383, 'the payload must have 1 to 16383 bytes');
+  requireParsable(signature.length === 96, 'the signature must have 96 bytes');
   return { protectedHeader, payload, signature, ...readPayload(payload) };
 }
 
 /** Accepts any map without duplicate keys, and skips tags before it. */
-function checkUnprotectedHeader(item: CborItem | undefined): void {
-  let map = item;
+function checkUnprotectedHeader(header: CborItem | undefined): void {
+  let map = header;
   while (map instanceof CborTag) map = map.content;
-  parseRule(map instanceof CborMap, 'the unprotected header is not a map');
+  requireParsable(map instanceof CborMap, 'the unprotected header is not a map');
   const keys = map.entries.map(([key]) => key);
   const repeated = keys.some((key, index) =>
     keys.slice(0, index).some((earlierKey) => equalItems(key, earlierKey)),
   );
-  parseRule(!repeated, 'the unprotected header has a duplicate key');
+  requireParsable(!repeated, 'the unprotected header has a duplicate key');
 }
 
 /** Accepts {1: -35} in any encoding. */
 function checkProtectedHeader(bytes: Uint8Array): void {
-  const header = read(bytes, 'the protected header');
-  parseRule(
+  const header = readItem(bytes, 'the protected header');
+  requireParsable(
     header instanceof CborMap &&
       header.entries.length === 1 &&
       header.entries[0]?.[0] === 1 &&
@@ -151,61 +153,61 @@ function checkProtectedHeader(bytes: Uint8Array): void {
 }
 
 function readPayload(payload: Uint8Array): Pick<Document, 'chain'> {
-  const map = read(payload, 'the payload');
-  parseRule(map instanceof CborMap, 'the payload is not a map');
+  const map = readItem(payload, 'the payload');
+  requireParsable(map instanceof CborMap, 'the payload is not a map');
   const fields = new Map<string, CborItem>();
   for (const [key, value] of map.entries) {
-    parseRule(typeof key === 'string', 'a key of the payload is not a string');
-    parseRule(!fields.has(key), `the payload has the key ${JSON.stringify(key)} twice`);
+    requireParsable(typeof key === 'string', 'a key of the payload is not a string');
+    requireParsable(!fields.has(key), `the payload has the key ${JSON.stringify(key)} twice`);
     fields.set(key, value);
   }
   const moduleId = fields.get('module_id');
-  parseRule(typeof moduleId === 'string' && moduleId !== '', 'module_id is not a string, or is empty');
-  parseRule(fields.get('digest') === 'SHA384', 'digest is not SHA384');
+  requireParsable(typeof moduleId === 'string' && moduleId !== '', 'module_id is not a string, or is empty');
+  requireParsable(fields.get('digest') === 'SHA384', 'digest is not SHA384');
   const certificate = fields.get('certificate');
-  parseRule(isCertificate(certificate), 'certificate must have 1 to 1024 bytes');
-  parseRule(isU64(fields.get('timestamp')), 'timestamp is not a u64');
-  // Sui ignores values of another type.
+  requireParsable(isCertificate(certificate), 'certificate must have 1 to 1024 bytes');
+  requireParsable(isU64(fields.get('timestamp')), 'timestamp is not a u64');
+  // Sui ignores these fields if their values are not bytes.
   for (const [field, limit] of [
     ['public_key', 1024],
     ['user_data', 512],
     ['nonce', 512],
   ] as const) {
     const value = fields.get(field);
-    parseRule(
+    requireParsable(
       !(value instanceof Uint8Array) || value.length <= limit,
       `${field} has more than ${limit} bytes`,
     );
   }
   checkRegisters(fields.get('pcrs'));
   const cabundle = fields.get('cabundle');
-  parseRule(
+  requireParsable(
     Array.isArray(cabundle) && cabundle.length >= 1 && cabundle.length <= 10,
     'cabundle must have 1 to 10 certificates',
   );
-  parseRule(cabundle.every(isCertificate), 'each certificate of cabundle must have 1 to 1024 bytes');
+  requireParsable(cabundle.every(isCertificate), 'each certificate of cabundle must have 1 to 1024 bytes');
   return { chain: [certificate, ...cabundle.toReversed()] };
 }
 
-function isCertificate(item: CborItem | undefined): item is Uint8Array {
-  return item instanceof Uint8Array && item.length >= 1 && item.length <= 1024;
+function isCertificate(value: CborItem | undefined): value is Uint8Array {
+  return value instanceof Uint8Array && value.length >= 1 && value.length <= 1024;
 }
 
-function isU64(item: CborItem | undefined): boolean {
-  return (typeof item === 'number' || typeof item === 'bigint') && item >= 0;
+function isU64(value: CborItem | undefined): boolean {
+  return (typeof value === 'number' || typeof value === 'bigint') && value >= 0;
 }
 
 /** Accepts a document that lacks registers, since Sui has removed the rule that aborted with 3. */
-function checkRegisters(item: CborItem | undefined): void {
-  parseRule(item instanceof CborMap && item.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
+function checkRegisters(registers: CborItem | undefined): void {
+  requireParsable(registers instanceof CborMap && registers.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
   const seen = new Set<number>();
-  for (const [index, value] of item.entries) {
-    parseRule(
+  for (const [index, value] of registers.entries) {
+    requireParsable(
       value instanceof Uint8Array && [32, 48, 64].includes(value.length),
       'each register must have 32, 48 or 64 bytes',
     );
-    parseRule(typeof index === 'number' && index >= 0 && index <= 255, 'the index of a register is not a u8');
-    parseRule(!seen.has(index), `register ${index} occurs twice`);
+    requireParsable(typeof index === 'number' && index >= 0 && index <= 255, 'the index of a register is not a u8');
+    requireParsable(!seen.has(index), `register ${index} occurs twice`);
     // Sui drops all other registers, so these may occur twice.
     if (REQUIRED_REGISTERS.includes(index) || (index <= 31 && value.some((byte) => byte !== 0))) {
       seen.add(index);
@@ -220,19 +222,19 @@ async function checkSignature(
   { protectedHeader, payload, signature }: Document,
   [leaf]: Chain,
 ): Promise<void> {
-  verifyRule(partOutOfRange(signature) === null, 'r or s of the signature is out of range');
+  requireValid(findPartOutOfRange(signature) === null, 'r or s of the signature is out of range');
   const valid = await verifyEcdsa({
     curve: 'P-384',
     hash: 'SHA-384',
-    publicKey: p384Point(leaf?.publicKey ?? new Uint8Array()),
+    publicKey: decompressPoint(leaf?.publicKey ?? new Uint8Array()),
     signature,
     message: signedBytes(protectedHeader, payload),
   });
-  verifyRule(valid, 'the signature does not match');
+  requireValid(valid, 'the signature does not match');
 }
 
-/** Returns the uncompressed form of a point in either form. */
-function p384Point(bits: Uint8Array): Uint8Array {
+/** Returns the uncompressed form of a P-384 point, which may be compressed. */
+function decompressPoint(bits: Uint8Array): Uint8Array {
   try {
     return p384.Point.fromBytes(bits).toBytes(false);
   } catch {
@@ -244,7 +246,7 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
   const second = Math.floor(clock / 1000) * 1000;
   for (const [index, certificate] of chain.entries()) {
     checkRole(certificate, index);
-    verifyRule(
+    requireValid(
       certificate.notBefore.getTime() <= second && second <= certificate.notAfter.getTime(),
       `certificate ${index} from the leaf is not valid at this time`,
     );
@@ -254,11 +256,11 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
       issuer === root
         ? ": the chain does not end at AWS's root, which Sui pins. An emulated enclave can be registered on the chain of sui-enclave dev-sui alone, with --root out/dev-root.pem"
         : '';
-    verifyRule(
+    requireValid(
       equalBytes(certificate.issuer, issuer.subject),
       `certificate ${index} from the leaf names another issuer${hint}`,
     );
-    verifyRule(
+    requireValid(
       await isSignedBy(certificate, issuer),
       `certificate ${index} from the leaf is signed by another key${hint}`,
     );
@@ -276,19 +278,19 @@ function checkRole(certificate: ParsedCertificate, index: number): void {
   const keyUsage = repeated.includes(id_ce_keyUsage) ? null : certificate.keyUsage;
   const basicConstraints = repeated.includes(id_ce_basicConstraints) ? null : certificate.basicConstraints;
   if (index === 0) {
-    verifyRule(keyUsage?.digitalSignature === true, 'the leaf has no keyUsage with digitalSignature');
-    verifyRule(
+    requireValid(keyUsage?.digitalSignature === true, 'the leaf has no keyUsage with digitalSignature');
+    requireValid(
       basicConstraints === null || (!basicConstraints.ca && basicConstraints.pathLength === null),
       'the leaf is an authority',
     );
     return;
   }
-  verifyRule(keyUsage?.keyCertSign === true, `certificate ${index} from the leaf has no keyCertSign`);
-  verifyRule(
+  requireValid(keyUsage?.keyCertSign === true, `certificate ${index} from the leaf has no keyCertSign`);
+  requireValid(
     basicConstraints?.critical === true && basicConstraints.ca,
     `certificate ${index} from the leaf is not an authority`,
   );
-  verifyRule(
+  requireValid(
     index - 1 <= (basicConstraints.pathLength ?? Number.POSITIVE_INFINITY),
     `certificate ${index} from the leaf exceeds its pathLenConstraint`,
   );
@@ -329,5 +331,5 @@ function equalItems(a: CborItem, b: CborItem): boolean {
 }
 
 function equalLists(a: readonly CborItem[], b: readonly CborItem[]): boolean {
-  return a.length === b.length && a.every((item, index) => equalItems(item, b[index] as CborItem));
+  return a.length === b.length && a.every((element, index) => equalItems(element, b[index] as CborItem));
 }

@@ -134,7 +134,7 @@ export const RULES = [
   {
     id: 'payload.keys',
     title: 'no key occurs twice',
-    text: 'No map contains a key twice.',
+    text: 'Neither the payload nor `pcrs` contains a key twice.',
     codes: ['CBOR_DUPLICATE_KEY'],
     sui: 'stricter',
     suiLine: 440,
@@ -277,7 +277,7 @@ export const RULES = [
   {
     id: 'certificate.extensions',
     title: 'no unknown critical extension',
-    text: 'Every critical extension is known.',
+    text: 'No certificate has an unknown critical extension.',
     codes: ['CERTIFICATE_CRITICAL_EXTENSION'],
     sui: 'stricter',
   },

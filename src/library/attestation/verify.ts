@@ -9,7 +9,7 @@ import {
 } from './chain.ts';
 import { PROTECTED_HEADER, signedBytes } from './cose.ts';
 import { type AttestationDocument, decodeAndReport } from './decode.ts';
-import { partOutOfRange, verifyEcdsa } from './ecdsa.ts';
+import { findPartOutOfRange, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError } from './errors.ts';
 import { type AttestationPolicy, applyPolicy, checkPolicy, type PolicyResult } from './policy.ts';
 import { awsNitroRoot } from './root.ts';
@@ -127,7 +127,7 @@ export interface VettedOptions {
   readonly roots: readonly Uint8Array[];
 }
 
-/** @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE, TIME_INVALID */
+/** Checks and copies the options. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE, TIME_INVALID */
 export function checkOptions(options: VerifyOptions): VettedOptions {
   if (typeof options !== 'object' || options === null) {
     throw new AttestationError('POLICY_INVALID', 'verifyAttestation needs { now, policy }');
@@ -143,11 +143,15 @@ export function checkOptions(options: VerifyOptions): VettedOptions {
     throw new AttestationError('POLICY_INVALID', message);
   }
   const copies = Array.from(roots, (root) => new Uint8Array(root));
-  return { now: milliseconds(now), policy: checkPolicy(policy), roots: copies };
+  return { now: toMilliseconds(now), policy: checkPolicy(policy), roots: copies };
 }
 
-/** @throws AttestationError: TIME_INVALID when `time` is before 1970 or not a valid time of JavaScript */
-export function milliseconds(time: Date | number): number {
+/**
+ * Returns the time in milliseconds since 1970.
+ *
+ * @throws AttestationError: TIME_INVALID when `time` is before 1970 or not a valid time of JavaScript
+ */
+export function toMilliseconds(time: Date | number): number {
   const value = time instanceof Date ? time.getTime() : time;
   if (typeof value !== 'number' || Number.isNaN(new Date(value).getTime()) || value < 0) {
     const message = '"now" must be a Date or a number of milliseconds since 1970';
@@ -161,7 +165,7 @@ async function checkSignature(
   chain: Chain,
   passed: Passed,
 ): Promise<void> {
-  const part = partOutOfRange(signature);
+  const part = findPartOutOfRange(signature);
 
   if (part !== null) {
     const message = `the ${part} of the signature is not in the range 1 to n - 1 of P-384`;

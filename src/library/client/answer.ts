@@ -16,7 +16,7 @@ export interface ReceivedAnswer<Data> {
   readonly signature: Uint8Array;
   /** BCS of the intent message, rebuilt from the answer. */
   readonly signedBytes: Uint8Array;
-  /** Content beside the signed answer; undefined without such content. */
+  /** Content that the enclave did not sign; undefined if the answer has none. */
   readonly unsigned: unknown;
 }
 
@@ -34,21 +34,21 @@ export function readAnswer<Data, Input>(
   answer: unknown,
   schema: SignedType<Data, Input>,
 ): ReceivedAnswer<Data> {
-  const missing = missingProperty(answer, ['response', 'signature']);
+  const missing = findMissingProperty(answer, ['response', 'signature']);
   if (missing !== undefined) {
     throw malformedAnswer(
       endpoint,
       `it is not signed ("${missing}" is missing). Only an endpoint that signs its answers can be called here: call others by fetch, and trust them no more than their host`,
     );
   }
-  const { response, signature } = properties(endpoint, answer, 'response', 'signature');
-  const { intent, timestamp_ms, data } = properties(endpoint, response, 'intent', 'timestamp_ms', 'data');
+  const { response, signature } = requireProperties(endpoint, answer, 'response', 'signature');
+  const { intent, timestamp_ms, data } = requireProperties(endpoint, response, 'intent', 'timestamp_ms', 'data');
   if (typeof intent !== 'number') throw malformedAnswer(endpoint, '"intent" is not a number');
   if (intent !== schema.intent) {
     const message = `the answer has the intent ${intent}, but the schema's is ${schema.intent}`;
     throw new ClientError('CLIENT_INTENT', message);
   }
-  const signatureBytes = hex(endpoint, 'signature', signature);
+  const signatureBytes = readHex(endpoint, 'signature', signature);
   if (signatureBytes.length !== SIGNATURE_SIZE) {
     throw malformedAnswer(endpoint, `"signature" has ${quantity(signatureBytes.length, 'byte')}, not 64`);
   }
@@ -56,8 +56,8 @@ export function readAnswer<Data, Input>(
   // Parsing the signed bytes drops properties that the schema doesn't have, since these are not signed.
   const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
   const unsigned =
-    missingProperty(answer, ['unsigned']) === undefined
-      ? properties(endpoint, answer, 'unsigned').unsigned
+    findMissingProperty(answer, ['unsigned']) === undefined
+      ? requireProperties(endpoint, answer, 'unsigned').unsigned
       : undefined;
   return { data: payload, intent, timestampMs, signature: signatureBytes, signedBytes, unsigned };
 }
@@ -68,13 +68,13 @@ export function readAnswer<Data, Input>(
  *
  * @throws ClientError: CLIENT_OPTION for a property or value that the schema can't have
  */
-export function unexpectedProperty<Data, Input>(
+export function findUnexpectedProperty<Data, Input>(
   { data, intent, timestampMs, signedBytes }: ReceivedAnswer<Data>,
   schema: SignedType<Data, Input>,
   expect: Readonly<Record<string, unknown>>,
 ): string | undefined {
   return Object.keys(expect).find((name) => {
-    if (missingProperty(data, [name]) !== undefined) {
+    if (findMissingProperty(data, [name]) !== undefined) {
       throw invalidOption(`"expect": ${schema.payload.name} has no ${JSON.stringify(name)}`);
     }
     const payload = { ...data, [name]: expect[name] };
@@ -92,21 +92,21 @@ export function unexpectedProperty<Data, Input>(
 /** Returns the document in `{"attestation": hex}`. @throws ClientError: CLIENT_MALFORMED_ANSWER */
 export function readAttestation(answer: unknown): Uint8Array {
   const endpoint = 'get_attestation';
-  return hex(endpoint, 'attestation', properties(endpoint, answer, 'attestation')['attestation']);
+  return readHex(endpoint, 'attestation', requireProperties(endpoint, answer, 'attestation')['attestation']);
 }
 
-/** A signed type, whose serializer refuses values of other types itself. */
-interface Checking {
+/** The part of a signed type that serializes messages, and throws for values of other types. */
+interface Serializer {
   readonly payload: { readonly name: string };
   readonly message: { serialize(value: unknown): { toBytes(): Uint8Array } };
 }
 
 /** @throws Error for a value that the type can't have */
-function encodeValue({ message }: Checking, value: unknown): Uint8Array {
+function encodeValue({ message }: Serializer, value: unknown): Uint8Array {
   return message.serialize(value).toBytes();
 }
 
-function serialize(endpoint: string, schema: Checking, message: unknown): Uint8Array {
+function serialize(endpoint: string, schema: Serializer, message: unknown): Uint8Array {
   try {
     return encodeValue(schema, message);
   } catch (cause) {
@@ -120,11 +120,15 @@ function serialize(endpoint: string, schema: Checking, message: unknown): Uint8A
   }
 }
 
-/** Maximum number of an answer's names that a message repeats, and of characters of each. */
+/** Maximum number of an answer's property names that a message lists. */
 const MAX_NAMES = 8;
+/** Maximum length of each listed name, in characters. */
 const MAX_NAME_LENGTH = 64;
 
-/** Describes the fault of a property of an intent message, such as `payload.cents`, after a colon. */
+/**
+ * Returns a colon and the fault of a property of an intent message, such as `payload.cents`; an empty string
+ * if no property is at fault.
+ */
 function describeMismatch(property: string, message: unknown): string {
   const path = property.split('.');
   const name = path.pop() ?? '';
@@ -138,21 +142,21 @@ function describeMismatch(property: string, message: unknown): string {
   return `: "${label}" is missing, and there are ${names.join(', ') || 'no fields'}`;
 }
 
-function properties<Name extends string>(
+function requireProperties<Name extends string>(
   endpoint: string,
   value: unknown,
   ...names: Name[]
 ): Record<Name, unknown> {
-  const missing = missingProperty(value, names);
+  const missing = findMissingProperty(value, names);
   if (missing !== undefined) throw malformedAnswer(endpoint, `"${missing}" is missing`);
   return value as Record<Name, unknown>;
 }
 
-function missingProperty(value: unknown, names: readonly string[]): string | undefined {
+function findMissingProperty(value: unknown, names: readonly string[]): string | undefined {
   return names.find((name) => typeof value !== 'object' || value === null || !Object.hasOwn(value, name));
 }
 
-function hex(endpoint: string, name: string, value: unknown): Uint8Array {
+function readHex(endpoint: string, name: string, value: unknown): Uint8Array {
   if (typeof value !== 'string' || !/^([0-9a-f]{2})*$/i.test(value)) {
     throw malformedAnswer(endpoint, `"${name}" is not a hexadecimal string`);
   }

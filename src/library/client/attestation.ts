@@ -8,8 +8,8 @@ const NONCE_SIZE = 32;
 const ED25519_KEY_SIZE = 32;
 
 /**
- * Fetches an enclave's attestation document, not verified yet, with the fresh random nonce that it must
- * contain.
+ * Fetches an enclave's attestation document, which is not verified yet. Returns it with the fresh random nonce
+ * that it must contain.
  *
  * @throws ClientError
  */
@@ -24,9 +24,9 @@ export async function fetchAttestation(http: Http): Promise<{ document: Uint8Arr
  *
  * @throws ClientError: CLIENT_ATTESTED_KEY
  */
-export function attestedKey({ document: { publicKey } }: VerifiedAttestation): Uint8Array {
+export function getAttestedKey({ document: { publicKey } }: VerifiedAttestation): Uint8Array {
   if (publicKey?.length !== ED25519_KEY_SIZE) {
-    const message = 'the attestation document binds no ed25519 public key of 32 bytes';
+    const message = 'the attestation document does not bind an ed25519 public key of 32 bytes';
     throw new ClientError('CLIENT_ATTESTED_KEY', message);
   }
   return publicKey;

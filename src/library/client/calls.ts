@@ -1,19 +1,19 @@
-/** Sends the calls of a client, and checks what comes back. */
+/** Sends the calls of a client, and checks the answers. */
 import { abortable } from '../waiting.ts';
 import type { SignedType } from '../wire/intent.ts';
-import { readAnswer, unexpectedProperty } from './answer.ts';
+import { readAnswer, findUnexpectedProperty } from './answer.ts';
 import { AnswerTimeError, UnexpectedAnswerError } from './errors.ts';
 import { endpointPath, type Http, invalidOption, type JsonAnswer, requestJson } from './http.ts';
 import { KnownKeys } from './keys.ts';
 import type { CheckedCall, CheckedOptions } from './options.ts';
-import { attempting, type CallState, isKeyUnknown, sending } from './outcome.ts';
+import { withAttempts, type CallState, isKeyUnknown, sendOnce } from './outcome.ts';
 import { requestSealed } from './sealed.ts';
 import type { Trust } from './trust.ts';
 
 /** Maximum time by which an answer may be dated ahead, in milliseconds. The server has the same limit. */
 const MAX_AHEAD_MS = 60_000;
-/** Maximum number of times that one call is sealed, while its messages reach enclaves with other keys. */
-const MAX_SEALED = 16;
+/** Maximum number of times that one call is sealed, if its messages keep reaching enclaves with other keys. */
+const MAX_MESSAGES = 16;
 
 export class Calls {
   readonly keys: KnownKeys;
@@ -30,17 +30,17 @@ export class Calls {
   }
 
   /** Makes a call whose answer must be signed. @throws ClientError, AttestationError */
-  async signed<Data, Input>(path: string, body: unknown, schema: SignedType<Data, Input>, call: CheckedCall) {
+  async callSigned<Data, Input>(path: string, body: unknown, schema: SignedType<Data, Input>, call: CheckedCall) {
     const endpoint = endpointPath(this.#http, path);
     const content = copyBody(body);
     const { signal, expect } = call;
-    return await attempting(call, async (state) => {
+    return await withAttempts(call, async (state) => {
       const { json, enclaveKey } = await this.#request(endpoint, content, signal, state);
-      const answer = readAnswer(nameOf(endpoint), json, schema);
+      const answer = readAnswer(getEndpointName(endpoint), json, schema);
       const publicKey = await this.keys.findSigner(answer, enclaveKey, signal);
       const enclaveId = await abortable(this.#trust.admit(publicKey), signal);
       this.#requireCurrent(answer.timestampMs);
-      const property = unexpectedProperty(answer, schema, expect);
+      const property = findUnexpectedProperty(answer, schema, expect);
       if (property !== undefined) throw new UnexpectedAnswerError(property);
       const { data, intent, timestampMs, signature, unsigned } = answer;
       return {
@@ -56,16 +56,16 @@ export class Calls {
   }
 
   /** Makes a sealed call, whose answer may have any form. @throws ClientError, AttestationError */
-  async unsigned(path: string, body: unknown, call: CheckedCall): Promise<unknown> {
+  async askSealed(path: string, body: unknown, call: CheckedCall): Promise<unknown> {
     const endpoint = endpointPath(this.#http, path);
     const content = copyBody(body);
-    return await attempting(
+    return await withAttempts(
       call,
       async (state) => (await this.#request(endpoint, content, call.signal, state)).json,
     );
   }
 
-  /** Sends a request, after an enclave was attested. */
+  /** Sends a request. If the client trusts no key, it attests an enclave first. */
   async #request(
     endpoint: string,
     body: unknown,
@@ -73,15 +73,15 @@ export class Calls {
     state: CallState,
   ): Promise<JsonAnswer> {
     if (this.#options.sealed) return await this.#requestSealed(endpoint, body, signal, state);
-    await this.keys.trusted(signal);
+    await this.keys.findTrusted(signal);
     signal?.throwIfAborted();
-    return await sending(state, () => requestJson({ ...this.#http, signal }, endpoint, body));
+    return await sendOnce(state, () => requestJson({ ...this.#http, signal }, endpoint, body));
   }
 
   /**
    * Seals the request again if its message reached an enclave that can't open it. Anyone on the path can
-   * claim this falsely, of a message that was opened. The claim is harmless: the server accepts sealed
-   * requests only for idempotent endpoints, since a host could repeat such requests by itself.
+   * also claim this falsely about a message that the enclave opened. The claim is harmless: the server accepts
+   * sealed requests only for idempotent endpoints, since a host could repeat such requests by itself.
    */
   async #requestSealed(
     endpoint: string,
@@ -96,21 +96,21 @@ export class Calls {
     // If a balancer picks the enclaves in turn, each known enclave has had its turn after this many
     // messages.
     let attestAfter = 2 * this.keys.size - 1;
-    for (let sealed = 1; ; sealed++) {
+    for (let messages = 1; ; messages++) {
       const { hex, sealingKey } = key;
       try {
-        const json = await sending(state, () =>
+        const json = await sendOnce(state, () =>
           requestSealed(http, sealingKey as Uint8Array, content, this.#options.padding),
         );
         key.misses = 0;
         return { json, enclaveKey: hex };
       } catch (error) {
-        if (!isKeyUnknown(error) || sealed === MAX_SEALED) throw error;
+        if (!isKeyUnknown(error) || messages === MAX_MESSAGES) throw error;
         key.misses++;
       }
       // The client does not attest after each message: a balancer could then send every attestation to one
       // enclave, and every message to another.
-      const attested = sealed === attestAfter ? await this.keys.attest(signal) : undefined;
+      const attested = messages === attestAfter ? await this.keys.attest(signal) : undefined;
       if (attested) attestAfter *= 2;
       key = attested?.misses === 0 ? attested : await this.keys.pickSealingKey(signal);
     }
@@ -120,13 +120,13 @@ export class Calls {
     const { now, maxAnswerAgeMs } = this.#options;
     const age = now() - Number(timestampMs);
     if (age < -MAX_AHEAD_MS) throw new AnswerTimeError('CLIENT_FUTURE', timestampMs, MAX_AHEAD_MS);
-    // Negated, so that a clock that returns NaN refuses every answer.
+    // The comparison is negated, so that every answer is refused if the clock returns NaN.
     if (!(age <= maxAnswerAgeMs)) throw new AnswerTimeError('CLIENT_STALE', timestampMs, maxAnswerAgeMs);
   }
 }
 
 /**
- * Copies the body as it is at the call, since it is sent later, after an attestation, and perhaps again.
+ * Copies the body at the time of the call. The body may be sent later, after an attestation, and several times.
  *
  * @throws ClientError: CLIENT_OPTION
  */
@@ -136,14 +136,14 @@ function copyBody(body: unknown): unknown {
   try {
     text = JSON.stringify(body);
   } catch (cause) {
-    throw invalidOption('the body must be a value that JSON has', { cause });
+    throw invalidOption('the body must be a value that JSON can represent', { cause });
   }
-  if (text === undefined) throw invalidOption('the body must be a value that JSON has');
+  if (text === undefined) throw invalidOption('the body must be a value that JSON can represent');
   return JSON.parse(text);
 }
 
 /** Returns the name of an endpoint for messages, without its query, which may be confidential. */
-function nameOf(endpoint: string): string {
+function getEndpointName(endpoint: string): string {
   const [name = endpoint] = endpoint.split('?');
   return name;
 }

@@ -28,8 +28,8 @@ export interface VerifiedAnswer<Data> {
   /** The attested key that signed, 32 bytes. */
   readonly publicKey: Uint8Array;
   /**
-   * The JSON that the application sent beside its answer, if any. A host can change it: check it by `data`,
-   * such as a text by its hash, before you use it.
+   * The JSON that the application sent beside its answer, if any. A host can change it: before you use it, check it against
+   * `data`, for example a text against its hash.
    */
   readonly unsigned?: unknown;
 }
@@ -57,7 +57,7 @@ export class EnclaveClient {
   readonly #sealed: boolean;
 
   /**
-   * @param url base URL of the enclave's endpoints: a path is kept, a query is dropped
+   * @param url base URL of the enclave's endpoints. Its path is kept, and its query is dropped
    * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE; ClientError: CLIENT_OPTION
    */
   constructor(url: string | URL, options: EnclaveClientOptions);
@@ -70,7 +70,7 @@ export class EnclaveClient {
   }
 
   /**
-   * Returns a client that trusts whatever an EnclaveConfig on Sui trusts. The image comes from the chain.
+   * Returns a client that trusts exactly what an EnclaveConfig on Sui trusts. The image comes from the chain.
    * Each answer contains the id of the registered Enclave whose key signed it. Loads `@mysten/sui`, which the
    * rest of the client doesn't need.
    *
@@ -129,12 +129,12 @@ export class EnclaveClient {
   /**
    * Sends `payload` to `/process_data` and returns what the enclave signed.
    *
-   * If no known key signed the answer, because the enclave has restarted or another one behind the same URL
-   * gave it, the client attests until it meets the key that did.
+   * If the enclave has restarted, or another enclave behind the same URL answered, the client may not know the
+   * key that signed. It then attests until it finds this key.
    *
    * @param payload what the application's endpoint accepts, as JSON
    * @param schema the type that the application signs: the bytes are rebuilt with it
-   * @param options `expect` has the properties in which the signed data must repeat the request. For
+   * @param options `expect` lists the properties of the request that the signed data must repeat. For
    *   `idempotent` and `signal`, see CallOptions
    * @throws ClientError, AttestationError; the signal's reason. `mayHaveExecuted` says whether the enclave
    *   may have executed the call
@@ -148,7 +148,7 @@ export class EnclaveClient {
   }
 
   /**
-   * Calls an endpoint of the application that signs its answers, as `processData` calls `/process_data`.
+   * Calls any endpoint that signs its answers, in the same way as `processData` calls `/process_data`.
    *
    * @param path such as `/draw`
    * @param body sent as JSON by POST; undefined for an endpoint that is called by GET
@@ -161,7 +161,7 @@ export class EnclaveClient {
     options: CallOptions<NoInfer<Input>> = {},
   ): Promise<VerifiedAnswer<Data>> {
     const checked = readCallOptions(options, ['expect', 'idempotent', 'signal']);
-    return await this.#calls.signed(path, body, schema, checked);
+    return await this.#calls.callSigned(path, body, schema, checked);
   }
 
   /**
@@ -171,15 +171,15 @@ export class EnclaveClient {
    *
    * @param path such as `/get_salt`
    * @param body as for `call`
-   * @returns the JSON of the answer, which has any form
+   * @returns the JSON of the answer, in any form
    * @throws ClientError, AttestationError
    */
   async ask(path: string, body: unknown, options: RequestOptions = {}): Promise<unknown> {
     const checked = readCallOptions(options, ['idempotent', 'signal']);
     if (!this.#sealed) {
-      throw invalidOption('"ask" needs { sealed: true }: otherwise anyone on the way may write the answer');
+      throw invalidOption('"ask" needs { sealed: true }: otherwise anyone on the path can forge the answer');
     }
-    return await this.#calls.unsigned(path, body, checked);
+    return await this.#calls.askSealed(path, body, checked);
   }
 }
 

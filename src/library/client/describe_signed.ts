@@ -4,7 +4,7 @@ import { type SchemaField, type SchemaType, unwrapped } from '../wire/schema_typ
 import { quantity } from '../wording.ts';
 import { ClientError } from './errors.ts';
 
-/** Some bytes of a signed answer, and what they mean. */
+/** A range of bytes in a signed answer, and its meaning. */
 export interface SignedField {
   /**
    * Place in the message: `intent`, `timestamp_ms`, or a path within the payload such as
@@ -13,9 +13,9 @@ export interface SignedField {
   readonly path: string;
   /** The type as Move's sources write it. */
   readonly type: string;
-  /** Offset of the first of these bytes. */
+  /** Offset of the first byte. */
   readonly from: number;
-  /** Offset of the byte after the last of these bytes. */
+  /** Offset of the byte after the last byte. */
   readonly to: number;
   /**
    * Value of the bytes: an integer in decimal, `true` or `false`, the text of a String, an address or a
@@ -65,7 +65,7 @@ class FieldReader {
   #at = 0;
 
   constructor(bytes: Uint8Array) {
-    if (!(bytes instanceof Uint8Array)) throw unreadable('they are not a Uint8Array');
+    if (!(bytes instanceof Uint8Array)) throw createError('they are not a Uint8Array');
     this.#bytes = bytes;
   }
 
@@ -73,7 +73,7 @@ class FieldReader {
     for (const { name, type, fields: inner } of fields) this.read(`${path}.${name}`, type, inner);
   }
 
-  /** @param inner the fields of the struct, if the type, or the type of its items, is a struct */
+  /** @param inner the fields of a struct, if the type is a struct, or a vector or Option of structs */
   read(path: string, type: string, inner: readonly SchemaField[] | undefined): void {
     const [wrapper] = unwrapped(type).wrappers;
     if (wrapper === 'Option') this.#option(path, type, inner);
@@ -84,21 +84,21 @@ class FieldReader {
 
   end(): void {
     const remaining = this.#bytes.length - this.#at;
-    if (remaining > 0) throw unreadable(`${quantity(remaining, 'byte')} after the message`);
+    if (remaining > 0) throw createError(`${quantity(remaining, 'byte')} after the message`);
   }
 
   #option(path: string, type: string, inner: readonly SchemaField[] | undefined): void {
     const from = this.#at;
     const isSome = this.#flag(path);
     this.#add(path, type, from, isSome ? 'some' : 'none');
-    if (isSome) this.read(`${path}.some`, itemOf(type), inner);
+    if (isSome) this.read(`${path}.some`, getElementType(type), inner);
   }
 
   #vector(path: string, type: string, inner: readonly SchemaField[] | undefined): void {
     const from = this.#at;
     const length = this.#length(path);
     this.#add(path, type, from, length === 1 ? '1 item' : `${length} items`);
-    for (let index = 0; index < length; index++) this.read(`${path}[${index}]`, itemOf(type), inner);
+    for (let index = 0; index < length; index++) this.read(`${path}[${index}]`, getElementType(type), inner);
   }
 
   #leaf(path: string, type: string): void {
@@ -118,34 +118,34 @@ class FieldReader {
     const content = this.#take(this.#length(path), path);
     if (type === 'vector<u8>') return `0x${toHex(content)}`;
     if (type === 'String') return decodeText(content, path);
-    throw unreadable(`the type of ${path} is not known`);
+    throw createError(`the type of ${path} is not known`);
   }
 
   #flag(path: string): boolean {
     const [byte] = this.#take(1, path);
-    if (byte !== 0 && byte !== 1) throw unreadable(`a byte of ${path} is neither 0 nor 1`);
+    if (byte !== 0 && byte !== 1) throw createError(`a byte of ${path} is neither 0 nor 1`);
     return byte === 1;
   }
 
   /** Reads a length in ULEB128, in its shortest form. */
   #length(path: string): number {
     let length = 0;
-    for (let place = 1; place <= MAX_LENGTH; place *= 128) {
+    for (let factor = 1; factor <= MAX_LENGTH; factor *= 128) {
       const [byte = 0] = this.#take(1, path);
-      length += (byte & 0x7f) * place;
+      length += (byte & 0x7f) * factor;
       if (byte >= 0x80) continue;
-      if (byte === 0 && place > 1) break;
+      if (byte === 0 && factor > 1) break;
       if (length > MAX_LENGTH) break;
       return length;
     }
-    throw unreadable(`the length of ${path} is not in its shortest form, or too large`);
+    throw createError(`the length of ${path} is not in its shortest form, or too large`);
   }
 
   #take(count: number, path: string): Uint8Array {
-    if (count > this.#bytes.length - this.#at) throw unreadable(`they end within ${path}`);
-    const taken = this.#bytes.subarray(this.#at, this.#at + count);
+    if (count > this.#bytes.length - this.#at) throw createError(`they end within ${path}`);
+    const part = this.#bytes.subarray(this.#at, this.#at + count);
     this.#at += count;
-    return taken;
+    return part;
   }
 
   #add(path: string, type: string, from: number, value: string): void {
@@ -154,7 +154,7 @@ class FieldReader {
 }
 
 /** Returns the type of the items of a vector or an Option. */
-function itemOf(type: string): string {
+function getElementType(type: string): string {
   return type.slice(type.indexOf('<') + 1, -1);
 }
 
@@ -162,11 +162,11 @@ function decodeText(content: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
   } catch (cause) {
-    throw unreadable(`${path} is not UTF-8`, { cause });
+    throw createError(`${path} is not UTF-8`, { cause });
   }
 }
 
-function unreadable(problem: string, options?: ErrorOptions): ClientError {
+function createError(problem: string, options?: ErrorOptions): ClientError {
   return new ClientError(
     'CLIENT_SIGNED_BYTES',
     `the bytes are not one message of this type: ${problem}`,

@@ -12,21 +12,21 @@ export const CLIENT_CODES = {
   CLIENT_ANSWER_TOO_LARGE: 'The answer is larger than 1 MiB.',
   CLIENT_MALFORMED_ANSWER:
     "The answer doesn't have the form of the endpoint, or its data doesn't match the schema.",
-  CLIENT_INTENT: 'The answer is signed for another purpose.',
+  CLIENT_INTENT: 'The answer has the intent of another signed type.',
   CLIENT_SIGNATURE: 'No attested key signed the answer.',
   CLIENT_STALE: 'The signed answer is too old: see AnswerTimeError.',
   CLIENT_FUTURE: 'The signed answer is dated in the future: see AnswerTimeError.',
   CLIENT_EXPECT: 'The signed answer is to another request: see UnexpectedAnswerError.',
   CLIENT_UNAUTHENTICATED:
-    'The answer to a sealed request is not sealed, so anyone on the way may have written it: see UnauthenticatedError.',
+    'The answer to a sealed request is not sealed, so anyone on the path may have written it: see UnauthenticatedError.',
   CLIENT_SEALED_ANSWER: 'The answer was not sealed by the enclave for this request, or was changed.',
   CLIENT_SEALING_UNSUPPORTED: 'The platform lacks an algorithm that sealing needs.',
   CLIENT_NOT_REGISTERED: 'No contract accepts the answer under the config on Sui: see NotRegisteredError.',
-  CLIENT_SCHEMA: "The application's schema is not of the known form, or too large.",
+  CLIENT_SCHEMA: "The application's schema has an unknown form, or is too large.",
   CLIENT_SIGNED_BYTES: 'The bytes are not exactly one message of the signed type.',
   CLIENT_FAILED:
     'Something outside this library failed, such as the loading of a chunk or a function among the options: see the `cause`.',
-  CLIENT_ATTESTED_KEY: 'The attestation document binds no ed25519 key.',
+  CLIENT_ATTESTED_KEY: 'The attestation document does not bind an ed25519 key.',
 } as const;
 
 /** Stable code of a ClientError: a key of CLIENT_CODES. */
@@ -37,13 +37,13 @@ export class ClientError extends CodedError<ClientCode> {}
 
 /** The enclave did not answer: the network failed, or the answer took too long. */
 export class EnclaveUnreachableError extends ClientError {
-  /** Reason why no complete answer came, as far as the platform gives it. */
+  /** Reason failure no complete answer came, as far as the platform gives it. */
   readonly reason: UnreachableReason;
 
   /** @param causeCode the platform's code of the failure, where it gives one */
   constructor(url: string, reason: UnreachableReason, causeCode: string | null, options: ErrorOptions) {
-    const why = causeCode === null ? UNREACHABLE[reason] : `${UNREACHABLE[reason]} (${causeCode})`;
-    super('CLIENT_UNREACHABLE', `the enclave at ${url} did not answer: ${why}`, options);
+    const failure = causeCode === null ? UNREACHABLE[reason] : `${UNREACHABLE[reason]} (${causeCode})`;
+    super('CLIENT_UNREACHABLE', `the enclave at ${url} did not answer: ${failure}`, options);
     this.reason = reason;
   }
 }
@@ -74,7 +74,7 @@ export class EnclaveRefusedError extends ClientError {
     const code = serverCode === null ? '' : ` (${serverCode})`;
     const hint =
       serverCode === 'NSM_UNAVAILABLE'
-        ? ': it runs outside an enclave. For development, start it by ATTEST=emulated sui-enclave dev'
+        ? ': the server runs outside an enclave. For development, start it with ATTEST=emulated sui-enclave dev'
         : '';
     super('CLIENT_REFUSED', `the enclave answered ${path} with status ${status}${code}${hint}`);
     this.status = status;
@@ -126,7 +126,7 @@ export class AnswerTimeError extends ClientError {
 
 /** The signed answer belongs to another request: a property of its data differs from `expect`. */
 export class UnexpectedAnswerError extends ClientError {
-  /** The name of the property of `data`. */
+  /** Name of the property of `data` that differs. */
   readonly member: string;
 
   constructor(member: string) {
@@ -152,7 +152,7 @@ const NOT_REGISTERED = {
  * clients of `EnclaveClient.forConfig` throw this error.
  */
 export class NotRegisteredError extends ClientError {
-  /** Reason why no contract accepts an answer: the state of the key or the config. */
+  /** Reason failure no contract accepts an answer: the state of the key or the config. */
   readonly reason: keyof typeof NOT_REGISTERED;
   /** The key that signed, 32 bytes; null if the config is retired. */
   readonly publicKey: Uint8Array | null;

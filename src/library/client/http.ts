@@ -1,4 +1,4 @@
-/** Requests to an enclave, which return JSON or throw a ClientError. */
+/** Sends requests to an enclave. They return JSON, or throw a ClientError. */
 import {
   causeCode,
   fetchText,
@@ -30,6 +30,8 @@ export const MAX_ENCLAVE_ANSWER_SIZE = 1_048_576;
 const MAX_MESSAGE_LENGTH = 500;
 
 /**
+ * Sends a request, and parses its answer as JSON.
+ *
  * @param path relative to the base, with its query
  * @param body sent as JSON by POST; without one, the request is a GET
  * @throws ClientError
@@ -45,7 +47,7 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   const url = new URL(path, http.base);
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const answer = await fetchText(url, body === undefined ? {} : post, bounds).catch((error) =>
-    noAnswer(http, name, error),
+    throwNoAnswer(http, name, error),
   );
   if (!answer.ok) throw refusedError(name, answer);
   try {
@@ -55,7 +57,7 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
   }
 }
 
-/** @param name the endpoint's name, for the message */
+/** Creates the error for an answer with an error status. @param name the endpoint's name, for the message */
 export function refusedError(
   name: string,
   { status, text, retryAfterSeconds }: Pick<TextAnswer, 'status' | 'text' | 'retryAfterSeconds'>,
@@ -68,8 +70,12 @@ export function refusedError(
   });
 }
 
-/** @param name the endpoint's name without its query, for the message */
-export function noAnswer({ base }: Http, name: string, error: unknown): never {
+/**
+ * Throws the ClientError for a request without a complete answer, or any other error unchanged.
+ *
+ * @param name the endpoint's name without its query, for the message
+ */
+export function throwNoAnswer({ base }: Http, name: string, error: unknown): never {
   if (!(error instanceof NoAnswerError)) throw error;
   if (error.reason === 'too large') {
     const message = `the answer to ${name} has more than ${MAX_ENCLAVE_ANSWER_SIZE} bytes`;
@@ -80,7 +86,7 @@ export function noAnswer({ base }: Http, name: string, error: unknown): never {
   throw new EnclaveUnreachableError(href, unreachableReason(error), causeCode(cause), { cause });
 }
 
-/** @param endpoint name of the endpoint that gave the answer, for the message */
+/** Creates the error for an answer that can't be parsed. @param endpoint its endpoint, for the message */
 export function malformedAnswer(endpoint: string, problem: string, options?: ErrorOptions): ClientError {
   const message = `the answer to ${endpoint} can't be used: ${problem}`;
   return new ClientError('CLIENT_MALFORMED_ANSWER', message, options);
@@ -92,6 +98,7 @@ export function invalidOption(message: string, options?: ErrorOptions): ClientEr
 
 /**
  * Returns the `error` in the JSON of an error response as one line, without control or invisible characters.
+ * Returns null if there is none.
  */
 export function serverMessage(body: string): string | null {
   let message: unknown;
@@ -108,7 +115,7 @@ export function serverMessage(body: string): string | null {
 }
 
 /**
- * Returns the path of an application's endpoint, relative to the base. Refuses paths that lead elsewhere.
+ * Returns the path of an application's endpoint, relative to the base. Refuses paths outside the base.
  *
  * @throws ClientError: CLIENT_OPTION
  */
@@ -122,12 +129,12 @@ export function endpointPath({ base }: Http, path: string): string {
 }
 
 /**
- * Returns the base URL of an enclave's endpoints. Keeps a path, drops a query.
+ * Returns the base URL of an enclave's endpoints. Keeps its path, and drops its query.
  *
  * @throws ClientError: CLIENT_OPTION
  */
 export function baseUrl(url: string | URL): URL {
-  // The constructor's error is not used, since it contains the input, which may have a password.
+  // The constructor of URL is not tried: its error would contain the text, which may have a password.
   if (!URL.canParse(url)) throw invalidOption('the URL of the enclave is invalid');
   const base = new URL(url);
   if (!/^https?:$/.test(base.protocol) || base.username !== '' || base.password !== '') {
@@ -140,7 +147,8 @@ export function baseUrl(url: string | URL): URL {
 }
 
 /**
- * Wraps an error from outside this library, for the state of an enclave. The error becomes the cause, unread.
+ * Wraps an error from outside this library, for the state of an enclave. The error becomes the `cause`, and none
+ * of its properties is read.
  */
 export function foreignError(cause: unknown): ClientError {
   const message = 'the enclave is not attested, since something else failed: see the cause of this error';

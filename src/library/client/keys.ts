@@ -1,4 +1,4 @@
-/** The keys of attested enclaves, and the choice of the key that an answer is verified with. */
+/** Stores the keys of attested enclaves, and finds the key that signed an answer. */
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
 import {
   AttestationError,
@@ -8,7 +8,7 @@ import {
 } from '../attestation/index.ts';
 import { abortable } from '../waiting.ts';
 import type { ReceivedAnswer } from './answer.ts';
-import { attestedKey, fetchAttestation } from './attestation.ts';
+import { getAttestedKey, fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
 import { ClientError } from './errors.ts';
 import type { Http } from './http.ts';
@@ -16,6 +16,7 @@ import type { Requirements, Trust } from './trust.ts';
 
 /** The keys of an attested enclave. */
 export interface EnclaveKeys {
+  /** The Ed25519 public key in hexadecimal. */
   readonly hex: string;
   /** The enclave's Ed25519 public key, 32 bytes. */
   readonly publicKey: Uint8Array;
@@ -61,7 +62,7 @@ export class KnownKeys {
   /**
    * Returns the keys that are trusted now, the latest attested first. If there are none, attests an enclave.
    */
-  async trusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
+  async findTrusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
     const { version } = await abortable(this.#options.trust.current(), signal);
     const now = this.#options.now();
     for (const [hex, key] of this.#keys) {
@@ -91,7 +92,7 @@ export class KnownKeys {
     const { document, nonce } = await fetchAttestation(http);
     const at = now();
     const { attestation, version } = await this.#verify(document, nonce, at, requirements);
-    const publicKey = attestedKey(attestation);
+    const publicKey = getAttestedKey(attestation);
     const hex = bytesToHex(publicKey);
     const sealingKey = sealed ? readUserData(attestation.document).sealingKey : undefined;
     const { misses = 0 } = this.#keys.get(hex) ?? {};
@@ -128,7 +129,7 @@ export class KnownKeys {
   }
 
   /**
-   * Finds the key that signed an answer. No other code chooses such a key. Tries the key that the hint names,
+   * Finds the key that signed an answer. Only this method decides which key that is. Tries the key that the hint names,
    * if it is known, then the other known keys, then a key that is registered on chain, and then keys from new
    * attestations.
    *
@@ -142,55 +143,55 @@ export class KnownKeys {
     hint: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
-    const trustedKeys = await this.trusted(signal);
-    const hinted = trustedKeys.findIndex(({ hex }) => hex === hint);
-    if (hinted > 0) trustedKeys.unshift(...trustedKeys.splice(hinted, 1));
+    const trustedKeys = await this.findTrusted(signal);
+    const hintedIndex = trustedKeys.findIndex(({ hex }) => hex === hint);
+    if (hintedIndex > 0) trustedKeys.unshift(...trustedKeys.splice(hintedIndex, 1));
     for (const { publicKey } of trustedKeys) if (await isSignedBy(publicKey, answer)) return publicKey;
     // The hint names a known key, which did not sign this answer, so another attestation won't help.
-    if (hinted >= 0) throw notSigned();
-    const registered = hint === undefined ? undefined : await this.#registeredSigner(answer, hint, signal);
-    return registered ?? (await this.#newSigner(answer, trustedKeys, hint, signal));
+    if (hintedIndex >= 0) throw notSigned();
+    const registered = hint === undefined ? undefined : await this.#findRegisteredSigner(answer, hint, signal);
+    return registered ?? (await this.#attestSigner(answer, trustedKeys, hint, signal));
   }
 
-  async #registeredSigner(answer: ReceivedAnswer<unknown>, hint: string, signal: AbortSignal | undefined) {
+  async #findRegisteredSigner(answer: ReceivedAnswer<unknown>, hint: string, signal: AbortSignal | undefined) {
     const publicKey = hexToBytes(hint);
-    // The check that needs no node comes first: anyone may invent hints.
+    // Anyone can invent hints, so the signature is checked first: this check needs no request to a node.
     if (!(await isSignedBy(publicKey, answer))) return undefined;
     const isVouchedFor = await abortable(this.#options.trust.vouchesFor(publicKey), signal);
     return isVouchedFor ? publicKey : undefined;
   }
 
-  /** Attests until it reaches the enclave that signed: a balancer may choose another one each time. */
-  async #newSigner(
+  /** Attests until it reaches the enclave that signed. A balancer may route each attestation to another enclave. */
+  async #attestSigner(
     answer: ReceivedAnswer<unknown>,
     trustedKeys: readonly EnclaveKeys[],
     hint: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
-    const tried = new Set(trustedKeys.map(({ hex }) => hex));
+    const triedKeys = new Set(trustedKeys.map(({ hex }) => hex));
     const { policy } = await abortable(this.#options.trust.current(), signal);
     // Each new key shows that there may be more enclaves.
-    const maxAttestations = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (tried.size + 1)));
+    const maxAttestations = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (triedKeys.size + 1)));
     let failure: unknown;
     for (let attempts = 0; attempts < maxAttestations(); attempts++) {
       const key = await this.attest(signal).catch((error: unknown) => {
         failure = error;
       });
       signal?.throwIfAborted();
-      if (!key || tried.has(key.hex)) continue;
+      if (!key || triedKeys.has(key.hex)) continue;
       if (await isSignedBy(key.publicKey, answer)) return key.publicKey;
       if (key.hex === hint) throw notSigned();
-      tried.add(key.hex);
+      triedKeys.add(key.hex);
     }
     throw failure ?? notSigned();
   }
 
   /**
-   * Returns a key to seal to. Behind a balancer nobody knows which enclave will get the message, so the key
-   * is chosen at random. Keys whose enclaves seem to be gone are chosen seldom.
+   * Returns a key to seal a message to. The key is chosen at random, since a balancer may route the message to
+   * any enclave. A key is chosen less often the more messages to it have reached other enclaves.
    */
   async pickSealingKey(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
-    const trustedKeys = await this.trusted(signal);
+    const trustedKeys = await this.findTrusted(signal);
     const weightOf = ({ misses }: EnclaveKeys) => 4 ** -misses;
     let at = Math.random() * trustedKeys.reduce((sum, key) => sum + weightOf(key), 0);
     for (const key of trustedKeys) {
@@ -211,6 +212,6 @@ async function isSignedBy(publicKey: Uint8Array, { signature, signedBytes }: Rec
 
 function notSigned(): ClientError {
   const message =
-    "the answer's signature does not match its data and the attested key: do not use the answer. If the fields of the schema have other types or another order than the application's, no answer matches: compare it with schema.json";
+    "the answer's signature does not match its data and the attested key: do not use the answer. If the fields of the schema have other types or another order than the application's, no answer matches: compare the schema with schema.json";
   return new ClientError('CLIENT_SIGNATURE', message);
 }

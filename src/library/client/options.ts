@@ -1,4 +1,4 @@
-/** The options of the client and of its calls, checked. */
+/** Checks the options of the client and of its calls. */
 import type { AttestationPolicy, Image } from '../attestation/index.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { invalidOption } from './http.ts';
@@ -30,7 +30,7 @@ export interface EnclaveClientOptions {
    * Sealed requests are padded to a multiple of this number of bytes, at most 65536. Default: 0, no padding.
    */
   readonly paddingBytes?: number;
-  /** Maximum age of an attested key, in milliseconds; an older one is attested again. Default: 1 hour. */
+  /** Maximum age of an attested key, in milliseconds; an older key is attested again. Default: 1 hour. */
   readonly pinMaxAgeMs?: number;
   /**
    * The maximum age of the signed `timestampMs` of an answer, by `now`. Default: 1 hour. `Infinity` is for
@@ -47,7 +47,7 @@ export interface EnclaveClientOptions {
 
 /** Options of `EnclaveClient.forConfig`, whose policy comes from the chain. */
 export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'> {
-  /** Maximum age of what was read about the config and its enclaves, in milliseconds. Default: 1 minute. */
+  /** Maximum age of the cached config and registrations, in milliseconds. Default: 1 minute. */
   readonly configMaxAgeMs?: number;
   /** Ends `forConfig` itself early, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -72,8 +72,8 @@ export interface RequestOptions extends AttestOptions {
 /** Options of one call. */
 export interface CallOptions<Input> extends RequestOptions {
   /**
-   * Properties that the signed data must have. Give those in which the answer repeats the request, since a
-   * host can send a genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
+   * Properties that the signed data must have. Pass those that the answer repeats from the request: a host
+   * could otherwise send a genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
    */
   readonly expect?: Readonly<Partial<Input>>;
 }
@@ -92,7 +92,7 @@ const OPTION_KEYS = [
   'fetch',
 ];
 
-/** @throws ClientError: CLIENT_OPTION */
+/** Checks the options, and adds the defaults. @throws ClientError: CLIENT_OPTION */
 export function readOptions(options: EnclaveClientOptions) {
   requireKnown(options ?? {}, OPTION_KEYS);
   const { roots, fetch, now = Date.now, maxAnswerAgeMs = HOUR } = options ?? {};
@@ -100,11 +100,11 @@ export function readOptions(options: EnclaveClientOptions) {
   const sealed = options !== undefined && 'sealed' in options ? options.sealed : false;
   if (typeof sealed !== 'boolean') throw invalidOption('"sealed" must be true or false');
   const padding = checkPadding(options?.paddingBytes, sealed);
-  const pinMaxAgeMs = duration('pinMaxAgeMs', options?.pinMaxAgeMs ?? HOUR);
+  const pinMaxAgeMs = checkDuration('pinMaxAgeMs', options?.pinMaxAgeMs ?? HOUR);
   if (typeof maxAnswerAgeMs !== 'number' || !(maxAnswerAgeMs > 0)) {
     throw invalidOption('"maxAnswerAgeMs" must be a number of milliseconds over 0, or Infinity');
   }
-  const timeoutMs = duration('timeoutMs', options?.timeoutMs ?? 10_000);
+  const timeoutMs = checkDuration('timeoutMs', options?.timeoutMs ?? 10_000);
   return { roots: copyRoots(roots), sealed, padding, pinMaxAgeMs, maxAnswerAgeMs, now, fetch, timeoutMs };
 }
 
@@ -118,7 +118,9 @@ export interface CheckedCall {
 }
 
 /**
- * @param keys the options that the call has
+ * Checks and copies the options of a call.
+ *
+ * @param keys names of the options that the call accepts
  * @throws ClientError: CLIENT_OPTION
  */
 export function readCallOptions(
@@ -141,7 +143,7 @@ export function readCallOptions(
   return { expect: { ...expect } as Readonly<Record<string, unknown>>, idempotent, signal };
 }
 
-/** Refuses unknown options: a misspelt one would silently leave out a check. */
+/** Refuses unknown options: a misspelt option would silently leave out a check. */
 export function requireKnown(options: object, keys: readonly string[]): void {
   const unknown = Object.keys(options).find((key) => !keys.includes(key));
   if (unknown !== undefined) {
@@ -163,7 +165,7 @@ function checkPadding(paddingBytes: number | undefined = 0, sealed: boolean): nu
   return paddingBytes;
 }
 
-export function duration(name: string, value: unknown): number {
+export function checkDuration(name: string, value: unknown): number {
   if (!isTimeout(value)) throw invalidOption(`"${name}" must be ${TIMEOUT_RANGE}`);
   return value;
 }

@@ -1,4 +1,4 @@
-/** The outcome of a failed call: whether the enclave may have executed it, and whether to retry it. */
+/** Decides whether the enclave may have executed a failed call, and whether to retry the call. */
 import { AttestationError } from '../attestation/index.ts';
 import { CodedError } from '../errors.ts';
 import { failedToConnect } from '../fetch.ts';
@@ -12,12 +12,12 @@ import {
   UnauthenticatedError,
 } from './errors.ts';
 
-/** The errors of failed calls whose requests were sent. */
+/** Errors of calls that the enclave may have executed. */
 const unknownOutcomes = new WeakSet<object>();
 
 /**
- * Codes of the errors of `sui-enclave/sui` whose transaction was executed, or may have been: each has its
- * digest.
+ * Codes of the errors of `sui-enclave/sui` whose transaction was executed, or may have been. These errors
+ * contain the transaction's digest.
  */
 const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISIBLE'];
 
@@ -46,7 +46,7 @@ export interface CallState {
 }
 
 /** Sends a request of a call, and notes whether it may have had an effect. */
-export async function sending<T>(state: CallState, send: () => Promise<T>): Promise<T> {
+export async function sendOnce<T>(state: CallState, send: () => Promise<T>): Promise<T> {
   const { hasLeft } = state;
   state.hasLeft = true;
   try {
@@ -76,21 +76,21 @@ export interface RetryOptions {
  * Makes a call. Repeats an idempotent call after a failure if another attempt, or another enclave, may
  * succeed.
  */
-export async function attempting<T>(
+export async function withAttempts<T>(
   { idempotent, signal }: RetryOptions,
   attempt: (state: CallState) => Promise<T>,
 ): Promise<T> {
   const state: CallState = { hasLeft: false };
   try {
-    for (let made = 1; ; made++) {
+    for (let attempts = 1; ; attempts++) {
       try {
         return await attempt(state);
       } catch (error) {
-        if (!idempotent || made === ATTEMPTS || signal?.aborted || !isTransient(error)) throw error;
+        if (!idempotent || attempts === ATTEMPTS || signal?.aborted || !isTransient(error)) throw error;
       }
       // The pause is random, so that callers that have lost the same enclave do not all return at the same
       // time.
-      await pause(FIRST_PAUSE_MS * 2 ** (made - 1) * (0.5 + Math.random() / 2), signal);
+      await pause(FIRST_PAUSE_MS * 2 ** (attempts - 1) * (0.5 + Math.random() / 2), signal);
     }
   } catch (error) {
     if (state.hasLeft && typeof error === 'object' && error !== null) unknownOutcomes.add(error);

@@ -1,5 +1,5 @@
 /**
- * Trusts whatever an EnclaveConfig on Sui trusts. Only `EnclaveClient.forConfig` loads this module, and with
+ * Trusts exactly what an EnclaveConfig on Sui trusts. Only `EnclaveClient.forConfig` loads this module, and with
  * it `@mysten/sui`.
  */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
@@ -16,15 +16,17 @@ import {
 } from '../sui/objects.ts';
 import { NotRegisteredError } from './errors.ts';
 import { invalidOption } from './http.ts';
-import { type ConfigClientOptions, duration, readCallOptions } from './options.ts';
+import { type ConfigClientOptions, checkDuration, readCallOptions } from './options.ts';
 import type { Requirements, Trust } from './trust.ts';
 
 const MINUTE = 60_000;
 
 /**
+ * Checks the options of `EnclaveClient.forConfig`.
+ *
  * @param configOptions as for `EnclaveClient.forConfig`
- * @returns the trust in the config, and the options of the client. They have no policy, which comes from the
- * chain
+ * @returns the trust in the config, and the options of the client without a policy, which comes from the
+ *   chain
  * @throws ClientError: CLIENT_OPTION
  */
 export function trustInConfig(
@@ -37,12 +39,12 @@ export function trustInConfig(
   const { configMaxAgeMs = MINUTE, signal, ...options } = configOptions;
   readCallOptions({ ...('signal' in configOptions && { signal }) } as object, ['signal']);
   if ('policy' in options) throw invalidOption('forConfig takes the policy from the chain: leave it out');
-  const maxAgeMs = duration('configMaxAgeMs', configMaxAgeMs);
+  const maxAgeMs = checkDuration('configMaxAgeMs', configMaxAgeMs);
   const trust: Trust = new ChainTrust(suiClient, configId, { maxAgeMs, now: options.now ?? Date.now });
   return { trust, options, signal };
 }
 
-/** A config as it was read, and the keys that are known to be registered under it. */
+/** A config at the time of a read, and the keys that were found to be registered under it. */
 interface Snapshot {
   readonly config: EnclaveConfig;
   readonly requirements: Requirements;
@@ -54,7 +56,7 @@ interface Snapshot {
 }
 
 /**
- * Trusts the image that the config names, in an overlap also the previous image, and the keys that are
+ * Trusts the image that the config names, the previous image as well during an overlap, and the keys that are
  * registered under the config. For a key that the client has not attested itself, registration is as good as
  * an attestation: the contract has verified a document of that key with these registers, and a key never
  * leaves its enclave. This requires no more trust in the node, since the registers come from the node too.
@@ -88,16 +90,16 @@ class ChainTrust implements Trust {
   }
 
   async vouchesFor(publicKey: Uint8Array): Promise<boolean> {
-    return (await this.#stateOf(publicKey)).fault === undefined;
+    return (await this.#findState(publicKey)).fault === undefined;
   }
 
   async admit(publicKey: Uint8Array): Promise<string> {
-    const { enclaveId, fault } = await this.#stateOf(publicKey);
+    const { enclaveId, fault } = await this.#findState(publicKey);
     if (fault !== undefined) throw new NotRegisteredError(fault, publicKey, this.#configId);
     return enclaveId;
   }
 
-  async #stateOf(
+  async #findState(
     publicKey: Uint8Array,
   ): Promise<{ enclaveId: string; fault?: NotRegisteredError['reason'] }> {
     const { config, registered } = await this.#latest();
@@ -108,7 +110,7 @@ class ChainTrust implements Trust {
       nowMs: this.#now(),
     });
     if (state !== 'registered') return { enclaveId, fault: state === 'free' ? 'unregistered' : 'destroyed' };
-    // The id is not kept if keys expire, since the key's age changes.
+    // The id is not cached if keys expire, since the key's age changes.
     if (config.maxKeyAgeMs === null) registered.set(hex, enclaveId);
     else if (isKeyTooOld(await readEnclave(this.#client, enclaveId), config, this.#now())) {
       return { enclaveId, fault: 'too old' };
@@ -123,7 +125,7 @@ class ChainTrust implements Trust {
     return this.#snapshot && isFresh && now < this.#snapshot.endsAt ? this.#snapshot : await this.#read();
   }
 
-  /** Concurrent calls share one reading. */
+  /** Reads the config. Concurrent calls share one read. */
   async #read(): Promise<Snapshot> {
     this.#reading ??= this.#readOnce().finally(() => {
       this.#reading = undefined;

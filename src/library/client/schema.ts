@@ -6,7 +6,7 @@ import { isTooDeep, MAX_SCHEMA_DEPTH, MAX_SCHEMA_SIZE } from '../wire/schema_bou
 import { isPlainType, type SchemaField, type SchemaType, unwrapped, widthOf } from '../wire/schema_type.ts';
 import { ClientError } from './errors.ts';
 import { baseUrl, type Http, requestJson } from './http.ts';
-import { duration, readCallOptions, requireKnown } from './options.ts';
+import { checkDuration, readCallOptions, requireKnown } from './options.ts';
 
 /**
  * A JSON Schema (draft 7), as `sui-enclave schema` makes it from a valibot schema. Its content is not
@@ -22,7 +22,7 @@ export interface SchemaEndpoint {
   readonly method: 'GET' | 'POST';
   /** Path of the endpoint, such as `/process_data`. */
   readonly path: string;
-  /** Whether repeating a request has no other effect: see the endpoint's option. */
+  /** Whether repeating a request has no other effect: see the endpoint's option `idempotent`. */
   readonly idempotent: boolean;
 }
 
@@ -45,8 +45,8 @@ const STRUCT_NAME = /^[A-Z][A-Za-z0-9_]{0,127}$/;
 const FIELD_NAME = /^[a-z][A-Za-z0-9_]{0,127}$/;
 
 /**
- * Checks a schema, strictly: unknown properties, an unknown version, more than 64 KB and objects and lists
- * that nest deeper than 8 are refused. The JSON Schemas in `inputs` are bounded, but not checked.
+ * Checks a schema strictly. Refuses unknown properties, an unknown version, more than 64 KB, and objects and
+ * lists that nest more than 8 levels deep. The JSON Schemas in `inputs` are bounded, but not checked.
  *
  * Exported as `sui-enclave/client`.
  *
@@ -55,8 +55,8 @@ const FIELD_NAME = /^[a-z][A-Za-z0-9_]{0,127}$/;
  * @throws ClientError: CLIENT_SCHEMA
  */
 export function readSchema(value: unknown): AppSchema {
-  const copy = boundedCopy(value);
-  const { version, signs, endpoints, inputs } = record(copy, 'the schema', [
+  const copy = copyBounded(value);
+  const { version, signs, endpoints, inputs } = readObject(copy, 'the schema', [
     'version',
     'signs',
     'endpoints',
@@ -65,8 +65,8 @@ export function readSchema(value: unknown): AppSchema {
   if (version !== 1) throw invalidSchema('its version is not 1');
   const schema: AppSchema = {
     version,
-    signs: list(signs, 'signs').map(parseSignedType),
-    endpoints: list(endpoints, 'endpoints').map(parseEndpoint),
+    signs: readList(signs, 'signs').map(parseSignedType),
+    endpoints: readList(endpoints, 'endpoints').map(parseEndpoint),
     inputs: parseInputs(inputs),
   };
   requireUnique(
@@ -75,8 +75,8 @@ export function readSchema(value: unknown): AppSchema {
   );
   const names = schema.endpoints.map(({ method, path }) => `${method} ${path}`);
   requireUnique(names, 'endpoints');
-  const stray = Object.keys(schema.inputs).find((name) => !names.includes(name));
-  if (stray !== undefined) throw invalidSchema('inputs names an endpoint that endpoints lacks');
+  const unknownInput = Object.keys(schema.inputs).find((name) => !names.includes(name));
+  if (unknownInput !== undefined) throw invalidSchema('inputs names an endpoint that endpoints lacks');
   return schema;
 }
 
@@ -92,7 +92,7 @@ export interface SchemaOptions {
 
 /**
  * Asks an enclave for the schema of its application, by `GET /schema`. Nothing signs the answer, so the host
- * may have written it: treat it as the host's word, and compare the signed type with the struct on chain.
+ * may have written it: do not trust it, and compare the signed type with the struct on chain.
  *
  * Exported as `sui-enclave/client`.
  *
@@ -104,12 +104,12 @@ export async function fetchSchema(url: string | URL, options: SchemaOptions = {}
   requireKnown(options, ['timeoutMs', 'fetch', 'signal']);
   const { timeoutMs = 10_000, fetch } = options;
   const { signal } = readCallOptions({ ...('signal' in options && { signal: options.signal }) }, ['signal']);
-  const http: Http = { base: baseUrl(url), fetch, timeoutMs: duration('timeoutMs', timeoutMs), signal };
+  const http: Http = { base: baseUrl(url), fetch, timeoutMs: checkDuration('timeoutMs', timeoutMs), signal };
   return readSchema((await requestJson(http, 'schema')).json);
 }
 
-/** @throws ClientError */
-function boundedCopy(value: unknown): unknown {
+/** Copies a JSON value, unless it is too large or nests too deeply. @throws ClientError */
+function copyBounded(value: unknown): unknown {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
@@ -126,50 +126,50 @@ function boundedCopy(value: unknown): unknown {
 }
 
 function parseSignedType(value: unknown, index: number): SchemaType {
-  const where = `signs[${index}]`;
-  const { intent, name, fields } = record(value, where, TYPE_KEYS);
+  const position = `signs[${index}]`;
+  const { intent, name, fields } = readObject(value, position, TYPE_KEYS);
   if (typeof intent !== 'number' || !Number.isInteger(intent) || intent < 0 || intent > 255) {
-    throw invalidSchema(`${where}.intent is not an integer from 0 to 255`);
+    throw invalidSchema(`${position}.intent is not an integer from 0 to 255`);
   }
-  return { intent, name: readName(name, STRUCT_NAME, `${where}.name`), fields: parseFields(fields, where) };
+  return { intent, name: readName(name, STRUCT_NAME, `${position}.name`), fields: parseFields(fields, position) };
 }
 
-function parseFields(value: unknown, where: string): SchemaField[] {
-  const fields = list(value, `${where}.fields`).map((field, index) =>
-    parseField(field, `${where}.fields[${index}]`),
+function parseFields(value: unknown, position: string): SchemaField[] {
+  const fields = readList(value, `${position}.fields`).map((field, index) =>
+    parseField(field, `${position}.fields[${index}]`),
   );
-  if (fields.length === 0) throw invalidSchema(`${where}.fields is empty`);
+  if (fields.length === 0) throw invalidSchema(`${position}.fields is empty`);
   requireUnique(
     fields.map(({ name }) => name),
-    where,
+    position,
   );
   return fields;
 }
 
-function parseField(value: unknown, where: string): SchemaField {
-  const field = record(value, where, FIELD_KEYS);
-  const name = readName(field['name'], FIELD_NAME, `${where}.name`);
+function parseField(value: unknown, position: string): SchemaField {
+  const field = readObject(value, position, FIELD_KEYS);
+  const name = readName(field['name'], FIELD_NAME, `${position}.name`);
   const { type } = field;
-  if (typeof type !== 'string') throw invalidSchema(`${where}.type is not a type`);
+  if (typeof type !== 'string') throw invalidSchema(`${position}.type is not a type`);
   const { wrappers, leaf } = unwrapped(type);
   if (wrappers.some((wrapper, index) => wrapper === 'Option' && wrappers[index + 1] === 'Option')) {
-    throw invalidSchema(`${where}.type is an Option of an Option`);
+    throw invalidSchema(`${position}.type is an Option of an Option`);
   }
   const isPlain = isPlainType(leaf);
-  if (!isPlain) readName(leaf, STRUCT_NAME, `${where}.type`);
-  if (isPlain && 'fields' in field) throw invalidSchema(`${where} has fields, but is not a struct`);
-  const fields = isPlain ? undefined : parseFields(field['fields'], where);
+  if (!isPlain) readName(leaf, STRUCT_NAME, `${position}.type`);
+  if (isPlain && 'fields' in field) throw invalidSchema(`${position} has fields, but is not a struct`);
+  const fields = isPlain ? undefined : parseFields(field['fields'], position);
   const width = widthOf(type, fields);
-  if (field['width'] !== width) throw invalidSchema(`${where}.width is not that of its type`);
+  if (field['width'] !== width) throw invalidSchema(`${position}.width is not that of its type`);
   return { name, type, ...(width !== undefined && { width }), ...(fields && { fields }) };
 }
 
 function parseEndpoint(value: unknown, index: number): SchemaEndpoint {
-  const where = `endpoints[${index}]`;
-  const { method, path, idempotent } = record(value, where, ['method', 'path', 'idempotent']);
-  if (method !== 'GET' && method !== 'POST') throw invalidSchema(`${where}.method is neither GET nor POST`);
-  if (typeof idempotent !== 'boolean') throw invalidSchema(`${where}.idempotent is not true or false`);
-  return { method, path: readName(path, PATH, `${where}.path`), idempotent };
+  const position = `endpoints[${index}]`;
+  const { method, path, idempotent } = readObject(value, position, ['method', 'path', 'idempotent']);
+  if (method !== 'GET' && method !== 'POST') throw invalidSchema(`${position}.method is neither GET nor POST`);
+  if (typeof idempotent !== 'boolean') throw invalidSchema(`${position}.idempotent is not true or false`);
+  return { method, path: readName(path, PATH, `${position}.path`), idempotent };
 }
 
 function parseInputs(value: unknown): Record<string, JsonSchema> {
@@ -186,26 +186,26 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** @throws ClientError if the value is not an object, or has a property that is not in `keys` */
-function record(value: unknown, where: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
-  if (!isObject(value)) throw invalidSchema(`${where} is not an object`);
+function readObject(value: unknown, position: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
+  if (!isObject(value)) throw invalidSchema(`${position} is not an object`);
   if (Object.keys(value).some((key) => !keys.includes(key))) {
-    throw invalidSchema(`${where} has a property other than ${keys.join(', ')}`);
+    throw invalidSchema(`${position} has a property other than ${keys.join(', ')}`);
   }
   return value;
 }
 
-function list(value: unknown, where: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw invalidSchema(`${where} is not a list`);
+function readList(value: unknown, position: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw invalidSchema(`${position} is not a list`);
   return value;
 }
 
-function readName(value: unknown, form: RegExp, where: string): string {
-  if (typeof value !== 'string' || !form.test(value)) throw invalidSchema(`${where} has an invalid form`);
+function readName(value: unknown, form: RegExp, position: string): string {
+  if (typeof value !== 'string' || !form.test(value)) throw invalidSchema(`${position} has an invalid form`);
   return value;
 }
 
-function requireUnique(names: readonly string[], where: string): void {
-  if (new Set(names).size !== names.length) throw invalidSchema(`${where} has an entry twice`);
+function requireUnique(names: readonly string[], position: string): void {
+  if (new Set(names).size !== names.length) throw invalidSchema(`${position} has an entry twice`);
 }
 
 /** Creates an error whose message quotes only positions, since a stranger may have written the schema. */

@@ -3,12 +3,14 @@ import { fetchBytes, serverCode } from '../fetch.ts';
 import { SealingError } from '../sealing/errors.ts';
 import { SEALED_PATH, SEALED_TYPE, type SealedCall, sealRequest } from '../sealing/request.ts';
 import { ClientError, UnauthenticatedError } from './errors.ts';
-import { type Http, MAX_ENCLAVE_ANSWER_SIZE, noAnswer, refusedError } from './http.ts';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, throwNoAnswer, refusedError } from './http.ts';
 
-/** The media type without parameters (RFC 9110, section 8.3.1). */
+/** Media type of a sealed answer, with any parameters (RFC 9110, section 8.3.1). */
 const TYPE = /^application\/vnd\.sui-enclave\.sealed[ \t]*(;|$)/i;
 
 /**
+ * Seals a request, sends it, and opens the answer.
+ *
  * @param sealingKey the attested enclave's key, 32 bytes
  * @param padding the sealed content is padded to a multiple of this number of bytes
  * @returns the JSON body of the answer that the enclave sealed
@@ -29,7 +31,7 @@ export async function requestSealed(
     body: message as Uint8Array<ArrayBuffer>,
   };
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
-  const received = await fetchBytes(url, init, bounds).catch((error) => noAnswer(http, name, error));
+  const received = await fetchBytes(url, init, bounds).catch((error) => throwNoAnswer(http, name, error));
   if (received.status !== 200 || !TYPE.test(received.type ?? '')) {
     const text = new TextDecoder().decode(received.bytes);
     throw new UnauthenticatedError(received.status, serverCode(text));

@@ -20,7 +20,7 @@ export interface Trust {
   /** Returns whether a key that a hint names is accepted without an attestation for this client. */
   vouchesFor(publicKey: Uint8Array): Promise<boolean>;
   /**
-   * Decides finally whether a key that signed is accepted. Resolves to the id of its enclave on chain, if
+   * Makes the final decision on a key that signed: throws unless it is accepted. Resolves to the id of its enclave on chain, if
    * there is one.
    */
   admit(publicKey: Uint8Array): Promise<string | undefined>;
@@ -32,7 +32,7 @@ export interface Trust {
  * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
  */
 export function trustIn(clientPolicy: ClientPolicy): Trust {
-  const policy = checkPolicy(withImages(clientPolicy));
+  const policy = checkPolicy(resolveRelease(clientPolicy));
   if ('nonce' in policy) {
     const message = 'the client makes a fresh nonce for each attestation: leave "nonce" out of the policy';
     throw new AttestationError('POLICY_INVALID', message);
@@ -46,8 +46,8 @@ export function trustIn(clientPolicy: ClientPolicy): Trust {
   };
 }
 
-/** Returns the policy with the release, if it has one, replaced by the release's image. */
-function withImages(policy: ClientPolicy): Omit<AttestationPolicy, 'nonce'> {
+/** Returns the policy. If it names a release, the release's image takes the place of the release. */
+function resolveRelease(policy: ClientPolicy): Omit<AttestationPolicy, 'nonce'> {
   if (typeof policy !== 'object' || policy === null || !('release' in policy)) return policy;
   if ('images' in policy) {
     throw new AttestationError('POLICY_INVALID', 'a policy has "images" or a "release", not both');

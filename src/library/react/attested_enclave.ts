@@ -2,7 +2,7 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';
 import type { AttestationError, VerifiedAttestation } from '../attestation/index.ts';
-import { attestedKey } from '../client/attestation.ts';
+import { getAttestedKey } from '../client/attestation.ts';
 import { EnclaveClient } from '../client/client.ts';
 import type { ClientError } from '../client/errors.ts';
 import { foreignError } from '../client/http.ts';
@@ -11,7 +11,7 @@ import { type Trust, trustIn } from '../client/trust.ts';
 import { isEnclaveError } from '../errors.ts';
 import type { SuiError } from '../sui/errors.ts';
 
-/** Options to trust whatever an EnclaveConfig on Sui trusts, as `EnclaveClient.forConfig` does. */
+/** Options to trust exactly what an EnclaveConfig on Sui trusts, as `EnclaveClient.forConfig` does. */
 export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'signal'> {
   /** Any client of `@mysten/sui`. Its node decides what the config says, so use a node that you trust. */
   readonly suiClient: ClientWithCoreApi;
@@ -24,17 +24,17 @@ export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'sig
  * 32 bytes.
  */
 export interface KeyChange {
-  /** The key that was attested, or acknowledged, before. */
+  /** The previous key. */
   readonly before: Uint8Array;
-  /** The key that was attested, or signed an answer, last. */
+  /** The new key, which was attested or signed an accepted answer. */
   readonly now: Uint8Array;
 }
 
-interface AtAnyTime {
+interface CommonState {
   /**
-   * Change to another key, which was attested or has signed an answer that the client accepted. The change
-   * stays until `acknowledge` is called, even while the enclave is attested again, and even if that fails. If
-   * there are several changes, this is the earliest.
+   * The earliest change of the key that is not acknowledged. The new key was attested, or signed an answer that
+   * the client accepted. The change stays until `acknowledge` is called, even while the enclave is attested
+   * again, and even if that attestation fails.
    */
   readonly changed: KeyChange | undefined;
   /** Accepts the new key in `changed`, which then disappears. Does nothing if nothing has changed. */
@@ -46,7 +46,7 @@ interface AtAnyTime {
 }
 
 /**
- * Error of an enclave that is not attested, in `useEnclave`. Its `code` says the cause. An error from outside
+ * Error of an enclave that is not attested, in `useEnclave`. Its `code` names the cause. An error from outside
  * this library becomes the `cause` of a ClientError with the code CLIENT_FAILED.
  */
 export type EnclaveStateError = ClientError | AttestationError | SuiError;
@@ -77,7 +77,7 @@ type Stage<Client> =
     };
 
 /** State of an enclave in `useEnclave`. It has a client only if the latest attestation succeeded. */
-export type UsedEnclave<Client> = AtAnyTime & Stage<Client>;
+export type UsedEnclave<Client> = CommonState & Stage<Client>;
 
 const UNKNOWN = { client: undefined, attestation: undefined, publicKey: undefined, error: undefined };
 
@@ -86,9 +86,9 @@ export class AttestedEnclave {
   readonly #listeners = new Set<() => void>();
   #client: EnclaveClient | undefined;
   #running: AbortController | undefined;
-  /** Keys that were acknowledged, in hexadecimal. */
-  readonly #known = new Set<string>();
-  /** The latest key that is known, or is in `#changes`. */
+  /** Keys that are not reported as a change, in hexadecimal: the first key, and acknowledged keys. */
+  readonly #acceptedKeys = new Set<string>();
+  /** The first key, or the new key of the latest recorded change. */
   #latest: Uint8Array | undefined;
   #changes: readonly KeyChange[] = [];
   #stage: Stage<EnclaveClient> = { ...UNKNOWN, status: 'attesting' };
@@ -96,7 +96,7 @@ export class AttestedEnclave {
 
   /** Sends nothing before someone subscribes. */
   constructor(url: string, options: EnclaveClientOptions | RegisteredEnclaveOptions) {
-    const wrapTrust = (trust: Trust) => observeKeys(trust, (publicKey) => this.#meet(publicKey));
+    const wrapTrust = (trust: Trust) => observeKeys(trust, (publicKey) => this.#recordKey(publicKey));
     this.#connect = async (signal) => {
       if ('configId' in options) {
         const { suiClient, configId, ...clientOptions } = options;
@@ -124,7 +124,7 @@ export class AttestedEnclave {
     if (this.#stage.status === 'attesting' && this.#running === undefined) void this.#attest();
     return () => {
       this.#listeners.delete(listener);
-      // React's StrictMode ends each effect once, and begins it again at once.
+      // React's StrictMode ends each effect once, and begins it again immediately.
       queueMicrotask(() => {
         if (this.#listeners.size > 0) return;
         this.#running?.abort();
@@ -140,10 +140,10 @@ export class AttestedEnclave {
   };
 
   readonly #acknowledge = (): void => {
-    const [change, ...later] = this.#changes;
+    const [change, ...remainingChanges] = this.#changes;
     if (change === undefined) return;
-    this.#known.add(bytesToHex(change.now));
-    this.#changes = later;
+    this.#acceptedKeys.add(bytesToHex(change.now));
+    this.#changes = remainingChanges;
     this.#show(this.#stage);
   };
 
@@ -159,9 +159,9 @@ export class AttestedEnclave {
       this.#client ??= await this.#connect(signal);
       const client = this.#client;
       const attestation = await client.attest({ signal });
-      const publicKey = attestedKey(attestation);
+      const publicKey = getAttestedKey(attestation);
       if (this.#running !== running) return;
-      this.#meet(publicKey);
+      this.#recordKey(publicKey);
       end({ status: 'attested', client, attestation, publicKey, error: undefined });
     } catch (error) {
       // After an abort, the error is not shown: the next subscription attests the enclave again.
@@ -169,13 +169,13 @@ export class AttestedEnclave {
     }
   }
 
-  /** Records a change of the key. It stays until it is acknowledged: no later key hides it. */
-  #meet(publicKey: Uint8Array): void {
+  /** Records the first key, or a change of the key. A change stays until it is acknowledged. */
+  #recordKey(publicKey: Uint8Array): void {
     const hex = bytesToHex(publicKey);
     const before = this.#latest;
-    if (before === undefined) this.#known.add(hex);
-    const isNews = !this.#known.has(hex) && !this.#changes.some(({ now }) => bytesToHex(now) === hex);
-    if (before !== undefined && !isNews) return;
+    if (before === undefined) this.#acceptedKeys.add(hex);
+    const isNew = !this.#acceptedKeys.has(hex) && !this.#changes.some(({ now }) => bytesToHex(now) === hex);
+    if (before !== undefined && !isNew) return;
     this.#latest = publicKey.slice();
     if (before === undefined) return;
     this.#changes = [...this.#changes, { before, now: this.#latest }];

@@ -5,7 +5,7 @@ import type { EnclaveClientOptions } from '../client/options.ts';
 import { AttestedEnclave, type RegisteredEnclaveOptions, type UsedEnclave } from './attested_enclave.ts';
 
 /**
- * Attests an enclave once, when the component is mounted, and gives the client that calls it. A later render
+ * Attests an enclave once, when the component is mounted, and returns a client for it. A later render
  * attests again only if `url` or the content of `options` has changed; functions in `options` are taken from
  * the first render. Requests under way are aborted when the component is unmounted.
  *
@@ -16,8 +16,8 @@ import { AttestedEnclave, type RegisteredEnclaveOptions, type UsedEnclave } from
  *
  * @param url as for `EnclaveClient`
  * @param options the options of `EnclaveClient`; or `suiClient` and `configId`, with the options of
- *   `EnclaveClient.forConfig`. Make `suiClient` outside the component, or keep it by `useMemo`, since another
- *   `suiClient` counts as another enclave
+ *   `EnclaveClient.forConfig`. Make `suiClient` outside the component, or keep it with `useMemo`: for another
+ *   `suiClient`, the hook attests again
  * @returns the enclave's state. The hook never throws: a mistake in the options is an `error` too
  * @example
  * const enclave = useEnclave('https://weather.example', { policy: { images: [image] } });
@@ -34,11 +34,11 @@ export function useEnclave(
 ): UsedEnclave<EnclaveClient> {
   const address = String(url);
   const begin = () => ({ address, options, enclave: new AttestedEnclave(address, options) });
-  const [held, hold] = useState(begin);
-  const isCurrent = held.address === address && isSame(held.options, options);
-  const current = isCurrent ? held : begin();
+  const [instance, setInstance] = useState(begin);
+  const isCurrent = instance.address === address && isSame(instance.options, options);
+  const current = isCurrent ? instance : begin();
   // React renders again at once, with the current enclave.
-  if (!isCurrent) hold(current);
+  if (!isCurrent) setInstance(current);
   const { subscribe, read } = current.enclave;
   return useSyncExternalStore(subscribe, read, read);
 }
@@ -59,7 +59,7 @@ function isSame(a: unknown, b: unknown): boolean {
   );
 }
 
-/** Returns whether the value is a plain object. Unlike a client, such an object has no identity. */
+/** Returns whether the value is a plain object or an array. Any other object, such as a client, has an identity. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;

@@ -20,13 +20,12 @@ export interface UsedZkLogin extends ZkLoginProgress {
   retry(): void;
   /** Gives up the login under way, and keeps an open session. */
   cancel(): void;
-  /** Removes key, proof and any login under way. Shows no session from then on. */
+  /** Removes the key, the proof and any login under way. The state has no session afterwards. */
   logOut(): void;
 }
 
 /**
- * Manages the login of this page, from a click to the provider and back to a session, which survives a
- * reload. Use this hook once in a page, above all components that need the session. Requests end when the
+ * Manages the login of this page: redirects to the provider, and opens a session, which survives a reload. Use this hook once in a page, above all components that need the session. Requests end when the
  * component is unmounted.
  *
  * Exported from `sui-enclave/react`.

@@ -14,9 +14,9 @@ import { loginStage } from '../zklogin/stage.ts';
 import { removeSession, type SessionStore, sessionStore } from '../zklogin/storage.ts';
 
 /**
- * - `loading`: the content of the storage is not known yet, as outside browsers
+ * - `loading`: the content of the storage is not known yet, for example outside browsers
  * - `none`: nobody is logged in
- * - `leaving`: the key is made, and the page leaves for the provider
+ * - `leaving`: a key is being generated, and the page is about to redirect to the provider
  * - `token`: the provider's answer is being checked, and its code exchanged
  * - `salt`: the salt service is being asked
  * - `proof`: the address is known, and the proof is being made
@@ -27,7 +27,7 @@ export type ZkLoginStep = 'loading' | 'none' | 'leaving' | 'token' | 'salt' | 'p
 
 /** State of a login, which a page shows. */
 export interface ZkLoginProgress {
-  /** The present step of the login. */
+  /** The current step of the login. */
   readonly step: ZkLoginStep;
   /** The user's address, known from the step `proof` on. */
   readonly address: string | undefined;
@@ -44,11 +44,11 @@ export interface FlowOptions {
   readonly salt: string | ((token: string, options: { signal: AbortSignal }) => Promise<BigNumber>);
   /** The URL of the proving service, for getProof, or a function that asks the service. */
   readonly prover: string | ((request: ProofRequest, options: { signal: AbortSignal }) => Promise<Proof>);
-  /** Option of deriveAddress: how the address is derived. */
+  /** Option `legacyAddress` of deriveAddress, which selects how the address is derived. */
   readonly legacyAddress: boolean;
   /**
-   * The provider's answer to a form_post, as the server got it. Default: the answer in the page's address, if
-   * there is one.
+   * The provider's answer that the page's server received by form_post. Default: the answer in the page's
+   * address, if there is one.
    */
   readonly answer?: Redirect;
   /**
@@ -60,15 +60,15 @@ export interface FlowOptions {
   readonly storage?: SessionStore;
 }
 
-/** Options of beginLogin that the page gives. */
+/** Options of beginLogin that the page passes. */
 export type LogInOptions = Omit<BeginOptions, 'currentEpoch' | 'maxEpoch' | 'storage'>;
 
 const NOTHING = { address: undefined, session: undefined, error: undefined };
 export const LOADING: ZkLoginProgress = { step: 'loading', ...NOTHING };
 
 /**
- * Reason why work was ended: its result is no longer wanted, or other work continues it, now or when the page
- * is back.
+ * Reason why work was ended. `discarded`: its result is not wanted. `interrupted`: other work continues it, now
+ * or when the page is shown again.
  */
 type Ending = 'discarded' | 'interrupted';
 
@@ -78,7 +78,7 @@ export class ZkLoginFlow {
   readonly #listeners = new Set<() => void>();
   #work: AbortController | undefined;
   #isMounted = false;
-  /** Whether the answer was used. It is used only once, whatever the result. */
+  /** Whether the answer was used. It is used only once, even if it is refused. */
   #hasAnswered = false;
 
   constructor(options: FlowOptions) {
@@ -146,7 +146,7 @@ export class ZkLoginFlow {
     this.#notify();
   };
 
-  /** The page comes back from the browser's cache as it was when it left for the provider. */
+  /** Loads the state again: in the browser's cache, the page is still in the state of leaving for the provider. */
   readonly #onPageShow = ({ persisted }: PageTransitionEvent): void => {
     if (persisted) this.retry();
   };
@@ -218,13 +218,13 @@ export class ZkLoginFlow {
       ? getProof(prover, request, requestOptions)
       : prover(request, requestOptions));
     signal.throwIfAborted();
-    await this.#use(
+    await this.#showSession(
       login.open({ salt, proof, legacyAddress, currentEpoch: createEpochSource(client) }),
       signal,
     );
   }
 
-  async #use(session: ZkLoginSession, signal: AbortSignal, failure?: Error): Promise<void> {
+  async #showSession(session: ZkLoginSession, signal: AbortSignal, failure?: Error): Promise<void> {
     const { address } = session;
     this.#update(signal, { address });
     const isUsable = (await session.state()) === 'usable';
@@ -236,12 +236,12 @@ export class ZkLoginFlow {
     });
   }
 
-  /** Shows the state without the login under way: the session before it, or none. */
+  /** Shows the state after a login has ended without success: the earlier session, or none. */
   async #settle(signal: AbortSignal, failure?: Error): Promise<void> {
     if (loginStage('', this.#storage) === 'open') {
       if (this.#progress.step !== 'open') this.#update(signal, { step: 'loading' });
       const currentEpoch = createEpochSource(this.options.client);
-      await this.#use(resumeSession({ ...this.#storage, currentEpoch }), signal, failure);
+      await this.#showSession(resumeSession({ ...this.#storage, currentEpoch }), signal, failure);
     } else {
       this.#update(signal, { step: 'none', ...NOTHING, error: failure });
     }

@@ -8,13 +8,13 @@ import { badForm, requireList, requireObject, requireText } from './json.ts';
 export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** A signed payload, before anything of it is verified. */
+/** A payload and its signature, which is not verified yet. */
 export interface Envelope {
   readonly payload: Uint8Array;
   readonly signature: Uint8Array;
 }
 
-/** @throws ReleaseError: RELEASE_FORM */
+/** Checks the form of an envelope, and decodes it. @throws ReleaseError: RELEASE_FORM */
 export function readEnvelope(value: unknown): Envelope {
   const { payloadType, payload, signatures } = requireObject(value, 'the envelope');
   if (payloadType !== PAYLOAD_TYPE) throw badForm('the envelope', `of the payload type ${PAYLOAD_TYPE}`);
@@ -31,6 +31,8 @@ export function encodePreAuth(payload: Uint8Array): Uint8Array {
 }
 
 /**
+ * Verifies an envelope, and returns its payload.
+ *
  * @param publicKey Ed25519, 32 bytes
  * @returns the payload
  * @throws ReleaseError: RELEASE_FORM, RELEASE_SIGNATURE

@@ -8,7 +8,7 @@ export const RELEASE_CODES = {
     'A keyless release needs Node and the packages @sigstore/bundle, @sigstore/protobuf-specs and @sigstore/verify. In a browser, verify a release that is signed by a key.',
   RELEASE_TOO_LARGE: 'A file or a statement is larger than its limit.',
   RELEASE_JSON: 'A file is not JSON, or has the same name twice in an object.',
-  RELEASE_FORM: 'A file, a statement or an envelope is not of the known form.',
+  RELEASE_FORM: 'A file, a statement or an envelope has an unknown form.',
   RELEASE_SIGNATURE: 'A statement is not signed by the key, or by the key of the certificate.',
   RELEASE_CERTIFICATE:
     'The certificate is not issued under the trusted root, was not valid at the time of signing, or is not in Certificate Transparency.',
@@ -21,14 +21,14 @@ export const RELEASE_CODES = {
   RELEASE_NOT_LOGGED: 'The log has no entry for exactly this release.',
   RELEASE_CONFLICT: 'The log has two releases of one version with different files.',
   RELEASE_WITHDRAWN: 'The log withdraws the release.',
-  RELEASE_HEAD_EXPIRED: 'The head of the log has expired: get a fresh one.',
+  RELEASE_HEAD_EXPIRED: 'The head of the log has expired: get a fresh head.',
   RELEASE_HEAD_ROLLED_BACK: 'The log lacks the entry that was seen before.',
 } as const;
 
 /** Stable code of a ReleaseError: a key of RELEASE_CODES. */
 export type ReleaseCode = keyof typeof RELEASE_CODES;
 
-/** Everything that `verifyRelease` throws on purpose. */
+/** Error of `verifyRelease`. */
 export class ReleaseError extends CodedError<ReleaseCode> {}
 
 export function invalidReleaseOption(message: string): ReleaseError {

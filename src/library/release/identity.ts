@@ -1,4 +1,4 @@
-/** The workflow that signs without a key of its own: what Fulcio's certificate says of it. */
+/** Identifies the workflow that signs a keyless release, by its claims in Fulcio's certificate. */
 import { invalidReleaseOption } from './errors.ts';
 
 /**
@@ -16,7 +16,7 @@ export interface ReleaseIdentity {
   readonly workflow: string;
 }
 
-/** Who may sign: the author's Ed25519 key, or a workflow under a root of Sigstore. */
+/** Permitted signer: the author's Ed25519 key, or a workflow under a root of Sigstore. */
 export type ReleaseSigner =
   | {
       /** The author's Ed25519 key, 32 bytes. */
@@ -51,15 +51,15 @@ export interface BundleTrust {
   readonly events: readonly ReleaseEvent[];
 }
 
-/** A verified payload, and who signed it. */
+/** A verified payload, and the claims of its signer. */
 export interface OpenedBundle {
   readonly payload: Uint8Array;
   readonly claims: SignerClaims;
 }
 
 /**
- * Verifies a bundle of Sigstore. Only Node can do so. Elsewhere, `#keyless` under `imports` of package.json
- * stands for a module that refuses.
+ * Verifies a bundle of Sigstore, in Node only. Elsewhere, `#keyless` under `imports` of package.json resolves to
+ * a module that refuses every bundle.
  */
 export type OpenBundle = (value: unknown, trust: BundleTrust) => Promise<OpenedBundle>;
 
@@ -71,7 +71,7 @@ const FORMS: Readonly<Record<keyof ReleaseIdentity, RegExp>> = {
 };
 
 /**
- * Checks and copies who may sign. Unknown properties are refused.
+ * Checks and copies the permitted signer. Refuses unknown properties.
  *
  * @throws ReleaseError: RELEASE_OPTION
  */
@@ -91,7 +91,7 @@ export function checkSigner(signer: ReleaseSigner): ReleaseSigner {
   return { identity: checkIdentity(identity), trustedRoot };
 }
 
-/** @throws ReleaseError: RELEASE_OPTION */
+/** Checks and copies an identity. @throws ReleaseError: RELEASE_OPTION */
 export function checkIdentity(identity: ReleaseIdentity): ReleaseIdentity {
   if (typeof identity !== 'object' || identity === null)
     throw invalidReleaseOption('identity must be an object');

@@ -2,6 +2,8 @@
 import { invalidReleaseOption, ReleaseError } from './errors.ts';
 
 /**
+ * Parses a file.
+ *
  * @param label names the file in messages
  * @param maxSize in bytes
  * @throws ReleaseError: RELEASE_OPTION if `bytes` is not a Uint8Array; RELEASE_TOO_LARGE, RELEASE_JSON
@@ -29,7 +31,7 @@ export function parseStrictJson(bytes: Uint8Array, label: string, maxSize: numbe
   return value;
 }
 
-/** Matches a string, or a character that begins or ends an object or a list, or that follows a name. */
+/** Matches a string, or a character of JSON's structure. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
 
 /**
@@ -37,18 +39,18 @@ const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
  */
 function findDuplicate(text: string): string | undefined {
   const names: (Set<string> | undefined)[] = [];
-  let last = '';
+  let lastToken = '';
   for (const [token] of text.matchAll(TOKENS)) {
     if (token === '{') names.push(new Set());
     else if (token === '[') names.push(undefined);
     else if (token === '}' || token === ']') names.pop();
     else if (token === ':') {
-      const name = JSON.stringify(JSON.parse(last));
-      const present = names.at(-1);
-      if (present?.has(name)) return name;
-      present?.add(name);
+      const name = JSON.stringify(JSON.parse(lastToken));
+      const namesOfObject = names.at(-1);
+      if (namesOfObject?.has(name)) return name;
+      namesOfObject?.add(name);
     }
-    last = token;
+    lastToken = token;
   }
   return undefined;
 }

@@ -5,6 +5,6 @@ import type { OpenBundle } from './identity.ts';
 export const openBundle: OpenBundle = () => {
   throw new ReleaseError(
     'RELEASE_UNSUPPORTED',
-    'a release without a key is verified in Node only: in a page, verify one that is signed by a key',
+    'a keyless release can be verified in Node only: in a page, verify a release that is signed by a key',
   );
 };

@@ -1,6 +1,6 @@
 /**
  * Verifies Sigstore bundles (v0.3) with Sigstore's own packages, which a program installs beside this
- * library. The caller gives the root, and nothing is fetched.
+ * library. The caller passes the trusted root, and nothing is fetched.
  */
 import { PAYLOAD_TYPE } from './envelope.ts';
 import { type ReleaseCode, ReleaseError, ReleaseIdentityError } from './errors.ts';
@@ -29,7 +29,7 @@ const TAG = /^refs\/tags\/([!-~]{1,200})$/;
 
 /**
  * Verifies a bundle with a DSSE envelope: its certificate's chain, its entry in the transparency log, the
- * certificate's entry in Certificate Transparency, its time, its signature, and who signed.
+ * certificate's entry in Certificate Transparency, its time, its signature, and its signer.
  *
  * @throws ReleaseError: RELEASE_FORM, RELEASE_SIGNATURE, RELEASE_CERTIFICATE, RELEASE_INCLUSION,
  *   RELEASE_IDENTITY, RELEASE_UNSUPPORTED, RELEASE_OPTION
@@ -59,8 +59,8 @@ export const openBundle: OpenBundle = async (value, { identity, trustedRoot, eve
 };
 
 /**
- * Codes of this library by those of Sigstore's `VerificationError`; for other codes, the caller's code
- * applies.
+ * Codes of this library, by the codes of Sigstore's `VerificationError`. For any other code, `attempt` uses its
+ * fallback.
  */
 const CAUSES: Readonly<Record<string, ReleaseCode>> = {
   CERTIFICATE_ERROR: 'RELEASE_CERTIFICATE',
@@ -117,7 +117,7 @@ function checkIdentity(
     throw new ReleaseIdentityError('source ref', 'refs/tags/*', ref);
   const workflow = `${readExtension('source repository')}/${identity.workflow}@${ref}`;
   requireExtension('workflow', workflow);
-  // If the workflow calls another one, the subject is the called workflow, which must not sign.
+  // If the workflow calls a reusable workflow, the subject is the called workflow, which must not sign.
   if (subjectAlternativeName !== workflow) {
     throw new ReleaseIdentityError('subject', workflow, subjectAlternativeName);
   }
@@ -154,7 +154,7 @@ async function loadSigstore() {
   } catch (cause) {
     throw new ReleaseError(
       'RELEASE_UNSUPPORTED',
-      'a release without a key needs the packages @sigstore/bundle, @sigstore/protobuf-specs and @sigstore/verify: install them',
+      'a keyless release needs the packages @sigstore/bundle, @sigstore/protobuf-specs and @sigstore/verify: install them',
       { cause },
     );
   }

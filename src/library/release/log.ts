@@ -1,6 +1,6 @@
 /**
- * The log of an author's releases. Each entry names the digest of the entry before. A signed head names the
- * last entry, and expires. The log is not part of what is measured.
+ * The log of an author's releases. Each entry names the digest of the previous entry. A signed head names the
+ * last entry, and expires. The registers of an image do not measure the log.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
@@ -10,7 +10,7 @@ import { HEAD_TYPE, isSame, type ReleaseContent, SHA256, type Statement, VERSION
 
 /** The digest before the first entry. */
 export const NO_ENTRY = '0'.repeat(64);
-/** Name of the subject in the log's head, whose digest is that of the last entry. */
+/** Name of the subject in the log's head. The digest of this subject is the last entry's. */
 const HEAD_SUBJECT = 'log';
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
 
@@ -19,7 +19,7 @@ export interface LogEntry {
   readonly version: string;
   /** SHA-256 of the files and their digests: see `digestSubjects`. */
   readonly subjects: string;
-  /** SHA-256 of the entry before; zeros in the first entry. */
+  /** SHA-256 of the previous entry; zeros in the first entry. */
   readonly previous: string;
 }
 
@@ -36,8 +36,8 @@ export interface LogHead extends SeenHead {
   readonly expiresMs: number;
 }
 
-/** Copies the head that was seen before. @throws ReleaseError: RELEASE_OPTION */
-export function checkSeen(seen: SeenHead): SeenHead {
+/** Checks and copies the head that a reader saw last. @throws ReleaseError: RELEASE_OPTION */
+export function checkSeenHead(seen: SeenHead): SeenHead {
   const { sequence, digest }: Partial<SeenHead> = Object(seen);
   if (Number.isSafeInteger(sequence) && Number(sequence) > 0 && SHA256.test(String(digest))) {
     return { sequence: Number(sequence), digest: String(digest) };
@@ -47,7 +47,7 @@ export function checkSeen(seen: SeenHead): SeenHead {
   );
 }
 
-/** Digests what a release is about, so that two releases of one version can be told apart. */
+/** Returns the SHA-256 of the list of files, which differs for two releases with different files. */
 export function digestSubjects(subjects: ReleaseContent['subjects']): string {
   const lines = [...subjects].map(([name, digest]) => `${digest}  ${name}\n`).sort();
   return bytesToHex(sha256(utf8ToBytes(lines.join(''))));
@@ -57,21 +57,21 @@ export function digestEntry({ kind, version, subjects, previous }: LogEntry): st
   return bytesToHex(sha256(utf8ToBytes(JSON.stringify([kind, version, subjects, previous]))));
 }
 
-/** @throws ReleaseError: RELEASE_FORM, RELEASE_LOG, RELEASE_CONFLICT */
+/** Reads the entries, and checks their chain. @throws ReleaseError: RELEASE_FORM, RELEASE_LOG, RELEASE_CONFLICT */
 export function readEntries(value: unknown): readonly LogEntry[] {
   let previous = NO_ENTRY;
   const released = new Map<string, string>();
-  return requireList(value, 'entries').map((listed) => {
-    const entry = readEntry(listed);
+  return requireList(value, 'entries').map((content) => {
+    const entry = readEntry(content);
     if (entry.previous !== previous) {
       throw new ReleaseError(
         'RELEASE_LOG',
-        `the entry of ${entry.version} does not follow the one before it`,
+        `the entry of ${entry.version} does not name the digest of the previous entry`,
       );
     }
     previous = digestEntry(entry);
-    const before = released.get(entry.version);
-    if (entry.kind === 'release' && before !== undefined && before !== entry.subjects) {
+    const earlierSubjects = released.get(entry.version);
+    if (entry.kind === 'release' && earlierSubjects !== undefined && earlierSubjects !== entry.subjects) {
       throw new ReleaseError(
         'RELEASE_CONFLICT',
         `the log has two releases of ${entry.version} with different files`,
@@ -94,13 +94,13 @@ function readEntry(value: unknown): LogEntry {
   };
 }
 
-/** Returns the predicate and subject of a head's statement. */
+/** Returns the statement of a head. */
 export function describeHead({ sequence, digest, expiresMs }: LogHead): Statement {
   const predicate = { sequence, expires: new Date(expiresMs).toISOString() };
   return { predicateType: HEAD_TYPE, predicate, subjects: new Map([[HEAD_SUBJECT, digest]]) };
 }
 
-/** @throws ReleaseError: RELEASE_FORM */
+/** Reads a head from its statement. @throws ReleaseError: RELEASE_FORM */
 export function readHead({ predicateType, predicate, subjects }: Statement): LogHead {
   const digest = subjects.get(HEAD_SUBJECT);
   if (
@@ -126,15 +126,15 @@ export function checkHead(
   { sequence, digest, expiresMs }: LogHead,
   { now, seen }: { readonly now: number; readonly seen: SeenHead | undefined },
 ): void {
-  const last = entries.at(-1);
-  if (last === undefined || entries.length !== sequence || digestEntry(last) !== digest) {
+  const lastEntry = entries.at(-1);
+  if (lastEntry === undefined || entries.length !== sequence || digestEntry(lastEntry) !== digest) {
     throw new ReleaseError('RELEASE_LOG', 'the head of the log does not name its last entry');
   }
   if (now > expiresMs) {
     const expiry = new Date(expiresMs).toISOString();
     throw new ReleaseError(
       'RELEASE_HEAD_EXPIRED',
-      `the head of the log has expired at ${expiry}: get a fresh one`,
+      `the head of the log expired at ${expiry}: get a fresh head`,
     );
   }
   if (seen === undefined) return;
@@ -147,14 +147,14 @@ export function checkHead(
   }
 }
 
-/** @throws ReleaseError: RELEASE_NOT_LOGGED, RELEASE_WITHDRAWN */
-export function findInLog(entries: readonly LogEntry[], { version, subjects }: ReleaseContent): void {
+/** Requires that the log has the release. @throws ReleaseError: RELEASE_NOT_LOGGED, RELEASE_WITHDRAWN */
+export function requireLogged(entries: readonly LogEntry[], { version, subjects }: ReleaseContent): void {
   const digest = digestSubjects(subjects);
-  const ofVersion = entries.filter((entry) => entry.version === version);
-  if (ofVersion.some(({ kind }) => kind === 'withdrawal')) {
+  const entriesOfVersion = entries.filter((entry) => entry.version === version);
+  if (entriesOfVersion.some(({ kind }) => kind === 'withdrawal')) {
     throw new ReleaseError('RELEASE_WITHDRAWN', `the log withdraws ${version}`);
   }
-  if (!ofVersion.some(({ kind, subjects: logged }) => kind === 'release' && logged === digest)) {
+  if (!entriesOfVersion.some(({ kind, subjects: loggedDigest }) => kind === 'release' && loggedDigest === digest)) {
     throw new ReleaseError(
       'RELEASE_NOT_LOGGED',
       `the log has no entry for exactly these files of ${version}`,

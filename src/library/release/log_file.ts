@@ -1,9 +1,9 @@
-/** The file of an author's log: entries, and the signed head. */
+/** Reads the file of an author's log: its entries and its signed head. */
 import { ReleaseIdentityError } from './errors.ts';
 import { HEAD_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
 import { parseStrictJson } from './json.ts';
 import { checkHead, type LogEntry, type LogHead, readEntries, readHead, type SeenHead } from './log.ts';
-import { openStatement, readFormat } from './signed.ts';
+import { openStatement, checkVersion } from './signed.ts';
 
 /** Maximum size of a log in bytes, enough for some thousand entries. */
 const MAX_LOG = 1_000_000;
@@ -25,7 +25,7 @@ export async function readLog(
   log: Uint8Array,
   { signer, now, seen }: ReadLogOptions,
 ): Promise<{ readonly entries: readonly LogEntry[]; readonly head: LogHead }> {
-  const file = readFormat(parseStrictJson(log, 'the log', MAX_LOG), 'the log');
+  const file = checkVersion(parseStrictJson(log, 'the log', MAX_LOG), 'the log');
   const entries = readEntries(file['entries']);
   const { statement, claims } = await openStatement(file['head'], signer, HEAD_EVENTS);
   const head = readHead(statement);
@@ -36,7 +36,7 @@ export async function readLog(
 
 /**
  * Requires that the workflow signed the head at the newest tag: the workflow of an older tag may have a fault
- * that was mended later.
+ * that was fixed later.
  */
 function checkNewestTag({ tag }: SignerClaims, entries: readonly LogEntry[]): void {
   const newest = entries.findLast(({ kind }) => kind === 'release')?.version;

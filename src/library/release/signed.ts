@@ -10,20 +10,20 @@ const MAX_PAYLOAD = 200_000;
 /** The version of the release file and of the log. */
 export const FORMAT = 1;
 
-/** @throws ReleaseError: RELEASE_FORM */
-export function readFormat(value: unknown, label: string): Readonly<Record<string, unknown>> {
+/** Checks the version of a file. @throws ReleaseError: RELEASE_FORM */
+export function checkVersion(value: unknown, label: string): Readonly<Record<string, unknown>> {
   const file = requireObject(value, label);
   if (file['version'] !== FORMAT) throw badForm(label, `of the version ${FORMAT}`);
   return file;
 }
 
-/** A statement, and what its certificate says about the signer. */
+/** A verified statement, and the claims of its signer. */
 export interface SignedStatement {
   readonly statement: Statement;
   readonly claims: SignerClaims;
 }
 
-/** @throws ReleaseError */
+/** Verifies a signed statement. @throws ReleaseError */
 export async function openStatement(
   value: unknown,
   signer: ReleaseSigner,

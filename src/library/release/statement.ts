@@ -29,7 +29,7 @@ export const SHA256 = /^[0-9a-f]{64}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
 const COMMIT = /^[0-9a-f]{40}$/;
 const PRINTABLE = /^[ -~]{1,200}$/;
-/** Zeros are what debug enclaves measure, whatever they run. */
+/** Register of an image, which is not zero: the registers of debug enclaves are zero, whatever they run. */
 const REGISTER = /^(?!0+$)[0-9a-f]{96}$/;
 export const VERSION = /^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]{1,64})?$/;
 
@@ -61,19 +61,19 @@ export interface ReleaseContent {
   readonly subjects: ReadonlyMap<string, string>;
 }
 
-/** @throws ReleaseError: RELEASE_FORM */
+/** Checks the form of a statement. @throws ReleaseError: RELEASE_FORM */
 export function readStatement(value: unknown): Statement {
   const statement = requireObject(value, 'the statement');
   if (statement['_type'] !== STATEMENT_TYPE) throw badForm('the statement', `of the type ${STATEMENT_TYPE}`);
-  const listed = requireList(statement['subject'], 'the subject of the statement');
-  if (listed.length === 0 || listed.length > MAX_SUBJECTS) {
+  const subjectList = requireList(statement['subject'], 'the subject of the statement');
+  if (subjectList.length === 0 || subjectList.length > MAX_SUBJECTS) {
     throw badForm('the subject of the statement', `1 to ${MAX_SUBJECTS} files`);
   }
   const subjects = new Map<string, string>();
-  for (const subject of listed) {
+  for (const subject of subjectList) {
     const { name, digest } = requireObject(subject, 'a subject');
     const path = requireText(name, 'the name of a subject', NAME);
-    if (subjects.has(path)) throw badForm('the subject of the statement', `free of repeated names (${path})`);
+    if (subjects.has(path)) throw badForm('the subject of the statement', `a list of different files: it has ${path} twice`);
     const { sha256: hex } = requireObject(digest, `the digest of ${path}`);
     subjects.set(path, requireText(hex, `the SHA-256 of ${path}`, SHA256));
   }
@@ -101,7 +101,7 @@ export function readRelease(statements: readonly Statement[]): ReleaseContent {
   }
   const missing = REQUIRED_SUBJECTS.find((name) => !subjects.has(name));
   if (missing !== undefined) {
-    throw new ReleaseError('RELEASE_SUBJECTS', `the statements are not about ${missing}`);
+    throw new ReleaseError('RELEASE_SUBJECTS', `the statements do not list the file ${missing}`);
   }
   const content = { ...readPredicate(release.predicate), subjects };
   const registers = bytesToHex(sha256(utf8ToBytes(formatPcrs(content.image))));
@@ -112,7 +112,7 @@ export function readRelease(statements: readonly Statement[]): ReleaseContent {
   if (commit !== content.source.commit) {
     throw new ReleaseError(
       'RELEASE_COMMIT',
-      `the provenance is of the commit ${commit}, not ${content.source.commit}`,
+      `the provenance names the commit ${commit}, not ${content.source.commit}`,
     );
   }
   return content;

@@ -1,10 +1,10 @@
-/** Verifies what an author has released: who signed it, of which commit, and that it is not withdrawn. */
+/** Verifies a release: its signer, its commit, and its entry in the author's log. */
 import { invalidReleaseOption, ReleaseError } from './errors.ts';
 import { checkSigner, RELEASE_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
 import { parseStrictJson, requireList } from './json.ts';
-import { checkSeen, findInLog, type LogHead, type SeenHead } from './log.ts';
+import { checkSeenHead, requireLogged, type LogHead, type SeenHead } from './log.ts';
 import { type ReadLogOptions, readLog } from './log_file.ts';
-import { openStatement, readFormat } from './signed.ts';
+import { openStatement, checkVersion } from './signed.ts';
 import { type ReleaseContent, readRelease } from './statement.ts';
 
 /**
@@ -15,16 +15,16 @@ const MAX_RELEASE = 1_000_000;
 
 /** Options of `verifyRelease`: the accepted signer, the log, and the head that was seen last. */
 export interface VerifyReleaseOptions {
-  /** Who may have signed the release and the head of the log. */
+  /** Permitted signer of the release and of the log's head. */
   readonly signer: ReleaseSigner;
   /** The content of the author's log. */
   readonly log: Uint8Array;
   /**
-   * The head that was seen last. A log without it is refused. Without `seen`, a rewritten log can't be
+   * The head that was seen last. A log without its entry is refused. Without `seen`, a rewritten log can't be
    * detected.
    */
   readonly seen?: SeenHead;
-  /** Time of the check: a Date, or milliseconds since 1970. Default: the present. */
+  /** Time of the check: a Date, or milliseconds since 1970. Default: the current time. */
   readonly now?: Date | number;
 }
 
@@ -53,7 +53,7 @@ export async function verifyRelease(
   options: VerifyReleaseOptions,
 ): Promise<VerifiedRelease> {
   const { signer, log, seen, now } = checkOptions(options);
-  const { statements } = readFormat(parseStrictJson(release, 'the release', MAX_RELEASE), 'the release');
+  const { statements } = checkVersion(parseStrictJson(release, 'the release', MAX_RELEASE), 'the release');
   const signed = await Promise.all(
     requireList(statements, 'statements')
       .slice(0, 3)
@@ -62,11 +62,11 @@ export async function verifyRelease(
   const content = readRelease(signed.map(({ statement }) => statement));
   for (const { claims } of signed) checkClaims(claims, content);
   const { entries, head } = await readLog(log, { signer, now, seen });
-  findInLog(entries, content);
+  requireLogged(entries, content);
   return { ...content, head };
 }
 
-/** Refuses unknown options: a misspelt one would silently leave out a check. */
+/** Refuses unknown options: a misspelt option would silently leave out a check. */
 function checkOptions(options: VerifyReleaseOptions): ReadLogOptions & { readonly log: Uint8Array } {
   if (typeof options !== 'object' || options === null)
     throw invalidReleaseOption('the options must be an object');
@@ -76,14 +76,14 @@ function checkOptions(options: VerifyReleaseOptions): ReadLogOptions & { readonl
   }
   const { log, seen, now = Date.now() } = options;
   const time: unknown = now instanceof Date ? now.getTime() : now;
-  // By a time such as NaN, an expired head would count as fresh.
+  // With a time such as NaN, an expired head would count as fresh.
   if (typeof time !== 'number' || !Number.isFinite(time)) {
     throw invalidReleaseOption('"now" must be a Date or a number of milliseconds since 1970');
   }
   return {
     signer: checkSigner(options.signer),
     log,
-    seen: seen === undefined ? undefined : checkSeen(seen),
+    seen: seen === undefined ? undefined : checkSeenHead(seen),
     now: time,
   };
 }
@@ -94,10 +94,10 @@ function checkClaims({ commit, tag }: SignerClaims, { source, version }: Release
   if (commit !== source.commit) {
     throw new ReleaseError(
       'RELEASE_COMMIT',
-      `the certificate is of the commit ${commit}, not ${source.commit}`,
+      `the certificate names the commit ${commit}, not ${source.commit}`,
     );
   }
   if (tag !== version) {
-    throw new ReleaseError('RELEASE_COMMIT', `the certificate is of the tag ${tag}, not ${version}`);
+    throw new ReleaseError('RELEASE_COMMIT', `the certificate names the tag ${tag}, not ${version}`);
   }
 }

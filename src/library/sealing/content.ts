@@ -6,7 +6,7 @@ import { SealingError } from './errors.ts';
 
 const SPACE = 0x20;
 
-/** @param multiple the length is padded to a multiple of this number of bytes; 0 and 1 mean no padding */
+/** Encodes and pads JSON. @param multiple the length is padded to a multiple of this number of bytes; 0 and 1 mean no padding */
 export function encodeContent(json: string, multiple: number): Uint8Array {
   const bytes = new TextEncoder().encode(json);
   const excess = multiple > 1 ? bytes.length % multiple : 0;
@@ -17,6 +17,8 @@ export function encodeContent(json: string, multiple: number): Uint8Array {
 }
 
 /**
+ * Parses the JSON of an object.
+ *
  * @param properties the only properties that the object may have; default: any
  * @throws SealingError: SEALED_CONTENT
  */
@@ -36,6 +38,6 @@ export function decodeContent(bytes: Uint8Array, properties?: readonly string[])
   return content as Record<string, unknown>;
 }
 
-export function invalidContent(why: string): SealingError {
-  return new SealingError('SEALED_CONTENT', `the sealed content can't be used: ${why}`);
+export function invalidContent(problem: string): SealingError {
+  return new SealingError('SEALED_CONTENT', `the sealed content can't be used: ${problem}`);
 }

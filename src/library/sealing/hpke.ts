@@ -26,17 +26,17 @@ export const KEY_SIZE = 32;
 /** Size of the authentication tag at the end of a ciphertext, in bytes. */
 export const TAG_SIZE = 16;
 
-/** The same algorithms, implemented by a platform. */
+/** The algorithms, as a platform implements them. */
 export interface Suite {
   readonly hpke: CipherSuite;
   readonly aead: Readonly<AEAD>;
 }
 
-/** Exports a secret from a context, which only the two sides can derive. */
+/** Function that exports a secret from a context. Only the two sides can derive this secret. */
 export type ExportSecret = (context: Uint8Array, size: number) => Promise<Uint8Array>;
 
 /** Data that both sides must know. The ciphertext authenticates it, but doesn't contain it. */
-export interface Bound {
+export interface BoundData {
   readonly info: Uint8Array;
   readonly aad: Uint8Array;
 }
@@ -72,7 +72,7 @@ export function webCryptoSuite(): Suite {
  */
 export async function sealTo(
   publicKey: Uint8Array,
-  { info, aad, plaintext }: Bound & { readonly plaintext: Uint8Array },
+  { info, aad, plaintext }: BoundData & { readonly plaintext: Uint8Array },
   { hpke }: Suite,
 ): Promise<{ enc: Uint8Array; ciphertext: Uint8Array; exportSecret: ExportSecret }> {
   try {
@@ -81,7 +81,7 @@ export async function sealTo(
     const ciphertext = await ctx.Seal(plaintext, aad);
     return { enc, ciphertext, exportSecret: (context, size) => ctx.Export(context, size) };
   } catch (error) {
-    throw unsupported(error) ?? error;
+    throw toUnsupportedError(error) ?? error;
   }
 }
 
@@ -92,7 +92,7 @@ export async function sealTo(
  */
 export async function openWith(
   key: Key,
-  { enc, info, aad, ciphertext }: Bound & { readonly enc: Uint8Array; readonly ciphertext: Uint8Array },
+  { enc, info, aad, ciphertext }: BoundData & { readonly enc: Uint8Array; readonly ciphertext: Uint8Array },
   { hpke }: Suite,
 ): Promise<{ plaintext: Uint8Array; exportSecret: ExportSecret }> {
   try {
@@ -100,8 +100,8 @@ export async function openWith(
     const plaintext = await ctx.Open(ciphertext, aad);
     return { plaintext, exportSecret: (context, size) => ctx.Export(context, size) };
   } catch (error) {
-    // No sender makes an encapsulated key of low order (RFC 9180, section 7.1.4).
-    if (error instanceof OpenError || error instanceof DecapError) throw altered();
+    // DecapError means an encapsulated key of low order (RFC 9180, section 7.1.4), which no sender makes.
+    if (error instanceof OpenError || error instanceof DecapError) throw createAlteredError();
     throw error;
   }
 }
@@ -110,13 +110,13 @@ export async function openWith(
  * Returns the error for any altered message. It has no cause: the sender must not learn why its ciphertext
  * failed.
  */
-export function altered(): SealingError {
-  const message = 'the message was sealed in another way, or was changed on its way';
+export function createAlteredError(): SealingError {
+  const message = 'the message was sealed in another way, or was changed in transit';
   return new SealingError('SEALED_ALTERED', message);
 }
 
 /** Returns the error for an algorithm that the platform lacks; undefined for any other error. */
-export function unsupported(error: unknown): SealingError | undefined {
+export function toUnsupportedError(error: unknown): SealingError | undefined {
   if (!(error instanceof NotSupportedError)) return undefined;
   const message =
     'this platform lacks X25519, AES-GCM or HMAC in Web Crypto: use Node 22, Chrome 133, Firefox 130, Safari 17 or newer, and a page on https';

@@ -4,7 +4,7 @@ import type { Key } from 'hpke';
 import { decodeContent, encodeContent, invalidContent } from './content.ts';
 import { SealingError } from './errors.ts';
 import { KEY_SIZE, openWith, type Suite, sealTo, TAG_SIZE, webCryptoSuite } from './hpke.ts';
-import { type Answer, type AnswerSecret, answerSecret, openAnswer } from './response.ts';
+import { type Answer, type AnswerSecret, deriveAnswerSecret, openAnswer } from './response.ts';
 
 /** Path to which sealed requests are sent, by POST. */
 export const SEALED_PATH = 'sealed';
@@ -43,6 +43,8 @@ export interface SealedRequest {
 }
 
 /**
+ * Seals a request to an enclave.
+ *
  * @param sealingKey the enclave's key from its verified attestation document, 32 bytes
  * @throws SealingError: SEALING_UNSUPPORTED
  */
@@ -60,15 +62,14 @@ export async function sealRequest(
   };
 }
 
-/** The enclave's own private key, in the form that its suite takes. */
+/** The enclave's own private key, in the form that its suite accepts. */
 export interface RecipientKey extends Key {
   /** The enclave's X25519 public key, 32 bytes. */
   readonly publicKey: Uint8Array;
 }
 
 /**
- * A request that was opened. This proves that nobody has changed it on the way, but its content is not
- * checked yet.
+ * A request that was opened. Nobody has changed it in transit, but its content is not checked yet.
  */
 export interface OpenedRequest {
   readonly content: Uint8Array;
@@ -76,7 +77,7 @@ export interface OpenedRequest {
   readonly answer: AnswerSecret;
 }
 
-/** @throws SealingError: SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED */
+/** Opens a sealed request. @throws SealingError: SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED */
 export async function openRequest(
   message: Uint8Array,
   key: RecipientKey,
@@ -90,16 +91,16 @@ export async function openRequest(
   }
   const aad = message.subarray(0, HEADER_SIZE);
   if (!equalBytes(aad.subarray(1), key.publicKey)) {
-    const fault = 'the request is sealed to another key: attest the enclave again for its current key';
+    const fault = 'the request is sealed to another key: attest the enclave again to get its current key';
     throw new SealingError('SEALED_KEY_UNKNOWN', fault);
   }
   const enc = message.subarray(HEADER_SIZE, HEADER_SIZE + KEY_SIZE);
   const ciphertext = message.subarray(HEADER_SIZE + KEY_SIZE);
   const opened = await openWith(key, { enc, info: INFO, aad, ciphertext }, suite);
-  return { content: opened.plaintext, answer: await answerSecret(opened.exportSecret) };
+  return { content: opened.plaintext, answer: await deriveAnswerSecret(opened.exportSecret) };
 }
 
-/** @throws SealingError: SEALED_CONTENT */
+/** Checks the content of a request. @throws SealingError: SEALED_CONTENT */
 export function readCall(content: Uint8Array): SealedCall {
   const { method, path, body } = decodeContent(content, ['method', 'path', 'body']);
   if (method !== 'GET' && method !== 'POST') throw invalidContent('its method must be GET or POST');

@@ -2,7 +2,7 @@
 import { concatBytes } from '@noble/curves/utils.js';
 import { decodeContent, encodeContent, invalidContent } from './content.ts';
 import { SealingError } from './errors.ts';
-import { altered, type ExportSecret, type Suite, TAG_SIZE } from './hpke.ts';
+import { createAlteredError, type ExportSecret, type Suite, TAG_SIZE } from './hpke.ts';
 
 const VERSION = 1;
 const LABEL = 'sui-enclave sealed answer 1';
@@ -27,13 +27,13 @@ export interface Answer {
 
 /** The secret that seals one answer. */
 export interface AnswerSecret {
-  /** Version and nonce, with which the answer begins. They are authenticated. */
+  /** The first bytes of the answer: version and nonce. They are authenticated. */
   readonly header: Uint8Array;
   /** The key of AES-256-GCM, 32 bytes. */
   readonly key: Uint8Array;
 }
 
-/** An AEAD that seals synchronously, as the server's does. */
+/** Function that encrypts with AES-256-GCM synchronously, as the server does. */
 export type SealNow = (
   key: Uint8Array,
   nonce: Uint8Array,
@@ -42,10 +42,12 @@ export type SealNow = (
 ) => Uint8Array;
 
 /**
+ * Derives the secret that seals an answer.
+ *
  * @param nonce only for test vectors; default: random
  * @param label identifies the kind of message that is answered; default: a request
  */
-export async function answerSecret(
+export async function deriveAnswerSecret(
   exportSecret: ExportSecret,
   nonce: Uint8Array = globalThis.crypto.getRandomValues(new Uint8Array(NONCE_SIZE)),
   label: string = LABEL,
@@ -78,7 +80,9 @@ export function sealAnswer(
 }
 
 /**
- * @param label as for `answerSecret`
+ * Opens a sealed answer.
+ *
+ * @param label as for `deriveAnswerSecret`
  * @throws SealingError: SEALED_MALFORMED, SEALED_ALTERED, SEALED_CONTENT
  */
 export async function openAnswer(
@@ -88,15 +92,15 @@ export async function openAnswer(
   label: string = LABEL,
 ): Promise<Answer> {
   if (message.length < HEADER_SIZE + TAG_SIZE || message[0] !== VERSION) {
-    throw new SealingError('SEALED_MALFORMED', `it is not a sealed answer of version ${VERSION}`);
+    throw new SealingError('SEALED_MALFORMED', `this is not a sealed answer of version ${VERSION}`);
   }
   const header = message.slice(0, HEADER_SIZE);
-  const { key } = await answerSecret(exportSecret, header.subarray(1), label);
+  const { key } = await deriveAnswerSecret(exportSecret, header.subarray(1), label);
   let content: Uint8Array;
   try {
     content = await aead.Open(key, GCM_NONCE, header, message.subarray(HEADER_SIZE));
   } catch {
-    throw altered();
+    throw createAlteredError();
   }
   return readAnswer(content);
 }
@@ -117,7 +121,7 @@ function readAnswer(content: Uint8Array): Answer {
   return { status, body, retryAfterSeconds: retry_after, requestId: request_id };
 }
 
-/** Recognises a UUID (RFC 9562, section 4) in lower case. */
+/** Returns whether the value is a UUID (RFC 9562, section 4) in lower case. */
 function isUuid(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 }

@@ -17,7 +17,7 @@ import {
   webCryptoSuite,
 } from './hpke.ts';
 import type { RecipientKey } from './request.ts';
-import { type Answer, type AnswerSecret, answerSecret, openAnswer } from './response.ts';
+import { type Answer, type AnswerSecret, deriveAnswerSecret, openAnswer } from './response.ts';
 
 /** Path to which sealed secrets are sent, by POST. */
 export const SECRETS_PATH = 'secrets';
@@ -33,7 +33,7 @@ const REGISTER_SIZE = 48;
 const SIGNATURE_SIZE = 64;
 const RECEIPT_KEY_SIZE = 32;
 /**
- * The content is padded to a multiple of this number of bytes, since the lengths of values say something
+ * The content is padded to a multiple of this number of bytes, since the lengths of values reveal something
  * about them.
  */
 const PADDING = 256;
@@ -104,7 +104,7 @@ const Signed = bcs.struct('ProvisionedSecrets', {
   ciphertext: bcs.byteVector(),
 });
 
-/** Returns HPKE's `info`, so that the secrets open for this state alone. */
+/** Returns HPKE's `info`, which binds the secrets to this state. */
 export function secretsInfo({ application, version, registers, signingKey }: EnclaveState): Uint8Array {
   const [pcr0, pcr1, pcr2] = registers;
   const fields = { label: INFO_LABEL, application, version, pcr0, pcr1, pcr2, signing_key: signingKey };
@@ -138,6 +138,8 @@ export interface SealedMessage {
 }
 
 /**
+ * Seals secrets to an enclave.
+ *
  * @param sealingKey the enclave's key, 32 bytes. Key and state must come from one verified attestation
  *   document
  * @throws SealingError: SEALED_TOO_LARGE, SEALING_UNSUPPORTED
@@ -158,7 +160,7 @@ export async function sealSecrets(
   const signature = await provisioner?.sign(provisionedBytes(sealed, state));
   const signed = provisioner && signature && { provisioner: provisioner.publicKey, signature };
   const receiptKey = await exportSecret(RECEIPT_LABEL, RECEIPT_KEY_SIZE);
-  const expected = JSON.stringify(receiptFor(values, receiptKey));
+  const expected = JSON.stringify(createReceipt(values, receiptKey));
   return {
     json: encodeSealedSecrets(signed ? { ...sealed, signed } : sealed),
     openAnswer: (message) => openAnswer(message, exportSecret, suite, ANSWER_LABEL),
@@ -181,7 +183,7 @@ export function encodeSealedSecrets({ key, enc, ciphertext, signed }: SealedSecr
   return JSON.stringify({ sealed });
 }
 
-/** Returns whether a hand-off is sealed. `sealed` is not a secret, whose name would be in upper case. */
+/** Returns whether a hand-off is sealed. No secret has the name `sealed`: names of secrets are in upper case. */
 export function isSealed(json: unknown): boolean {
   return typeof json === 'object' && json !== null && Object.hasOwn(json, 'sealed');
 }
@@ -221,11 +223,11 @@ export interface OpenedSecrets {
 /** @throws SealingError: SEALED_KEY_UNKNOWN if the secrets are sealed to another key */
 export function requireRecipient({ key }: SealedSecrets, { publicKey }: RecipientKey): void {
   if (equalBytes(key, publicKey)) return;
-  const message = 'the secrets are sealed to another key: attest the enclave again for its current key';
+  const message = 'the secrets are sealed to another key: attest the enclave again to get its current key';
   throw new SealingError('SEALED_KEY_UNKNOWN', message);
 }
 
-/** @throws SealingError: SEALED_KEY_UNKNOWN, SEALED_ALTERED */
+/** Opens sealed secrets. @throws SealingError: SEALED_KEY_UNKNOWN, SEALED_ALTERED */
 export async function openSecrets(
   sealed: SealedSecrets,
   state: EnclaveState,
@@ -238,17 +240,17 @@ export async function openSecrets(
   const { plaintext, exportSecret } = await openWith(key, message, suite);
   return {
     content: plaintext,
-    answer: await secretsAnswer(exportSecret),
+    answer: await deriveSecretsAnswer(exportSecret),
     receiptKey: await exportSecret(RECEIPT_LABEL, RECEIPT_KEY_SIZE),
   };
 }
 
-/** @param nonce only for test vectors; default: random */
-export async function secretsAnswer(exportSecret: ExportSecret, nonce?: Uint8Array): Promise<AnswerSecret> {
-  return await answerSecret(exportSecret, nonce, ANSWER_LABEL);
+/** Derives the secret that seals the answer to sealed secrets. @param nonce only for test vectors; default: random */
+export async function deriveSecretsAnswer(exportSecret: ExportSecret, nonce?: Uint8Array): Promise<AnswerSecret> {
+  return await deriveAnswerSecret(exportSecret, nonce, ANSWER_LABEL);
 }
 
-/** @throws SealingError: SEALED_CONTENT */
+/** Parses the opened secrets. @throws SealingError: SEALED_CONTENT */
 export function readSecrets(content: Uint8Array): Readonly<Record<string, string>> {
   const values = decodeContent(content);
   if (!Object.values(values).every((value) => typeof value === 'string')) {
@@ -257,13 +259,13 @@ export function readSecrets(content: Uint8Array): Readonly<Record<string, string
   return values as Record<string, string>;
 }
 
-export function receiptFor(values: Readonly<Record<string, string>>, key: Uint8Array): Receipt {
+export function createReceipt(values: Readonly<Record<string, string>>, key: Uint8Array): Receipt {
   const utf8 = new TextEncoder();
   const computeMac = (value: string) => bytesToHex(hmac(sha256, key, utf8.encode(value)));
   return { names: Object.keys(values), hmacs: Object.values(values).map(computeMac) };
 }
 
-/** Returns an object that has no other properties than these. */
+/** Returns the value if it is an object that has no properties except these. */
 function readProperties(json: unknown, names: readonly string[]): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     throw malformed('it is not an object');
@@ -285,14 +287,14 @@ function decodeCiphertext(value: unknown): Uint8Array {
   if (value.length > 4 * Math.ceil((MAX_CONTENT_SIZE + TAG_SIZE) / 3)) throw tooLarge();
   const bytes =
     /^[A-Za-z0-9+/]*={0,2}$/.test(value) && value.length % 4 === 0 ? fromBase64(value) : undefined;
-  // Otherwise one ciphertext would have several spellings.
+  // Without this comparison, one ciphertext would have several encodings.
   if (bytes === undefined || toBase64(bytes) !== value) throw malformed('ciphertext is not in base64');
   if (bytes.length < TAG_SIZE) throw malformed('ciphertext is too short');
   return bytes;
 }
 
-function malformed(why: string): SealingError {
-  return new SealingError('SEALED_MALFORMED', `this is not a message with sealed secrets: ${why}`);
+function malformed(problem: string): SealingError {
+  return new SealingError('SEALED_MALFORMED', `this is not a message with sealed secrets: ${problem}`);
 }
 
 function tooLarge(): SealingError {

@@ -80,6 +80,6 @@ function requireText(application: string, version: string): void {
   if (!/^[!-~]{1,64}$/.test(version)) throw unusable('the version is invalid');
 }
 
-function unusable(why: string): SealingError {
-  return new SealingError('SEALING_USER_DATA', `the user data does not describe an enclave: ${why}`);
+function unusable(problem: string): SealingError {
+  return new SealingError('SEALING_USER_DATA', `the user data does not describe an enclave: ${problem}`);
 }

@@ -9,7 +9,7 @@ import {
   provisionedBytes,
   type Receipt,
   readSecrets,
-  receiptFor,
+  createReceipt,
   type SealedSecrets,
 } from 'sui-enclave/sealing/secrets';
 import { EnclaveServerError } from '../enclave_errors.ts';
@@ -88,7 +88,7 @@ export class Provisioning {
       if (!(error instanceof ConfigError)) throw error;
       throw new EnclaveServerError('SECRETS_REFUSED', error.message);
     }
-    return receiptFor(values, receiptKey);
+    return createReceipt(values, receiptKey);
   }
 
   #requireMissing(): void {

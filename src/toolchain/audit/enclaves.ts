@@ -1,7 +1,7 @@
 /** Requests a fresh attestation at each URL, and compares the attested keys with the chain. */
 import { toHex } from '@mysten/sui/utils';
 import { AttestationError, type Image, verifyAttestation } from 'sui-enclave/attestation';
-import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
+import { getAttestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { requestJson } from 'sui-enclave/client/http';
 import {
@@ -122,7 +122,7 @@ async function attest({ url, config, roots }: Question): Promise<Uint8Array> {
   const now = Date.now();
   const images: readonly Image[] = acceptedImages(config, now);
   const policy = { images, nonce };
-  return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
+  return getAttestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
 }
 
 /** Returns the key with which the server says that it signs. */

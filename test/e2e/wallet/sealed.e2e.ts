@@ -21,7 +21,7 @@ import { createLog } from '../../../src/service/log.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Fakes } from '../../../src/testing/fakes.ts';
 import { listen } from '../../../src/toolchain/dev/wallet/servers.ts';
-import { Host, type Passing } from '../../src/library/client/host.ts';
+import { Host, type ForwardedAnswer } from '../../src/library/client/host.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const LIBRARY = `${ROOT}build/e2e/library`;
@@ -159,7 +159,7 @@ describe('a page that seals', () => {
     expect(requests()).toEqual(['/get_attestation']);
   });
 
-  test.each<[string, Partial<Passing>]>([
+  test.each<[string, Partial<ForwardedAnswer>]>([
     ['a salt', { type: 'application/json', body: Buffer.from('{"salt":"1"}') }],
     [
       'a refusal',

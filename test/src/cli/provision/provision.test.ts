@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
-import { Host, type Passing } from '../../library/client/host.ts';
+import { Host, type ForwardedAnswer } from '../../library/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../server/provisioner.ts';
 import type { TestServer } from '../../server/support.ts';
 import { callScript, type Result } from '../run.ts';
@@ -211,11 +211,11 @@ describe('a host that alters a part', () => {
     expect(host.saw(VALUES.VAULT_KEY)).toBe(false);
   });
 
-  const onAnswer = (host: Host, path: string, change: (answer: Passing) => Passing) => {
+  const onAnswer = (host: Host, path: string, change: (answer: ForwardedAnswer) => ForwardedAnswer) => {
     host.changeAnswer = (answer) => (answer.path === path ? change(answer) : answer);
   };
 
-  test.each<[string, string, (answer: Passing) => Passing]>([
+  test.each<[string, string, (answer: ForwardedAnswer) => ForwardedAnswer]>([
     ['a byte of it', 'SEALED_ALTERED', (answer) => ({ ...answer, body: flipped(answer.body) })],
     ['its nonce', 'SEALED_ALTERED', (answer) => ({ ...answer, body: flipped(answer.body, 5) })],
     ['its version', 'SEALED_MALFORMED', (answer) => ({ ...answer, body: flipped(answer.body, 0) })],
@@ -228,7 +228,7 @@ describe('a host that alters a part', () => {
     expect([status, JSON.parse(stdout)]).toMatchObject([1, { code: 'SECRETS_RECEIPT', serverCode: code }]);
   });
 
-  test.each<[string, Partial<Passing>]>([
+  test.each<[string, Partial<ForwardedAnswer>]>([
     [
       'plain success',
       { body: Buffer.from('{"names":["VAULT_KEY","OTHER"],"hmacs":[]}'), type: 'application/json' },

@@ -18,7 +18,7 @@ if (weather === undefined) throw new Error('no case');
 const DOCUMENT = fromHex(weather.document);
 const OPTIONS = { now: weather.at, policy: createPolicy(weather) };
 
-async function refusal(bytes: Uint8Array): Promise<unknown> {
+async function findRefusal(bytes: Uint8Array): Promise<unknown> {
   return await verifyAttestation(bytes, OPTIONS).then(
     () => 'trusted',
     (error: unknown) => error,
@@ -32,7 +32,7 @@ describe('a real document', () => {
       fc.asyncProperty(flip, async ({ at, bit }) => {
         const changed = DOCUMENT.slice();
         changed[at] = (changed[at] ?? 0) ^ (1 << bit);
-        expect(await refusal(changed)).toBeInstanceOf(AttestationError);
+        expect(await findRefusal(changed)).toBeInstanceOf(AttestationError);
         expect(await predictRegistration(changed, weather.at)).toMatchObject({ accepted: false });
       }),
       { numRuns: 200 },
@@ -42,7 +42,7 @@ describe('a real document', () => {
   test('is never trusted when truncated', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(DOCUMENT.length - 1), async (length) => {
-        expect(await refusal(DOCUMENT.slice(0, length))).toBeInstanceOf(AttestationError);
+        expect(await findRefusal(DOCUMENT.slice(0, length))).toBeInstanceOf(AttestationError);
       }),
       { numRuns: 100 },
     );
@@ -56,15 +56,15 @@ describe('a real document', () => {
     await fc.assert(
       fc.asyncProperty(insertion, async ({ at, bytes }) => {
         const changed = new Uint8Array([...DOCUMENT.slice(0, at), ...bytes, ...DOCUMENT.slice(at)]);
-        expect(await refusal(changed)).toBeInstanceOf(AttestationError);
+        expect(await findRefusal(changed)).toBeInstanceOf(AttestationError);
       }),
       { numRuns: 100 },
     );
   });
 });
 
-describe('any bytes', () => {
-  test('decode or are refused with a typed error', () => {
+describe('an argument that is not a document', () => {
+  test('is refused with an AttestationError if it is random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 512 }), (bytes) => {
         expect(() => decodeAttestation(bytes)).toThrow(AttestationError);
@@ -77,10 +77,10 @@ describe('any bytes', () => {
     ['nested arrays', new Uint8Array(32_768).fill(0x81)],
     ['nested tags', new Uint8Array(32_768).fill(0xc1)],
     ['nested strings of indefinite length', new Uint8Array(32_768).fill(0x5f)],
-    ['an array of 2^32 - 1', Uint8Array.of(0x9a, 0xff, 0xff, 0xff, 0xff)],
-    ['an array of 2^64 - 1', Uint8Array.of(0x9b, ...new Uint8Array(8).fill(0xff))],
-    ['bytes of 2^53', Uint8Array.of(0x5b, 0, 0x20, 0, 0, 0, 0, 0, 0)],
-  ])('%s are refused at once', async (_, bytes) => {
+    ['an array of 2^32 - 1 items', Uint8Array.of(0x9a, 0xff, 0xff, 0xff, 0xff)],
+    ['an array of 2^64 - 1 items', Uint8Array.of(0x9b, ...new Uint8Array(8).fill(0xff))],
+    ['a string of 2^53 bytes', Uint8Array.of(0x5b, 0, 0x20, 0, 0, 0, 0, 0, 0)],
+  ])('is refused at once if it is %s', async (_, bytes) => {
     expect(() => decodeAttestation(bytes)).toThrow(AttestationError);
     expect(await predictRegistration(bytes, 0)).toMatchObject({ abort: 1 });
   });
@@ -88,10 +88,10 @@ describe('any bytes', () => {
   test.each([
     ['a string', weather.document],
     ['an array', [...DOCUMENT]],
-    ['a buffer', DOCUMENT.buffer],
-    ['nothing', undefined],
-  ])('%s is not a document', async (_, bytes) => {
-    expect(await refusal(bytes as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
+    ['an ArrayBuffer', DOCUMENT.buffer],
+    ['undefined', undefined],
+  ])('is refused if it is %s instead of a Uint8Array', async (_, bytes) => {
+    expect(await findRefusal(bytes as never)).toMatchObject({ code: 'DOCUMENT_SIZE' });
     await expect(predictRegistration(bytes as never, 0)).rejects.toMatchObject({
       code: 'DOCUMENT_SIZE',
     });

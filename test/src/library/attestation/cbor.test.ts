@@ -50,9 +50,9 @@ describe('the strict and the lenient form read', () => {
     ['c34100', -1],
     ['c240', 0],
     ['63efbbbf', '\ufeff'],
-  ])('%s', (hex, item) => {
+  ])('%s', (hex, value) => {
     for (const form of ['strict', 'lenient'] as const) {
-      expect(readCbor(fromHex(hex), form)).toEqual({ item, length: hex.length / 2 });
+      expect(readCbor(fromHex(hex), form)).toEqual({ item: value, length: hex.length / 2 });
     }
   });
 });
@@ -75,15 +75,15 @@ describe('only the lenient form reads', () => {
     ['5fff', new Uint8Array()],
     ['7f657374726561646d696e67ff', 'streaming'],
     ['5f5f4101ff4102ff', Uint8Array.of(1, 2)],
-  ])('%s', (hex, item) => {
-    expect(readCbor(fromHex(hex), 'lenient')).toEqual({ item, length: hex.length / 2 });
+  ])('%s', (hex, value) => {
+    expect(readCbor(fromHex(hex), 'lenient')).toEqual({ item: value, length: hex.length / 2 });
     expect(() => readCbor(fromHex(hex), 'strict')).toThrow(AttestationError);
   });
 });
 
 describe('neither form reads', () => {
   test.each([
-    ['nothing', ''],
+    ['no bytes', ''],
     ['a break alone', 'ff'],
     ['a break in an array of definite length', '82 01 ff'],
     ['a break in place of a value', 'bf 61 61 ff'],
@@ -111,7 +111,7 @@ describe('neither form reads', () => {
   });
 });
 
-test('every item survives a round trip, with any bytes after it', () => {
+test('every value is decoded as it was encoded, whatever bytes follow it', () => {
   const leaf = fc.oneof(
     fc.maxSafeInteger(),
     fc.boolean(),
@@ -119,12 +119,12 @@ test('every item survives a round trip, with any bytes after it', () => {
     fc.string({ unit: 'grapheme' }),
     fc.uint8Array(),
   );
-  const value = fc.letrec((tie) => ({ item: fc.oneof({ maxDepth: 4 }, leaf, fc.array(tie('item'))) })).item;
+  const tree = fc.letrec((tie) => ({ node: fc.oneof({ maxDepth: 4 }, leaf, fc.array(tie('node'))) })).node;
   fc.assert(
-    fc.property(value, fc.uint8Array(), (item, suffix) => {
-      const bytes = encode(item);
+    fc.property(tree, fc.uint8Array(), (value, suffix) => {
+      const bytes = encode(value);
       expect(readCbor(new Uint8Array([...bytes, ...suffix]), 'strict')).toEqual({
-        item,
+        item: value,
         length: bytes.length,
       });
     }),

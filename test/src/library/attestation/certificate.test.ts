@@ -1,4 +1,4 @@
-/** The form of certificates: deviations from DER that the X.509 library accepts. */
+/** Checks the form of certificates, and refuses deviations from DER that the X.509 library accepts. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseCertificate } from '../../../../src/library/attestation/certificate.ts';
@@ -8,21 +8,21 @@ import { fromHex, toHex } from './cases/case.ts';
 const ROOT = awsNitroRoot();
 
 /** Returns the root with one byte sequence replaced by another, and with the lengths around it adapted. */
-function rewritten(from: string, to: string): Uint8Array {
+function rewriteRoot(from: string, to: string): Uint8Array {
   const hex = toHex(ROOT);
   expect(hex.split(from)).toHaveLength(2);
-  const grown = (to.length - from.length) / 2;
+  const growth = (to.length - from.length) / 2;
   // Only the validity may grow: a sequence of 30 bytes that starts with a UTCTime.
-  const validity = (start: string) => `30${(0x1e + grown).toString(16)}${start}`;
+  const validity = (start: string) => `30${(0x1e + growth).toString(16)}${start}`;
   const changed = hex.replace(from, to).replace(`301e${to}`, validity(to));
-  const length = (value: number) => (value + grown).toString(16).padStart(4, '0');
+  const length = (value: number) => (value + growth).toString(16).padStart(4, '0');
   // The outer sequence and the signed part each have a length of two bytes: 3082LLLL 3082LLLL.
   const outer = Number.parseInt(changed.slice(4, 8), 16);
   const tbs = Number.parseInt(changed.slice(12, 16), 16);
   return fromHex(`3082${length(outer)}3082${length(tbs)}${changed.slice(16)}`);
 }
 
-function nestedSequences(depth: number): Uint8Array {
+function nestSequences(depth: number): Uint8Array {
   return Array.from({ length: depth }).reduce<Uint8Array>(
     (inner) => Uint8Array.of(0x30, inner.length, ...inner),
     new Uint8Array(),
@@ -59,12 +59,12 @@ describe('the validity of a certificate', () => {
   const general = (text: string) => `180f${Buffer.from(text).toString('hex')}`;
 
   test.each([
-    ['a year from 50 on is of the last century', utc('500101000000Z'), '1950-01-01T00:00:00Z'],
-    ['a year before 50 is of this one', utc('491231235959Z'), '2049-12-31T23:59:59Z'],
+    ['a year from 50 on belongs to the last century', utc('500101000000Z'), '1950-01-01T00:00:00Z'],
+    ['a year before 50 belongs to this century', utc('491231235959Z'), '2049-12-31T23:59:59Z'],
     ['a time of four digits a year', general('20500101000000Z'), '2050-01-01T00:00:00Z'],
     ['a leap day', utc('200229000000Z'), '2020-02-29T00:00:00Z'],
   ])('is read: %s', (_, element, expected) => {
-    expect(parseCertificate(rewritten(START, element), 0).notBefore).toEqual(new Date(expected));
+    expect(parseCertificate(rewriteRoot(START, element), 0).notBefore).toEqual(new Date(expected));
   });
 
   test.each([
@@ -78,7 +78,7 @@ describe('the validity of a certificate', () => {
     ['a short time under the tag of the long one', `180d${Buffer.from('191028132805Z').toString('hex')}`],
     ['a long time under the tag of the short one', `170f${Buffer.from('20191028132805Z').toString('hex')}`],
   ])('is refused if it has %s', (_, element) => {
-    expect(() => parseCertificate(rewritten(START, element), 0)).toThrow(MALFORMED);
+    expect(() => parseCertificate(rewriteRoot(START, element), 0)).toThrow(MALFORMED);
   });
 });
 
@@ -92,10 +92,10 @@ describe('a certificate is refused:', () => {
   const EXTENSIONS = 'a3423040300f0603551d130101ff040530030101ff';
   const LONGER = 'a343304130100603551d130101ff040630030101ff00';
   test.each([
-    ['a certificate of version 1', rewritten(VERSION, `a003020100${SERIAL}`), 'its version is not 3'],
+    ['a certificate of version 1', rewriteRoot(VERSION, `a003020100${SERIAL}`), 'its version is not 3'],
     [
       'a length in more bytes than necessary',
-      rewritten(SERIAL, SERIAL.replace('0211', '028111')),
+      rewriteRoot(SERIAL, SERIAL.replace('0211', '028111')),
       'it has a length in more bytes than necessary',
     ],
     [
@@ -110,22 +110,22 @@ describe('a certificate is refused:', () => {
     ],
     [
       'a tag of more than one byte',
-      rewritten(SERIAL, SERIAL.replace('0211', '1f0211')),
+      rewriteRoot(SERIAL, SERIAL.replace('0211', '1f0211')),
       'it has a tag of more than one byte',
     ],
     [
       'an element longer than its container',
-      rewritten(SERIAL, SERIAL.replace('0211', '02820211')),
+      rewriteRoot(SERIAL, SERIAL.replace('0211', '02820211')),
       'an element is longer than its container',
     ],
     [
       'a byte after the value of an extension',
-      rewritten(EXTENSIONS, LONGER),
+      rewriteRoot(EXTENSIONS, LONGER),
       'bytes follow the value of its extension 2.5.29.19',
     ],
     ['a certificate cut short', ROOT.slice(0, -1), 'an element is longer than its container'],
     ['no bytes', new Uint8Array(), 'it ends in the middle of an element'],
-    ['33 nested sequences', nestedSequences(33), 'it nests too deeply'],
+    ['33 nested sequences', nestSequences(33), 'it nests too deeply'],
     [
       'a private key instead of a certificate',
       fromHex('302e020100300506032b657004220420'.padEnd(96, '0')),
@@ -133,11 +133,11 @@ describe('a certificate is refused:', () => {
     ],
   ])('%s', (_, bytes, reason) => {
     const message = `certificate 3 of the chain is not an X.509 v3 certificate in DER: ${reason}`;
-    const refused = expect.objectContaining({ code: 'CERTIFICATE_MALFORMED', position: 3, message });
-    expect(() => parseCertificate(bytes, 3)).toThrow(refused);
+    const refusal = expect.objectContaining({ code: 'CERTIFICATE_MALFORMED', position: 3, message });
+    expect(() => parseCertificate(bytes, 3)).toThrow(refusal);
   });
 
-  test('any other input is refused too, always with the typed error', () => {
+  test('only with the typed error, whichever of its bytes are changed', () => {
     const flips = fc.array(fc.record({ at: fc.nat(ROOT.length - 1), to: fc.nat(255) }), {
       minLength: 1,
       maxLength: 6,
@@ -157,7 +157,7 @@ describe('a certificate is refused:', () => {
   });
 });
 
-test('bytes after a certificate are counted, not read', () => {
+test('parseCertificate counts the bytes after a certificate, and does not read them', () => {
   const { der, trailing } = parseCertificate(new Uint8Array([...ROOT, 1, 2, 3]), 0);
   expect(der).toEqual(ROOT);
   expect(trailing).toBe(3);

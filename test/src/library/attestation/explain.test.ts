@@ -1,4 +1,4 @@
-/** The checklist of the rules agrees with the verdict for every document. */
+/** Checks that the outcomes of the rules agree with the verdict on every document. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { nearlyDocument, randomNumbers } from '../../../../scripts/check/fuzz_attestation.ts';
@@ -30,7 +30,7 @@ function createOptions(documentCase: Case): VerifyOptions {
 }
 
 /** Checks an explanation against the verdict. @returns the failed rule, or null */
-async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<number | null> {
+async function checkExplanation(bytes: Uint8Array, options: VerifyOptions): Promise<number | null> {
   const verdict = await verifyAttestation(bytes, options).then(
     (verified) => ({ verified }),
     (error: AttestationError) => ({ error }),
@@ -48,13 +48,13 @@ async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<num
   });
   expect(rules.map(({ state }) => state)).toEqual(states);
   // All rows are compared at once, since there are many thousands.
-  const unfit = rules.filter(
+  const invalidRows = rules.filter(
     ({ state, found: detail = '' }) =>
       (state === 'not reached' && detail !== '') ||
       detail.length > 400 ||
       /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(detail),
   );
-  expect(unfit).toEqual([]);
+  expect(invalidRows).toEqual([]);
   expect(document !== undefined).toBe(failed === null || failed > 20);
   expect(chain !== undefined).toBe(failed === null || failed > 23);
   return failed;
@@ -64,9 +64,9 @@ const failedRules = new Map<Case, number | null>();
 
 /** Checks the explanation of a case, once. @returns the failed rule, or null */
 async function findFailedRule(documentCase: Case): Promise<number | null> {
-  const before = failedRules.get(documentCase);
-  if (before !== undefined) return before;
-  const failed = await explained(fromHex(documentCase.document), createOptions(documentCase));
+  const cached = failedRules.get(documentCase);
+  if (cached !== undefined) return cached;
+  const failed = await checkExplanation(fromHex(documentCase.document), createOptions(documentCase));
   failedRules.set(documentCase, failed);
   return failed;
 }
@@ -84,27 +84,27 @@ describe('explainAttestation and verifyAttestation', () => {
     const codes = new Set<number | null>();
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
-        codes.add(await explained(nearlyDocument(randomNumbers(seed)), OPTIONS));
+        codes.add(await checkExplanation(nearlyDocument(randomNumbers(seed)), OPTIONS));
       }),
       { numRuns: 400 },
     );
     expect(codes.size).toBeGreaterThan(5);
   });
 
-  test('agree on each rule: some case fails at each, and no rule is left out', async () => {
+  test('agree on each rule: some case fails at every rule but the one about the options', async () => {
     const failed = new Set<number | null>();
     for (const documentCase of Object.values(cases).flat()) failed.add(await findFailedRule(documentCase));
     expect([...CODES.keys()].filter((rule) => !failed.has(rule))).toEqual([OPTIONS_RULE]);
   });
 });
 
-describe('the rows', () => {
+describe('the rows of an explanation', () => {
   const explainRows = async (policy: VerifyOptions['policy']) => {
     const { rules } = await explainAttestation(DOCUMENT, { ...OPTIONS, policy });
     return new Map(rules.map((row) => [row.rule, row]));
   };
 
-  test('show the values that were found', async () => {
+  test('show the values of the document', async () => {
     const rows = await explainRows(OPTIONS.policy);
     expect(rows.get(1)?.found).toBe(`${DOCUMENT.length} bytes`);
     expect(rows.get(15)?.found).toBe('i-06e4b98c6549ff803-enc0196373b195fb723');
@@ -120,7 +120,7 @@ describe('the rows', () => {
   });
 
   test('do not claim that the image of a debug enclave was compared', async () => {
-    const debug = realCases.find(({ name }) => name === 'a debug enclave, asked for by name');
+    const debug = realCases.find(({ name }) => name === 'a debug enclave that the policy allows');
     if (debug === undefined) throw new Error('no case');
     const { rules } = await explainAttestation(fromHex(debug.document), createOptions(debug));
     expect(rules[36]?.found).toMatch(/^not compared/);
@@ -142,5 +142,5 @@ test.each([
 });
 
 test('explainAttestation fails at the first rule for anything but bytes', async () => {
-  expect(await explained(weather.document as never, OPTIONS)).toBe(1);
+  expect(await checkExplanation(weather.document as never, OPTIONS)).toBe(1);
 });

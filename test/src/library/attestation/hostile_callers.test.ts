@@ -1,5 +1,5 @@
 /**
- * Callers whose values change while a document is verified. The verdict is on the values at the time of the
+ * Callers whose values change while a document is verified. The verdict is about the values at the time of the
  * call.
  */
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { verifyAttestation } from '../../../../src/library/attestation/index.ts'
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FakeEnclave } from '../client/fake_enclave.ts';
 
-test('changes to a document, a root and a policy meanwhile have no effect', async () => {
+test('changes to a document, a root or a policy during the verification have no effect', async () => {
   const enclave = await FakeEnclave.start(new EmulatedNsm());
   const response = await fetch(new URL('/get_attestation', enclave.url));
   enclave.close();

@@ -36,8 +36,8 @@ describe('parsePcrs', () => {
   });
 
   test.each([
-    ['nothing', ''],
-    ['a register missing', `${A} PCR0\n${B} PCR1`],
+    ['an empty file', ''],
+    ['a file without PCR2', `${A} PCR0\n${B} PCR1`],
     ['a register twice', `${A} PCR0\n${B} PCR1\n${C} PCR2\n${A} PCR0`],
     ['a register that is not 0 to 2', `${A} PCR0\n${B} PCR1\n${C} PCR2\n${A} PCR8`],
     ['a value cut short', `${A.slice(1)} PCR0\n${B} PCR1\n${C} PCR2`],
@@ -54,7 +54,7 @@ describe('parsePcrs', () => {
     expect(() => parsePcrs(text)).toThrow(expect.objectContaining({ code: 'POLICY_ZERO_IMAGE' }));
   });
 
-  test('never returns anything but three full values', () => {
+  test('refuses any text that is not a PCR file', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(() => parsePcrs(text)).toThrow(expect.objectContaining({ code: 'POLICY_INVALID' }));
@@ -72,7 +72,7 @@ describe('certificatesFromPem', () => {
   });
 
   test.each([
-    ['nothing', ''],
+    ['an empty file', ''],
     ['a private key', '-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----'],
     ['broken base64', '-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----'],
     ['a certificate without an end', '-----BEGIN CERTIFICATE-----\nMA=='],
@@ -106,7 +106,7 @@ describe('the pinned root', () => {
     expect(AWS_NITRO_ROOT_SHA256).toBe('641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b');
   });
 
-  test('is, as PEM without a newline at the end, the file whose SHA-256 AWS and Sui print', () => {
+  test('has, as a PEM file without a newline at its end, the SHA-256 that AWS and Sui publish', () => {
     const lines =
       Buffer.from(awsNitroRoot())
         .toString('base64')

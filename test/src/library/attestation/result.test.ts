@@ -1,4 +1,4 @@
-/** The result for a trusted document, and the contents of a refusal. */
+/** Checks the verdict on a trusted document, and the contents of a refusal. */
 import { describe, expect, test } from 'vitest';
 import {
   AWS_NITRO_ROOT_SHA256,
@@ -44,7 +44,7 @@ describe('verifyAttestation', () => {
   });
 
   test('returns no image for a debug enclave', async () => {
-    const debug = realCases.find(({ name }) => name === 'a debug enclave, asked for by name');
+    const debug = realCases.find(({ name }) => name === 'a debug enclave that the policy allows');
     if (debug === undefined) throw new Error('no case');
     const verdict = await verifyAttestation(fromHex(debug.document), {
       now: debug.at,
@@ -101,7 +101,7 @@ describe('an invalid option is refused before anything is read:', () => {
         policy: { images: [image, { pcr0: '0'.repeat(96), pcr1: '0'.repeat(96), pcr2: '0'.repeat(96) }] },
       },
     ],
-    ['an image with one register zero', { now: 0, policy: { images: [{ ...image, pcr2: '0'.repeat(96) }] } }],
+    ['an image with one zero register', { now: 0, policy: { images: [{ ...image, pcr2: '0'.repeat(96) }] } }],
     ['an image without PCR2', { now: 0, policy: { images: [{ pcr0: image.pcr0, pcr1: image.pcr1 }] } }],
     ['an image that is cut short', { now: 0, policy: { images: [{ ...image, pcr0: image.pcr0.slice(2) }] } }],
     ['a list of images with a hole', { now: 0, policy: { images: new Array(2).fill(image, 1) } }],
@@ -204,7 +204,7 @@ describe('predictRegistration', () => {
     });
   });
 
-  test('gives no end for a document that it can not parse', async () => {
+  test('returns no end of validity for a document that it cannot parse', async () => {
     expect(await predictRegistration(Uint8Array.of(0), 0)).toEqual({
       accepted: false,
       abort: 1,
@@ -213,7 +213,7 @@ describe('predictRegistration', () => {
     });
   });
 
-  test('gives the reason', async () => {
+  test('returns the reason of an abort', async () => {
     expect(await predictRegistration(Uint8Array.of(0xff), 0)).toMatchObject({
       reason: 'the document is not CBOR',
     });

@@ -7,7 +7,7 @@ import { ATTESTATION_CODES, RULES } from '../../../../src/library/attestation/in
 import type { Case } from './cases/case.ts';
 import { cases } from './cases/index.ts';
 
-const all: Case[] = Object.values(cases).flat();
+const allCases: Case[] = Object.values(cases).flat();
 
 describe('the rules', () => {
   test('have different ids', () => {
@@ -21,23 +21,23 @@ describe('the rules', () => {
   });
 
   test('each refuse some case, except the rule about the options, which no document can break', () => {
-    const refusing = new Set<string | null>(all.map(({ code }) => code));
-    const without = RULES.filter(({ codes }) => !codes.every((name) => refusing.has(name)));
-    expect(without.map(({ id }) => id)).toEqual(['options']);
+    const refusing = new Set<string | null>(allCases.map(({ code }) => code));
+    const unbroken = RULES.filter(({ codes }) => !codes.every((name) => refusing.has(name)));
+    expect(unbroken.map(({ id }) => id)).toEqual(['options']);
   });
 
   test('that are stricter than Sui’s each refuse some case that Sui accepts', () => {
-    const accepted = new Set<string | null>(
-      all.filter(({ abort }) => abort === null).map(({ code }) => code),
+    const acceptedCodes = new Set<string | null>(
+      allCases.filter(({ abort }) => abort === null).map(({ code }) => code),
     );
     const strict = RULES.filter(({ sui }) => sui === 'stricter');
-    expect(strict.filter(({ codes }) => !codes.some((name) => accepted.has(name)))).toEqual([]);
+    expect(strict.filter(({ codes }) => !codes.some((name) => acceptedCodes.has(name)))).toEqual([]);
     const equal = RULES.filter(({ sui }) => sui === 'same').flatMap(
       ({ codes }) => codes as readonly string[],
     );
     const onlyEqual = equal.filter(
       (name) => !strict.some(({ codes }) => (codes as readonly string[]).includes(name)),
     );
-    expect(onlyEqual.filter((name) => accepted.has(name))).toEqual([]);
+    expect(onlyEqual.filter((name) => acceptedCodes.has(name))).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@
  * cases as data) in a browser.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type EcdsaInput, verifyEcdsa } from '../../../../src/library/attestation/ecdsa.ts';
+import { type EcdsaSignature, verifyEcdsa } from '../../../../src/library/attestation/ecdsa.ts';
 import {
   AttestationError,
   predictRegistration,
@@ -17,7 +17,7 @@ import { realCases } from './cases/real.ts';
 const PAGE_ON_HTTP = { getRandomValues: () => {} };
 
 describe('verifyAttestation with Web Crypto', () => {
-  const { crypto, signatures } = notingCrypto();
+  const { crypto, signatures } = recordSignatures();
   const judged = new Set<Case>();
   const judge = async (documentCase: Case) => {
     await expectVerdicts(documentCase);
@@ -36,8 +36,8 @@ describe('verifyAttestation with Web Crypto', () => {
       if (!judged.has(documentCase)) await judge(documentCase);
     vi.stubGlobal('crypto', PAGE_ON_HTTP);
     const counts = { valid: 0, invalid: 0 };
-    for (const { isValid, ...input } of signatures.values()) {
-      expect(await verifyEcdsa(input), toHex(input.signature)).toBe(isValid);
+    for (const { isValid, ...signed } of signatures.values()) {
+      expect(await verifyEcdsa(signed), toHex(signed.signature)).toBe(isValid);
       counts[isValid ? 'valid' : 'invalid'] += 1;
     }
     expect(counts.valid).toBeGreaterThan(100);
@@ -82,15 +82,15 @@ async function findCode(verdict: Promise<unknown>): Promise<string | null> {
   }
 }
 
-/** Wraps Web Crypto, and notes each signature once, with its verdict. */
-function notingCrypto() {
+/** Wraps Web Crypto so that it records each signature once, with its verdict. */
+function recordSignatures() {
   const { subtle } = globalThis.crypto;
-  const keys = new Map<CryptoKey, Pick<EcdsaInput, 'curve' | 'publicKey'>>();
-  const signatures = new Map<string, EcdsaInput & { isValid: boolean }>();
+  const keys = new Map<CryptoKey, Pick<EcdsaSignature, 'curve' | 'publicKey'>>();
+  const signatures = new Map<string, EcdsaSignature & { isValid: boolean }>();
   const importKey: SubtleCrypto['importKey'] = async (...args: unknown[]) => {
     const [, publicKey, { namedCurve }] = args as [string, Uint8Array, EcKeyImportParams];
     const key = await subtle.importKey(...(args as Parameters<SubtleCrypto['importKey']>));
-    keys.set(key, { curve: namedCurve as EcdsaInput['curve'], publicKey });
+    keys.set(key, { curve: namedCurve as EcdsaSignature['curve'], publicKey });
     return key;
   };
   const verify = async (
@@ -100,14 +100,14 @@ function notingCrypto() {
     message: Uint8Array<ArrayBuffer>,
   ) => {
     const isValid = await subtle.verify(algorithm, key, signature, message);
-    const input = {
-      ...(keys.get(key) as Pick<EcdsaInput, 'curve' | 'publicKey'>),
-      hash: algorithm.hash as EcdsaInput['hash'],
+    const signed = {
+      ...(keys.get(key) as Pick<EcdsaSignature, 'curve' | 'publicKey'>),
+      hash: algorithm.hash as EcdsaSignature['hash'],
       signature,
       message,
     };
-    const parts = [input.publicKey, signature, message].map(toHex);
-    signatures.set([input.curve, input.hash, ...parts].join(), { ...input, isValid });
+    const parts = [signed.publicKey, signature, message].map(toHex);
+    signatures.set([signed.curve, signed.hash, ...parts].join(), { ...signed, isValid });
     return isValid;
   };
   return { crypto: { subtle: { importKey, verify } }, signatures };

@@ -45,7 +45,7 @@ export class Balancer {
     const { url = '/', method, headers } = request;
     const path = url.split('?')[0] as string;
     this.paths.push(path);
-    const onward = forward(new URL(url, this.route(path)), { method, headers, agent: false }, (answer) => {
+    const upstream = forward(new URL(url, this.route(path)), { method, headers, agent: false }, (answer) => {
       if (this.breaks(path)) {
         request.socket.destroy();
         return;
@@ -58,7 +58,7 @@ export class Balancer {
       });
       answer.pipe(response);
     });
-    onward.on('error', () => response.writeHead(502).end());
-    request.pipe(onward);
+    upstream.on('error', () => response.writeHead(502).end());
+    request.pipe(upstream);
   }
 }

@@ -76,7 +76,7 @@ describe.each(['Web Crypto', '@noble/curves'])('the client with %s', (path) => {
     expect(answer.publicKey).toEqual(enclave.key.publicKey);
   });
 
-  test('returns properties beside the signed answer in "unsigned", which is missing if there are none', async () => {
+  test('returns the unsigned content of an answer in "unsigned", and leaves "unsigned" out if there is none', async () => {
     expect(await createClient().processData(QUESTION, WeatherResponse)).not.toHaveProperty('unsigned');
     lieAbout('/process_data', (answer) => Object.assign(answer, { unsigned: { note: 'by the host' } }));
     const { data, unsigned } = await createClient().processData(QUESTION, WeatherResponse);
@@ -110,20 +110,20 @@ describe.each(['Web Crypto', '@noble/curves'])('the client with %s', (path) => {
   });
 });
 
-describe('an endpoint of the application', () => {
+describe('a call', () => {
   // These are the types that test/fixtures/apps/dice signs.
   const Roll = signedType(1, bcs.struct('Roll', { sides: u8, value: u8 }));
   const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
 
-  async function diceClient(): Promise<EnclaveClient> {
+  async function startDice(): Promise<EnclaveClient> {
     const server = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
     const policy = { images: [enclave.image] };
     // The server signs its draws with the time 5.
     return new EnclaveClient(server.url, { policy, roots: enclave.roots, maxAnswerAgeMs: Infinity });
   }
 
-  test('is called by its path, and its answer is verified', async () => {
-    const client = await diceClient();
+  test('reaches an endpoint by its path, and verifies the answer', async () => {
+    const client = await startDice();
     const big = 2n ** 64n - 1n;
     const { data, intent, timestampMs } = await client.call('/draw', { picked: String(big) }, Draw);
     expect(data).toEqual({ note: '🎲', picked: big, all: Uint8Array.of(1, 255) });
@@ -132,8 +132,8 @@ describe('an endpoint of the application', () => {
     expect(roll.data.sides).toBe(6);
   });
 
-  test('is named in the error when its answer does not match the schema, or is not signed', async () => {
-    const client = await diceClient();
+  test('names the endpoint in the error when the answer does not match the schema, or is not signed', async () => {
+    const client = await startDice();
     await expect(client.call('/draw', { picked: '1' }, Roll)).rejects.toMatchObject({
       code: 'CLIENT_INTENT',
     });
@@ -163,21 +163,21 @@ describe('an endpoint of the application', () => {
       { location: 'Oslo', temperature: '3.5' },
       '"temperature" has a value of another type',
     ],
-    ['comes first, if the data are empty', {}, '"location" is missing, and there are no fields'],
-  ])('names the field that %s, and that the schema may have changed', async (_, data, problem) => {
+    ['comes first, if the data is empty', {}, '"location" is missing, and there are no fields'],
+  ])('names the field that %s, and says that the schema may have changed', async (_, data, problem) => {
     lieAbout('/process_data', (answer) => {
       answer.response.data = data;
     });
-    const refused = await createClient()
+    const error = await createClient()
       .processData(QUESTION, WeatherResponse)
       .catch((error) => error);
-    expect(refused.code).toBe('CLIENT_MALFORMED_ANSWER');
-    expect(refused.message).toContain(
+    expect(error.code).toBe('CLIENT_MALFORMED_ANSWER');
+    expect(error.message).toContain(
       `its data does not match WeatherResponse: ${problem}. If the application has changed, its schema has, too`,
     );
   });
 
-  test('repeats only some short names of a hostile answer', async () => {
+  test('quotes only a few short names of a hostile answer', async () => {
     lieAbout('/process_data', (answer) => {
       const entries = Array.from({ length: 1000 }, (_, index) => [`${'x'.repeat(900)}\n${index}`, 'secret']);
       answer.response.data = Object.fromEntries(entries);
@@ -189,7 +189,7 @@ describe('an endpoint of the application', () => {
     expect(message).not.toMatch(/secret|\n/);
   });
 
-  test('is refused when its answer was modified in transit', async () => {
+  test('refuses an answer that was modified in transit', async () => {
     lieAbout('/draw', (answer) => {
       answer.response.data['temperature'] = 14;
     });
@@ -199,7 +199,7 @@ describe('an endpoint of the application', () => {
     expect(enclave.requests).toContain('/draw?a=b');
   });
 
-  test('does not return data that its signature does not cover', async () => {
+  test('does not return data that the signature does not cover', async () => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.advice = 'buy';
     });
@@ -217,7 +217,7 @@ describe('an endpoint of the application', () => {
     '/https://a',
     '/draw#x',
     1,
-  ])('must be below the URL of the enclave, so %j is refused', async (path) => {
+  ])('refuses the path %j, which is not below the URL of the enclave', async (path) => {
     const client = new EnclaveClient('https://host/enclave', { policy: { images: [enclave.image] } });
     const call = client.call(path as string, {}, WeatherResponse);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
@@ -254,7 +254,7 @@ describe('the age of an answer', () => {
     await expect(ask(age, options)).rejects.toMatchObject({ code, timestampMs: BigInt(NOW - age) });
   });
 
-  test('is that of the signed timestamp, up to the largest u64', async () => {
+  test('is computed from the signed timestamp, up to the largest u64', async () => {
     enclave.timestampMs = BigInt(NOW - 2 * HOUR);
     lieAbout('/process_data', (answer) => {
       answer.response.timestamp_ms = NOW;
@@ -299,13 +299,13 @@ describe('the age of an answer', () => {
 });
 
 describe('the option "expect"', () => {
-  const all = { location: 'San Francisco', temperature: 13n };
+  const data = { location: 'San Francisco', temperature: 13n };
 
-  test.each([{}, { location: 'San Francisco' }, all, { temperature: 13 }, { temperature: '13' }])(
+  test.each([{}, { location: 'San Francisco' }, data, { temperature: 13 }, { temperature: '13' }])(
     'accepts an answer that repeats %o',
     async (expected) => {
-      const { data } = await createClient().processData(QUESTION, WeatherResponse, { expect: expected });
-      expect(data).toEqual(all);
+      const answer = await createClient().processData(QUESTION, WeatherResponse, { expect: expected });
+      expect(answer.data).toEqual(data);
     },
   );
 
@@ -471,7 +471,7 @@ describe('the attestation', () => {
     expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(2);
   });
 
-  test('of another key is refused when the policy names one', async () => {
+  test('is refused if it binds another key than the policy names', async () => {
     const policy = { images: [enclave.image], publicKey: enclave.key.publicKey };
     const client = createClient({ policy });
     await client.processData(QUESTION, WeatherResponse);
@@ -634,8 +634,8 @@ describe('the client reports', () => {
     message: expect.stringMatching(message),
   });
 
-  /** Starts a server on loopback that doesn't speak HTTP, or not completely. */
-  async function listening(answer: (socket: Socket) => void): Promise<string> {
+  /** Starts a server on loopback whose answers are not HTTP, are incomplete or redirect. */
+  async function listen(answer: (socket: Socket) => void): Promise<string> {
     const server = createServer((socket) => answer(socket.on('error', () => {})));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => {
@@ -674,23 +674,23 @@ describe('the client reports', () => {
       (socket: Socket) => socket.destroy(),
       (socket: Socket) => socket.end('hello\r\n\r\n'),
     ]) {
-      const host = await listening(answer);
+      const host = await listen(answer);
       await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('connection', /./));
     }
   });
 
   test('an enclave that closes the connection in the middle of its answer', async () => {
-    const host = await listening((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'));
+    const host = await listen((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'));
     await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('broken', /in the middle/));
   });
 
   test('an enclave that does not speak TLS', async () => {
-    const host = await listening((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    const host = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await expect(attest(`https://${host}`)).rejects.toMatchObject(unreachable('tls', /TLS/));
   });
 
   test('an enclave that redirects', async () => {
-    const host = await listening((socket) =>
+    const host = await listen((socket) =>
       socket.end('HTTP/1.1 301 Moved\r\nLocation: https://a.example/\r\nContent-Length: 0\r\n\r\n'),
     );
     await expect(attest(`http://${host}`)).rejects.toMatchObject(unreachable('redirect', /it redirects/));

@@ -1,4 +1,4 @@
-/** The description of a signed message gives each byte the meaning that the codec gives it. */
+/** Checks that describeSigned gives each byte of a message the meaning that the codec gives it. */
 import { toHex } from '@mysten/bcs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -25,20 +25,20 @@ function listRows(
   value: unknown,
 ): Row[] {
   const [, wrapper, inner = ''] = /^(vector|Option)<(.*)>$/.exec(type) ?? [];
-  const item = { type: inner, ...(fields && { fields }) };
+  const element = { type: inner, ...(fields && { fields }) };
   if (wrapper === 'Option') {
-    return value === null ? [[path, 'none']] : [[path, 'some'], ...listRows(`${path}.some`, item, value)];
+    return value === null ? [[path, 'none']] : [[path, 'some'], ...listRows(`${path}.some`, element, value)];
   }
   if (value instanceof Uint8Array) return [[path, `0x${toHex(value)}`]];
   if (Array.isArray(value)) {
     const head: Row = [path, value.length === 1 ? '1 item' : `${value.length} items`];
-    return [head, ...value.flatMap((member, index) => listRows(`${path}[${index}]`, item, member))];
+    return [head, ...value.flatMap((member, index) => listRows(`${path}[${index}]`, element, member))];
   }
-  if (fields !== undefined) return structRows(path, fields, value);
+  if (fields !== undefined) return listStructRows(path, fields, value);
   return [[path, String(value)]];
 }
 
-function structRows(path: string, fields: readonly SchemaField[], value: unknown): Row[] {
+function listStructRows(path: string, fields: readonly SchemaField[], value: unknown): Row[] {
   const values = new Map(Object.entries(Object(value)));
   return fields.flatMap((field) => listRows(`${path}.${field.name}`, field, values.get(field.name)));
 }
@@ -53,7 +53,7 @@ test('describeSigned explains an answer of weather, byte by byte', () => {
 });
 
 describe('messages of any type', () => {
-  test('are covered once, in order and to the end, with the values of the codec', () => {
+  test('have each byte described once, in order, with the values of the codec', () => {
     fc.assert(
       fc.property(randomMessages, ({ signed, timestampMs, payload, bytes }) => {
         const type = toSchemaType(signed);
@@ -64,7 +64,7 @@ describe('messages of any type', () => {
         expect(rows.map(({ path, value }) => [path, value])).toEqual([
           ['intent', String(signed.intent)],
           ['timestamp_ms', String(timestampMs)],
-          ...structRows('payload', type.fields, payload),
+          ...listStructRows('payload', type.fields, payload),
         ]);
       }),
       { numRuns: 500 },
@@ -113,7 +113,7 @@ test.each([
   ['a length over 2^31 - 1', [0xff, 0xff, 0xff, 0xff, 0x08]],
   ['a length without an end', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]],
   ['text that is not UTF-8', [1, 0xff]],
-  ['nothing', []],
+  ['a message that ends after its time', []],
 ])('describeSigned refuses %s', (_, tail) => {
   const bytes = Uint8Array.of(
     ...MESSAGE.subarray(0, 9),

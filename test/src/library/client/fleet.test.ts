@@ -41,7 +41,7 @@ const draw = (client: EnclaveClient, picked: number, options = {}) =>
 
 const formatHex = (key: Uint8Array) => Buffer.from(key).toString('hex');
 
-/** Returns the error of a call. */
+/** Returns the error of a call, or null if the call succeeded. */
 const catchError = (call: Promise<unknown>) =>
   call.then(
     () => null,
@@ -85,7 +85,7 @@ describe('enclaves behind one URL', () => {
     }
   });
 
-  test('are judged by the one key that the policy names', async () => {
+  test('are accepted only with the key that the policy names', async () => {
     const { balancer, enclaves } = await startFleet(2);
     const [firstEnclave] = enclaves as [TestServer];
     const client = createClient(balancer, { policy: { ...TRUST.policy, publicKey: firstEnclave.publicKey } });
@@ -97,7 +97,7 @@ describe('enclaves behind one URL', () => {
   });
 });
 
-test('fail no idempotent call, and execute no other call twice, while connections break and an enclave is drained', async () => {
+test('idempotent calls never fail, and other calls run at most once, while connections break and an enclave is drained', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'tally-')), 'executed');
   const fd = openSync(file, 'a');
   onTestFinished(() => {
@@ -106,8 +106,8 @@ test('fail no idempotent call, and execute no other call twice, while connection
   });
   const env = { APP: 'tally', TALLY_FD: String(fd) };
   const startTally = () => startServer({ apps: FIXTURE_APPS, env, nsm });
-  const [drained, kept] = [await startTally(), await startTally()];
-  const balancer = await Balancer.start(drained.url, kept.url);
+  const [drained, remaining] = [await startTally(), await startTally()];
+  const balancer = await Balancer.start(drained.url, remaining.url);
   let requests = 0;
   balancer.breaks = (path) => path !== '/get_attestation' && ++requests % 7 === 0;
   const clients = [createClient(balancer), createClient(balancer, { sealed: true })];
@@ -120,24 +120,24 @@ test('fail no idempotent call, and execute no other call twice, while connection
   });
   // The balancer forwards calls to the draining enclave until it has ended.
   const draining = drained.close().then(() => {
-    balancer.targets = [kept.url];
+    balancer.targets = [remaining.url];
   });
   const outcomes = await Promise.all(calls);
   await draining;
 
   const executed = readFileSync(file, 'utf8').split('\n');
-  const times = (id: number) => executed.filter((line) => line === `executed ${id}`).length;
+  const countExecutions = (id: number) => executed.filter((line) => line === `executed ${id}`).length;
   for (const { id, idempotent, error } of outcomes) {
     if (idempotent) expect(error).toBeNull();
-    else expect(times(id)).toBeLessThanOrEqual(1);
-    if (error === null) expect(times(id)).toBeGreaterThan(0);
-    else if (times(id) > 0) expect(mayHaveExecuted(error)).toBe(true);
+    else expect(countExecutions(id)).toBeLessThanOrEqual(1);
+    if (error === null) expect(countExecutions(id)).toBeGreaterThan(0);
+    else if (countExecutions(id) > 0) expect(mayHaveExecuted(error)).toBe(true);
   }
-  expect(outcomes.some(({ id, error }) => error !== null && times(id) === 1)).toBe(true);
+  expect(outcomes.some(({ id, error }) => error !== null && countExecutions(id) === 1)).toBe(true);
 });
 
 describe('the hint of the key', () => {
-  test('names the key that signed, only on signed answers, and pages may read it', async () => {
+  test('names the signing key, accompanies only signed answers, and can be read by pages', async () => {
     const server = await start();
     const answer = await server.post('/draw', { picked: '1' });
     expect(answer.headers.get('x-enclave-key')).toBe(formatHex(server.publicKey));
@@ -151,8 +151,8 @@ describe('the hint of the key', () => {
 
   test.each<[string, (hint: string | undefined) => string | undefined]>([
     ['missing', () => undefined],
-    ['of no known key', () => 'ab'.repeat(32)],
-    ['no key at all', () => 'x'],
+    ['an unknown key', () => 'ab'.repeat(32)],
+    ['not a key', () => 'x'],
     ['a list', (hint) => `${hint}, ${hint}`],
   ])('may be %s: the answer is judged in the same way', async (_, change) => {
     const { balancer } = await startFleet(2);
@@ -211,7 +211,7 @@ describe('a call that fails', () => {
     }
   });
 
-  test('gives up an idempotent call after five attempts', async () => {
+  test('is given up after five attempts, even if it is idempotent', async () => {
     const { balancer } = await startFleet(1);
     const client = createClient(balancer);
     balancer.breaks = (path) => path === '/draw';
@@ -246,7 +246,7 @@ describe('a call that fails', () => {
     const client = createClient(server);
     await draw(client, 1);
     await server.close();
-    // The kept connection may be lost with the first request.
+    // The first request may fail on the connection that is still open.
     await catchError(draw(client, 1));
     const error = await catchError(draw(client, 1));
     expect(error).toMatchObject({ code: 'CLIENT_UNREACHABLE', reason: 'connection' });
@@ -254,7 +254,7 @@ describe('a call that fails', () => {
   });
 
   test.each([{ idempotent: 'yes' }, { idempotent: undefined, retries: 3 }, { signal: {} }])(
-    'because of its options fails before anything is sent: %o',
+    'sends nothing if its options are invalid: %o',
     async (options) => {
       const client = createClient({ url: 'http://127.0.0.1:1' });
       await expect(draw(client, 1, options)).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
@@ -267,21 +267,21 @@ describe('a signal', () => {
     const { balancer } = await startFleet(1);
     const client = createClient(balancer, { sealed: true });
     const reason = new Error('the page was left');
-    const early = await catchError(draw(client, 1, { signal: AbortSignal.abort(reason) }));
-    expect([early, mayHaveExecuted(early)]).toEqual([reason, false]);
+    const earlyError = await catchError(draw(client, 1, { signal: AbortSignal.abort(reason) }));
+    expect([earlyError, mayHaveExecuted(earlyError)]).toEqual([reason, false]);
 
-    const late = new AbortController();
-    const hanging = catchError(client.ask('/slow', undefined, { signal: late.signal }));
+    const lateController = new AbortController();
+    const hanging = catchError(client.ask('/slow', undefined, { signal: lateController.signal }));
     await expect.poll(() => balancer.count('/sealed')).toBe(1);
-    late.abort(reason);
+    lateController.abort(reason);
     expect([await hanging, mayHaveExecuted(reason)]).toEqual([reason, true]);
 
-    const between = new AbortController();
+    const betweenController = new AbortController();
     balancer.breaks = (path) => {
-      setImmediate(() => between.abort('enough'));
+      setImmediate(() => betweenController.abort('enough'));
       return path === '/sealed';
     };
-    const stopped = catchError(draw(client, 1, { idempotent: true, signal: between.signal }));
+    const stopped = catchError(draw(client, 1, { idempotent: true, signal: betweenController.signal }));
     expect(await stopped).toBe('enough');
   });
 

@@ -1,6 +1,6 @@
 /**
- * A host in the parent instance's place. All traffic passes through it over plain TCP. It keeps a record, and
- * tests make it lie.
+ * A host in place of the parent instance. All traffic passes through it over plain TCP. It records the traffic,
+ * and tests can make it lie.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { listForms } from './forms.ts';
 
-export interface Passing {
+export interface ForwardedAnswer {
   readonly path: string;
   status: number;
   type: string;
@@ -18,7 +18,7 @@ export interface Passing {
 }
 
 /** Headers that a page of another origin needs, and the media type. */
-const PASSED_ON = /^(content-type|origin|access-control-.*)$/;
+const FORWARDED_HEADERS = /^(content-type|origin|access-control-.*)$/;
 
 export class Host {
   /** Everything that passed through, in both directions: paths, headers, bodies. */
@@ -30,17 +30,17 @@ export class Host {
   /** Changes a request's body. */
   changeRequest: (path: string, body: Buffer) => Buffer | Promise<Buffer> = (_, body) => body;
   /** Changes an answer, except those to a browser's preflights. */
-  changeAnswer: (answer: Passing) => Passing | Promise<Passing> = (answer) => answer;
+  changeAnswer: (answer: ForwardedAnswer) => ForwardedAnswer | Promise<ForwardedAnswer> = (answer) => answer;
   /** The enclave that it forwards to. */
   target: string;
   readonly #server = createServer(async (request, response) => {
     const url = request.url ?? '/';
     const path = url.split('?')[0] as string;
-    const sent = await buffer(request);
+    const requestBody = await buffer(request);
     this.paths.push(path);
     this.methods.push(request.method ?? '');
-    this.#keep(url, request.rawHeaders.join('\n'), sent);
-    const answer = await this.#forward(request, url, sent, path);
+    this.#record(url, request.rawHeaders.join('\n'), requestBody);
+    const answer = await this.#forward(request, url, requestBody, path);
     const isPreflight = request.method === 'OPTIONS';
     const { status, type, body, headers } = isPreflight ? answer : await this.changeAnswer(answer);
     response.writeHead(status, { ...headers, 'content-type': type }).end(body);
@@ -72,28 +72,28 @@ export class Host {
     return listForms(text).some((form) => record.includes(form));
   }
 
-  #keep(...parts: readonly (string | Buffer)[]): void {
+  #record(...parts: readonly (string | Buffer)[]): void {
     this.seen.push(...parts.map((part) => Buffer.from(part as string)));
   }
 
   async #forward(
     { method = 'GET', headers: requestHeaders }: IncomingMessage,
     url: string,
-    sent: Buffer,
+    requestBody: Buffer,
     path: string,
-  ): Promise<Passing> {
-    const body = method === 'POST' ? new Uint8Array(await this.changeRequest(path, sent)) : null;
+  ): Promise<ForwardedAnswer> {
+    const body = method === 'POST' ? new Uint8Array(await this.changeRequest(path, requestBody)) : null;
     const headers = Object.fromEntries(
-      Object.entries(requestHeaders).filter(([name]) => PASSED_ON.test(name)),
+      Object.entries(requestHeaders).filter(([name]) => FORWARDED_HEADERS.test(name)),
     ) as Record<string, string>;
     const answer = await fetch(this.target + url, { method, headers, body });
     const received = Buffer.from(await answer.arrayBuffer());
-    this.#keep(JSON.stringify([...answer.headers]), received);
+    this.#record(JSON.stringify([...answer.headers]), received);
     return {
       path,
       status: answer.status,
       type: answer.headers.get('content-type') ?? '',
-      headers: Object.fromEntries([...answer.headers].filter(([name]) => PASSED_ON.test(name))),
+      headers: Object.fromEntries([...answer.headers].filter(([name]) => FORWARDED_HEADERS.test(name))),
       body: received,
     };
   }

@@ -12,8 +12,8 @@ beforeEach(async () => {
 });
 afterEach(() => enclave.close());
 
-/** Returns a fetch that notes the bodies of requests, and sends them to the enclave. */
-function recorded(): { fetch: typeof fetch; bodies: unknown[] } {
+/** Returns a fetch that records the bodies of requests, and sends the requests to the enclave. */
+function createRecorder(): { fetch: typeof fetch; bodies: unknown[] } {
   const bodies: unknown[] = [];
   return {
     bodies,
@@ -24,8 +24,8 @@ function recorded(): { fetch: typeof fetch; bodies: unknown[] } {
   };
 }
 
-test('a request that changes after the call is sent, and compared, unchanged', async () => {
-  const { fetch, bodies } = recorded();
+test('a request that changes after the call is sent and compared as it was at the call', async () => {
+  const { fetch, bodies } = createRecorder();
   const { image, roots } = enclave;
   const client = new EnclaveClient(enclave.url, { policy: { images: [image] }, roots, fetch });
   const location = 'San Francisco';
@@ -36,8 +36,8 @@ test('a request that changes after the call is sent, and compared, unchanged', a
   expect(bodies).toEqual([{ payload: { location } }]);
 });
 
-test('a body that JSON can not contain is refused before anything is sent', async () => {
-  const { fetch, bodies } = recorded();
+test('a body that JSON cannot represent is refused before anything is sent', async () => {
+  const { fetch, bodies } = createRecorder();
   const { image, roots } = enclave;
   const client = new EnclaveClient(enclave.url, { policy: { images: [image] }, roots, fetch });
   await expect(client.call('/draw', () => {}, WeatherResponse)).rejects.toMatchObject({
@@ -46,7 +46,7 @@ test('a body that JSON can not contain is refused before anything is sent', asyn
   expect(bodies).toEqual([]);
 });
 
-test('roots and a key that change after the client was made are not trusted', async () => {
+test('changes to roots and a key after the client was created have no effect', async () => {
   const { image } = enclave;
   const publicKey = Uint8Array.from(enclave.key.publicKey);
   const [root = new Uint8Array()] = enclave.roots.map((der) => Uint8Array.from(der));

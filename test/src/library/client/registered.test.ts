@@ -56,7 +56,7 @@ const allow = (pcrs: string) =>
   fixture.done('update_pcrs', ...ofConfig(configId), '--pcrs', fixture.file(pcrs));
 
 describe('an answer', () => {
-  test('comes with the id of the enclave that is registered with the key that signed', async () => {
+  test('contains the id of the registered enclave whose key signed', async () => {
     const { server, enclaveId } = await register();
     for (const sealed of [false, true]) {
       const client = await open(server, { sealed });
@@ -94,7 +94,7 @@ describe('an answer', () => {
     expect(balancer.count('/get_attestation')).toBe(1);
   });
 
-  test('of a registered enclave needs its attestation first, and thus the root of an emulated enclave', async () => {
+  test('of a registered enclave is not requested before the client has attested the enclave', async () => {
     const { server } = await register();
     const balancer = await Balancer.start(server.url);
     const client = await EnclaveClient.forConfig(suiClient, configId, balancer.url);
@@ -139,21 +139,21 @@ describe('the config', () => {
     await expect(draw(client)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
     await allow('dev.pcrs');
     await expect(draw(client)).rejects.toMatchObject({ reason: 'unregistered' });
-    const again = await fixture.register(configId, capId, server.url);
-    expect(again).not.toBe(enclaveId);
-    expect(await draw(client)).toMatchObject({ enclaveId: again });
+    const newId = await fixture.register(configId, capId, server.url);
+    expect(newId).not.toBe(enclaveId);
+    expect(await draw(client)).toMatchObject({ enclaveId: newId });
   });
 
   test('in an overlap accepts the enclaves of both images, until the set time', async () => {
-    const { server: old, enclaveId: oldId } = await register();
+    const { server: oldServer, enclaveId: oldId } = await register();
     const nsm = fixture.createNsm('next');
     writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
     const successor = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm });
     let now = Date.now();
-    const [before, later] = await Promise.all(
-      [old, successor].map((server) => open(server, { now: () => now, configMaxAgeMs: 100 * HOUR })),
+    const [oldClient, newClient] = await Promise.all(
+      [oldServer, successor].map((server) => open(server, { now: () => now, configMaxAgeMs: 100 * HOUR })),
     );
-    expect(await draw(before as RegisteredEnclaveClient)).toMatchObject({ enclaveId: oldId });
+    expect(await draw(oldClient as RegisteredEnclaveClient)).toMatchObject({ enclaveId: oldId });
     const { enclave } = await fixture.done(
       'rotate',
       ...ofConfig(configId),
@@ -165,19 +165,19 @@ describe('the config', () => {
       '--overlap',
       '10',
     );
-    expect(await draw(later as RegisteredEnclaveClient)).toMatchObject({ enclaveId: enclave });
-    const during = await open(old, { now: () => now, configMaxAgeMs: 100 * HOUR });
-    const balancer = await Balancer.start(old.url, successor.url);
-    const both = await open(balancer, { now: () => now, configMaxAgeMs: 100 * HOUR });
-    expect(await draw(during)).toMatchObject({ enclaveId: oldId });
+    expect(await draw(newClient as RegisteredEnclaveClient)).toMatchObject({ enclaveId: enclave });
+    const overlapClient = await open(oldServer, { now: () => now, configMaxAgeMs: 100 * HOUR });
+    const balancer = await Balancer.start(oldServer.url, successor.url);
+    const balancedClient = await open(balancer, { now: () => now, configMaxAgeMs: 100 * HOUR });
+    expect(await draw(overlapClient)).toMatchObject({ enclaveId: oldId });
     const ids = new Set<string>();
-    for (let call = 0; call < 4; call++) ids.add((await draw(both)).enclaveId);
+    for (let call = 0; call < 4; call++) ids.add((await draw(balancedClient)).enclaveId);
     expect(ids).toEqual(new Set([oldId, enclave]));
     // The command read the clock later than this test.
     now += 11 * 60_000;
-    await expect(draw(during)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
+    await expect(draw(overlapClient)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
     balancer.route = () => successor.url;
-    expect(await draw(both)).toMatchObject({ enclaveId: enclave });
+    expect(await draw(balancedClient)).toMatchObject({ enclaveId: enclave });
   });
 
   test('that allows another image ends the trust in keys that were attested before', async () => {
@@ -204,7 +204,7 @@ describe('the config', () => {
     await expect(draw(client)).rejects.toMatchObject({ reason: 'destroyed' });
   });
 
-  test('that is retired refuses at once, and nothing is sent', async () => {
+  test('that is retired ends each call at once, and nothing is sent', async () => {
     const { server } = await register();
     const balancer = await Balancer.start(server.url);
     let now = Date.now();
@@ -229,7 +229,7 @@ describe('the config', () => {
     expect(fixture.node.calls).toHaveLength(calls);
   });
 
-  test('is named if it does not exist, or is not read in time', async () => {
+  test('causes an error if it is not a config, does not exist, or is not read in time', async () => {
     const url = 'http://127.0.0.1:1';
     await expect(EnclaveClient.forConfig(suiClient, '0x6', url)).rejects.toMatchObject({ code: 'SUI_VALUE' });
     const missing = EnclaveClient.forConfig(suiClient, `0x${'d'.repeat(64)}`, url);
@@ -239,7 +239,7 @@ describe('the config', () => {
   });
 });
 
-test('a page that trusts a policy of its own loads no module of Sui', async () => {
+test('a page that uses a policy of its own loads no module of Sui', async () => {
   const bundle = await rolldown({
     input: fileURLToPath(new URL('../../../../src/library/client/index.ts', import.meta.url)),
     platform: 'browser',
@@ -248,15 +248,15 @@ test('a page that trusts a policy of its own loads no module of Sui', async () =
   const { output } = await bundle.generate({ format: 'esm' });
   await bundle.close();
   const chunks = output.filter((chunk): chunk is OutputChunk => chunk.type === 'chunk');
-  const named = (name: string) => chunks.find(({ fileName }) => fileName === name);
+  const findChunk = (name: string) => chunks.find(({ fileName }) => fileName === name);
   const loaded = new Set(chunks.filter(({ isEntry }) => isEntry));
   for (const { imports } of loaded) {
-    for (const name of imports) loaded.add(named(name) as OutputChunk);
+    for (const name of imports) loaded.add(findChunk(name) as OutputChunk);
   }
   const listModules = (list: Iterable<OutputChunk>) => [...list].flatMap(({ moduleIds }) => moduleIds);
   const isOfSui = (id: string) => /\/@mysten\/sui\/|\/library\/sui\//.test(id);
   expect(listModules(loaded).some((id) => id.endsWith('/src/library/client/keys.ts'))).toBe(true);
   expect(listModules(loaded).filter(isOfSui)).toEqual([]);
-  const later = listModules(chunks.filter((chunk) => !loaded.has(chunk)));
-  expect(later.some((id) => id.endsWith('/src/library/sui/objects.ts'))).toBe(true);
+  const lazyModules = listModules(chunks.filter((chunk) => !loaded.has(chunk)));
+  expect(lazyModules.some((id) => id.endsWith('/src/library/sui/objects.ts'))).toBe(true);
 });

@@ -1,4 +1,4 @@
-/** The schema of an application comes from a stranger: a schema of any other form is refused. */
+/** Nobody authenticates the schema of an application, so the client refuses every schema that is malformed. */
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
@@ -30,7 +30,7 @@ const SCHEMA: AppSchema = {
   inputs: { 'POST /process_data': { type: 'object', properties: { payload: { type: 'string' } } } },
 };
 const [WEATHER] = SCHEMA.signs;
-const refused = expect.objectContaining({ code: 'CLIENT_SCHEMA' });
+const refusal = expect.objectContaining({ code: 'CLIENT_SCHEMA' });
 
 const withField = (field: object) => ({ ...SCHEMA, signs: [{ ...WEATHER, fields: [field] }] });
 const nest = (depth: number): unknown => (depth === 0 ? 'x' : [nest(depth - 1)]);
@@ -57,7 +57,7 @@ describe('readSchema', () => {
   });
 
   test.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['a list', [SCHEMA]],
     ['a bigint', { ...SCHEMA, version: 1n }],
@@ -95,15 +95,15 @@ describe('readSchema', () => {
     ['a ninth level', withInput({ enum: nest(7) })],
     ['100,000 levels', withInput(JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`))],
   ])('refuses %s', (_, value) => {
-    expect(() => readSchema(value)).toThrow(refused);
+    expect(() => readSchema(value)).toThrow(refusal);
   });
 
-  test('accepts eight levels, and the name of a property that every object has', () => {
+  test('accepts eight levels, and __proto__ as the name of a property', () => {
     const schema = withInput(JSON.parse(`{"__proto__": {}, "enum": ${JSON.stringify(nest(6))}}`));
     expect(readSchema(schema)).toEqual(schema);
   });
 
-  test('throws only its own error, for any JSON', () => {
+  test('throws nothing but a ClientError, for any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom('signs', 'endpoints', 'inputs'), (value, part) => {
         for (const changedSchema of [value, { ...SCHEMA, [part]: value }, { ...SCHEMA, [part]: [value] }]) {
@@ -149,7 +149,7 @@ describe('fetchSchema', () => {
       '{"error":"none","code":"SCHEMA_NOT_FOUND"}',
       { code: 'CLIENT_REFUSED', serverCode: 'SCHEMA_NOT_FOUND' },
     ],
-  ])('answered with %i %.10s, throws %j', async (status, body, error) => {
+  ])('throws, for the status %i and the body %.10s, %j', async (status, body, error) => {
     await expect(fetchSchema(await serve(status, body))).rejects.toMatchObject(error);
   });
 

@@ -1,4 +1,4 @@
-/** Sealed requests through a hostile host: what the host learns, and what it can make a client believe. */
+/** Checks what a hostile host learns from sealed requests, and what it can make a client believe. */
 import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
@@ -17,7 +17,7 @@ import { getSalt } from '../../../../src/library/zklogin/index.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { FakeEnclave } from './fake_enclave.ts';
-import { Host, type Passing } from './host.ts';
+import { Host, type ForwardedAnswer } from './host.ts';
 
 const nsm = new EmulatedNsm();
 const TRUST = {
@@ -58,14 +58,14 @@ async function startDice() {
 const createClient = (host: Host, options: Partial<EnclaveClientOptions> = {}) =>
   new EnclaveClient(host.url, { ...TRUST, sealed: true, maxAnswerAgeMs: Infinity, ...options });
 
-const findCode = (promise: Promise<unknown>) =>
+const findOutcome = (promise: Promise<unknown>) =>
   promise.then(
     (value) => value,
     (error: { code: string }) => error.code,
   );
 
 describe('getSalt with a policy', () => {
-  test('gets the salt, and the host sees no part of token or salt', async () => {
+  test('gets the salt, and the host sees no part of the token or the salt', async () => {
     const { host, issuer } = await startAll({ REQUESTS: 'sealed' });
     for (let run = 0; run < 20; run++) {
       const token = await issuer.token({ nonce: `run-${run}` });
@@ -78,7 +78,7 @@ describe('getSalt with a policy', () => {
     expect(new Set(host.paths)).toEqual(new Set(['/get_attestation', '/sealed']));
   });
 
-  test('shows both to the host if it has no policy', async () => {
+  test('shows the token and the salt to the host if it has no policy', async () => {
     const { host, token } = await startAll();
     expect(await getSalt(host.url, token)).toBe(SALT);
     expect([host.saw(token), host.saw(SALT)]).toEqual([true, true]);
@@ -96,13 +96,13 @@ describe('getSalt with a policy', () => {
     expect(host.saw('SALT_TOKEN_EXPIRED')).toBe(false);
   });
 
-  test('passes on when to ask again, as without a policy', async () => {
+  test('passes on the time until the next attempt, with or without a policy', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
     const host = await Host.start(server.url);
     const token = await issuer.token();
     await getSalt(host.url, token, TRUST);
-    const later = { serverCode: 'SALT_RATE_LIMITED', status: 429, retryAfterSeconds: expect.any(Number) };
+    const refusal = { serverCode: 'SALT_RATE_LIMITED', status: 429, retryAfterSeconds: expect.any(Number) };
     const plain = new EnclaveClient(server.url, TRUST);
     for (const [code, ask] of [
       ['ZKLOGIN_REFUSED', () => getSalt(host.url, token, TRUST)],
@@ -110,21 +110,21 @@ describe('getSalt with a policy', () => {
       ['CLIENT_REFUSED', () => createClient(host).ask('/get_salt', { token })],
       ['CLIENT_REFUSED', () => plain.call('/get_salt', { token }, Draw)],
     ] as const) {
-      await expect(ask()).rejects.toMatchObject({ code, ...later });
+      await expect(ask()).rejects.toMatchObject({ code, ...refusal });
     }
-    const never = createClient(host).ask('/nowhere', {});
-    await expect(never).rejects.toMatchObject({ serverCode: 'NOT_FOUND', retryAfterSeconds: null });
+    const unknownPath = createClient(host).ask('/nowhere', {});
+    await expect(unknownPath).rejects.toMatchObject({ serverCode: 'NOT_FOUND', retryAfterSeconds: null });
   });
 
   test('names an unreachable service, and options that contradict each other', async () => {
     const saltRequest = getSalt('http://127.0.0.1:1', 'a.b.c', TRUST);
     await expect(saltRequest).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
     const headers = { authorization: 'Bearer x' };
-    expect(await findCode(getSalt('http://127.0.0.1:1', 'a.b.c', { ...TRUST, headers }))).toBe(
+    expect(await findOutcome(getSalt('http://127.0.0.1:1', 'a.b.c', { ...TRUST, headers }))).toBe(
       'ZKLOGIN_OPTION',
     );
     const { roots } = TRUST;
-    expect(await findCode(getSalt('http://127.0.0.1:1', 'a.b.c', { roots }))).toBe('ZKLOGIN_OPTION');
+    expect(await findOutcome(getSalt('http://127.0.0.1:1', 'a.b.c', { roots }))).toBe('ZKLOGIN_OPTION');
   });
 });
 
@@ -150,13 +150,13 @@ describe('a host that changes the traffic', () => {
   test('is noticed: a client gets the salt or an error, but never another salt', async () => {
     const { host, token } = await startAll();
     const outcomes = new Set<unknown>();
-    const where = fc.constantFrom('request', '/sealed', '/get_attestation');
+    const parts = fc.constantFrom('request', '/sealed', '/get_attestation');
     await fc.assert(
-      fc.asyncProperty(where, change, async (place, alter) => {
-        host.changeRequest = (_, body) => (place === 'request' ? alter(body) : body);
+      fc.asyncProperty(parts, change, async (part, alter) => {
+        host.changeRequest = (_, body) => (part === 'request' ? alter(body) : body);
         host.changeAnswer = (answer) =>
-          answer.path === place ? { ...answer, body: alter(answer.body) } : answer;
-        const outcome = await findCode(getSalt(host.url, token, TRUST));
+          answer.path === part ? { ...answer, body: alter(answer.body) } : answer;
+        const outcome = await findOutcome(getSalt(host.url, token, TRUST));
         outcomes.add(outcome);
         expect(outcome === SALT || /^[A-Z][A-Z0-9_]+$/.test(String(outcome))).toBe(true);
       }),
@@ -166,25 +166,25 @@ describe('a host that changes the traffic', () => {
     expect(outcomes).toContain('CLIENT_UNAUTHENTICATED');
   });
 
-  test("can't swap the answers of two callers, nor answer one from its record", async () => {
+  test("can't swap the answers of two callers, or replay a recorded answer", async () => {
     const host = await startDice();
     const [firstClient, secondClient] = [createClient(host), createClient(host)];
     await Promise.all([firstClient.attest(), secondClient.attest()]);
-    const waiting: { answer: Passing; send: (answer: Passing) => void }[] = [];
+    const pending: { answer: ForwardedAnswer; send: (answer: ForwardedAnswer) => void }[] = [];
     host.changeAnswer = (answer) =>
       new Promise((send) => {
-        waiting.push({ answer, send });
-        const [first, second] = waiting;
+        pending.push({ answer, send });
+        const [first, second] = pending;
         if (!first || !second) return;
         first.send(second.answer);
         second.send(first.answer);
       });
-    const ask = (client: EnclaveClient) => findCode(client.ask('/search?note=a', undefined));
+    const ask = (client: EnclaveClient) => findOutcome(client.ask('/search?note=a', undefined));
     expect(await Promise.all([ask(firstClient), ask(secondClient)])).toEqual(
       Array(2).fill('CLIENT_SEALED_ANSWER'),
     );
-    const [recorded] = waiting;
-    host.changeAnswer = () => (recorded as (typeof waiting)[0]).answer;
+    const [recorded] = pending;
+    host.changeAnswer = () => (recorded as (typeof pending)[0]).answer;
     expect(await ask(firstClient)).toBe('CLIENT_SEALED_ANSWER');
   });
 
@@ -206,7 +206,7 @@ describe('a host that changes the traffic', () => {
     expect(answers.size).toBe(5);
   });
 
-  test.each<[string, Partial<Passing>, string]>([
+  test.each<[string, Partial<ForwardedAnswer>, string]>([
     ['an unsealed salt', { body: Buffer.from('{"salt":"1"}') }, 'CLIENT_SEALED_ANSWER'],
     [
       'an unsealed salt as JSON',
@@ -218,7 +218,7 @@ describe('a host that changes the traffic', () => {
       { body: Buffer.from('{"status":200,"body":{"salt":"1"}}') },
       'CLIENT_SEALED_ANSWER',
     ],
-    ['nothing', { body: Buffer.alloc(0) }, 'CLIENT_SEALED_ANSWER'],
+    ['an empty body', { body: Buffer.alloc(0) }, 'CLIENT_SEALED_ANSWER'],
     ['another status', { status: 201 }, 'CLIENT_UNAUTHENTICATED'],
     [
       'a refusal',
@@ -236,19 +236,19 @@ describe('a host that changes the traffic', () => {
   });
 });
 
-describe("a host that shows another enclave's attestation", () => {
+describe('an attestation in place of the requested one', () => {
   const fetchAttestation = async (url: string) => Buffer.from(await (await fetch(url)).arrayBuffer());
 
   async function catchRefusal(document: Buffer): Promise<unknown> {
     const { host, token } = await startAll();
     host.changeAnswer = (answer) =>
       answer.path === '/get_attestation' ? { ...answer, body: document } : answer;
-    const outcome = await findCode(getSalt(host.url, token, TRUST));
+    const outcome = await findOutcome(getSalt(host.url, token, TRUST));
     expect(host.paths).toEqual(['/get_attestation']);
     return outcome;
   }
 
-  test('of another start, or an earlier attestation of this start, is refused: POLICY_NONCE', async () => {
+  test('is refused if it is of another start, or was made earlier: POLICY_NONCE', async () => {
     const { host } = await startAll();
     const nonce = '00'.repeat(32);
     expect(await catchRefusal(await fetchAttestation(`${host.url}/get_attestation?nonce=${nonce}`))).toBe(
@@ -256,30 +256,30 @@ describe("a host that shows another enclave's attestation", () => {
     );
   });
 
-  test('of its own making is refused: CHAIN_ROOT', async () => {
-    const ownHost = await FakeEnclave.start();
+  test('is refused if the host made it: CHAIN_ROOT', async () => {
+    const fakeEnclave = await FakeEnclave.start();
     try {
-      expect(await catchRefusal(await fetchAttestation(`${ownHost.url}/get_attestation?nonce=00`))).toBe(
+      expect(await catchRefusal(await fetchAttestation(`${fakeEnclave.url}/get_attestation?nonce=00`))).toBe(
         'CHAIN_ROOT',
       );
     } finally {
-      ownHost.close();
+      fakeEnclave.close();
     }
   });
 
-  test('with other registers is refused: POLICY_PCRS', async () => {
+  test('is refused if it has other registers: POLICY_PCRS', async () => {
     const { host, token } = await startAll();
     const image = { pcr0: '11'.repeat(48), pcr1: '22'.repeat(48), pcr2: '33'.repeat(48) };
-    expect(await findCode(getSalt(host.url, token, { ...TRUST, policy: { images: [image] } }))).toBe(
+    expect(await findOutcome(getSalt(host.url, token, { ...TRUST, policy: { images: [image] } }))).toBe(
       'POLICY_PCRS',
     );
     expect(host.saw(token)).toBe(false);
   });
 
-  test('without a sealing key is refused, and nothing is sent: USER_DATA_MISSING', async () => {
+  test('is refused if it has no sealing key, and nothing is sent: USER_DATA_MISSING', async () => {
     const enclave = await FakeEnclave.start(nsm);
     try {
-      expect(await findCode(getSalt(enclave.url, 'a.b.c', TRUST))).toBe('USER_DATA_MISSING');
+      expect(await findOutcome(getSalt(enclave.url, 'a.b.c', TRUST))).toBe('USER_DATA_MISSING');
       expect(enclave.requests).toHaveLength(1);
     } finally {
       enclave.close();
@@ -297,7 +297,7 @@ describe('EnclaveClient with { sealed: true }', () => {
     expect(host.paths).toEqual(['/get_attestation', '/sealed']);
   });
 
-  test('asks endpoints that sign nothing', async () => {
+  test('calls endpoints that sign nothing', async () => {
     const host = await startDice();
     expect(await createClient(host).ask('/search?note=a%20b', undefined)).toEqual({ note: 'a b' });
     const call = createClient(host).ask('/nowhere', {});
@@ -316,13 +316,13 @@ describe('EnclaveClient with { sealed: true }', () => {
   });
 
   test('attests a restarted enclave, and seals to its new key', async () => {
-    const [before, after] = [await startDice(), await startDice()];
-    const client = createClient(before);
+    const [oldHost, newHost] = [await startDice(), await startDice()];
+    const client = createClient(oldHost);
     await client.call('/draw', { picked: '1' }, Draw);
-    before.target = after.target;
+    oldHost.target = newHost.target;
     const { data } = await client.call('/draw', { picked: '2' }, Draw);
     expect(data.picked).toBe(2n);
-    expect(before.paths.filter((path) => path === '/get_attestation')).toHaveLength(2);
+    expect(oldHost.paths.filter((path) => path === '/get_attestation')).toHaveLength(2);
   });
 
   test('does not attest endlessly if a host claims another key', async () => {
@@ -366,6 +366,6 @@ describe('EnclaveClient with { sealed: true }', () => {
 
   test('is required for "ask"', async () => {
     const client = new EnclaveClient('https://a.example', TRUST);
-    expect(await findCode(client.ask('/rules', undefined))).toBe('CLIENT_OPTION');
+    expect(await findOutcome(client.ask('/rules', undefined))).toBe('CLIENT_OPTION');
   });
 });

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest';
 const LIBRARY = fileURLToPath(new URL('../../../../src/library/', import.meta.url));
 
 /**
- * Bundles a page, without its packages. @returns the modules of each chunk, and their imports from packages
+ * Bundles a page, without its packages. @returns the chunks, with their modules and imports
  */
 async function bundle(code: string) {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-react-'));
@@ -17,9 +17,9 @@ async function bundle(code: string) {
   const entry = join(folder, 'page.ts');
   writeFileSync(entry, code);
   const external = (specifier: string) => !/^[./]/.test(specifier);
-  const built = await rolldown({ input: entry, platform: 'browser', external });
-  const { output } = await built.generate({ format: 'esm' });
-  await built.close();
+  const build = await rolldown({ input: entry, platform: 'browser', external });
+  const { output } = await build.generate({ format: 'esm' });
+  await build.close();
   return output.filter((chunk): chunk is OutputChunk => chunk.type === 'chunk');
 }
 
@@ -37,11 +37,11 @@ test.each(['attestation', 'client', 'sui', 'zklogin'])(
 test('useEnclave loads the client and React, and Sui only for a config', async () => {
   const chunks = await bundle(`export { useEnclave } from '${LIBRARY}react/index.ts';`);
   const [entry] = chunks.filter(({ isEntry }) => isEntry);
-  const first = [entry, ...chunks.filter(({ fileName }) => entry?.imports.includes(fileName))];
-  const modules = first.flatMap((chunk) => chunk?.moduleIds ?? []);
+  const initialChunks = [entry, ...chunks.filter(({ fileName }) => entry?.imports.includes(fileName))];
+  const modules = initialChunks.flatMap((chunk) => chunk?.moduleIds ?? []);
   expect(modules).toContain(`${LIBRARY}client/keys.ts`);
   expect(modules.filter((id) => /\/library\/(sui|zklogin)\//.test(id))).toEqual([]);
-  const packages = first.flatMap((chunk) => chunk?.imports ?? []);
+  const packages = initialChunks.flatMap((chunk) => chunk?.imports ?? []);
   expect(packages).toContain('react');
   expect(packages.filter((name) => /^@mysten\/sui/.test(name))).toEqual([]);
 });

@@ -8,16 +8,16 @@ export interface Rendered<Result> {
   /** Results of the hook in each render, the latest last. */
   readonly results: readonly Result[];
   latest(): Result;
-  /** Renders the component again, with another hook if one is given. */
-  again(hook?: () => Result): Promise<void>;
+  /** Renders the component again, with another hook if the caller passes one. */
+  rerender(hook?: () => Result): Promise<void>;
   unmount(): Promise<void>;
 }
 
 // These fakes have only the properties that React reads.
-const LISTENS = { addEventListener() {}, removeEventListener() {} };
-const PAGE = { ...LISTENS, nodeType: 9, activeElement: null };
-const WINDOW = { ...LISTENS, document: PAGE, HTMLIFrameElement: class {} };
-const ELEMENT = { ...LISTENS, nodeType: 1, nodeName: 'DIV', tagName: 'DIV', ownerDocument: PAGE };
+const LISTENER_METHODS = { addEventListener() {}, removeEventListener() {} };
+const PAGE = { ...LISTENER_METHODS, nodeType: 9, activeElement: null };
+const WINDOW = { ...LISTENER_METHODS, document: PAGE, HTMLIFrameElement: class {} };
+const ELEMENT = { ...LISTENER_METHODS, nodeType: 1, nodeName: 'DIV', tagName: 'DIV', ownerDocument: PAGE };
 
 function stubPage(): void {
   vi.stubGlobal('window', WINDOW);
@@ -60,21 +60,21 @@ export async function renderHook<Result>(
     results.push(use());
     return null;
   };
-  let used = hook;
+  let currentHook = hook;
   const render = async () => {
-    const element = createElement(Component, { use: used });
+    const element = createElement(Component, { use: currentHook });
     await complete(() => root.render(strict ? createElement(StrictMode, null, element) : element));
   };
   await render();
   return {
     results,
     latest() {
-      const result = results.at(-1);
-      if (result === undefined) throw new Error('it has not rendered');
-      return result;
+      const latest = results.at(-1);
+      if (latest === undefined) throw new Error('the hook has not rendered');
+      return latest;
     },
-    async again(another = used) {
-      used = another;
+    async rerender(nextHook = currentHook) {
+      currentHook = nextHook;
       await render();
     },
     unmount,

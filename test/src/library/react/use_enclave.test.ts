@@ -35,14 +35,14 @@ const options = (more: Partial<EnclaveClientOptions> = {}): EnclaveClientOptions
   ...more,
 });
 const use = () => useEnclave(enclave.url, options());
-const attestations = () => enclave.requests.filter((path) => path.startsWith('/get_attestation')).length;
+const countAttestations = () => enclave.requests.filter((path) => path.startsWith('/get_attestation')).length;
 
 /** Waits for events outside React, such as an answer, until they reach the component. */
 async function until(check: () => void): Promise<void> {
   await complete(() => vi.waitFor(check, 60_000));
 }
 
-async function attested(strict = false) {
+async function renderAttested(strict = false) {
   const hook = await renderHook(use, { strict });
   await until(() => expect(hook.latest().status).toBe('attested'));
   return hook;
@@ -54,8 +54,8 @@ function requireClient(state: ReturnType<typeof useEnclave>): EnclaveClient {
   return state.client;
 }
 
-test('the hook attests, and gives the client, the key and the registers that were accepted', async () => {
-  const hook = await attested();
+test('the hook attests, and returns the client, the key and the registers that were accepted', async () => {
+  const hook = await renderAttested();
   expect(hook.results[0]).toMatchObject({ status: 'attesting', client: undefined, changed: undefined });
   const { publicKey, attestation, error, changed } = hook.latest();
   expect(publicKey).toEqual(enclave.key.publicKey);
@@ -65,18 +65,18 @@ test('the hook attests, and gives the client, the key and the registers that wer
     expect: QUESTION,
   });
   expect(data.temperature).toBe(13n);
-  expect(attestations()).toBe(1);
+  expect(countAttestations()).toBe(1);
 });
 
 test('the hook attests once: not with each render, and not twice in StrictMode', async () => {
-  const hook = await attested(true);
+  const hook = await renderAttested(true);
   const before = hook.results.length;
-  await hook.again();
-  await hook.again();
+  await hook.rerender();
+  await hook.rerender();
   expect(hook.results.length).toBeGreaterThan(before + 1);
   expect(hook.latest().status).toBe('attested');
   expect(hook.results.filter(({ status }) => status === 'failed')).toEqual([]);
-  expect(attestations()).toBe(1);
+  expect(countAttestations()).toBe(1);
 });
 
 test.each([
@@ -86,18 +86,18 @@ test.each([
   ['one more image', 2, () => options({ policy: { images: [enclave.image, enclave.image] } })],
   ['other bytes', 2, () => options({ roots: enclave.roots.map((root) => root.with(9, 0)) })],
   ['one more option', 2, () => options({ pinMaxAgeMs: 60_000 })],
-])('with %s in a later render, it attests %i times in all', async (caseName, times, laterOptions) => {
+])('the hook, rendered again with %s, attests the enclave %i times in all', async (caseName, times, laterOptions) => {
   const hook = await renderHook(() => useEnclave(enclave.url, options({ now: () => Date.now() })));
   await until(() => expect(hook.latest().status).toBe('attested'));
-  await hook.again(() =>
+  await hook.rerender(() =>
     useEnclave(caseName === 'another URL' ? `${enclave.url}/` : enclave.url, laterOptions()),
   );
   await until(() => expect(hook.latest().status).not.toBe('attesting'));
-  expect(attestations()).toBe(times);
+  expect(countAttestations()).toBe(times);
 });
 
 test('a new key in a later attestation is reported until it is acknowledged', async () => {
-  const hook = await attested();
+  const hook = await renderAttested();
   const before = enclave.key.publicKey;
   enclave.restart();
   const now = enclave.key.publicKey;
@@ -107,7 +107,7 @@ test('a new key in a later attestation is reported until it is acknowledged', as
 
   await complete(() => hook.latest().retry());
   await until(() => expect(hook.latest().status).toBe('attested'));
-  expect(attestations()).toBe(3);
+  expect(countAttestations()).toBe(3);
   expect(hook.latest().changed).toEqual({ before, now });
 
   await complete(() => hook.latest().acknowledge());
@@ -115,7 +115,7 @@ test('a new key in a later attestation is reported until it is acknowledged', as
 });
 
 test('a new key that the client attests while it verifies an answer is reported too', async () => {
-  const hook = await attested();
+  const hook = await renderAttested();
   const before = enclave.key.publicKey;
   enclave.restart();
   await complete(async () => {
@@ -124,8 +124,8 @@ test('a new key that the client attests while it verifies an answer is reported 
   expect(hook.latest().changed).toEqual({ before, now: enclave.key.publicKey });
 });
 
-test('neither a failure in between nor a further change hides a change of the key', async () => {
-  const hook = await attested();
+test('neither a failure nor a further change hides a change of the key', async () => {
+  const hook = await renderAttested();
   const keys = [enclave.key.publicKey];
   enclave.lie = () => ({ status: 503, body: '{}' });
   await complete(() => hook.latest().retry());
@@ -147,20 +147,20 @@ test('neither a failure in between nor a further change hides a change of the ke
   expect(hook.latest().changed).toBeUndefined();
 });
 
-test('an acknowledged key is not reported when it comes back, as behind a balancer', async () => {
-  const hook = await attested();
+test('an acknowledged key is not reported when it returns, as behind a balancer', async () => {
+  const hook = await renderAttested();
   const first = enclave.key;
   enclave.restart();
   const second = enclave.key;
-  const again = async (key: typeof first) => {
+  const attestKey = async (key: typeof first) => {
     enclave.key = key;
     await complete(() => hook.latest().retry());
     await until(() => expect(hook.latest().status).toBe('attested'));
   };
-  await again(second);
+  await attestKey(second);
   await complete(() => hook.latest().acknowledge());
-  await again(first);
-  await again(second);
+  await attestKey(first);
+  await attestKey(second);
   expect(hook.latest().changed).toBeUndefined();
 });
 
@@ -177,14 +177,14 @@ test('the hook reports why it failed, and attests again on retry', async () => {
     retry();
   });
   await until(() => expect(hook.latest().status).toBe('attested'));
-  expect([attestations(), hook.latest().error]).toEqual([2, undefined]);
+  expect([countAttestations(), hook.latest().error]).toEqual([2, undefined]);
 });
 
-test('a mistake in the options is an error of the state', async () => {
+test('a mistake in the options becomes an error of the state', async () => {
   const hook = await renderHook(() => useEnclave(enclave.url, { policy: { images: [] } }));
   await until(() => expect(hook.latest().status).toBe('failed'));
   expect(hook.latest().error).toMatchObject({ code: 'POLICY_INVALID' });
-  expect(attestations()).toBe(0);
+  expect(countAttestations()).toBe(0);
 });
 
 test('the compiler knows the codes of the error; a foreign error becomes its cause', async () => {
@@ -246,7 +246,7 @@ test('with a config, the hook trusts the enclaves that the chain accepts, and re
     .find((key) => !Buffer.from(key).equals(before ?? key));
   expect(hook.latest().changed).toEqual({ before, now });
 
-  const another = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...commonOptions }));
-  await until(() => expect(another.latest().status).toBe('failed'));
-  expect(another.latest().error).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
+  const failedHook = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...commonOptions }));
+  await until(() => expect(failedHook.latest().status).toBe('failed'));
+  expect(failedHook.latest().error).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
 });

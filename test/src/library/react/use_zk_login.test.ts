@@ -1,6 +1,6 @@
 /**
- * A page's login, from a click to a session: the states that the hook shows, and the entries that it leaves
- * in the storage.
+ * Checks a page's login, from a click to a session: the states that the hook shows, and the entries that it
+ * leaves in the storage.
  */
 import type { ServerResponse } from 'node:http';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -45,7 +45,7 @@ beforeEach(() => {
 });
 
 /** Fakes the page's address, and its navigation. */
-function page(href = 'https://wallet.example/') {
+function stubPage(href = 'https://wallet.example/') {
   const events = new EventTarget();
   const location = {
     href,
@@ -65,7 +65,7 @@ function page(href = 'https://wallet.example/') {
 }
 
 /** Begins a login, and makes the provider's token for it. */
-function answered(begun: Begun = begin()) {
+function answerLogin(begun: Begun = begin()) {
   const iat = Math.floor(Date.now() / 1000);
   const jwt = createJwt({ ...begun.claims, iat, exp: iat + 3600 });
   return { storage: begun.storage, jwt, back: begun.back({ id_token: jwt }) };
@@ -83,8 +83,8 @@ const services = () => ({
 });
 
 async function use(storage: SessionStore, options: Partial<ZkLoginOptions> = {}) {
-  const all = { client, ...services(), legacyAddress: false, storage, ...options };
-  return await renderHook(() => useZkLogin(all), { strict: true });
+  const allOptions = { client, ...services(), legacyAddress: false, storage, ...options };
+  return await renderHook(() => useZkLogin(allOptions), { strict: true });
 }
 
 async function until(rendered: Rendered<UsedZkLogin>, step: UsedZkLogin['step']): Promise<void> {
@@ -100,8 +100,8 @@ const listSteps = ({ results }: Rendered<UsedZkLogin>) =>
 
 /** Opens a session in this storage, and returns its rendered hook. */
 async function openSession(storage = createMemoryStore()) {
-  const begun = answered(begin({ storage }));
-  page(begun.back);
+  const begun = answerLogin(begin({ storage }));
+  stubPage(begun.back);
   const login = await use(storage);
   await until(login, 'open');
   return login;
@@ -109,7 +109,7 @@ async function openSession(storage = createMemoryStore()) {
 
 describe('a page', () => {
   test('has no user at first, and shows nothing before it has read the storage', async () => {
-    page();
+    stubPage();
     const login = await use(createMemoryStore());
     await until(login, 'none');
     expect(listSteps(login)).toEqual(['loading', 'none']);
@@ -121,8 +121,8 @@ describe('a page', () => {
     expect(renderToString(createElement(Component))).toBe('loading');
   });
 
-  test('goes to the provider with a key that is in the storage', async () => {
-    const { location } = page();
+  test('redirects to the provider, with a key in the storage', async () => {
+    const { location } = stubPage();
     const storage = createMemoryStore();
     const login = await use(storage);
     await until(login, 'none');
@@ -133,8 +133,8 @@ describe('a page', () => {
     expect(listStored(storage)).toEqual(['login']);
   });
 
-  test('that comes back from the browser’s cache does not look as if it were leaving', async () => {
-    const { events } = page();
+  test('that returns from the browser’s cache no longer shows the step "leaving"', async () => {
+    const { events } = stubPage();
     const login = await use(createMemoryStore());
     await until(login, 'none');
     login.latest().logIn(LOG_IN);
@@ -143,8 +143,8 @@ describe('a page', () => {
     await until(login, 'none');
   });
 
-  test('stays where it is if the node does not return the epoch, and reports why', async () => {
-    const { location } = page();
+  test('does not redirect if the node does not return the epoch, and reports the reason', async () => {
+    const { location } = stubPage();
     const login = await use(createMemoryStore());
     await until(login, 'none');
     node.faults.set('GetEpoch', 'reset');
@@ -157,8 +157,8 @@ describe('a page', () => {
 
 describe('an answer', () => {
   test('opens a session by token, salt and proof, and disappears from the address bar', async () => {
-    const { storage, back } = answered();
-    const { location } = page(back);
+    const { storage, back } = answerLogin();
+    const { location } = stubPage(back);
     const loginServices = services();
     const login = await use(storage, loginServices);
     await until(login, 'open');
@@ -172,23 +172,23 @@ describe('an answer', () => {
     expect(listStored(storage)).toEqual(['session']);
   });
 
-  test('with a code is exchanged once, though effects run twice', async () => {
+  test('with a code is exchanged once, although StrictMode runs effects twice', async () => {
     const exchanges: ServerResponse[] = [];
     const url = await serve((_, response) => {
       exchanges.push(response);
       response.end(JSON.stringify({ id_token: jwt }));
     });
     const begun = begin({ provider: { ...PROVIDERS.google, token: { url, variant: 'grant_type' } } });
-    const { jwt } = answered(begun);
-    page(begun.back({ code: 'c' }, '?'));
+    const { jwt } = answerLogin(begun);
+    stubPage(begun.back({ code: 'c' }, '?'));
     const login = await use(begun.storage);
     await until(login, 'open');
     expect(exchanges.map(({ writableFinished }) => writableFinished)).toEqual([true]);
   });
 
-  test('of a form_post is passed by the page, which controls its own address bar', async () => {
-    const { storage, back } = answered();
-    const { location } = page(REDIRECT_URI);
+  test('of a form_post is an option, and so is the path in the address bar', async () => {
+    const { storage, back } = answerLogin();
+    const { location } = stubPage(REDIRECT_URI);
     const login = await use(storage, { answer: back.split('#')[1] ?? '', home: '/' });
     await until(login, 'open');
     expect(location.href).toBe('https://wallet.example/');
@@ -196,7 +196,7 @@ describe('an answer', () => {
 
   test('of a user who refused is an error, and the next login may begin', async () => {
     const begun = begin();
-    page(begun.back({ error: 'access_denied' }));
+    stubPage(begun.back({ error: 'access_denied' }));
     const login = await use(begun.storage);
     await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
     expect(login.latest().step).toBe('none');
@@ -204,11 +204,11 @@ describe('an answer', () => {
     await expect.poll(() => login.latest().error).toBe(undefined);
   });
 
-  test('that is refused keeps the session that was to be renewed', async () => {
+  test('that is refused leaves the open session unchanged', async () => {
     const storage = createMemoryStore();
     await (await openSession(storage)).unmount();
     const begun = begin({ storage });
-    page(begun.back({ error: 'access_denied' }));
+    stubPage(begun.back({ error: 'access_denied' }));
     const login = await use(storage);
     await until(login, 'open');
     expect(login.latest().error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
@@ -216,8 +216,8 @@ describe('an answer', () => {
   });
 
   test('to another login is refused, and the begun login remains', async () => {
-    const { storage } = answered();
-    page(answered().back);
+    const { storage } = answerLogin();
+    stubPage(answerLogin().back);
     const login = await use(storage);
     await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_STATE' });
     expect([login.latest().step, listStored(storage)]).toEqual(['none', ['login']]);
@@ -226,8 +226,8 @@ describe('an answer', () => {
 
 describe('a service that fails', () => {
   test('is asked again on retry, which continues the same login', async () => {
-    const { storage, back } = answered();
-    page(back);
+    const { storage, back } = answerLogin();
+    stubPage(back);
     const loginServices = services();
     loginServices.prover.mockRejectedValueOnce(new Error('busy'));
     const login = await use(storage, loginServices);
@@ -244,8 +244,8 @@ describe('a service that fails', () => {
   });
 
   test('can be abandoned', async () => {
-    const { storage, back } = answered();
-    page(back);
+    const { storage, back } = answerLogin();
+    stubPage(back);
     const loginServices = services();
     loginServices.salt.mockRejectedValueOnce('a string');
     const login = await use(storage, loginServices);
@@ -257,28 +257,28 @@ describe('a service that fails', () => {
   });
 });
 
-/** Begins a login whose proof comes when the test wants. @returns also the signal that its prover got */
-async function proving() {
-  const { storage, jwt, back } = answered();
-  page(back);
+/** Begins a login whose proof arrives when the test calls `prove`. @returns also the signal of that request */
+async function startProof() {
+  const { storage, jwt, back } = answerLogin();
+  stubPage(back);
   const { promise, resolve } = Promise.withResolvers<Proof>();
   const loginServices = services();
   loginServices.prover.mockReturnValueOnce(promise);
   const login = await use(storage, loginServices);
   await expect.poll(() => loginServices.prover).toHaveBeenCalledOnce();
   const signal = loginServices.prover.mock.calls[0]?.[1].signal;
-  return { storage, login, signal, asked: loginServices, prove: () => resolve(proofFor(jwt)) };
+  return { storage, login, signal, prove: () => resolve(proofFor(jwt)) };
 }
-const settled = () => new Promise((resolve) => setTimeout(resolve, 50));
+const waitBriefly = () => new Promise((resolve) => setTimeout(resolve, 50));
 
-describe.each(['cancel', 'logOut'] as const)('the hook, %s while the proof is made,', (end) => {
-  test('ends the request, and opens nothing if a proof comes nevertheless', async () => {
-    const { storage, login, signal, prove } = await proving();
+describe.each(['cancel', 'logOut'] as const)('the hook, on %s while the proof is being made,', (end) => {
+  test('ends the request, and opens nothing if the proof arrives anyway', async () => {
+    const { storage, login, signal, prove } = await startProof();
     login.latest()[end]();
     await until(login, 'none');
     expect([signal?.aborted, listStored(storage)]).toEqual([true, []]);
     prove();
-    await settled();
+    await waitBriefly();
     expect([login.latest().step, login.latest().session, login.latest().address]).toEqual([
       'none',
       undefined,
@@ -289,7 +289,7 @@ describe.each(['cancel', 'logOut'] as const)('the hook, %s while the proof is ma
 });
 
 test('a page that unmounts the hook ends its request, and continues when it mounts the hook again', async () => {
-  const { storage, login, signal } = await proving();
+  const { storage, login, signal } = await startProof();
   await login.unmount();
   await expect.poll(() => signal?.aborted).toBe(true);
   const next = await use(storage);
@@ -297,11 +297,11 @@ test('a page that unmounts the hook ends its request, and continues when it moun
 });
 
 describe('an open session', () => {
-  test('is there after a reload, without asking any service', async () => {
+  test('survives a reload, without a request to any service', async () => {
     const storage = createMemoryStore();
     const before = await openSession(storage);
     await before.unmount();
-    page();
+    stubPage();
     const loginServices = services();
     const login = await use(storage, loginServices);
     await until(login, 'open');
@@ -312,17 +312,17 @@ describe('an open session', () => {
   test('disappears from page and storage at the moment of logOut', async () => {
     const storage = createMemoryStore();
     const login = await openSession(storage);
-    const from = login.results.length;
+    const firstIndex = login.results.length;
     login.latest().logOut();
     expect(listStored(storage)).toEqual([]);
     await until(login, 'none');
-    expect(login.results.slice(from).map(({ session }) => session)).toEqual(
-      login.results.slice(from).map(() => undefined),
+    expect(login.results.slice(firstIndex).map(({ session }) => session)).toEqual(
+      login.results.slice(firstIndex).map(() => undefined),
     );
     expect(login.latest().address).toBe(undefined);
   });
 
-  test('is not shown when its last epoch has passed: retry finds that out', async () => {
+  test('is not shown after its last epoch, which retry detects', async () => {
     const login = await openSession();
     const { address } = login.latest();
     node.epoch = EPOCH + 3n;
@@ -331,10 +331,10 @@ describe('an open session', () => {
     expect([login.latest().session, login.latest().address]).toEqual([undefined, address]);
   });
 
-  test('whose epoch the node can not return is an error, and retry continues', async () => {
+  test('is an error if the node does not return the epoch, and retry continues', async () => {
     const storage = createMemoryStore();
     await (await openSession(storage)).unmount();
-    page();
+    stubPage();
     node.faults.set('GetEpoch', 'reset');
     const login = await use(storage);
     await expect.poll(() => login.latest().error).toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });

@@ -1,13 +1,13 @@
 /**
- * A Sigstore on this machine, by `@sigstore/mock`: certificate authority with Certificate Transparency and
- * transparency log, and bundles that a workflow of GitHub would sign with them.
+ * Fakes Sigstore with `@sigstore/mock`: a certificate authority with Certificate Transparency, a transparency
+ * log, and the bundles that a workflow of GitHub would sign with them.
  */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { initializeCA, initializeCTLog, initializeTLog } from '@sigstore/mock';
 import { encodePreAuth, PAYLOAD_TYPE } from '../../../../src/library/release/envelope.ts';
 
 const REKOR = 'https://rekor.mock';
-/** An entry as Rekor answers with it, by its id. */
+/** Rekor's answer: an entry, by its id. */
 type LogEntry = Readonly<
   Record<
     string,
@@ -82,7 +82,7 @@ export class Sigstore {
     this.#rekorKey = rekorKey;
   }
 
-  /** @param clock time of its signatures, which must be later than now, when the mock makes its root */
+  /** @param clock time of its signatures, which must be later than the call, when the mock makes its root */
   static async start(clock = new Date(Date.now() + LATER_MS)): Promise<Sigstore> {
     const ctLog = await initializeCTLog(keyPair(), clock);
     return new Sigstore(await initializeCA(keyPair(), ctLog, clock), ctLog, clock, keyPair());
@@ -145,7 +145,7 @@ export class Sigstore {
    * Logs the signature of an envelope, as Rekor does.
    *
    * @param verifier the certificate, in base64
-   * @param delayMs time after the certificate
+   * @param delayMs time between certificate and entry
    * @returns the entry by its id
    */
   async log(payload: Buffer, signature: string, verifier: string, delayMs = 0) {
@@ -171,8 +171,8 @@ export class Sigstore {
     const [certificate] = await this.certify(spki(publicKey), { ...RUN, ...run }, subject);
     const bytes = Buffer.from(payload);
     const signature = sign('sha256', encodePreAuth(bytes), privateKey).toString('base64');
-    const logged = await this.log(bytes, signature, base64(certificate), delayMs);
-    const [entry] = Object.values(logged) as LogEntry[string][];
+    const logEntries = await this.log(bytes, signature, base64(certificate), delayMs);
+    const [entry] = Object.values(logEntries) as LogEntry[string][];
     const proof = entry?.verification.inclusionProof;
     if (!entry || !proof) throw new Error('the log has no entry');
     return {

@@ -1,5 +1,5 @@
 /**
- * The services with which a workflow of GitHub signs, on loopback: the issuer of its tokens, Fulcio and
+ * Fakes the services with which a workflow of GitHub signs, on loopback: the issuer of its tokens, Fulcio and
  * Rekor. Certificates and entries are those of `sigstore.ts`.
  */
 import { createPublicKey, verify } from 'node:crypto';
@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { RUN, type Run, type Sigstore } from './sigstore.ts';
 
-/** Secret of the run, with which it gets its tokens. */
+/** Secret with which the run requests its tokens. */
 export const REQUEST_TOKEN = 'request-token-of-the-run';
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -28,11 +28,11 @@ interface ProposedEntry {
   readonly spec: { readonly proposedContent: { readonly envelope: string; readonly verifiers: [string] } };
 }
 
-/** A run that signs at `url`, whose properties a test may change. */
+/** The services at `url`, and the run that signs with them. A test may change the run. */
 export interface SigstoreServer extends AsyncDisposable {
   readonly url: string;
   run: Run;
-  /** Statuses with which Fulcio and Rekor refuse, if not 0. */
+  /** HTTP statuses with which Fulcio and Rekor refuse every request; 0 if they refuse none. */
   refusals: { fulcio: number; rekor: number };
   /** Environment of a step of the run. */
   env(): Readonly<Record<string, string>>;

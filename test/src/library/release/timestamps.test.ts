@@ -7,7 +7,10 @@ import { openBundle } from '../../../../src/library/release/keyless_node.ts';
 import { LATER_MS, RUN, Sigstore } from './sigstore.ts';
 
 const HOUR_MS = 3_600_000;
-/** In whole seconds: the mock writes some fractions in a form that RFC 3161 does not allow. */
+/**
+ * Time of the signatures, in whole seconds: the mock writes some fractions in a form that RFC 3161 does not
+ * allow.
+ */
 const clock = new Date(1000 * Math.floor((Date.now() + LATER_MS) / 1000));
 const startAuthority = async (time = clock) =>
   await initializeTSA(generateKeyPairSync('ec', { namedCurve: 'P-256' }), time);
@@ -25,7 +28,7 @@ const base64 = ({ buffer, byteOffset, byteLength }: ArrayBufferView) =>
   Buffer.from(buffer, byteOffset, byteLength).toString('base64');
 
 /** Returns a timestamp of the signature of a bundle. */
-async function timestamp(tsa: Authority, { dsseEnvelope: { signatures } }: Bundle) {
+async function createTimestamp(tsa: Authority, { dsseEnvelope: { signatures } }: Bundle) {
   const [signature] = signatures;
   const response = await tsa.timestamp({
     artifactHash: createHash('sha256')
@@ -62,44 +65,44 @@ async function open(bundle: object, tsa: Authority = authority) {
 
 test('a timestamp of an authority in the root is accepted', async () => {
   const bundle = await sigstore.sign('{}');
-  const { payload } = await open(withTimestamps(bundle, await timestamp(authority, bundle)));
+  const { payload } = await open(withTimestamps(bundle, await createTimestamp(authority, bundle)));
   expect(Buffer.from(payload).toString()).toBe('{}');
 });
 
 describe('a timestamp is refused', () => {
-  const refused = async (bundle: object, code: string) =>
+  const expectRefusal = async (bundle: object, code: string) =>
     await expect(open(bundle)).rejects.toMatchObject({ code });
 
   test('if its authority is not in the root', async () => {
     const bundle = await sigstore.sign('{}');
-    const foreign = await timestamp(await startAuthority(), bundle);
-    await refused(withTimestamps(bundle, foreign), 'RELEASE_INCLUSION');
+    const foreignTimestamp = await createTimestamp(await startAuthority(), bundle);
+    await expectRefusal(withTimestamps(bundle, foreignTimestamp), 'RELEASE_INCLUSION');
   });
 
   test('if it is for another signature', async () => {
     const bundle = await sigstore.sign('{}');
-    const replayed = await timestamp(authority, await sigstore.sign('{}'));
-    await refused(withTimestamps(bundle, replayed), 'RELEASE_INCLUSION');
+    const replayedTimestamp = await createTimestamp(authority, await sigstore.sign('{}'));
+    await expectRefusal(withTimestamps(bundle, replayedTimestamp), 'RELEASE_INCLUSION');
   });
 
-  test('if it is counted twice', async () => {
+  test('if the bundle contains it twice', async () => {
     const bundle = await sigstore.sign('{}');
-    const single = await timestamp(authority, bundle);
-    await refused(withTimestamps(bundle, single, single), 'RELEASE_INCLUSION');
+    const validTimestamp = await createTimestamp(authority, bundle);
+    await expectRefusal(withTimestamps(bundle, validTimestamp, validTimestamp), 'RELEASE_INCLUSION');
   });
 
-  test('if its time is before its certificate is valid, or after it has expired', async () => {
+  test('if its certificate was not valid yet, or had expired, at its time', async () => {
     const bundle = await sigstore.sign('{}');
     for (const time of [clock.getTime() + HOUR_MS, clock.getTime() - HOUR_MS / 2]) {
       const tsa = await startAuthority(new Date(time));
-      const stamped = withTimestamps(bundle, await timestamp(tsa, bundle));
-      await expect(open(stamped, tsa)).rejects.toMatchObject({ code: 'RELEASE_CERTIFICATE' });
+      const stampedBundle = withTimestamps(bundle, await createTimestamp(tsa, bundle));
+      await expect(open(stampedBundle, tsa)).rejects.toMatchObject({ code: 'RELEASE_CERTIFICATE' });
     }
   });
 
   test('if it is cut, or is not a timestamp', async () => {
     const bundle = await sigstore.sign('{}');
-    const { signedTimestamp } = await timestamp(authority, bundle);
+    const { signedTimestamp } = await createTimestamp(authority, bundle);
     for (const text of [signedTimestamp.slice(0, 400), 'AAAA', '']) {
       await expect(open(withTimestamps(bundle, { signedTimestamp: text }))).rejects.toMatchObject({
         name: 'ReleaseError',
@@ -108,11 +111,11 @@ describe('a timestamp is refused', () => {
   });
 });
 
-test('a timestamp does not stand for an entry in the log', async () => {
+test('a timestamp does not replace an entry in the log', async () => {
   const bundle = await sigstore.sign('{}');
-  const stamped = withTimestamps(bundle, await timestamp(authority, bundle));
-  const verificationMaterial = { ...stamped.verificationMaterial, tlogEntries: [] };
-  await expect(open({ ...stamped, verificationMaterial })).rejects.toMatchObject({
+  const stampedBundle = withTimestamps(bundle, await createTimestamp(authority, bundle));
+  const verificationMaterial = { ...stampedBundle.verificationMaterial, tlogEntries: [] };
+  await expect(open({ ...stampedBundle, verificationMaterial })).rejects.toMatchObject({
     name: 'ReleaseError',
     code: 'RELEASE_INCLUSION',
   });

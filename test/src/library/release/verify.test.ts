@@ -69,7 +69,7 @@ const provenance = (commit = RUN.commit, subjects = SUBJECTS): Statement => ({
   subjects,
 });
 
-/** Signs a payload in the form of a test. */
+/** Function that signs a payload, by key or keyless. */
 type Sign = (
   payload: string,
   run?: Partial<Run>,
@@ -91,17 +91,17 @@ const signWith =
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 const file = (statements: readonly unknown[]) => encode({ version: 1, statements });
 
-function chain(...entries: readonly Omit<LogEntry, 'previous'>[]): LogEntry[] {
+function linkEntries(...entries: readonly Omit<LogEntry, 'previous'>[]): LogEntry[] {
   let previous = NO_ENTRY;
   return entries.map((entry) => {
-    const linked = { ...entry, previous };
-    previous = digestEntry(linked);
-    return linked;
+    const linkedEntry = { ...entry, previous };
+    previous = digestEntry(linkedEntry);
+    return linkedEntry;
   });
 }
-const entry = (version = 'v1.2.0', subjects = SUBJECTS) =>
+const createEntry = (version = 'v1.2.0', subjects = SUBJECTS) =>
   ({ kind: 'release', version, subjects: digestSubjects(subjects) }) as const;
-const first = entry('v1.1.0', new Map([['nitro.eif', hash('older')]]));
+const firstEntry = createEntry('v1.1.0', new Map([['nitro.eif', hash('older')]]));
 
 interface Log {
   readonly entries: readonly LogEntry[];
@@ -124,7 +124,7 @@ async function signLog(
 
 let sigstore: Sigstore;
 let signers: { readonly key: ReleaseSigner; readonly keyless: ReleaseSigner };
-let signs: { readonly key: Sign; readonly keyless: Sign };
+let signFunctions: { readonly key: Sign; readonly keyless: Sign };
 const identity = {
   issuer: RUN.issuer,
   repositoryId: RUN.repositoryId,
@@ -135,7 +135,7 @@ const identity = {
 beforeAll(async () => {
   sigstore = await Sigstore.start(new Date(NOW));
   signers = { key: { publicKey }, keyless: { identity, trustedRoot: sigstore.root() } };
-  signs = { key: signWith(SECRET_KEY), keyless: (...options) => sigstore.sign(...options) };
+  signFunctions = { key: signWith(SECRET_KEY), keyless: (...options) => sigstore.sign(...options) };
 });
 
 type Form = 'key' | 'keyless';
@@ -163,14 +163,14 @@ async function verify(form: Form, trial: Trial = {}) {
     seen,
     now = NOW,
   } = trial;
-  const sign = signs[form];
+  const sign = signFunctions[form];
   const signed = await Promise.all(
     statements.map(async (statement) => ({ ...(await sign(formatStatement(statement), run, signOptions)) })),
   );
   const content = change?.(signed) ?? signed;
   return await verifyRelease(content instanceof Uint8Array ? content : file(content as unknown[]), {
     signer: signer ? await signer() : signers[form],
-    log: await signLog(sign, log ?? { entries: chain(first, entry()) }),
+    log: await signLog(sign, log ?? { entries: linkEntries(firstEntry, createEntry()) }),
     now,
     ...(seen && { seen }),
   });
@@ -194,7 +194,7 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
     const { sequence, digest } = head;
     await verify(form, {
       seen: { sequence, digest },
-      log: { entries: chain(first, entry(), entry('v1.3.0')), run: { ref: 'refs/tags/v1.3.0' } },
+      log: { entries: linkEntries(firstEntry, createEntry(), createEntry('v1.3.0')), run: { ref: 'refs/tags/v1.3.0' } },
     });
   });
 
@@ -206,12 +206,12 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
       { change: (signed) => signed.map(({ payload }) => ({ payload, signatures: [] })) },
     ],
     [
-      'of other files in one statement',
+      'with other files in one statement',
       'RELEASE_SUBJECTS',
       { statements: [provenance(RUN.commit, otherFiles), releaseStatement()] },
     ],
     [
-      'of other registers than nitro.pcrs',
+      'with other registers than its nitro.pcrs',
       'RELEASE_SUBJECTS',
       {
         statements: [provenance(), releaseStatement({ registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } })],
@@ -233,60 +233,60 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
       },
     ],
     [
-      'of another predicate',
+      'with another predicate',
       'RELEASE_FORM',
       { statements: [provenance(), { ...releaseStatement(), predicateType: 'urn:x' }] },
     ],
     ['with one statement', 'RELEASE_FORM', { statements: [releaseStatement()] }],
     ['with a statement twice', 'RELEASE_FORM', { statements: [releaseStatement(), releaseStatement()] }],
     [
-      'of another commit in its provenance',
+      'with another commit in its provenance',
       'RELEASE_COMMIT',
       { statements: [provenance('d'.repeat(40)), releaseStatement()] },
     ],
     [
       'that is not in the log',
       'RELEASE_NOT_LOGGED',
-      { log: { entries: chain(first), run: { ref: 'refs/tags/v1.1.0' } } },
+      { log: { entries: linkEntries(firstEntry), run: { ref: 'refs/tags/v1.1.0' } } },
     ],
     [
       'whose files are not those in the log',
       'RELEASE_NOT_LOGGED',
-      { log: { entries: chain(entry('v1.2.0', otherFiles)) } },
+      { log: { entries: linkEntries(createEntry('v1.2.0', otherFiles)) } },
     ],
     [
-      'of a version that is released twice',
+      'of a version that was released twice',
       'RELEASE_CONFLICT',
-      { log: { entries: chain(entry(), entry('v1.2.0', otherFiles)) } },
+      { log: { entries: linkEntries(createEntry(), createEntry('v1.2.0', otherFiles)) } },
     ],
     [
       'that is withdrawn',
       'RELEASE_WITHDRAWN',
-      { log: { entries: chain(entry(), { ...entry(), kind: 'withdrawal' }) } },
+      { log: { entries: linkEntries(createEntry(), { ...createEntry(), kind: 'withdrawal' }) } },
     ],
-    ['whose head has expired', 'RELEASE_HEAD_EXPIRED', { now: NOW + DAY_MS + 1 }],
+    ['whose log has an expired head', 'RELEASE_HEAD_EXPIRED', { now: NOW + DAY_MS + 1 }],
     [
       'whose log was rolled back',
       'RELEASE_HEAD_ROLLED_BACK',
       {
-        log: { entries: chain(entry()) },
-        seen: { sequence: 2, digest: digestEntry(chain(first, entry())[1] as LogEntry) },
+        log: { entries: linkEntries(createEntry()) },
+        seen: { sequence: 2, digest: digestEntry(linkEntries(firstEntry, createEntry())[1] as LogEntry) },
       },
     ],
     [
       'whose log was rewritten',
       'RELEASE_HEAD_ROLLED_BACK',
       {
-        log: { entries: chain(entry('v1.0.0'), entry()) },
-        seen: { sequence: 1, digest: digestEntry(chain(first)[0] as LogEntry) },
+        log: { entries: linkEntries(createEntry('v1.0.0'), createEntry()) },
+        seen: { sequence: 1, digest: digestEntry(linkEntries(firstEntry)[0] as LogEntry) },
       },
     ],
     [
       'whose log lost an entry',
       'RELEASE_LOG',
-      { log: { entries: chain(first, entry(), entry('v1.3.0')).slice(1) } },
+      { log: { entries: linkEntries(firstEntry, createEntry(), createEntry('v1.3.0')).slice(1) } },
     ],
-    ['of an empty log', 'RELEASE_FORM', { log: { entries: [] } }],
+    ['with an empty log', 'RELEASE_FORM', { log: { entries: [] } }],
     ['of 100 MB', 'RELEASE_TOO_LARGE', { change: () => new Uint8Array(100_000_000) }],
     [
       'with a name twice in its JSON',
@@ -298,7 +298,7 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
     ],
     ['that is not JSON', 'RELEASE_JSON', { change: () => new TextEncoder().encode('{') }],
     [
-      'of another version of the file',
+      'in a file of another version',
       'RELEASE_FORM',
       { change: (signed) => encode({ version: 2, statements: signed }) },
     ],
@@ -306,7 +306,7 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
     await expect(verify(form, trial)).rejects.toMatchObject({ code });
   });
 
-  test('refuses a statement of which one byte was changed', async () => {
+  test('refuses a statement whose bytes were changed', async () => {
     const change = (signed: Record<string, unknown>[]) =>
       JSON.parse(JSON.stringify(signed).replace(/"payload":"(....)/, '"payload":"$1AAAA'));
     await expect(verify(form, { change })).rejects.toMatchObject({
@@ -316,13 +316,13 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
 });
 
 describe('the verification of a release by key', () => {
-  test('returns a ReleaseError or the same release, whatever is cut out or changed', async () => {
-    const sign = signs.key;
+  test('throws a ReleaseError or returns the same release, whatever bytes are cut out or changed', async () => {
+    const sign = signFunctions.key;
     const statements = [provenance(), releaseStatement()].map((statement) =>
       sign(formatStatement(statement)),
     );
     const release = file(await Promise.all(statements));
-    const log = await signLog(sign, { entries: chain(first, entry()) });
+    const log = await signLog(sign, { entries: linkEntries(firstEntry, createEntry()) });
     const options = { signer: signers.key, log, now: NOW };
     const expected = await verifyRelease(release, options);
     await fc.assert(
@@ -346,16 +346,16 @@ describe('the verification of a release by key', () => {
   });
 
   test('refuses a head that another key has signed', async () => {
-    const log = await signLog(signWith(new Uint8Array(32).fill(6)), { entries: chain(entry()) });
+    const log = await signLog(signWith(new Uint8Array(32).fill(6)), { entries: linkEntries(createEntry()) });
     const statements = [provenance(), releaseStatement()].map(formatStatement);
-    const release = file(await Promise.all(statements.map((text) => signs.key(text))));
+    const release = file(await Promise.all(statements.map((text) => signFunctions.key(text))));
     await expect(verifyRelease(release, { signer: { publicKey }, log, now: NOW })).rejects.toMatchObject({
       code: 'RELEASE_SIGNATURE',
     });
   });
 
   test.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['a short key', { publicKey: new Uint8Array(31) }],
     ['a key and an identity', { publicKey, identity, trustedRoot: {} }],
     ['an identity without a root', { identity }],
@@ -373,32 +373,32 @@ describe('the verification of a release by key', () => {
 
 describe('verifyRelease', () => {
   const attempt = async (changes: object, content?: unknown) => {
-    const sign = signs.key;
+    const sign = signFunctions.key;
     const statements = [provenance(), releaseStatement()].map((statement) =>
       sign(formatStatement(statement)),
     );
     const release = file(await Promise.all(statements));
-    const options = { signer: signers.key, log: await signLog(sign, { entries: chain(entry()) }), now: NOW };
+    const options = { signer: signers.key, log: await signLog(sign, { entries: linkEntries(createEntry()) }), now: NOW };
     return await verifyRelease((content ?? release) as Uint8Array, { ...options, ...changes });
   };
-  const [head] = chain(entry()).map((last) => ({ sequence: 1, digest: digestEntry(last) }));
+  const [head] = linkEntries(createEntry()).map((last) => ({ sequence: 1, digest: digestEntry(last) }));
 
   test.each<[string, object]>([
     ['a time that is not a number', { now: Number.NaN }],
-    ['a time in words', { now: '2026-01-01' }],
-    ['a Date without a time', { now: new Date('soon') }],
-    ['a time that never comes', { now: Number.POSITIVE_INFINITY }],
+    ['a time as a string', { now: '2026-01-01' }],
+    ['an invalid Date', { now: new Date('soon') }],
+    ['an infinite time', { now: Number.POSITIVE_INFINITY }],
     ['a misspelt option', { sean: head }],
     ['a head without a digest', { seen: { sequence: 1 } }],
-    ['a head of no entry', { seen: { ...head, sequence: 0 } }],
+    ['a head with the sequence 0', { seen: { ...head, sequence: 0 } }],
     ['a head that is null', { seen: null }],
-    ['a log in words', { log: '{}' }],
+    ['a log as a string', { log: '{}' }],
     ['no log', { log: undefined }],
   ])('treats %s as a mistake', async (_, changes) => {
     await expect(attempt(changes)).rejects.toMatchObject({ name: 'ReleaseError', code: 'RELEASE_OPTION' });
   });
 
-  test('treats a release in words as a mistake', async () => {
+  test('treats a release that is a string as a mistake', async () => {
     await expect(attempt({}, '{}')).rejects.toMatchObject({ code: 'RELEASE_OPTION' });
   });
 
@@ -414,15 +414,15 @@ describe('the verification of a keyless release', () => {
     ['of another owner', 'owner id', { ownerId: '1' }],
     ['of a branch', 'source ref', { ref: 'refs/heads/main' }],
     ['of a pull request', 'event', { event: 'pull_request_target' }],
-    ['of a run by hand', 'event', { event: 'workflow_dispatch' }],
+    ['of a run that was started by hand', 'event', { event: 'workflow_dispatch' }],
     ['of a self-hosted runner', 'runner environment', { runner: 'self-hosted' }],
     ['of another workflow', 'workflow', { workflow: '.github/workflows/test.yml' }],
   ])('refuses a release %s', async (_, property, run) => {
     await expect(verify('keyless', { run })).rejects.toMatchObject({ code: 'RELEASE_IDENTITY', property });
   });
 
-  test('accepts the renewal of a head by hand, and nothing else by hand', async () => {
-    const entries = chain(entry());
+  test('accepts a head that was renewed by hand, but not by a schedule', async () => {
+    const entries = linkEntries(createEntry());
     await verify('keyless', { log: { entries, run: { event: 'workflow_dispatch' } } });
     await expect(verify('keyless', { log: { entries, run: { event: 'schedule' } } })).rejects.toMatchObject({
       code: 'RELEASE_IDENTITY',
@@ -430,10 +430,10 @@ describe('the verification of a keyless release', () => {
   });
 
   test('refuses a head that the workflow of an older tag has signed, also for a withdrawal', async () => {
-    const newer = [entry(), entry('v1.3.0', new Map([['nitro.eif', hash('newer')]]))];
-    const withdrawal = { ...first, kind: 'withdrawal' } as const;
+    const newer = [createEntry(), createEntry('v1.3.0', new Map([['nitro.eif', hash('newer')]]))];
+    const withdrawal = { ...firstEntry, kind: 'withdrawal' } as const;
     const run = { ref: 'refs/tags/v1.3.0', event: 'workflow_dispatch' };
-    for (const entries of [chain(first, ...newer), chain(first, ...newer, withdrawal)]) {
+    for (const entries of [linkEntries(firstEntry, ...newer), linkEntries(firstEntry, ...newer, withdrawal)]) {
       await verify('keyless', { log: { entries, run } });
       const older = { ...run, ref: RUN.ref };
       await expect(verify('keyless', { log: { entries, run: older } })).rejects.toMatchObject({
@@ -443,7 +443,7 @@ describe('the verification of a keyless release', () => {
     }
   });
 
-  test('refuses a workflow that another one calls', async () => {
+  test('refuses a workflow that another workflow calls', async () => {
     const subject = 'https://github.com/other/reusable/.github/workflows/x.yml@refs/heads/main';
     await expect(verify('keyless', { signOptions: { subject } })).rejects.toMatchObject({
       code: 'RELEASE_IDENTITY',
@@ -474,20 +474,20 @@ describe('the verification of a keyless release', () => {
   });
 
   test('refuses a statement without an entry in a log, or with the entry of another statement', async () => {
-    const withMaterial = (signed: Record<string, unknown>[], material: (index: number) => object) =>
+    const replaceMaterial = (signed: Record<string, unknown>[], material: (index: number) => object) =>
       signed.map((bundle, index) => ({
         ...bundle,
         verificationMaterial: { ...Object(bundle['verificationMaterial']), ...material(index) },
       }));
-    const none = (signed: Record<string, unknown>[]) => withMaterial(signed, () => ({ tlogEntries: [] }));
-    await expect(verify('keyless', { change: none })).rejects.toMatchObject({
+    const removeEntries = (signed: Record<string, unknown>[]) => replaceMaterial(signed, () => ({ tlogEntries: [] }));
+    await expect(verify('keyless', { change: removeEntries })).rejects.toMatchObject({
       code: expect.stringMatching(/^RELEASE_(INCLUSION|FORM)$/),
     });
-    const replayed = (signed: Record<string, unknown>[]) =>
-      withMaterial(signed, (index) => ({
+    const swapEntries = (signed: Record<string, unknown>[]) =>
+      replaceMaterial(signed, (index) => ({
         tlogEntries: Object(signed[1 - index]?.['verificationMaterial']).tlogEntries,
       }));
-    await expect(verify('keyless', { change: replayed })).rejects.toMatchObject({
+    await expect(verify('keyless', { change: swapEntries })).rejects.toMatchObject({
       code: 'RELEASE_INCLUSION',
     });
   });
@@ -501,10 +501,10 @@ describe('the verification of a keyless release', () => {
     },
   );
 
-  test('a signature by key is not taken for a signature of Sigstore', async () => {
+  test('refuses a signature by key', async () => {
     const statements = [provenance(), releaseStatement()].map(formatStatement);
-    const release = file(await Promise.all(statements.map((text) => signs.key(text))));
-    const log = await signLog(signs.keyless, { entries: chain(entry()) });
+    const release = file(await Promise.all(statements.map((text) => signFunctions.key(text))));
+    const log = await signLog(signFunctions.keyless, { entries: linkEntries(createEntry()) });
     await expect(verifyRelease(release, { signer: signers.keyless, log, now: NOW })).rejects.toMatchObject({
       code: 'RELEASE_FORM',
     });

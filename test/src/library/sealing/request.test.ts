@@ -8,7 +8,7 @@ import {
   type SealedRequest,
   sealRequest,
 } from '../../../../src/library/sealing/request.ts';
-import { answerSecret, sealAnswer } from '../../../../src/library/sealing/response.ts';
+import { deriveAnswerSecret, sealAnswer } from '../../../../src/library/sealing/response.ts';
 import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing/sealing_key.ts';
 import { findCode, hex, suiteWith, toHex, VECTORS } from './support.ts';
 
@@ -62,7 +62,7 @@ describe.each(VECTORS.requests)('the vector $method $path', (vector) => {
       ciphertext: message.subarray(65),
     };
     const { exportSecret } = await openWith(key.key, sealed, NODE_SUITE);
-    const secret = await answerSecret(exportSecret, hex(answer.nonce));
+    const secret = await deriveAnswerSecret(exportSecret, hex(answer.nonce));
     expect(toHex(secret.key)).toBe(answer.key);
     const json = JSON.stringify(answer.body);
     const sealedAnswer = sealAnswer(secret, { status, json, retryAfterSeconds }, answer.padding, sealAesGcm);

@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openWith } from '../../../../src/library/sealing/hpke.ts';
-import { answerSecret, sealAnswer } from '../../../../src/library/sealing/response.ts';
+import { deriveAnswerSecret, sealAnswer } from '../../../../src/library/sealing/response.ts';
 import {
   decodeSealedSecrets,
   type EnclaveState,
@@ -12,9 +12,9 @@ import {
   type ProvisionerKey,
   provisionedBytes,
   readSecrets,
-  receiptFor,
+  createReceipt,
   sealSecrets,
-  secretsAnswer,
+  deriveSecretsAnswer,
   secretsInfo,
 } from '../../../../src/library/sealing/secrets.ts';
 import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing/sealing_key.ts';
@@ -70,7 +70,7 @@ describe('sealed secrets', () => {
         expect(content.length % 256).toBe(0);
         const opened = readSecrets(content);
         expect(Object.entries(opened)).toEqual(Object.entries(JSON.parse(JSON.stringify(values))));
-        const answer = await openAnswer(await answerTo(json, receiptFor(opened, receiptKey)));
+        const answer = await openAnswer(await answerTo(json, createReceipt(opened, receiptKey)));
         expect(answer.status).toBe(200);
         expect(isReceipt(answer.body)).toBe(true);
       }),
@@ -146,13 +146,13 @@ describe('sealed secrets', () => {
   test('have a receipt only for these values', async () => {
     const { json, openAnswer, isReceipt } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const { receiptKey } = await KEY.openSecrets(decodeSealedSecrets(JSON.parse(json)), STATE);
-    const right = receiptFor(VALUES, receiptKey);
+    const right = createReceipt(VALUES, receiptKey);
     expect(isReceipt(right)).toBe(true);
     const wrong = [
-      receiptFor({ ...VALUES, API_KEY: 'hunter3' }, receiptKey),
-      receiptFor({ API_KEY: VALUES.API_KEY }, receiptKey),
-      receiptFor({ OTHER: VALUES.OTHER, API_KEY: VALUES.API_KEY }, receiptKey),
-      receiptFor(VALUES, new Uint8Array(32)),
+      createReceipt({ ...VALUES, API_KEY: 'hunter3' }, receiptKey),
+      createReceipt({ API_KEY: VALUES.API_KEY }, receiptKey),
+      createReceipt({ OTHER: VALUES.OTHER, API_KEY: VALUES.API_KEY }, receiptKey),
+      createReceipt(VALUES, new Uint8Array(32)),
       { ...right, more: 1 },
       { names: right.names },
       {},
@@ -171,10 +171,10 @@ describe('sealed secrets', () => {
     const sealed = decodeSealedSecrets(JSON.parse(json));
     const bound = { info: secretsInfo(STATE), aad: new Uint8Array(), ...sealed };
     const { exportSecret } = await openWith(KEY.key, bound, NODE_SUITE);
-    const asRequest = sealAnswer(await answerSecret(exportSecret), { status: 200, json: '1' }, 0, sealAesGcm);
+    const asRequest = sealAnswer(await deriveAnswerSecret(exportSecret), { status: 200, json: '1' }, 0, sealAesGcm);
     expect(await findCode(openAnswer(asRequest))).toBe('SEALED_ALTERED');
     const ownReceipt = sealAnswer(
-      await secretsAnswer(exportSecret),
+      await deriveSecretsAnswer(exportSecret),
       { status: 200, json: '1' },
       0,
       sealAesGcm,
@@ -300,10 +300,10 @@ describe.each(VECTORS.secrets)('the vector of $application', (vector) => {
     const opened = await key.openSecrets(sealed, state);
     expect(Buffer.from(opened.content).toString()).toBe(vector.content);
     expect(toHex(opened.receiptKey)).toBe(vector.receipt_key);
-    expect(receiptFor(readSecrets(opened.content), opened.receiptKey)).toEqual(vector.answer.body);
+    expect(createReceipt(readSecrets(opened.content), opened.receiptKey)).toEqual(vector.answer.body);
     const bound = { info: hex(vector.info), aad: new Uint8Array(), ...sealed };
     const { exportSecret } = await openWith(key.key, bound, NODE_SUITE);
-    const secret = await secretsAnswer(exportSecret, hex(vector.answer.nonce));
+    const secret = await deriveSecretsAnswer(exportSecret, hex(vector.answer.nonce));
     const json = JSON.stringify(vector.answer.body);
     const sealedAnswer = sealAnswer(secret, { status: vector.answer.status, json }, 0, sealAesGcm);
     expect(toHex(sealedAnswer)).toBe(vector.answer.message);

@@ -64,8 +64,8 @@ export function entries(chain: CertificateChain = CHAIN): (readonly [string, Uin
   return Object.entries(fields(chain)).map(([key, value]) => [key, encode(value)] as const);
 }
 
-/** Makes a case of a made document. By default, both verifiers trust it. */
-export function made(
+/** Defines a case of a document that was made here. By default, both verifiers trust it. */
+export function defineCase(
   name: string,
   document: Uint8Array,
   verdicts: Partial<Omit<Case, 'name' | 'document'>> = {},
@@ -82,7 +82,10 @@ export function made(
   };
 }
 
-/** Makes a case of a document that must be refused here with `code` and by Sui with `abort`. */
-export function refused(name: string, document: Uint8Array, code: string, abort: number | null): Case {
-  return made(name, document, { code, abort });
+/**
+ * Defines a case of a document that `verifyAttestation` must refuse with `code`, and Sui's verifier with
+ * `abort`, or accept if `abort` is null.
+ */
+export function defineRefusal(name: string, document: Uint8Array, code: string, abort: number | null): Case {
+  return defineCase(name, document, { code, abort });
 }

@@ -1,6 +1,6 @@
 /** Cases of the policy: rules 36 to 41. */
 import { type Case, toHex } from './case.ts';
-import { AT, documentWith, IMAGE, made, PUBLIC_KEY, registers } from './made.ts';
+import { AT, documentWith, IMAGE, defineCase, PUBLIC_KEY, registers } from './made.ts';
 
 const OTHER_IMAGE = { pcr0: 'aa'.repeat(48), pcr1: 'bb'.repeat(48), pcr2: 'cc'.repeat(48) };
 const NONCE = new Uint8Array(32).fill(3);
@@ -16,12 +16,12 @@ function createCase(
   code: string | null,
   document = FULL,
 ): Case {
-  return made(name, document, { policy: { images: [IMAGE], ...policy }, code });
+  return defineCase(name, document, { policy: { images: [IMAGE], ...policy }, code });
 }
 
 export const policyCases: Case[] = [
   createCase(
-    'everything that a policy can ask',
+    'every requirement that a policy can have',
     {
       publicKey: toHex(PUBLIC_KEY),
       nonce: toHex(NONCE),
@@ -38,7 +38,7 @@ export const policyCases: Case[] = [
     'POLICY_PCRS',
   ),
   createCase(
-    'an image of which register 0 alone matches',
+    'an image that matches in register 0 alone',
     { images: [{ ...OTHER_IMAGE, pcr0: IMAGE.pcr0 }] },
     'POLICY_PCRS',
   ),
@@ -57,12 +57,12 @@ export const policyCases: Case[] = [
     { images: [{ ...IMAGE, pcr0: IMAGE.pcr1, pcr1: IMAGE.pcr0 }] },
     'POLICY_PCRS',
   ),
-  made(
+  defineCase(
     'a document without register 1',
     documentWith({ pcrs: new Map([...registers()].filter(([index]) => index !== 1)) }),
     { code: 'POLICY_PCRS' },
   ),
-  made(
+  defineCase(
     'a register 0 of 64 bytes that starts like the expected one',
     documentWith({
       pcrs: new Map([
@@ -80,7 +80,7 @@ export const policyCases: Case[] = [
     { allowDebug: true, images: [OTHER_IMAGE] },
     'POLICY_PCRS',
   ),
-  made(
+  defineCase(
     'only register 0 zero, with debug enclaves allowed',
     documentWith({ pcrs: new Map([...registers(), [0, new Uint8Array(48)]]) }),
     {

@@ -3,32 +3,32 @@ import { readFileSync } from 'node:fs';
 import type { Image } from '../../../../../src/library/attestation/index.ts';
 import type { Case } from './case.ts';
 
-function vector(name: string): string {
+function readVector(name: string): string {
   return readFileSync(new URL(`../../../../vectors/${name}.hex`, import.meta.url), 'utf8').trim();
 }
 
-const WEATHER = vector('nautilus-weather');
-const TWITTER = vector('nautilus-twitter');
-const DEBUG = vector('evervault-debug');
+const WEATHER = readVector('nautilus-weather');
+const TWITTER = readVector('nautilus-twitter');
+const DEBUG = readVector('evervault-debug');
 
-/** PCR2 of images with one ramdisk, as both images here: it measures nothing, and PCR0 equals PCR1. */
+/** PCR2 of an image with one ramdisk: it measures nothing. PCR0 equals PCR1 in both images here. */
 const PCR2_OF_NOTHING =
   '21b9efbc184807662e966d34f390821309eeac6802309798826296bf3e8bec7c10edb30948c90ba67310f7b964fc500a';
 
-function oneRamdisk(pcr0: string): Image {
+function createImage(pcr0: string): Image {
   return { pcr0, pcr1: pcr0, pcr2: PCR2_OF_NOTHING };
 }
 
-export const WEATHER_IMAGE: Image = oneRamdisk(
+export const WEATHER_IMAGE: Image = createImage(
   'cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2',
 );
-const TWITTER_IMAGE = oneRamdisk(
+const TWITTER_IMAGE = createImage(
   '8912462a02fd4f827c5e9c7d12d8f33acc3ae99f23dcf35054f6d157a243edf3b78dc2781b7eb8335745ae4817388b41',
 );
 const WEATHER_KEY = 'e8e62201dbe293b703c759f653107acbc2c911fa1d2e66f2c747bec95971a2af';
 const DEBUG_NONCE_HEAD = 'bba6bfd51866d2e4e095ba3277f208a4692e62f7';
 
-/** Times at which the documents were made, and the last seconds of their leaves. */
+/** Times at which the documents were made, and the last second of the weather enclave's leaf. */
 export const WEATHER_AT = Date.parse('2025-04-15T02:25:23.696Z');
 const WEATHER_END = Date.parse('2025-04-15T05:17:50Z');
 const TWITTER_AT = Date.parse('2025-04-15T15:38:57.935Z');
@@ -60,7 +60,7 @@ export const realCases: Case[] = [
     abort: 2,
   },
   {
-    name: 'the weather enclave, today',
+    name: 'the weather enclave, a year later',
     document: WEATHER,
     at: Date.parse('2026-06-01T00:00:00Z'),
     policy: { images: [WEATHER_IMAGE] },
@@ -76,7 +76,7 @@ export const realCases: Case[] = [
     abort: 2,
   },
   {
-    name: 'the weather enclave, checked against the image of another',
+    name: 'the weather enclave, checked against the image of another enclave',
     document: WEATHER,
     at: WEATHER_AT,
     policy: { images: [TWITTER_IMAGE] },
@@ -84,7 +84,7 @@ export const realCases: Case[] = [
     abort: null,
   },
   {
-    name: 'the weather enclave, under a tag 18',
+    name: 'the weather enclave, under tag 18',
     document: `d2${WEATHER}`,
     at: WEATHER_AT,
     policy: { images: [WEATHER_IMAGE] },
@@ -92,7 +92,7 @@ export const realCases: Case[] = [
     abort: null,
   },
   {
-    name: 'the weather enclave without a nonce, where one was sent',
+    name: 'the weather enclave, whose document lacks the expected nonce',
     document: WEATHER,
     at: WEATHER_AT,
     policy: { images: [WEATHER_IMAGE], nonce: '00' },
@@ -124,7 +124,7 @@ export const realCases: Case[] = [
     abort: 2,
   },
   {
-    name: 'a debug enclave, without asking for one',
+    name: 'a debug enclave that the policy does not allow',
     document: DEBUG,
     at: DEBUG_AT,
     policy: { images: [WEATHER_IMAGE] },
@@ -132,7 +132,7 @@ export const realCases: Case[] = [
     abort: null,
   },
   {
-    name: 'a debug enclave, asked for by name',
+    name: 'a debug enclave that the policy allows',
     document: DEBUG,
     at: DEBUG_AT,
     policy: { images: [WEATHER_IMAGE], allowDebug: true },
@@ -140,7 +140,7 @@ export const realCases: Case[] = [
     abort: null,
   },
   {
-    name: 'a debug enclave, asked for with a nonce that is only a prefix of its own',
+    name: 'a debug enclave whose nonce is longer than the expected prefix of it',
     document: DEBUG,
     at: DEBUG_AT,
     policy: { images: [WEATHER_IMAGE], allowDebug: true, nonce: DEBUG_NONCE_HEAD },
@@ -157,7 +157,7 @@ export const realCases: Case[] = [
   },
   {
     name: 'the unsigned document of an emulator',
-    document: vector('qemu-unsigned'),
+    document: readVector('qemu-unsigned'),
     at: WEATHER_AT,
     policy: { images: [WEATHER_IMAGE] },
     code: 'COSE_PROTECTED_HEADER',
