@@ -6,7 +6,11 @@ import { readFileSync } from 'node:fs';
 import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
 import { parseCertificate } from '../../../src/library/attestation/certificate.ts';
 import { PROTECTED_HEADER, signedBytes } from '../../../src/library/attestation/cose.ts';
-import { type EcdsaSignature, signatureFromDer, verifyEcdsa } from '../../../src/library/attestation/ecdsa.ts';
+import {
+  type EcdsaSignature,
+  signatureFromDer,
+  verifyEcdsa,
+} from '../../../src/library/attestation/ecdsa.ts';
 import {
   decodeAttestation,
   predictRegistration,

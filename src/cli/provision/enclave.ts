@@ -1,7 +1,7 @@
 /** Finds the enclave for which secrets are sealed, delivers the secrets, and checks the receipt. */
 import { type Image, readUserData, verifyAttestation } from 'sui-enclave/attestation';
-import { getAttestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
-import { type Http, MAX_ENCLAVE_ANSWER_SIZE, throwNoAnswer, serverMessage } from 'sui-enclave/client/http';
+import { fetchAttestation, getAttestedKey } from 'sui-enclave/client/attestation';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, serverMessage, throwNoAnswer } from 'sui-enclave/client/http';
 import { fetchBytes, fetchText, serverCode } from 'sui-enclave/fetch';
 import { SealingError } from 'sui-enclave/sealing/errors';
 import { SEALED_TYPE } from 'sui-enclave/sealing/request';
@@ -67,7 +67,9 @@ export async function deliver(http: Http, { json, openAnswer, isReceipt }: Seale
   const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const url = new URL(SECRETS_PATH, http.base);
-  const received = await fetchBytes(url, init, bounds).catch((error) => throwNoAnswer(http, SECRETS_PATH, error));
+  const received = await fetchBytes(url, init, bounds).catch((error) =>
+    throwNoAnswer(http, SECRETS_PATH, error),
+  );
   if (received.status !== 200 || received.type !== SEALED_TYPE) {
     const code = serverCode(new TextDecoder().decode(received.bytes));
     throw refusedSecrets('the secrets', received.status, code);

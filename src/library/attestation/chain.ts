@@ -77,7 +77,11 @@ const CHECKS: readonly (readonly [RuleId, (parts: Parts) => void])[] = [
   ['certificate.extensions', checkExtensions],
 ];
 
-/** Checks that every certificate is valid at `now`. @returns until when they all are, as text for the report */
+/**
+ * Checks that every certificate is valid at `now`.
+ *
+ * @returns the time until which they are valid, as text for the report
+ */
 function checkValidity(chain: Chain, now: number): string {
   // Certificates give times in whole seconds, and their validity includes both ends.
   const second = Math.floor(now / 1000) * 1000;
@@ -224,7 +228,8 @@ function parse(der: Uint8Array, position: number): ParsedCertificate {
   if (certificate.trailing > 0) {
     throw malformedCertificate(position, `it is followed by ${quantity(certificate.trailing, 'byte')}`);
   }
-  if (certificate.repeated.length > 0) throw malformedCertificate(position, 'it has the same extension twice');
+  if (certificate.repeated.length > 0)
+    throw malformedCertificate(position, 'it has the same extension twice');
   return certificate;
 }
 

@@ -225,7 +225,8 @@ function readTimestamp(value: CborItem | undefined): number {
 }
 
 function readDigest(value: CborItem | undefined): 'SHA384' {
-  if (value !== 'SHA384') throw new AttestationError('DOCUMENT_DIGEST', 'the field "digest" must be "SHA384"');
+  if (value !== 'SHA384')
+    throw new AttestationError('DOCUMENT_DIGEST', 'the field "digest" must be "SHA384"');
   return value;
 }
 

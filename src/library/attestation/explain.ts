@@ -102,7 +102,10 @@ export async function explainAttestation(
   }
 }
 
-function listOutcomes(passed: ReadonlyMap<RuleId, string | undefined>, error?: AttestationError): RuleResult[] {
+function listOutcomes(
+  passed: ReadonlyMap<RuleId, string | undefined>,
+  error?: AttestationError,
+): RuleResult[] {
   const failedIndex = error ? findFailedRule(passed, error) : RULES.length;
   return RULES.map(({ id, title }, index): RuleResult => {
     const rule = { rule: index + 1, id, title };

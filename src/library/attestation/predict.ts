@@ -9,7 +9,7 @@ import { id_ce_basicConstraints, id_ce_keyUsage } from '@peculiar/asn1-x509';
 import { CborFloat, type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signedBytes } from './cose.ts';
-import { type Hash, findPartOutOfRange, signatureFromDer, verifyEcdsa } from './ecdsa.ts';
+import { findPartOutOfRange, type Hash, signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError } from './errors.ts';
 import { awsNitroRoot } from './root.ts';
 import { toMilliseconds } from './verify.ts';
@@ -199,14 +199,20 @@ function isU64(value: CborItem | undefined): boolean {
 
 /** Accepts a document that lacks registers, since Sui has removed the rule that aborted with 3. */
 function checkRegisters(registers: CborItem | undefined): void {
-  requireParsable(registers instanceof CborMap && registers.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
+  requireParsable(
+    registers instanceof CborMap && registers.entries.length <= 32,
+    'pcrs is not a map of at most 32 entries',
+  );
   const seen = new Set<number>();
   for (const [index, value] of registers.entries) {
     requireParsable(
       value instanceof Uint8Array && [32, 48, 64].includes(value.length),
       'each register must have 32, 48 or 64 bytes',
     );
-    requireParsable(typeof index === 'number' && index >= 0 && index <= 255, 'the index of a register is not a u8');
+    requireParsable(
+      typeof index === 'number' && index >= 0 && index <= 255,
+      'the index of a register is not a u8',
+    );
     requireParsable(!seen.has(index), `register ${index} occurs twice`);
     // Sui drops all other registers, so these may occur twice.
     if (REQUIRED_REGISTERS.includes(index) || (index <= 31 && value.some((byte) => byte !== 0))) {

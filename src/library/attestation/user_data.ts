@@ -3,8 +3,8 @@ import type { AttestationDocument } from './decode.ts';
 import { AttestationError } from './errors.ts';
 
 /**
- * Reads the `user_data` of a document: the key to which requests are sealed, and the application's name and version. Verify the
- * document first: its user data is as trustworthy as the document.
+ * Reads the `user_data` of a document: the key to which requests are sealed, and the application's name and
+ * version. Verify the document first: its user data is as trustworthy as the document.
  *
  * Exported as `sui-enclave/attestation`.
  *

@@ -127,7 +127,11 @@ export interface VettedOptions {
   readonly roots: readonly Uint8Array[];
 }
 
-/** Checks and copies the options. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE, TIME_INVALID */
+/**
+ * Checks and copies the options.
+ *
+ * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE, TIME_INVALID
+ */
 export function checkOptions(options: VerifyOptions): VettedOptions {
   if (typeof options !== 'object' || options === null) {
     throw new AttestationError('POLICY_INVALID', 'verifyAttestation needs { now, policy }');

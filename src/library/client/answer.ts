@@ -42,7 +42,13 @@ export function readAnswer<Data, Input>(
     );
   }
   const { response, signature } = requireProperties(endpoint, answer, 'response', 'signature');
-  const { intent, timestamp_ms, data } = requireProperties(endpoint, response, 'intent', 'timestamp_ms', 'data');
+  const { intent, timestamp_ms, data } = requireProperties(
+    endpoint,
+    response,
+    'intent',
+    'timestamp_ms',
+    'data',
+  );
   if (typeof intent !== 'number') throw malformedAnswer(endpoint, '"intent" is not a number');
   if (intent !== schema.intent) {
     const message = `the answer has the intent ${intent}, but the schema's is ${schema.intent}`;

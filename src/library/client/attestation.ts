@@ -8,8 +8,8 @@ const NONCE_SIZE = 32;
 const ED25519_KEY_SIZE = 32;
 
 /**
- * Fetches an enclave's attestation document, which is not verified yet. Returns it with the fresh random nonce
- * that it must contain.
+ * Fetches an enclave's attestation document, which is not verified yet. Returns it with the fresh random
+ * nonce that it must contain.
  *
  * @throws ClientError
  */

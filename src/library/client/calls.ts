@@ -1,18 +1,20 @@
 /** Sends the calls of a client, and checks the answers. */
 import { abortable } from '../waiting.ts';
 import type { SignedType } from '../wire/intent.ts';
-import { readAnswer, findUnexpectedProperty } from './answer.ts';
+import { findUnexpectedProperty, readAnswer } from './answer.ts';
 import { AnswerTimeError, UnexpectedAnswerError } from './errors.ts';
 import { endpointPath, type Http, invalidOption, type JsonAnswer, requestJson } from './http.ts';
 import { KnownKeys } from './keys.ts';
 import type { CheckedCall, CheckedOptions } from './options.ts';
-import { withAttempts, type CallState, isKeyUnknown, sendOnce } from './outcome.ts';
+import { type CallState, isKeyUnknown, sendOnce, withAttempts } from './outcome.ts';
 import { requestSealed } from './sealed.ts';
 import type { Trust } from './trust.ts';
 
 /** Maximum time by which an answer may be dated ahead, in milliseconds. The server has the same limit. */
 const MAX_AHEAD_MS = 60_000;
-/** Maximum number of times that one call is sealed, if its messages keep reaching enclaves with other keys. */
+/**
+ * Maximum number of times that one call is sealed, if its messages keep reaching enclaves with other keys.
+ */
 const MAX_MESSAGES = 16;
 
 export class Calls {
@@ -30,7 +32,12 @@ export class Calls {
   }
 
   /** Makes a call whose answer must be signed. @throws ClientError, AttestationError */
-  async callSigned<Data, Input>(path: string, body: unknown, schema: SignedType<Data, Input>, call: CheckedCall) {
+  async callSigned<Data, Input>(
+    path: string,
+    body: unknown,
+    schema: SignedType<Data, Input>,
+    call: CheckedCall,
+  ) {
     const endpoint = endpointPath(this.#http, path);
     const content = copyBody(body);
     const { signal, expect } = call;
@@ -79,8 +86,8 @@ export class Calls {
   }
 
   /**
-   * Seals the request again if its message reached an enclave that can't open it. Anyone on the path can
-   * also claim this falsely about a message that the enclave opened. The claim is harmless: the server accepts
+   * Seals the request again if its message reached an enclave that can't open it. Anyone on the path can also
+   * claim this falsely about a message that the enclave opened. The claim is harmless: the server accepts
    * sealed requests only for idempotent endpoints, since a host could repeat such requests by itself.
    */
   async #requestSealed(
@@ -126,7 +133,8 @@ export class Calls {
 }
 
 /**
- * Copies the body at the time of the call. The body may be sent later, after an attestation, and several times.
+ * Copies the body at the time of the call. The body may be sent later, after an attestation, and several
+ * times.
  *
  * @throws ClientError: CLIENT_OPTION
  */

@@ -28,8 +28,8 @@ export interface VerifiedAnswer<Data> {
   /** The attested key that signed, 32 bytes. */
   readonly publicKey: Uint8Array;
   /**
-   * The JSON that the application sent beside its answer, if any. A host can change it: before you use it, check it against
-   * `data`, for example a text against its hash.
+   * The JSON that the application sent beside its answer, if any. A host can change it: before you use it,
+   * check it against `data`, for example a text against its hash.
    */
   readonly unsigned?: unknown;
 }
@@ -129,8 +129,8 @@ export class EnclaveClient {
   /**
    * Sends `payload` to `/process_data` and returns what the enclave signed.
    *
-   * If the enclave has restarted, or another enclave behind the same URL answered, the client may not know the
-   * key that signed. It then attests until it finds this key.
+   * If the enclave has restarted, or another enclave behind the same URL answered, the client may not know
+   * the key that signed. It then attests until it finds this key.
    *
    * @param payload what the application's endpoint accepts, as JSON
    * @param schema the type that the application signs: the bytes are rebuilt with it

@@ -37,7 +37,7 @@ export class ClientError extends CodedError<ClientCode> {}
 
 /** The enclave did not answer: the network failed, or the answer took too long. */
 export class EnclaveUnreachableError extends ClientError {
-  /** Reason failure no complete answer came, as far as the platform gives it. */
+  /** Reason why no complete answer came, as far as the platform gives it. */
   readonly reason: UnreachableReason;
 
   /** @param causeCode the platform's code of the failure, where it gives one */
@@ -152,7 +152,7 @@ const NOT_REGISTERED = {
  * clients of `EnclaveClient.forConfig` throw this error.
  */
 export class NotRegisteredError extends ClientError {
-  /** Reason failure no contract accepts an answer: the state of the key or the config. */
+  /** Reason why no contract accepts an answer: the state of the key or the config. */
   readonly reason: keyof typeof NOT_REGISTERED;
   /** The key that signed, 32 bytes; null if the config is retired. */
   readonly publicKey: Uint8Array | null;

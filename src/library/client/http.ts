@@ -147,8 +147,8 @@ export function baseUrl(url: string | URL): URL {
 }
 
 /**
- * Wraps an error from outside this library, for the state of an enclave. The error becomes the `cause`, and none
- * of its properties is read.
+ * Wraps an error from outside this library, for the state of an enclave. The error becomes the `cause`, and
+ * none of its properties is read.
  */
 export function foreignError(cause: unknown): ClientError {
   const message = 'the enclave is not attested, since something else failed: see the cause of this error';

@@ -8,7 +8,7 @@ import {
 } from '../attestation/index.ts';
 import { abortable } from '../waiting.ts';
 import type { ReceivedAnswer } from './answer.ts';
-import { getAttestedKey, fetchAttestation } from './attestation.ts';
+import { fetchAttestation, getAttestedKey } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';
 import { ClientError } from './errors.ts';
 import type { Http } from './http.ts';
@@ -129,9 +129,9 @@ export class KnownKeys {
   }
 
   /**
-   * Finds the key that signed an answer. Only this method decides which key that is. Tries the key that the hint names,
-   * if it is known, then the other known keys, then a key that is registered on chain, and then keys from new
-   * attestations.
+   * Finds the key that signed an answer. Only this method decides which key that is. Tries the key that the
+   * hint names, if it is known, then the other known keys, then a key that is registered on chain, and then
+   * keys from new attestations.
    *
    * @param hint the key that the answer claims to be signed with, in hex: anyone on the path can have written
    *   it
@@ -149,11 +149,16 @@ export class KnownKeys {
     for (const { publicKey } of trustedKeys) if (await isSignedBy(publicKey, answer)) return publicKey;
     // The hint names a known key, which did not sign this answer, so another attestation won't help.
     if (hintedIndex >= 0) throw notSigned();
-    const registered = hint === undefined ? undefined : await this.#findRegisteredSigner(answer, hint, signal);
+    const registered =
+      hint === undefined ? undefined : await this.#findRegisteredSigner(answer, hint, signal);
     return registered ?? (await this.#attestSigner(answer, trustedKeys, hint, signal));
   }
 
-  async #findRegisteredSigner(answer: ReceivedAnswer<unknown>, hint: string, signal: AbortSignal | undefined) {
+  async #findRegisteredSigner(
+    answer: ReceivedAnswer<unknown>,
+    hint: string,
+    signal: AbortSignal | undefined,
+  ) {
     const publicKey = hexToBytes(hint);
     // Anyone can invent hints, so the signature is checked first: this check needs no request to a node.
     if (!(await isSignedBy(publicKey, answer))) return undefined;
@@ -161,7 +166,10 @@ export class KnownKeys {
     return isVouchedFor ? publicKey : undefined;
   }
 
-  /** Attests until it reaches the enclave that signed. A balancer may route each attestation to another enclave. */
+  /**
+   * Attests until it reaches the enclave that signed. A balancer may route each attestation to another
+   * enclave.
+   */
   async #attestSigner(
     answer: ReceivedAnswer<unknown>,
     trustedKeys: readonly EnclaveKeys[],
@@ -171,7 +179,8 @@ export class KnownKeys {
     const triedKeys = new Set(trustedKeys.map(({ hex }) => hex));
     const { policy } = await abortable(this.#options.trust.current(), signal);
     // Each new key shows that there may be more enclaves.
-    const maxAttestations = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (triedKeys.size + 1)));
+    const maxAttestations = () =>
+      policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (triedKeys.size + 1));
     let failure: unknown;
     for (let attempts = 0; attempts < maxAttestations(); attempts++) {
       const key = await this.attest(signal).catch((error: unknown) => {
@@ -187,8 +196,8 @@ export class KnownKeys {
   }
 
   /**
-   * Returns a key to seal a message to. The key is chosen at random, since a balancer may route the message to
-   * any enclave. A key is chosen less often the more messages to it have reached other enclaves.
+   * Returns a key to seal a message to. The key is chosen at random, since a balancer may route the message
+   * to any enclave. Each message in a row that missed the enclave of a key makes this key less likely.
    */
   async pickSealingKey(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
     const trustedKeys = await this.findTrusted(signal);

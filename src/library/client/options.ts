@@ -73,7 +73,8 @@ export interface RequestOptions extends AttestOptions {
 export interface CallOptions<Input> extends RequestOptions {
   /**
    * Properties that the signed data must have. Pass those that the answer repeats from the request: a host
-   * could otherwise send a genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
+   * could otherwise send a genuine answer to another request. A u64 may be a number, a bigint or a decimal
+   * string.
    */
   readonly expect?: Readonly<Partial<Input>>;
 }

@@ -1,6 +1,6 @@
 /**
- * Trusts exactly what an EnclaveConfig on Sui trusts. Only `EnclaveClient.forConfig` loads this module, and with
- * it `@mysten/sui`.
+ * Trusts exactly what an EnclaveConfig on Sui trusts. Only `EnclaveClient.forConfig` loads this module, and
+ * with it `@mysten/sui`.
  */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';

@@ -131,7 +131,11 @@ function parseSignedType(value: unknown, index: number): SchemaType {
   if (typeof intent !== 'number' || !Number.isInteger(intent) || intent < 0 || intent > 255) {
     throw invalidSchema(`${position}.intent is not an integer from 0 to 255`);
   }
-  return { intent, name: readName(name, STRUCT_NAME, `${position}.name`), fields: parseFields(fields, position) };
+  return {
+    intent,
+    name: readName(name, STRUCT_NAME, `${position}.name`),
+    fields: parseFields(fields, position),
+  };
 }
 
 function parseFields(value: unknown, position: string): SchemaField[] {
@@ -167,7 +171,8 @@ function parseField(value: unknown, position: string): SchemaField {
 function parseEndpoint(value: unknown, index: number): SchemaEndpoint {
   const position = `endpoints[${index}]`;
   const { method, path, idempotent } = readObject(value, position, ['method', 'path', 'idempotent']);
-  if (method !== 'GET' && method !== 'POST') throw invalidSchema(`${position}.method is neither GET nor POST`);
+  if (method !== 'GET' && method !== 'POST')
+    throw invalidSchema(`${position}.method is neither GET nor POST`);
   if (typeof idempotent !== 'boolean') throw invalidSchema(`${position}.idempotent is not true or false`);
   return { method, path: readName(path, PATH, `${position}.path`), idempotent };
 }
@@ -186,7 +191,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** @throws ClientError if the value is not an object, or has a property that is not in `keys` */
-function readObject(value: unknown, position: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
+function readObject(
+  value: unknown,
+  position: string,
+  keys: readonly string[],
+): Readonly<Record<string, unknown>> {
   if (!isObject(value)) throw invalidSchema(`${position} is not an object`);
   if (Object.keys(value).some((key) => !keys.includes(key))) {
     throw invalidSchema(`${position} has a property other than ${keys.join(', ')}`);

@@ -3,7 +3,7 @@ import { fetchBytes, serverCode } from '../fetch.ts';
 import { SealingError } from '../sealing/errors.ts';
 import { SEALED_PATH, SEALED_TYPE, type SealedCall, sealRequest } from '../sealing/request.ts';
 import { ClientError, UnauthenticatedError } from './errors.ts';
-import { type Http, MAX_ENCLAVE_ANSWER_SIZE, throwNoAnswer, refusedError } from './http.ts';
+import { type Http, MAX_ENCLAVE_ANSWER_SIZE, refusedError, throwNoAnswer } from './http.ts';
 
 /** Media type of a sealed answer, with any parameters (RFC 9110, section 8.3.1). */
 const TYPE = /^application\/vnd\.sui-enclave\.sealed[ \t]*(;|$)/i;

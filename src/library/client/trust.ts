@@ -20,8 +20,8 @@ export interface Trust {
   /** Returns whether a key that a hint names is accepted without an attestation for this client. */
   vouchesFor(publicKey: Uint8Array): Promise<boolean>;
   /**
-   * Makes the final decision on a key that signed: throws unless it is accepted. Resolves to the id of its enclave on chain, if
-   * there is one.
+   * Makes the final decision on a key that signed: throws unless it is accepted. Resolves to the id of its
+   * enclave on chain, if there is one.
    */
   admit(publicKey: Uint8Array): Promise<string | undefined>;
 }

@@ -32,9 +32,9 @@ export interface KeyChange {
 
 interface CommonState {
   /**
-   * The earliest change of the key that is not acknowledged. The new key was attested, or signed an answer that
-   * the client accepted. The change stays until `acknowledge` is called, even while the enclave is attested
-   * again, and even if that attestation fails.
+   * The earliest change of the key that is not acknowledged. The new key was attested, or signed an answer
+   * that the client accepted. The change stays until `acknowledge` is called, even while the enclave is
+   * attested again, and even if that attestation fails.
    */
   readonly changed: KeyChange | undefined;
   /** Accepts the new key in `changed`, which then disappears. Does nothing if nothing has changed. */
@@ -46,8 +46,8 @@ interface CommonState {
 }
 
 /**
- * Error of an enclave that is not attested, in `useEnclave`. Its `code` names the cause. An error from outside
- * this library becomes the `cause` of a ClientError with the code CLIENT_FAILED.
+ * Error of an enclave that is not attested, in `useEnclave`. Its `code` names the cause. An error from
+ * outside this library becomes the `cause` of a ClientError with the code CLIENT_FAILED.
  */
 export type EnclaveStateError = ClientError | AttestationError | SuiError;
 

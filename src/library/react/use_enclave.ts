@@ -59,7 +59,10 @@ function isSame(a: unknown, b: unknown): boolean {
   );
 }
 
-/** Returns whether the value is a plain object or an array. Any other object, such as a client, has an identity. */
+/**
+ * Returns whether the value is a plain object or an array. Any other object, such as a client, has an
+ * identity.
+ */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;

@@ -25,8 +25,9 @@ export interface UsedZkLogin extends ZkLoginProgress {
 }
 
 /**
- * Manages the login of this page: redirects to the provider, and opens a session, which survives a reload. Use this hook once in a page, above all components that need the session. Requests end when the
- * component is unmounted.
+ * Manages the login of this page: redirects to the provider, and opens a session, which survives a reload.
+ * Use this hook once in a page, above all components that need the session. Requests end when the component
+ * is unmounted.
  *
  * Exported from `sui-enclave/react`.
  *

@@ -67,8 +67,8 @@ const NOTHING = { address: undefined, session: undefined, error: undefined };
 export const LOADING: ZkLoginProgress = { step: 'loading', ...NOTHING };
 
 /**
- * Reason why work was ended. `discarded`: its result is not wanted. `interrupted`: other work continues it, now
- * or when the page is shown again.
+ * Reason why work was ended. `discarded`: its result is not wanted. `interrupted`: other work continues it,
+ * now or when the page is shown again.
  */
 type Ending = 'discarded' | 'interrupted';
 
@@ -146,7 +146,10 @@ export class ZkLoginFlow {
     this.#notify();
   };
 
-  /** Loads the state again: in the browser's cache, the page is still in the state of leaving for the provider. */
+  /**
+   * Loads the state again: in the browser's cache, the page is still in the state of leaving for the
+   * provider.
+   */
   readonly #onPageShow = ({ persisted }: PageTransitionEvent): void => {
     if (persisted) this.retry();
   };

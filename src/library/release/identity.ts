@@ -58,8 +58,8 @@ export interface OpenedBundle {
 }
 
 /**
- * Verifies a bundle of Sigstore, in Node only. Elsewhere, `#keyless` under `imports` of package.json resolves to
- * a module that refuses every bundle.
+ * Verifies a bundle of Sigstore, in Node only. Elsewhere, `#keyless` under `imports` of package.json resolves
+ * to a module that refuses every bundle.
  */
 export type OpenBundle = (value: unknown, trust: BundleTrust) => Promise<OpenedBundle>;
 

@@ -59,8 +59,8 @@ export const openBundle: OpenBundle = async (value, { identity, trustedRoot, eve
 };
 
 /**
- * Codes of this library, by the codes of Sigstore's `VerificationError`. For any other code, `attempt` uses its
- * fallback.
+ * Codes of this library, by the codes of Sigstore's `VerificationError`. For any other code, `attempt` uses
+ * its fallback.
  */
 const CAUSES: Readonly<Record<string, ReleaseCode>> = {
   CERTIFICATE_ERROR: 'RELEASE_CERTIFICATE',

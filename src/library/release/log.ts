@@ -1,6 +1,6 @@
 /**
  * The log of an author's releases. Each entry names the digest of the previous entry. A signed head names the
- * last entry, and expires. The registers of an image do not measure the log.
+ * last entry, and expires. The registers of an image do not cover the log.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
@@ -57,7 +57,11 @@ export function digestEntry({ kind, version, subjects, previous }: LogEntry): st
   return bytesToHex(sha256(utf8ToBytes(JSON.stringify([kind, version, subjects, previous]))));
 }
 
-/** Reads the entries, and checks their chain. @throws ReleaseError: RELEASE_FORM, RELEASE_LOG, RELEASE_CONFLICT */
+/**
+ * Reads the entries, and checks their chain.
+ *
+ * @throws ReleaseError: RELEASE_FORM, RELEASE_LOG, RELEASE_CONFLICT
+ */
 export function readEntries(value: unknown): readonly LogEntry[] {
   let previous = NO_ENTRY;
   const released = new Map<string, string>();
@@ -154,7 +158,11 @@ export function requireLogged(entries: readonly LogEntry[], { version, subjects 
   if (entriesOfVersion.some(({ kind }) => kind === 'withdrawal')) {
     throw new ReleaseError('RELEASE_WITHDRAWN', `the log withdraws ${version}`);
   }
-  if (!entriesOfVersion.some(({ kind, subjects: loggedDigest }) => kind === 'release' && loggedDigest === digest)) {
+  if (
+    !entriesOfVersion.some(
+      ({ kind, subjects: loggedDigest }) => kind === 'release' && loggedDigest === digest,
+    )
+  ) {
     throw new ReleaseError(
       'RELEASE_NOT_LOGGED',
       `the log has no entry for exactly these files of ${version}`,

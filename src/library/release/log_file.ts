@@ -3,7 +3,7 @@ import { ReleaseIdentityError } from './errors.ts';
 import { HEAD_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
 import { parseStrictJson } from './json.ts';
 import { checkHead, type LogEntry, type LogHead, readEntries, readHead, type SeenHead } from './log.ts';
-import { openStatement, checkVersion } from './signed.ts';
+import { checkVersion, openStatement } from './signed.ts';
 
 /** Maximum size of a log in bytes, enough for some thousand entries. */
 const MAX_LOG = 1_000_000;

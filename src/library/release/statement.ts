@@ -73,7 +73,8 @@ export function readStatement(value: unknown): Statement {
   for (const subject of subjectList) {
     const { name, digest } = requireObject(subject, 'a subject');
     const path = requireText(name, 'the name of a subject', NAME);
-    if (subjects.has(path)) throw badForm('the subject of the statement', `a list of different files: it has ${path} twice`);
+    if (subjects.has(path))
+      throw badForm('the subject of the statement', `a list of different files: it has ${path} twice`);
     const { sha256: hex } = requireObject(digest, `the digest of ${path}`);
     subjects.set(path, requireText(hex, `the SHA-256 of ${path}`, SHA256));
   }

@@ -2,9 +2,9 @@
 import { invalidReleaseOption, ReleaseError } from './errors.ts';
 import { checkSigner, RELEASE_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
 import { parseStrictJson, requireList } from './json.ts';
-import { checkSeenHead, requireLogged, type LogHead, type SeenHead } from './log.ts';
+import { checkSeenHead, type LogHead, requireLogged, type SeenHead } from './log.ts';
 import { type ReadLogOptions, readLog } from './log_file.ts';
-import { openStatement, checkVersion } from './signed.ts';
+import { checkVersion, openStatement } from './signed.ts';
 import { type ReleaseContent, readRelease } from './statement.ts';
 
 /**

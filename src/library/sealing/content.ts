@@ -6,7 +6,11 @@ import { SealingError } from './errors.ts';
 
 const SPACE = 0x20;
 
-/** Encodes and pads JSON. @param multiple the length is padded to a multiple of this number of bytes; 0 and 1 mean no padding */
+/**
+ * Encodes and pads JSON.
+ *
+ * @param multiple the length is padded to a multiple of this number of bytes; 0 and 1 mean no padding
+ */
 export function encodeContent(json: string, multiple: number): Uint8Array {
   const bytes = new TextEncoder().encode(json);
   const excess = multiple > 1 ? bytes.length % multiple : 0;

@@ -4,7 +4,8 @@ import { CodedError } from '../errors.ts';
 /** Every code of a SealingError, and what it means. The server answers with the first five. */
 export const SEALING_CODES = {
   SEALED_MALFORMED: 'The bytes are too short, or of an unknown version.',
-  SEALED_KEY_UNKNOWN: 'The message is sealed to another key: the enclave has restarted, or another enclave received it.',
+  SEALED_KEY_UNKNOWN:
+    'The message is sealed to another key: the enclave has restarted, or another enclave received it.',
   SEALED_ALTERED:
     'The bytes were changed, truncated, put together from several messages, or sealed in another way.',
   SEALED_CONTENT: 'The sealed content is not a request, an answer or a set of secrets.',

@@ -183,7 +183,9 @@ export function encodeSealedSecrets({ key, enc, ciphertext, signed }: SealedSecr
   return JSON.stringify({ sealed });
 }
 
-/** Returns whether a hand-off is sealed. No secret has the name `sealed`: names of secrets are in upper case. */
+/**
+ * Returns whether a hand-off is sealed. No secret has the name `sealed`: names of secrets are in upper case.
+ */
 export function isSealed(json: unknown): boolean {
   return typeof json === 'object' && json !== null && Object.hasOwn(json, 'sealed');
 }
@@ -245,8 +247,15 @@ export async function openSecrets(
   };
 }
 
-/** Derives the secret that seals the answer to sealed secrets. @param nonce only for test vectors; default: random */
-export async function deriveSecretsAnswer(exportSecret: ExportSecret, nonce?: Uint8Array): Promise<AnswerSecret> {
+/**
+ * Derives the secret that seals the answer to sealed secrets.
+ *
+ * @param nonce only for test vectors; default: random
+ */
+export async function deriveSecretsAnswer(
+  exportSecret: ExportSecret,
+  nonce?: Uint8Array,
+): Promise<AnswerSecret> {
   return await deriveAnswerSecret(exportSecret, nonce, ANSWER_LABEL);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The `user_data` of an enclave's attestation documents: the key to seal to, and what runs. `README.md`
- * specifies it.
+ * The `user_data` of an enclave's attestation documents: the key to which requests are sealed, the
+ * application and its version. `README.md` specifies it.
  */
 import { bcs } from '@mysten/bcs';
 import { equalBytes } from '@noble/curves/utils.js';
@@ -36,7 +36,7 @@ const Structure = bcs.struct('UserData', {
   version: text,
 });
 
-/** @throws SealingError: SEALING_USER_DATA if name or version is invalid */
+/** Encodes user data in BCS. @throws SealingError: SEALING_USER_DATA if name or version is invalid */
 export function encodeUserData({ sealingKey, application, version }: UserData): Uint8Array {
   requireText(application, version);
   const fields = { format: FORMAT, ...ALGORITHM_IDS, sealing_key: [...sealingKey], application, version };
@@ -44,7 +44,7 @@ export function encodeUserData({ sealingKey, application, version }: UserData): 
 }
 
 /**
- * Accepts exactly what `encodeUserData` returns.
+ * Decodes user data. Accepts only bytes that `encodeUserData` returns.
  *
  * @throws SealingError: SEALING_USER_DATA
  */
@@ -52,7 +52,7 @@ export function decodeUserData(bytes: Uint8Array): UserData {
   const { format, kem, kdf, aead, sealing_key, application, version } = parse(bytes);
   if (format !== FORMAT) throw unusable(`its format is not ${FORMAT}`);
   if (kem !== ALGORITHM_IDS.kem || kdf !== ALGORITHM_IDS.kdf || aead !== ALGORITHM_IDS.aead) {
-    throw unusable('it names other algorithms of HPKE');
+    throw unusable('its algorithms of HPKE are not supported');
   }
   requireText(application, version);
   return { sealingKey: Uint8Array.from(sealing_key), application, version };
@@ -69,8 +69,8 @@ function parse(bytes: Uint8Array): typeof Structure.$inferType {
   } catch {
     throw unusable(malformed);
   }
-  // BCS has one encoding of each value: this refuses bytes after it, long forms of lengths, and invalid
-  // UTF-8.
+  // BCS has one encoding of each value. The comparison refuses bytes after the structure, long forms of
+  // lengths, and invalid UTF-8.
   if (!equalBytes(reencoded, bytes)) throw unusable(malformed);
   return fields;
 }

@@ -1,20 +1,20 @@
 /**
- * Reads why a Move function fails from a node's text, for nodes that report it in no other form (seen with
+ * Reads the failure of a Move function from a node's text, for nodes that report it only as text (seen with
  * Sui 1.63). Browser-safe.
  */
 import type { SuiClientTypes } from '@mysten/sui/client';
 import { fullAddress, LOCATION } from './runtime_errors.ts';
 
 /**
- * Matches the whole refusal, with the `ExecutionStatus` as Rust prints it for debugging. Every part is
- * bounded, since a node may send anything.
+ * Matches the complete text of a refusal, with the `ExecutionStatus` as Rust prints it for debugging. Every
+ * part is bounded, since a node may send anything.
  */
-const ABORT = refusal(String.raw`MoveAbort\(${LOCATION}, (\d{1,20})\)`);
-const RUNTIME_ERROR = refusal(
+const ABORT = createPattern(String.raw`MoveAbort\(${LOCATION}, (\d{1,20})\)`);
+const RUNTIME_ERROR = createPattern(
   String.raw`(MovePrimitiveRuntimeError\((?:MoveLocationOpt\((?:Some\(${LOCATION}\)|None)\)|(?:Some\(${LOCATION}\)|None))\))`,
 );
 
-function refusal(error: string): RegExp {
+function createPattern(error: string): RegExp {
   const status = String.raw`Failure \{ error: ${error}, command: (?:Some\(\d{1,5}\)|None) \}`;
   return new RegExp(String.raw`^Budget estimation failed with status: ${status}\.?$`);
 }
@@ -22,9 +22,9 @@ function refusal(error: string): RegExp {
 const MAX_U64 = 2n ** 64n - 1n;
 
 /** Returns the failure that the text describes, or null unless every character of the text matches. */
-export function failureIn(message: string): SuiClientTypes.ExecutionError | null {
-  const [, words] = RUNTIME_ERROR.exec(message) ?? [];
-  if (words !== undefined) return { $kind: 'Unknown', message: words, Unknown: null };
+export function parseFailure(message: string): SuiClientTypes.ExecutionError | null {
+  const [, runtimeError] = RUNTIME_ERROR.exec(message) ?? [];
+  if (runtimeError !== undefined) return { $kind: 'Unknown', message: runtimeError, Unknown: null };
   const [, address, module, functionName, number] = ABORT.exec(message) ?? [];
   if (address === undefined || module === undefined || number === undefined) return null;
   const bits = BigInt(number);

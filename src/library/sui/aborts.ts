@@ -177,14 +177,15 @@ export interface Abort {
   /** The message of the error constant. */
   readonly text?: string | undefined;
   /**
-   * The number that the transaction aborted with: the constant, or meaningless if the constant has a name.
+   * The number that the transaction aborted with: the value of the constant. If the constant has a name, the
+   * number has no meaning.
    */
   readonly number: string;
 }
 
-/** Returns the short form of an abort, and, if known, which check failed and what to do. */
+/** Returns the short form of an abort, and an explanation: if known, which check failed and what to do. */
 export function explainAbort(abort: Abort): { abort: string; explanation: string } {
-  const abortName = nameOf(abort);
+  const abortName = findName(abort);
   const short = `${abort.module ?? '?'}::${abortName ?? abort.number}`;
   const explanation = abortName === undefined ? BY_NUMBER[short] : ERRORS[short]?.[1];
   return { abort: short, explanation: explanation ?? abort.text ?? 'a check of the contract failed' };
@@ -194,12 +195,12 @@ export function explainAbort(abort: Abort): { abort: string; explanation: string
  * Returns the error's name, by its code if there is one. If the node also gives another name, the abort is
  * from another module of the same name, and the node's name counts.
  */
-function nameOf({ module, name, number, code = codeIn(number) }: Abort): string | undefined {
+function findName({ module, name, number, code = readCode(number) }: Abort): string | undefined {
   if (code === undefined) return name;
-  const named = Object.entries(ERRORS).find(
+  const entry = Object.entries(ERRORS).find(
     ([abort, [abortCode]]) => abortCode === code && abort.startsWith(`${module}::`),
   );
-  const moduleName = named?.[0].split('::')[1];
+  const moduleName = entry?.[0].split('::')[1];
   return moduleName !== undefined && (name === undefined || name === moduleName)
     ? moduleName
     : (name ?? String(code));
@@ -210,7 +211,7 @@ function nameOf({ module, name, number, code = codeIn(number) }: Abort): string 
  * is an `ErrorBitset` of Move: four bits of version, four bits that are 0, then the code. If the code is 255,
  * or the version is older, the constant has no code.
  */
-function codeIn(number: string): number | undefined {
+function readCode(number: string): number | undefined {
   if (!/^\d{1,20}$/.test(number)) return undefined;
   const bits = BigInt(number);
   const code = Number((bits >> 48n) & 0xffn);

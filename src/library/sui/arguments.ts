@@ -15,7 +15,7 @@ const OBJECT_FORMS = ['GasCoin', 'Input', 'Result', 'NestedResult', 'Object', 'U
 /** Maximum size of a pure argument in bytes, by Sui's protocol. */
 const MAX_PURE_SIZE = 16_384;
 
-/** @throws SuiError: SUI_VALUE */
+/** Passes an object. @throws SuiError: SUI_VALUE */
 export function objectArgument(tx: Transaction, name: string, value: ObjectInput) {
   if (typeof value === 'string') return tx.object(checkAddress(`the id of the ${name}`, value));
   if (!isObjectForm(value)) {
@@ -29,7 +29,7 @@ export function objectArgument(tx: Transaction, name: string, value: ObjectInput
 function isObjectForm(value: unknown): boolean {
   if (typeof value === 'function') return true;
   if (typeof value !== 'object' || value === null) return false;
-  // An input of the transaction may be a pure value.
+  // An argument of the form `Input` may be a pure value, which is not an object.
   const { type = 'object' } = value as { type?: unknown };
   return type === 'object' && OBJECT_FORMS.some((form) => form in value);
 }

@@ -1,5 +1,5 @@
 /**
- * Sends one request to a node, which a signal can end, and refuses answers that can't be used. Browser-safe.
+ * Sends one request, which a signal can end, to a node, and refuses answers that can't be used. Browser-safe.
  */
 import { SuiError } from './errors.ts';
 import { toSuiError } from './failures.ts';
@@ -12,15 +12,15 @@ export interface AskOptions {
 }
 
 /**
- * Maximum number of pages, more than any list has. Otherwise, a node that always names a next page would keep
- * the caller waiting for ever.
+ * Maximum number of pages, more than any list has. Without this limit, a node that always names a next page
+ * would keep the caller waiting for ever.
  */
 export const MAX_PAGES = 100_000;
 
 /**
- * Returns the answer to one request, which gets the signal.
+ * Sends one request, and returns its answer.
  *
- * @throws SuiError; the reason of the signal, once that is aborted
+ * @throws SuiError; the reason of the signal, once the signal is aborted
  */
 export async function askNode<T>(
   { signal }: AskOptions,
@@ -38,7 +38,7 @@ export async function askNode<T>(
   }
 }
 
-/** Returns the number of items to ask for at once. @throws SuiError: SUI_VALUE */
+/** Returns the request's option for the maximum size of a page. @throws SuiError: SUI_VALUE */
 export function pageLimit(limit: number | undefined): { limit?: number } {
   if (limit === undefined) return {};
   if (!Number.isSafeInteger(limit) || limit < 1)

@@ -1,4 +1,4 @@
-/** Builds transactions, and says why one would fail. Browser-safe. */
+/** Builds transactions. Its errors say why a transaction would fail. Browser-safe. */
 import { type ClientWithCoreApi, SimulationError } from '@mysten/sui/client';
 import type { Transaction } from '@mysten/sui/transactions';
 import { toExecutionError, toSuiError } from './failures.ts';
@@ -6,7 +6,7 @@ import { isAmbiguous, withNodesWords, withRuntimeError } from './runtime_errors.
 
 /** Options that `buildTransaction` shares with `Transaction.build`. */
 export interface BuildOptions {
-  /** Whether the result is the transaction's kind alone, for a sponsor. Default: false. */
+  /** Whether to build only the transaction's kind, for a sponsor. Default: false. */
   readonly onlyTransactionKind?: boolean;
 }
 

@@ -27,7 +27,7 @@ export type SuiCode = keyof typeof SUI_CODES;
 export class SuiError extends CodedError<SuiCode> {}
 
 /**
- * The transaction was sent, and the node's answer, if any, leaves the outcome open: only the chain knows it.
+ * The transaction was sent, and the node's answer, if any, does not tell its outcome: look it up on chain.
  */
 export class UnknownOutcomeError extends SuiError {
   /** Digest of the transaction that was sent, in base58. */
@@ -69,7 +69,7 @@ export class NodeRefusedError extends SuiError {
 
   constructor(status: string | null, message: string, options?: ErrorOptions) {
     const name = status === null ? '' : ` (${status})`;
-    super('SUI_NODE_REFUSED', `the Sui node refuses this${name}: ${message}`, options);
+    super('SUI_NODE_REFUSED', `the Sui node refused the request${name}: ${message}`, options);
     this.status = status;
   }
 }
@@ -116,7 +116,7 @@ export class MoveAbortError extends SuiError {
 
 /**
  * An instruction of a Move function failed: an overflow, a division by zero, a cast or a shift that
- * does not fit, an index that is not there, or calls that are nested too deep. The chain does not record
+ * does not fit, an index out of range, or calls that are nested too deep. The chain does not record
  * which of these it was.
  */
 export class MoveRuntimeError extends SuiError {
@@ -126,7 +126,7 @@ export class MoveRuntimeError extends SuiError {
   constructor(location: string) {
     super(
       'SUI_MOVE_RUNTIME',
-      `an instruction of the contract failed: an overflow, a division by zero, a cast or a shift that does not fit, an index that is not there, or calls that are nested too deep; the chain does not say which. Check the values that the function is given (in ${location})`,
+      `an instruction of the contract failed: an overflow, a division by zero, a cast or a shift that does not fit, an index out of range, or calls that are nested too deep; the chain does not say which. Check the function's arguments (in ${location})`,
     );
     this.location = location;
   }

@@ -1,4 +1,4 @@
-/** The events of `move/enclave`, and how to read them from a Sui node. Browser-safe. */
+/** Reads the events of `move/enclave` from a Sui node. Browser-safe. */
 import type { InferBcsType } from '@mysten/bcs';
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
@@ -90,7 +90,7 @@ interface EventOf<Name extends EnclaveEventName> extends Contract {
   /** Address of the sender of the transaction. */
   readonly sender: string;
   readonly transactionDigest: string;
-  /** Place of the event among those of the transaction. */
+  /** Index of the event among the transaction's events. */
   readonly eventIndex: number;
   /** The checkpoint of the transaction, or null if the node doesn't report it. */
   readonly checkpoint: bigint | null;
@@ -98,7 +98,7 @@ interface EventOf<Name extends EnclaveEventName> extends Contract {
 
 /** An event: `name` identifies it, and determines the type of `data`. */
 export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
-  [One in Name]: EventOf<One>;
+  [EventName in Name]: EventOf<EventName>;
 }[Name];
 
 /** Query for events of one package, of all its applications or of one. */
@@ -118,10 +118,10 @@ export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> ex
   /** Order of the events. Default: `ascending`, the oldest first. */
   readonly order?: 'ascending' | 'descending';
   /**
-   * The `cursor` of an earlier page with the same query and order. Default: from the start, or from the end.
+   * The `cursor` of an earlier page with the same query and order. Default: the first page in this order.
    */
   readonly cursor?: string | null;
-  /** The greatest number of events on a page. Default: 50, which is also the most that nodes usually give. */
+  /** Maximum number of events on a page. Default: 50, which is also the usual maximum of nodes. */
   readonly limit?: number;
 }
 
@@ -130,13 +130,12 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
   /** Events of the page, in the order of the query. */
   readonly events: EnclaveEvent<Name>[];
   /**
-   * Position from which to continue, now or when there are new events: keep it. Null if there was no event
-   * yet.
+   * Position from which to continue, now or when there are new events. Null if there was no event yet.
    */
   readonly cursor: string | null;
   /**
-   * Whether there may be more. A page may be empty all the same, since nodes search only a part of the ledger
-   * at a time.
+   * Whether there may be more events. The page may be empty even then, since nodes search only a part of the
+   * ledger at a time.
    */
   readonly hasNextPage: boolean;
 }
@@ -144,7 +143,7 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
 /**
  * Reads one page of events, as the node reports them. Works with the gRPC and the GraphQL client of
  * `@mysten/sui`. A gRPC node that doesn't offer `LedgerService.ListEvents` refuses with the status
- * UNIMPLEMENTED: ask a GraphQL service then. Nodes may have pruned old events.
+ * UNIMPLEMENTED: ask a GraphQL service instead. Nodes may have pruned old events.
  *
  * @example
  * let { cursor } = await load();
@@ -152,7 +151,7 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
  * for (const { data } of page.events) console.log(data.enclaveId, data.registeredBy);
  * await save(page.cursor);
  *
- * @throws SuiError: SUI_VALUE also if that version of the package has no such event, or if the query has no
+ * @throws SuiError: SUI_VALUE also if this version of the package has no such event, or if the query has no
  *   `name` although several versions introduced events, which nodes list separately; the reason of an aborted
  *   signal
  */
@@ -161,9 +160,9 @@ export async function readEvents<Name extends EnclaveEventName = EnclaveEventNam
   query: EventQuery<Name>,
 ): Promise<EventPage<Name>> {
   const { cursor = null, name } = query;
-  const named = checkContract(query);
+  const checked = checkContract(query);
   const paging = checkPaging(query);
-  const contract = { ...named, enclavePackage: await readOrigin(client, named.enclavePackage, query) };
+  const contract = { ...checked, enclavePackage: await readOrigin(client, checked.enclavePackage, query) };
   const request = { filter: { eventType: createFilter(contract, name) }, ...paging };
   const page = await askNode(query, (signal) => client.core.listEvents({ ...request, ...signal }));
   const next = page.endCursor ?? cursor;
@@ -218,7 +217,7 @@ function checkContract({ enclavePackage, application, name }: EventQuery): Check
 }
 
 /** The type origins of packages, which never change, by the id of a version. */
-const READ = new WeakMap<ClientWithCoreApi, Map<string, ReadonlyMap<string, string>>>();
+const TYPE_ORIGINS = new WeakMap<ClientWithCoreApi, Map<string, ReadonlyMap<string, string>>>();
 
 /**
  * Returns the id of the version that introduced the events of a query. The types of the events have this id.
@@ -228,18 +227,21 @@ async function readOrigin(
   packageId: string,
   { name, ...options }: EventQuery,
 ): Promise<string> {
-  const read = READ.get(client) ?? new Map<string, ReadonlyMap<string, string>>();
-  READ.set(client, read);
-  const typeOrigins = read.get(packageId) ?? (await readPackage(client, packageId, options)).typeOrigins;
-  read.set(packageId, typeOrigins);
+  const cachedOrigins = TYPE_ORIGINS.get(client) ?? new Map<string, ReadonlyMap<string, string>>();
+  TYPE_ORIGINS.set(client, cachedOrigins);
+  const typeOrigins =
+    cachedOrigins.get(packageId) ?? (await readPackage(client, packageId, options)).typeOrigins;
+  cachedOrigins.set(packageId, typeOrigins);
   const names = name === undefined ? Object.keys(ENCLAVE_EVENTS) : [name];
   const origins = new Set(names.flatMap((event) => typeOrigins.get(`enclave::${event}`) ?? []));
-  const [origin, another] = origins;
+  const [origin, secondOrigin] = origins;
   if (origin === undefined) {
     const event = name === undefined ? 'no events of enclave::enclave' : `no event enclave::${name}`;
-    throw invalidValue(`the version ${packageId} of the package has ${event}: name its latest version`);
+    throw invalidValue(
+      `the version ${packageId} of the package has ${event}: pass the id of its latest version`,
+    );
   }
-  if (another !== undefined) {
+  if (secondOrigin !== undefined) {
     throw invalidValue(
       `the events of the package ${packageId} are of several versions (${[...origins].join(', ')}): read them by their names, one "name" for each query`,
     );

@@ -35,27 +35,27 @@ export class SuiEnclaveExtension {
     this.#client = client;
   }
 
-  /** Reads a config by its object id: see the function of this name. */
+  /** Reads a config by its object id: see the function of the same name. */
   readConfig(configId: string, options?: AskOptions): Promise<objects.EnclaveConfig> {
     return objects.readConfig(this.#client, configId, options);
   }
 
-  /** Reads an enclave by its object id: see the function of this name. */
+  /** Reads an enclave by its object id: see the function of the same name. */
   readEnclave(enclaveId: string, options?: AskOptions): Promise<objects.Enclave> {
     return objects.readEnclave(this.#client, enclaveId, options);
   }
 
-  /** Reads a registrar by its object id: see the function of this name. */
+  /** Reads a registrar by its object id: see the function of the same name. */
   readRegistrar(registrarId: string, options?: AskOptions): Promise<objects.Registrar> {
     return objects.readRegistrar(this.#client, registrarId, options);
   }
 
-  /** Reads a feed by its object id: see the function of this name. */
+  /** Reads a feed by its object id: see the function of the same name. */
   readFeed(feedId: string, options?: AskOptions): Promise<Feed> {
     return readFeed(this.#client, feedId, options);
   }
 
-  /** Finds out whether a key is registered: see the function of this name. */
+  /** Finds out whether a key is registered: see the function of the same name. */
   findRegistration(
     config: objects.EnclaveConfig,
     publicKey: Uint8Array,
@@ -64,17 +64,17 @@ export class SuiEnclaveExtension {
     return objects.findRegistration(this.#client, config, publicKey, options);
   }
 
-  /** Lists the enclaves of a config: see the function of this name. */
+  /** Lists the enclaves of a config: see the function of the same name. */
   listEnclaves(config: objects.EnclaveConfig, options?: objects.ListOptions): Promise<objects.EnclaveList> {
     return objects.listEnclaves(this.#client, config, options);
   }
 
-  /** Lists the capabilities of an address: see the function of this name. */
+  /** Lists the capabilities of an address: see the function of the same name. */
   listCapabilities(owner: string, contract: objects.Contract, options?: AskOptions): Promise<string[]> {
     return objects.listCapabilities(this.#client, owner, contract, options);
   }
 
-  /** Reads the type of an application: see the function of this name. */
+  /** Reads the type of an application: see the function of the same name. */
   readApplicationType(
     appPackage: string,
     moduleName: string,
@@ -84,14 +84,14 @@ export class SuiEnclaveExtension {
     return readApplicationType(this.#client, appPackage, moduleName, witness, options);
   }
 
-  /** Reads a page of events: see the function of this name. */
+  /** Reads a page of events: see the function of the same name. */
   readEvents<Name extends EnclaveEventName = EnclaveEventName>(
     query: EventQuery<Name>,
   ): Promise<EventPage<Name>> {
     return readEvents(this.#client, query);
   }
 
-  /** Iterates over all events: see the function of this name. */
+  /** Iterates over all events: see the function of the same name. */
   iterateEvents<Name extends EnclaveEventName = EnclaveEventName>(
     query: EventQuery<Name>,
   ): AsyncGenerator<EnclaveEvent<Name>, void, undefined> {

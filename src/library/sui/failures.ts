@@ -1,6 +1,6 @@
-/** Turns what a node or the transport reports into an error that says what to do. Browser-safe. */
+/** Converts errors of a node or of the transport into errors that say what to do. Browser-safe. */
 import { ObjectError, SimulationError, type SuiClientTypes, TransactionError } from '@mysten/sui/client';
-import { failureIn } from './abort_text.ts';
+import { parseFailure } from './abort_text.ts';
 import { explainAbort } from './aborts.ts';
 import {
   MoveAbortError,
@@ -51,15 +51,15 @@ const CHANGED = /not available for consumption|unavailable for consumption|needs
 const NOT_FOUND =
   /(0x[0-9a-f]{1,64})\b.{0,40}not found|could not find the referenced object (0x[0-9a-f]{1,64})/i;
 
-/** Returns a message from the network, made safe for a terminal and limited in length. */
-function printable(text: string): string {
+/** Returns a message from the network without characters that disturb a terminal, limited in length. */
+function toPrintable(text: string): string {
   const limit = 600;
   const line = text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trim();
   return line.length > limit ? `${line.slice(0, limit)} …` : line;
 }
 
 /**
- * Returns the SuiError for whatever a call of a Sui client threw, over gRPC or GraphQL.
+ * Returns the SuiError for an error that a call of a Sui client threw, over gRPC or GraphQL.
  *
  * Returns a SuiError unchanged, and rethrows an error that is not about a node.
  */
@@ -73,9 +73,9 @@ export function toSuiError(error: unknown): SuiError {
   const cause = findStatus(error) === null && error.cause instanceof Error ? error.cause : error;
   const status = findStatus(cause);
   if (status !== null || error instanceof ObjectError) {
-    return createRefusal(status, printable(cause.message), error);
+    return createRefusal(status, toPrintable(cause.message), error);
   }
-  if (error instanceof TransactionError) return new NodeRefusedError('NOT_FOUND', printable(error.message));
+  if (error instanceof TransactionError) return new NodeRefusedError('NOT_FOUND', toPrintable(error.message));
   const sdkError = readGraphqlError(error);
   if (sdkError === null) throw error;
   return sdkError;
@@ -87,7 +87,7 @@ export function toSuiError(error: unknown): SuiError {
  */
 function readGraphqlError(error: Error): SuiError | null {
   const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
-  const message = printable(errors.map(({ message }) => message).join('; '));
+  const message = toPrintable(errors.map(({ message }) => message).join('; '));
   if (error.name === 'AbortError' || error.name === 'TimeoutError') return unreachable(message, error);
   if (error instanceof TypeError && FETCH_FAILED.test(message)) {
     return unreachable('the connection failed', error);
@@ -103,9 +103,9 @@ function readGraphqlError(error: Error): SuiError | null {
 }
 
 /**
- * Returns the SuiError for whatever executing a transaction threw. Unless a node clearly refused the
- * transaction, it may have been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the
- * digest before it throws one.
+ * Returns the SuiError for an error that was thrown while a transaction was executed. Unless a node clearly
+ * refused the transaction, it may have been executed, and the SuiError is an UnknownOutcomeError. Before
+ * `sendTransaction` throws such an error, it asks the node for the digest.
  */
 export function toSendError(error: unknown, digest: string): SuiError {
   let sdkError: SuiError;
@@ -114,9 +114,9 @@ export function toSendError(error: unknown, digest: string): SuiError {
   } catch (cause) {
     // A signal's reason, which some clients pass on, may be any value.
     const reason = cause instanceof Error ? cause.message : 'the call was ended';
-    return new UnknownOutcomeError(digest, printable(reason), { cause });
+    return new UnknownOutcomeError(digest, toPrintable(reason), { cause });
   }
-  const status = sdkError instanceof NodeRefusedError ? sdkError.status : givenStatus(error);
+  const status = sdkError instanceof NodeRefusedError ? sdkError.status : findStatusInCauses(error);
   const unknown =
     sdkError.code === 'SUI_NODE_UNREACHABLE' ||
     sdkError.code === 'SUI_NODE_ANSWER' ||
@@ -134,15 +134,15 @@ function findStatus(error: Error): string | null {
   return typeof code === 'string' && typeof methodName === 'string' ? code : null;
 }
 
-/** Returns the gRPC status of an error, or of what caused it. */
-function givenStatus(error: unknown): string | null {
+/** Returns the gRPC status of an error, or of its cause. */
+function findStatusInCauses(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
-  return findStatus(error) ?? givenStatus(error.cause);
+  return findStatus(error) ?? findStatusInCauses(error.cause);
 }
 
 function createRefusal(status: string | null, message: string, cause: Error): SuiError {
   const options = { cause };
-  const failure = status === 'INVALID_ARGUMENT' ? failureIn(message) : null;
+  const failure = status === 'INVALID_ARGUMENT' ? parseFailure(message) : null;
   if (failure !== null) return toExecutionError(failure);
   if (status === 'INTERNAL' && message === ANSWER_TOO_LARGE) {
     return new SuiError('SUI_NODE_ANSWER', `${message}: use another node`, options);
@@ -194,19 +194,19 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
 /**
  * Returns the SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui`
  * describes a runtime error of an instruction as an abort with 0, and so does this function.
- * `buildTransaction` and `sendTransaction` tell the two apart, and a wallet's result does too.
+ * `buildTransaction`, `sendTransaction` and a wallet's result distinguish the two.
  */
 export function toExecutionError(error: SuiClientTypes.ExecutionError): SuiError {
   const place = runtimeErrorPlace(error);
   if (place !== null) return new MoveRuntimeError(place);
-  const message = printable(error.message);
+  const message = toPrintable(error.message);
   if (error.$kind === 'MoveAbort') {
     const { abortCode, location, cleverError } = error.MoveAbort;
     const { abort, explanation } = explainAbort({
       module: location?.module,
       code: cleverError?.errorCode,
       name: cleverError?.constantName,
-      text: cleverError?.value === undefined ? undefined : printable(cleverError.value),
+      text: cleverError?.value === undefined ? undefined : toPrintable(cleverError.value),
       number: abortCode,
     });
     const { package: packageId, module, functionName } = location ?? {};

@@ -8,7 +8,7 @@ import type { AskOptions } from './ask.ts';
 import { parseContent, parseObjectType, readObject } from './read_object.ts';
 import { timeMs } from './structs.ts';
 
-/** The type that enclaves sign for feeds with this intent: a value, its symbol and its decimals. */
+/** Returns the type that enclaves sign for feeds with this intent: a value, its symbol and its decimals. */
 export function quoteType(intent: number) {
   return signedType(intent, struct('Quote', { symbol: text, decimals: u8, value: u64 }));
 }
@@ -21,7 +21,7 @@ export interface FeedRules {
   readonly symbol: string;
   /** Number of decimals of a value, at most 18. */
   readonly decimals: number;
-  /** Lowest value, at least 1. */
+  /** Lowest value that an update may have; at least 1. */
   readonly minValue: bigint;
   /** Highest value that an update may have. */
   readonly maxValue: bigint;
@@ -33,7 +33,7 @@ export interface FeedRules {
   readonly minMoveBps: bigint;
   /** Time since the last update after which the next needs no minimum move; at least `minIntervalMs`. */
   readonly heartbeatMs: bigint;
-  /** Number of configs that an update needs values of. */
+  /** Number of configs from which an update needs values. */
   readonly threshold: bigint;
   /** Ids of the configs whose enclaves may sign: 1 to 16, each once. */
   readonly configIds: readonly string[];
@@ -43,7 +43,7 @@ export interface FeedRules {
 export interface SignedValue {
   /** The config of the enclave. */
   readonly configId: string;
-  /** The version of the config that the enclave was registered at. */
+  /** The version of the config at which the enclave was registered. */
   readonly configVersion: bigint;
   /** Id of the enclave, which may be destroyed by now. */
   readonly enclaveId: string;
@@ -71,7 +71,7 @@ export interface Feed {
   readonly feedPackage: string;
   /** The type `T` of the application that the feed is for. */
   readonly application: string;
-  /** Rules by which the feed accepts quotes. */
+  /** Rules that each update must follow. */
   readonly rules: FeedRules;
   /** The last update, of any age; null before the first. */
   readonly last: FeedUpdate | null;
@@ -110,7 +110,7 @@ const FeedContent = bcs.struct('Feed', {
 });
 
 /**
- * Reads a feed by its object id, as the node reports it. Compare `last.timestampMs` with the present time:
+ * Reads a feed by its object id, as the node reports it. Compare `last.timestampMs` with the current time:
  * contracts read no value that is older than `rules.maxAgeMs`.
  *
  * @throws SuiError as `readConfig` does

@@ -1,4 +1,4 @@
-/** The calls of `move/feed`, which are added to a transaction as those of `transactions.ts`. Browser-safe. */
+/** Adds calls of `move/feed` to a transaction, as `transactions.ts` does for `move/enclave`. Browser-safe. */
 import type { Transaction } from '@mysten/sui/transactions';
 import { type U64Input, u64 } from '../wire/bcs.ts';
 import { type ObjectInput, objectArgument as object } from './arguments.ts';
@@ -8,7 +8,7 @@ import { checkAddress, checkBytes, checkStructType, encodeText, invalidValue, u6
 
 /** A call of the module `feed` for one application. */
 export interface FeedCall {
-  /** The package that holds `feed::feed`. */
+  /** The package that contains `feed::feed`. */
   readonly feedPackage: string;
   /** The type `T` of the application: see `applicationType`. */
   readonly application: string;
@@ -81,18 +81,21 @@ export function updateFeed(
   const feed = object(tx, 'feed', call.feedId);
   const round = tx.moveCall({ target: `${module}::begin`, typeArguments, arguments: [feed] });
   for (const quote of quotes) {
-    const signed = quoteArguments(tx, quote);
+    const signedArguments = quoteArguments(tx, quote);
     const objects = [object(tx, 'enclave', quote.enclaveId), object(tx, 'config', quote.configId)];
     tx.moveCall({
       target: `${module}::add`,
       typeArguments,
-      arguments: [round, feed, ...objects, tx.object.clock(), ...signed],
+      arguments: [round, feed, ...objects, tx.object.clock(), ...signedArguments],
     });
   }
   tx.moveCall({ target: `${module}::finish`, typeArguments, arguments: [round, feed] });
 }
 
-/** Symbol and decimals are not arguments: the feed's rules have those that the enclave must have signed. */
+/**
+ * Returns the arguments for a signed quote. Symbol and decimals are not among them: the contract takes them
+ * from the feed's rules.
+ */
 function quoteArguments(tx: Transaction, { answer }: FeedQuote) {
   const signature = checkBytes('the signature', answer.signature, { min: 64, max: 64 });
   return [
@@ -102,17 +105,21 @@ function quoteArguments(tx: Transaction, { answer }: FeedQuote) {
   ];
 }
 
-/** Returns the arguments of `new_rules`, after the checks that it makes. */
+/** Makes the same checks as `new_rules`, and returns its arguments. */
 function ruleArguments(tx: Transaction, rules: NewFeedRules) {
   const { intent, symbol, decimals, configIds } = rules;
-  const numeric = (name: NumericRule) => u64.parse(u64Of(`"${name}"`, rules[name]));
-  const [minValue, maxValue, threshold] = [numeric('minValue'), numeric('maxValue'), numeric('threshold')];
-  const [maxAge, minInterval, heartbeat] = [
-    numeric('maxAgeMs'),
-    numeric('minIntervalMs'),
-    numeric('heartbeatMs'),
+  const readNumber = (name: NumericRule) => u64.parse(u64Of(`"${name}"`, rules[name]));
+  const [minValue, maxValue, threshold] = [
+    readNumber('minValue'),
+    readNumber('maxValue'),
+    readNumber('threshold'),
   ];
-  const minMove = numeric('minMoveBps');
+  const [maxAge, minInterval, heartbeat] = [
+    readNumber('maxAgeMs'),
+    readNumber('minIntervalMs'),
+    readNumber('heartbeatMs'),
+  ];
+  const minMove = readNumber('minMoveBps');
   const isSymbol = typeof symbol === 'string' && /^[ -~]{1,32}$/.test(symbol);
   checkRule(isSymbol, 'the symbol must be 1 to 32 printable ASCII characters');
   checkRule(isInteger(intent, 255), 'the intent must be an integer from 0 to 255');

@@ -1,4 +1,4 @@
-/** The objects that a transaction names. Browser-safe. */
+/** Finds the objects that a transaction names. Browser-safe. */
 import { bcs } from '@mysten/sui/bcs';
 import { type ClientWithCoreApi, ObjectError } from '@mysten/sui/client';
 import { fromBase58 } from '@mysten/sui/utils';
@@ -17,14 +17,14 @@ const RESERVATION = 0xac;
  *
  * @param transaction BCS of the transaction's data; for other bytes, the list is empty
  */
-export function namedObjects(transaction: Uint8Array): string[] {
+export function listObjectIds(transaction: Uint8Array): string[] {
   try {
     const { kind, gasData } = bcs.TransactionData.parse(transaction).V1;
-    const taken = (kind.ProgrammableTransaction?.inputs ?? []).flatMap(
+    const objectRefs = (kind.ProgrammableTransaction?.inputs ?? []).flatMap(
       ({ Object: input }) => input?.ImmOrOwnedObject ?? input?.SharedObject ?? input?.Receiving ?? [],
     );
     const coins = (gasData.payment ?? []).filter(({ digest }) => !isReservation(digest));
-    return [...new Set([...taken, ...coins].map(({ objectId }) => objectId))];
+    return [...new Set([...objectRefs, ...coins].map(({ objectId }) => objectId))];
   } catch {
     return [];
   }
@@ -37,10 +37,10 @@ function isReservation(digest: string): boolean {
 }
 
 /**
- * Returns the first of these objects that the node says does not exist. Returns undefined also if the node
- * does not answer.
+ * Returns the id of the first of these objects that does not exist, according to the node. Returns undefined
+ * if all exist, or if the node does not answer.
  */
-export async function firstMissing(
+export async function findMissingObject(
   client: ClientWithCoreApi,
   objectIds: readonly string[],
   signal: AbortSignal | undefined,

@@ -41,9 +41,9 @@ export interface EnclaveConfig extends Contract {
   /** The number of times that the registers changed. */
   readonly configVersion: bigint;
   /**
-   * The overlap: contracts also accept enclaves of the version before, which run `image`, until `untilMs`.
-   * That time is in milliseconds since the Unix epoch, and may be over. Null if no overlap was begun with the
-   * present registers, or if it was ended.
+   * The overlap: contracts also accept enclaves of the previous version, which run `image`, until `untilMs`.
+   * This time is in milliseconds since the Unix epoch, and may have passed. Null if no overlap was begun with
+   * the current registers, or if it was ended.
    */
   readonly overlap: { readonly image: Image; readonly untilMs: bigint } | null;
   /** The maximum age of an accepted key, in milliseconds since its attestation; null: no maximum. */
@@ -51,13 +51,13 @@ export interface EnclaveConfig extends Contract {
   /** The ids of the registrars that may register enclaves. */
   readonly registrars: readonly string[];
   /**
-   * Whether the config has ended: nothing can be registered under it, and none of its enclaves speaks for the
-   * application.
+   * Whether the config has ended: nothing can be registered under it, and contracts accept none of its
+   * enclaves.
    */
   readonly isRetired: boolean;
   /**
-   * The only version of `move/enclave` that verifies by the config and changes it: the constant
-   * PACKAGE_VERSION there.
+   * The only version of `move/enclave` that verifies by the config and changes it: the value of its
+   * constant PACKAGE_VERSION.
    */
   readonly packageVersion: bigint;
   /**
@@ -83,7 +83,7 @@ export interface Enclave extends Contract {
   readonly registeredAtMs: bigint;
 }
 
-/** The mark by which `sui::derived_object` reserves an address forever. */
+/** Type of the mark by which `sui::derived_object` reserves an address forever. */
 const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 
 /**
@@ -158,7 +158,7 @@ export function acceptedImages(config: EnclaveConfig, nowMs: number): [Image, ..
 
 /**
  * Returns whether the enclave is stale at a time, in milliseconds since the Unix epoch: the registers changed
- * after it was registered, and no overlap lets it speak for the application.
+ * after it was registered, and no overlap includes its version.
  */
 export function isStale(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
   const oldest = config.configVersion - (isOverlapping(config, nowMs) ? 1n : 0n);
@@ -207,9 +207,8 @@ export interface Registration {
 /** Options of a search for a registration. */
 export interface RegistrationOptions extends AskOptions {
   /**
-   * Versions of the config at which to look. `accepted`: those that contracts accept, in an overlap also the
-   * one before the latest. `latest`: the latest version only, the one at which a key can be registered now.
-   * Default: `accepted`.
+   * Versions of the config at which to look. `accepted`: the versions that contracts accept, which are two in
+   * an overlap. `latest`: only the latest version, at which keys can be registered now. Default: `accepted`.
    */
   readonly versions?: 'accepted' | 'latest';
   /**
@@ -237,14 +236,18 @@ export async function findRegistration(
   const { configVersion } = config;
   const enclaveId = enclaveAddress(config, configVersion, publicKey);
   const claimId = deriveDynamicFieldID(config.id, CLAIMED, bcs.Address.serialize(enclaveId).toBytes());
-  const before =
+  const previousIds =
     versions === 'accepted' && isOverlapping(config, nowMs)
       ? [enclaveAddress(config, configVersion - 1n, publicKey)]
       : [];
-  const [enclave, claim, old] = await readObjects(client, [enclaveId, claimId, ...before], options);
-  const registered = enclave ?? old;
-  if (!registered) return { enclaveId, configVersion, state: claim ? 'destroyed' : 'free' };
-  const registeredEnclave = parseEnclave(registered);
+  const [enclave, claim, previousEnclave] = await readObjects(
+    client,
+    [enclaveId, claimId, ...previousIds],
+    options,
+  );
+  const object = enclave ?? previousEnclave;
+  if (!object) return { enclaveId, configVersion, state: claim ? 'destroyed' : 'free' };
+  const registeredEnclave = parseEnclave(object);
   return {
     enclaveId: registeredEnclave.id,
     configVersion: registeredEnclave.configVersion,
@@ -259,7 +262,7 @@ export interface ListOptions extends AskOptions {
    * Default: `all`.
    */
   readonly versions?: 'all' | 'current';
-  /** The time that decides which are stale, in milliseconds since the Unix epoch. Default: now. */
+  /** The time that decides which enclaves are stale, in milliseconds since the Unix epoch. Default: now. */
   readonly nowMs?: number;
   /**
    * Maximum number of registrations to look at. With a maximum, the result may have a `cursor`. Default: all.
@@ -287,8 +290,8 @@ export interface EnclaveList {
 
 /**
  * Lists every enclave that was ever registered under a config: the existing ones, and the ids of those that
- * were destroyed. Needs no indexer, since the config itself holds a mark for each. An enclave that registers
- * meanwhile may be missing.
+ * were destroyed. Needs no indexer, since the config itself holds a mark for each. An enclave that is
+ * registered during the call may be missing.
  *
  * @example
  * const { enclaves } = await listEnclaves(client, config, { versions: 'current' });
@@ -310,19 +313,20 @@ export async function listEnclaves(
     const { ids, next } = await readRegistrations(client, config.id, cursor, options);
     for (const [index, object] of (await readObjects(client, ids, options)).entries()) {
       if (!object) list.destroyed.push(ids[index] ?? '');
-      else list.enclaves.push(listed(object, config, nowMs));
+      else list.enclaves.push(toListedEnclave(object, config, nowMs));
     }
-    if (next === null || limit !== undefined) return { ...list, ...ofVersions(list, versions), cursor: next };
+    if (next === null || limit !== undefined)
+      return { ...list, ...filterVersions(list, versions), cursor: next };
     cursor = next;
   }
   throw badAnswer('the list of enclaves does not end');
 }
 
-function ofVersions({ enclaves }: EnclaveList, versions: 'all' | 'current') {
+function filterVersions({ enclaves }: EnclaveList, versions: 'all' | 'current') {
   return { enclaves: versions === 'all' ? enclaves : enclaves.filter(({ isStale: stale }) => !stale) };
 }
 
-function listed(object: ReadObject, config: EnclaveConfig, nowMs: number): ListedEnclave {
+function toListedEnclave(object: ReadObject, config: EnclaveConfig, nowMs: number): ListedEnclave {
   const enclave = parseEnclave(object);
   if (enclave.configId !== config.id) {
     throw badAnswer(

@@ -4,7 +4,7 @@ import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { pause } from '../waiting.ts';
 import { NotVisibleError, ObjectNotFoundError, type SuiError } from './errors.ts';
 import { toExecutionError, toSendError } from './failures.ts';
-import { firstMissing, namedObjects } from './inputs.ts';
+import { findMissingObject, listObjectIds } from './inputs.ts';
 import { withNodesWords, withRuntimeError } from './runtime_errors.ts';
 import { invalidValue } from './values.ts';
 
@@ -91,11 +91,11 @@ async function findInputs<Included extends Include>(
   client: ClientWithCoreApi,
   { transaction, include, lookUpMs = LOOK_UP_MS, signal }: SignedTransaction<Included>,
 ): Promise<SuiClientTypes.TransactionResult<Included> | null> {
-  const objectIds = namedObjects(transaction);
+  const objectIds = listObjectIds(transaction);
   const digest = TransactionDataBuilder.getDigestFromBytes(transaction);
   const deadline = performance.now() + lookUpMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
-    const missing = await firstMissing(client, objectIds, signal);
+    const missing = await findMissingObject(client, objectIds, signal);
     // A signal ends the send, with an error of its own.
     if (missing === undefined || signal?.aborted) return null;
     const shared = { include: withNodesWords(include), ...(signal && { signal }) };

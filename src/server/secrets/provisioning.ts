@@ -2,6 +2,7 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { ConfigError } from 'sui-enclave/errors';
 import {
+  createReceipt,
   decodeSealedSecrets,
   type EnclaveState,
   isSealed,
@@ -9,7 +10,6 @@ import {
   provisionedBytes,
   type Receipt,
   readSecrets,
-  createReceipt,
   type SealedSecrets,
 } from 'sui-enclave/sealing/secrets';
 import { EnclaveServerError } from '../enclave_errors.ts';

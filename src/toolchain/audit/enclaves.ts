@@ -1,7 +1,7 @@
 /** Requests a fresh attestation at each URL, and compares the attested keys with the chain. */
 import { toHex } from '@mysten/sui/utils';
 import { AttestationError, type Image, verifyAttestation } from 'sui-enclave/attestation';
-import { getAttestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
+import { fetchAttestation, getAttestedKey } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { requestJson } from 'sui-enclave/client/http';
 import {

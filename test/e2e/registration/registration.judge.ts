@@ -8,7 +8,7 @@ import { predictRegistration } from '../../../src/library/attestation/index.ts';
 import { encodePayload, signDocument } from '../../../src/testing/attestation_ca.ts';
 import { type Case, fromHex } from '../../src/library/attestation/cases/case.ts';
 import { cases } from '../../src/library/attestation/cases/index.ts';
-import { CHAIN, documentWith, fields, made, ROOT } from '../../src/library/attestation/cases/made.ts';
+import { CHAIN, defineCase, documentWith, fields, ROOT } from '../../src/library/attestation/cases/made.ts';
 import { buildVerifier, isJudged, verdicts } from './verifier.ts';
 
 beforeAll(() => buildVerifier(ROOT.certificate), 600_000);
@@ -52,7 +52,7 @@ describe('documents that are changed at random', () => {
     ['after they were signed', changed(document)],
     ['before they were signed', changed(payload).map((bytes) => signDocument(bytes, CHAIN.leaf))],
   ])('%s', async (_, documents) => {
-    const judged = fc.sample(documents, 500).map((bytes) => made('changed', bytes));
+    const judged = fc.sample(documents, 500).map((bytes) => defineCase('changed', bytes));
     const abortCodes = verdicts(judged);
     const predicted = await Promise.all(judged.map(predictAbort));
     const differing = judged.filter((_, index) => predicted[index] !== abortCodes[index]);

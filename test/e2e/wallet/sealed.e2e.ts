@@ -21,7 +21,7 @@ import { createLog } from '../../../src/service/log.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Fakes } from '../../../src/testing/fakes.ts';
 import { listen } from '../../../src/toolchain/dev/wallet/servers.ts';
-import { Host, type ForwardedAnswer } from '../../src/library/client/host.ts';
+import { type ForwardedAnswer, Host } from '../../src/library/client/host.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const LIBRARY = `${ROOT}build/e2e/library`;

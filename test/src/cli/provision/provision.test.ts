@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
-import { Host, type ForwardedAnswer } from '../../library/client/host.ts';
+import { type ForwardedAnswer, Host } from '../../library/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../server/provisioner.ts';
 import type { TestServer } from '../../server/support.ts';
 import { callScript, type Result } from '../run.ts';

@@ -393,7 +393,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
     fixture.node.faults.set('SimulateTransaction', { status, message: '' });
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_REFUSED',
-      message: `the Sui node refuses this (${status}): ${sentence}`,
+      message: `the Sui node refused the request (${status}): ${sentence}`,
     });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Callers whose values change while a document is verified. The verdict is about the values at the time of the
- * call.
+ * Callers whose values change while a document is verified. The verdict is about the values at the time of
+ * the call.
  */
 import { expect, test } from 'vitest';
 import { verifyAttestation } from '../../../../src/library/attestation/index.ts';

@@ -1,6 +1,6 @@
 /**
- * A host in place of the parent instance. All traffic passes through it over plain TCP. It records the traffic,
- * and tests can make it lie.
+ * A host in place of the parent instance. All traffic passes through it over plain TCP. It records the
+ * traffic, and tests can make it lie.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,6 @@
-/** Nobody authenticates the schema of an application, so the client refuses every schema that is malformed. */
+/**
+ * Nobody authenticates the schema of an application, so the client refuses every schema that is malformed.
+ */
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {

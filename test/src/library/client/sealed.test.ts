@@ -17,7 +17,7 @@ import { getSalt } from '../../../../src/library/zklogin/index.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { FakeEnclave } from './fake_enclave.ts';
-import { Host, type ForwardedAnswer } from './host.ts';
+import { type ForwardedAnswer, Host } from './host.ts';
 
 const nsm = new EmulatedNsm();
 const TRUST = {

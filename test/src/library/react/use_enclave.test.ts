@@ -86,15 +86,18 @@ test.each([
   ['one more image', 2, () => options({ policy: { images: [enclave.image, enclave.image] } })],
   ['other bytes', 2, () => options({ roots: enclave.roots.map((root) => root.with(9, 0)) })],
   ['one more option', 2, () => options({ pinMaxAgeMs: 60_000 })],
-])('the hook, rendered again with %s, attests the enclave %i times in all', async (caseName, times, laterOptions) => {
-  const hook = await renderHook(() => useEnclave(enclave.url, options({ now: () => Date.now() })));
-  await until(() => expect(hook.latest().status).toBe('attested'));
-  await hook.rerender(() =>
-    useEnclave(caseName === 'another URL' ? `${enclave.url}/` : enclave.url, laterOptions()),
-  );
-  await until(() => expect(hook.latest().status).not.toBe('attesting'));
-  expect(countAttestations()).toBe(times);
-});
+])(
+  'the hook, rendered again with %s, attests the enclave %i times in all',
+  async (caseName, times, laterOptions) => {
+    const hook = await renderHook(() => useEnclave(enclave.url, options({ now: () => Date.now() })));
+    await until(() => expect(hook.latest().status).toBe('attested'));
+    await hook.rerender(() =>
+      useEnclave(caseName === 'another URL' ? `${enclave.url}/` : enclave.url, laterOptions()),
+    );
+    await until(() => expect(hook.latest().status).not.toBe('attesting'));
+    expect(countAttestations()).toBe(times);
+  },
+);
 
 test('a new key in a later attestation is reported until it is acknowledged', async () => {
   const hook = await renderAttested();
@@ -246,7 +249,9 @@ test('with a config, the hook trusts the enclaves that the chain accepts, and re
     .find((key) => !Buffer.from(key).equals(before ?? key));
   expect(hook.latest().changed).toEqual({ before, now });
 
-  const failedHook = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...commonOptions }));
+  const failedHook = await renderHook(() =>
+    useEnclave(url, { suiClient, configId: capId, ...commonOptions }),
+  );
   await until(() => expect(failedHook.latest().status).toBe('failed'));
   expect(failedHook.latest().error).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
 });

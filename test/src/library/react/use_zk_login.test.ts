@@ -186,7 +186,7 @@ describe('an answer', () => {
     expect(exchanges.map(({ writableFinished }) => writableFinished)).toEqual([true]);
   });
 
-  test('of a form_post is an option, and so is the path in the address bar', async () => {
+  test('of a form_post is passed as an option, with the path for the address bar', async () => {
     const { storage, back } = answerLogin();
     const { location } = stubPage(REDIRECT_URI);
     const login = await use(storage, { answer: back.split('#')[1] ?? '', home: '/' });
@@ -257,7 +257,11 @@ describe('a service that fails', () => {
   });
 });
 
-/** Begins a login whose proof arrives when the test calls `prove`. @returns also the signal of that request */
+/**
+ * Begins a login whose proof arrives when the test calls `prove`.
+ *
+ * @returns also the signal of that request
+ */
 async function startProof() {
   const { storage, jwt, back } = answerLogin();
   stubPage(back);
@@ -331,7 +335,7 @@ describe('an open session', () => {
     expect([login.latest().session, login.latest().address]).toEqual([undefined, address]);
   });
 
-  test('is an error if the node does not return the epoch, and retry continues', async () => {
+  test('is not shown if the node does not return the epoch, until a retry succeeds', async () => {
     const storage = createMemoryStore();
     await (await openSession(storage)).unmount();
     stubPage();

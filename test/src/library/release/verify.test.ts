@@ -194,7 +194,10 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
     const { sequence, digest } = head;
     await verify(form, {
       seen: { sequence, digest },
-      log: { entries: linkEntries(firstEntry, createEntry(), createEntry('v1.3.0')), run: { ref: 'refs/tags/v1.3.0' } },
+      log: {
+        entries: linkEntries(firstEntry, createEntry(), createEntry('v1.3.0')),
+        run: { ref: 'refs/tags/v1.3.0' },
+      },
     });
   });
 
@@ -378,21 +381,25 @@ describe('verifyRelease', () => {
       sign(formatStatement(statement)),
     );
     const release = file(await Promise.all(statements));
-    const options = { signer: signers.key, log: await signLog(sign, { entries: linkEntries(createEntry()) }), now: NOW };
+    const options = {
+      signer: signers.key,
+      log: await signLog(sign, { entries: linkEntries(createEntry()) }),
+      now: NOW,
+    };
     return await verifyRelease((content ?? release) as Uint8Array, { ...options, ...changes });
   };
   const [head] = linkEntries(createEntry()).map((last) => ({ sequence: 1, digest: digestEntry(last) }));
 
   test.each<[string, object]>([
     ['a time that is not a number', { now: Number.NaN }],
-    ['a time as a string', { now: '2026-01-01' }],
+    ['a time that is a string', { now: '2026-01-01' }],
     ['an invalid Date', { now: new Date('soon') }],
     ['an infinite time', { now: Number.POSITIVE_INFINITY }],
     ['a misspelt option', { sean: head }],
     ['a head without a digest', { seen: { sequence: 1 } }],
     ['a head with the sequence 0', { seen: { ...head, sequence: 0 } }],
     ['a head that is null', { seen: null }],
-    ['a log as a string', { log: '{}' }],
+    ['a log that is a string', { log: '{}' }],
     ['no log', { log: undefined }],
   ])('treats %s as a mistake', async (_, changes) => {
     await expect(attempt(changes)).rejects.toMatchObject({ name: 'ReleaseError', code: 'RELEASE_OPTION' });
@@ -433,7 +440,10 @@ describe('the verification of a keyless release', () => {
     const newer = [createEntry(), createEntry('v1.3.0', new Map([['nitro.eif', hash('newer')]]))];
     const withdrawal = { ...firstEntry, kind: 'withdrawal' } as const;
     const run = { ref: 'refs/tags/v1.3.0', event: 'workflow_dispatch' };
-    for (const entries of [linkEntries(firstEntry, ...newer), linkEntries(firstEntry, ...newer, withdrawal)]) {
+    for (const entries of [
+      linkEntries(firstEntry, ...newer),
+      linkEntries(firstEntry, ...newer, withdrawal),
+    ]) {
       await verify('keyless', { log: { entries, run } });
       const older = { ...run, ref: RUN.ref };
       await expect(verify('keyless', { log: { entries, run: older } })).rejects.toMatchObject({
@@ -479,7 +489,8 @@ describe('the verification of a keyless release', () => {
         ...bundle,
         verificationMaterial: { ...Object(bundle['verificationMaterial']), ...material(index) },
       }));
-    const removeEntries = (signed: Record<string, unknown>[]) => replaceMaterial(signed, () => ({ tlogEntries: [] }));
+    const removeEntries = (signed: Record<string, unknown>[]) =>
+      replaceMaterial(signed, () => ({ tlogEntries: [] }));
     await expect(verify('keyless', { change: removeEntries })).rejects.toMatchObject({
       code: expect.stringMatching(/^RELEASE_(INCLUSION|FORM)$/),
     });

@@ -1,5 +1,5 @@
 /**
- * RFC 9180's test vector for the suite, computed by the functions and algorithms that pages and the server
+ * Checks RFC 9180's test vector for the suite, with the functions and algorithms that pages and the server
  * use.
  */
 import type { Key } from 'hpke';
@@ -12,16 +12,16 @@ const { hpke } = VECTORS;
 const bound = { info: hex(hpke.info), aad: hex(hpke.aad) };
 const sealed = { ...bound, enc: hex(hpke.enc), ciphertext: hex(hpke.ct) };
 
-/** The key is extractable: Node 22 derives the public key only of such keys. */
-const webCryptoKey = () => webCryptoSuite().hpke.DeserializePrivateKey(hex(hpke.skRm), true);
+/** Imports the recipient's key. It is extractable, since Node 22 derives the public key only of such keys. */
+const importWebCryptoKey = () => webCryptoSuite().hpke.DeserializePrivateKey(hex(hpke.skRm), true);
 
 const RECIPIENTS: readonly [string, Suite, () => Promise<Key> | Key][] = [
   ['the server', NODE_SUITE, () => SealingKey.of(hex(hpke.skRm)).key],
-  ['Web Crypto', webCryptoSuite(), webCryptoKey],
+  ['Web Crypto', webCryptoSuite(), importWebCryptoKey],
 ];
 
 describe.each(RECIPIENTS)('%s as the recipient', (_, suite, createKey) => {
-  test("opens the CFRG's ciphertext and exports its secrets", async () => {
+  test("opens the vector's ciphertext and exports its secrets", async () => {
     const { plaintext, exportSecret } = await openWith(await createKey(), sealed, suite);
     expect(toHex(plaintext)).toBe(hpke.pt);
     for (const { exporter_context, L, exported_value } of hpke.exports) {
@@ -29,13 +29,16 @@ describe.each(RECIPIENTS)('%s as the recipient', (_, suite, createKey) => {
     }
   });
 
-  test.each(['info', 'aad', 'enc', 'ciphertext'] as const)('refuses it with another %s', async (part) => {
-    const changedPart = sealed[part].slice();
-    changedPart[3] = (changedPart[3] as number) ^ 1;
-    expect(await findCode(openWith(await createKey(), { ...sealed, [part]: changedPart }, suite))).toBe(
-      'SEALED_ALTERED',
-    );
-  });
+  test.each(['info', 'aad', 'enc', 'ciphertext'] as const)(
+    'refuses the message with another %s',
+    async (part) => {
+      const changedPart = sealed[part].slice();
+      changedPart[3] = (changedPart[3] as number) ^ 1;
+      expect(await findCode(openWith(await createKey(), { ...sealed, [part]: changedPart }, suite))).toBe(
+        'SEALED_ALTERED',
+      );
+    },
+  );
 
   // With these keys, the shared secret would be zero for any private key (RFC 7748, section 6.1).
   test.each(['00', '01', 'ec', 'ed', 'ee'])(
@@ -56,7 +59,7 @@ describe.each(RECIPIENTS)('%s as the recipient', (_, suite, createKey) => {
 });
 
 describe('the sender', () => {
-  test("seals the CFRG's plaintext to its ciphertext, and exports its secrets", async () => {
+  test("seals the vector's plaintext to its ciphertext, and exports its secrets", async () => {
     const suite = suiteWith(hex(hpke.skEm), hex(hpke.enc));
     const plaintext = hex(hpke.pt);
     const { enc, ciphertext, exportSecret } = await sealTo(hex(hpke.pkRm), { ...bound, plaintext }, suite);
@@ -99,10 +102,12 @@ describe("the server's HKDF", () => {
   test("returns the same as Web Crypto's, for every length that HPKE may request", async () => {
     const key = SealingKey.of(hex(hpke.skRm)).key;
     const { exportSecret } = await openWith(key, sealed, NODE_SUITE);
-    const web = await openWith(await webCryptoKey(), sealed, webCryptoSuite());
+    const webContext = await openWith(await importWebCryptoKey(), sealed, webCryptoSuite());
     for (const size of [1, 31, 32, 33, 64, 65, 1000, 255 * 32]) {
       const context = new Uint8Array(size % 97).fill(size);
-      expect(toHex(await exportSecret(context, size))).toBe(toHex(await web.exportSecret(context, size)));
+      expect(toHex(await exportSecret(context, size))).toBe(
+        toHex(await webContext.exportSecret(context, size)),
+      );
     }
   });
 });

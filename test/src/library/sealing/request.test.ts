@@ -1,4 +1,6 @@
-/** Sealed requests and their answers, byte for byte, as src/library/sealing/README.md describes them. */
+/**
+ * Checks sealed requests and their answers, byte by byte, as src/library/sealing/README.md specifies them.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openWith } from '../../../../src/library/sealing/hpke.ts';
@@ -25,13 +27,13 @@ const anyCall: fc.Arbitrary<SealedCall> = fc
   })
   .map(({ path, body }) => ({ method: body === undefined ? 'GET' : 'POST', path, body }));
 
-/** Returns the answer of the enclave to a sealed message. */
+/** Opens a sealed request, and returns the enclave's sealed answer. */
 async function answerTo(message: Uint8Array, json: string, status = 200, padding = 0): Promise<Uint8Array> {
   const { answer } = await KEY.open(message);
   return sealAnswer(answer, { status, json }, padding, sealAesGcm);
 }
 
-function changedAt(bytes: Uint8Array, at: number): Uint8Array {
+function flipBit(bytes: Uint8Array, at: number): Uint8Array {
   const changed = bytes.slice();
   changed[at % bytes.length] = (changed[at % bytes.length] as number) ^ (1 << (at % 8));
   return changed;
@@ -96,17 +98,17 @@ describe('a sealed request', () => {
     const { message } = await sealRequest(KEY.publicKey, CALL);
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (at) => {
-        const place = at % message.length;
+        const offset = at % message.length;
         const expected =
-          place === 0 ? 'SEALED_MALFORMED' : place < 33 ? 'SEALED_KEY_UNKNOWN' : 'SEALED_ALTERED';
+          offset === 0 ? 'SEALED_MALFORMED' : offset < 33 ? 'SEALED_KEY_UNKNOWN' : 'SEALED_ALTERED';
         // X25519 ignores the highest bit of a public key (RFC 7748, section 5), but HPKE does not.
-        expect(await findCode(KEY.open(changedAt(message, at)))).toBe(expected);
+        expect(await findCode(KEY.open(flipBit(message, at)))).toBe(expected);
       }),
       RUNS,
     );
   });
 
-  test('is refused when it is truncated, longer, or combined from two', async () => {
+  test('is refused when it is truncated, extended, or combined from two requests', async () => {
     const [firstRequest, secondRequest] = await Promise.all(
       [1, 2].map(() => sealRequest(KEY.publicKey, CALL)),
     );
@@ -148,7 +150,7 @@ describe('the answer to a sealed request', () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (at) => {
         const expected = at % answer.length === 0 ? 'SEALED_MALFORMED' : 'SEALED_ALTERED';
-        expect(await findCode(openAnswer(changedAt(answer, at)))).toBe(expected);
+        expect(await findCode(openAnswer(flipBit(answer, at)))).toBe(expected);
       }),
       RUNS,
     );
@@ -165,7 +167,7 @@ describe('the answer to a sealed request', () => {
     expect(await findCode((mine as SealedRequest).openAnswer(answer))).toBe('SEALED_ALTERED');
   });
 
-  test('has a key of its own when the host repeats the request', async () => {
+  test('has a new key each time the host repeats the request', async () => {
     const { message, openAnswer } = await sealRequest(KEY.publicKey, CALL);
     const secrets = await Promise.all([1, 2, 3].map(async () => (await KEY.open(message)).answer));
     expect(new Set(secrets.map(({ key }) => toHex(key))).size).toBe(3);

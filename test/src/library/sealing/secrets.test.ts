@@ -1,31 +1,33 @@
-/** Sealed secrets and their receipts, byte for byte, as src/library/sealing/README.md describes them. */
+/**
+ * Checks sealed secrets and their receipts, byte by byte, as src/library/sealing/README.md specifies them.
+ */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openWith } from '../../../../src/library/sealing/hpke.ts';
 import { deriveAnswerSecret, sealAnswer } from '../../../../src/library/sealing/response.ts';
 import {
+  createReceipt,
   decodeSealedSecrets,
+  deriveSecretsAnswer,
   type EnclaveState,
   encodeSealedSecrets,
   isSealed,
   type ProvisionerKey,
   provisionedBytes,
   readSecrets,
-  createReceipt,
   sealSecrets,
-  deriveSecretsAnswer,
   secretsInfo,
 } from '../../../../src/library/sealing/secrets.ts';
 import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing/sealing_key.ts';
 import { findCode, hex, suiteWith, toHex, VECTORS } from './support.ts';
 
 const KEY = SealingKey.create();
-const filled = (byte: number) => new Uint8Array(48).fill(byte);
+const fillRegister = (byte: number) => new Uint8Array(48).fill(byte);
 const STATE: EnclaveState = {
   application: 'salt',
   version: '1.0.0',
-  registers: [filled(1), filled(2), filled(3)],
+  registers: [fillRegister(1), fillRegister(2), fillRegister(3)],
   signingKey: new Uint8Array(32).fill(4),
 };
 const VALUES = { API_KEY: 'hunter2', OTHER: 'ü' };
@@ -37,7 +39,7 @@ const anyValues = fc.dictionary(fc.stringMatching(/^[A-Z][A-Z0-9_]{0,20}$/), fc.
   noNullPrototype: true,
 });
 
-function newProvisioner(): ProvisionerKey {
+function createProvisioner(): ProvisionerKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const { x } = publicKey.export({ format: 'jwk' });
   return {
@@ -58,7 +60,7 @@ describe('sealed secrets', () => {
   test('carry any values to the enclave, and their receipt back', async () => {
     await fc.assert(
       fc.asyncProperty(anyValues, fc.boolean(), async (values, isSigned) => {
-        const provisioner = isSigned ? newProvisioner() : undefined;
+        const provisioner = isSigned ? createProvisioner() : undefined;
         const { json, openAnswer, isReceipt } = await sealSecrets(values, KEY.publicKey, STATE, {
           provisioner,
         });
@@ -78,7 +80,7 @@ describe('sealed secrets', () => {
     );
   });
 
-  test('open in no other state: version, registers, signing key', async () => {
+  test('do not open if the application, version, registers or signing key differ', async () => {
     const { json } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const [a, b, c] = STATE.registers;
     const otherStates: EnclaveState[] = [
@@ -86,9 +88,9 @@ describe('sealed secrets', () => {
       { ...STATE, version: '1.0.1' },
       // The boundary between name and version can't be moved.
       { ...STATE, application: 'salt1', version: '.0.0' },
-      { ...STATE, registers: [filled(0), b, c] },
-      { ...STATE, registers: [a, filled(0), c] },
-      { ...STATE, registers: [a, b, filled(0)] },
+      { ...STATE, registers: [fillRegister(0), b, c] },
+      { ...STATE, registers: [a, fillRegister(0), c] },
+      { ...STATE, registers: [a, b, fillRegister(0)] },
       { ...STATE, registers: [b, a, c] },
       { ...STATE, signingKey: new Uint8Array(32) },
     ];
@@ -113,7 +115,7 @@ describe('sealed secrets', () => {
     );
   });
 
-  test('are refused when they are truncated, longer, re-ordered or combined from two', async () => {
+  test('are refused when they are truncated, extended, reordered or combined from two messages', async () => {
     const [a, b] = await Promise.all(
       [1, 2].map(async () => {
         const { json } = await sealSecrets(VALUES, KEY.publicKey, STATE);
@@ -135,9 +137,9 @@ describe('sealed secrets', () => {
   });
 
   test('that are too large are not sealed', async () => {
-    const sealing = (size: number) => sealSecrets({ A: 'x'.repeat(size) }, KEY.publicKey, STATE);
-    expect(await findCode(sealing(48_000))).toBe('SEALED_TOO_LARGE');
-    const { json } = await sealing(47_800);
+    const sealValue = (size: number) => sealSecrets({ A: 'x'.repeat(size) }, KEY.publicKey, STATE);
+    expect(await findCode(sealValue(48_000))).toBe('SEALED_TOO_LARGE');
+    const { json } = await sealValue(47_800);
     // With a signature, the message still fits into a hand-off, which has a line break at its end.
     expect(json.length + 250).toBeLessThan(64 * 1024);
     expect((await open(json)).length).toBeGreaterThan(47_800);
@@ -146,45 +148,50 @@ describe('sealed secrets', () => {
   test('have a receipt only for these values', async () => {
     const { json, openAnswer, isReceipt } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const { receiptKey } = await KEY.openSecrets(decodeSealedSecrets(JSON.parse(json)), STATE);
-    const right = createReceipt(VALUES, receiptKey);
-    expect(isReceipt(right)).toBe(true);
-    const wrong = [
+    const receipt = createReceipt(VALUES, receiptKey);
+    expect(isReceipt(receipt)).toBe(true);
+    const otherBodies = [
       createReceipt({ ...VALUES, API_KEY: 'hunter3' }, receiptKey),
       createReceipt({ API_KEY: VALUES.API_KEY }, receiptKey),
       createReceipt({ OTHER: VALUES.OTHER, API_KEY: VALUES.API_KEY }, receiptKey),
       createReceipt(VALUES, new Uint8Array(32)),
-      { ...right, more: 1 },
-      { names: right.names },
+      { ...receipt, more: 1 },
+      { names: receipt.names },
       {},
       null,
     ];
-    for (const body of wrong) expect(isReceipt(body)).toBe(false);
+    for (const body of otherBodies) expect(isReceipt(body)).toBe(false);
     // The other message is of another run, with the same values.
     const otherMessage = await sealSecrets(VALUES, KEY.publicKey, STATE);
-    expect(otherMessage.isReceipt(right)).toBe(false);
-    expect(await findCode(otherMessage.openAnswer(await answerTo(json, right)))).toBe('SEALED_ALTERED');
-    expect((await openAnswer(await answerTo(json, right))).body).toEqual(right);
+    expect(otherMessage.isReceipt(receipt)).toBe(false);
+    expect(await findCode(otherMessage.openAnswer(await answerTo(json, receipt)))).toBe('SEALED_ALTERED');
+    expect((await openAnswer(await answerTo(json, receipt))).body).toEqual(receipt);
   });
 
-  test('have answers of their own kind, which do not answer requests', async () => {
+  test('accept only answers of their own kind, not answers to requests', async () => {
     const { json, openAnswer } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const sealed = decodeSealedSecrets(JSON.parse(json));
     const bound = { info: secretsInfo(STATE), aad: new Uint8Array(), ...sealed };
     const { exportSecret } = await openWith(KEY.key, bound, NODE_SUITE);
-    const asRequest = sealAnswer(await deriveAnswerSecret(exportSecret), { status: 200, json: '1' }, 0, sealAesGcm);
-    expect(await findCode(openAnswer(asRequest))).toBe('SEALED_ALTERED');
-    const ownReceipt = sealAnswer(
+    const requestAnswer = sealAnswer(
+      await deriveAnswerSecret(exportSecret),
+      { status: 200, json: '1' },
+      0,
+      sealAesGcm,
+    );
+    expect(await findCode(openAnswer(requestAnswer))).toBe('SEALED_ALTERED');
+    const secretsAnswer = sealAnswer(
       await deriveSecretsAnswer(exportSecret),
       { status: 200, json: '1' },
       0,
       sealAesGcm,
     );
-    expect((await openAnswer(ownReceipt)).body).toBe(1);
+    expect((await openAnswer(secretsAnswer)).body).toBe(1);
   });
 });
 
-describe('what a provisioner signs', () => {
-  test('covers every byte of the message and of the state', async () => {
+describe('the bytes that a provisioner signs', () => {
+  test('depend on every part of the message and of the state', async () => {
     const { json } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const sealed = decodeSealedSecrets(JSON.parse(json));
     const otherKey = new Uint8Array(32).fill(9);
@@ -202,12 +209,12 @@ describe('what a provisioner signs', () => {
 
 describe('the form of a message', () => {
   const bytes = (size: number) => '00'.repeat(size);
-  const RIGHT = { version: 1, key: bytes(32), enc: bytes(32), ciphertext: 'A'.repeat(24) };
-  const SIGNED = { ...RIGHT, provisioner: bytes(32), signature: bytes(64) };
+  const VALID = { version: 1, key: bytes(32), enc: bytes(32), ciphertext: 'A'.repeat(24) };
+  const SIGNED = { ...VALID, provisioner: bytes(32), signature: bytes(64) };
   const outcome = async (json: unknown) => await findCode((async () => decodeSealedSecrets(json))());
 
   test('is accepted signed and unsigned, in any order', async () => {
-    expect(await outcome({ sealed: RIGHT })).toBe('accepted');
+    expect(await outcome({ sealed: VALID })).toBe('accepted');
     expect(await outcome({ sealed: SIGNED })).toBe('accepted');
     expect(await outcome({ sealed: Object.fromEntries(Object.entries(SIGNED).reverse()) })).toBe('accepted');
   });
@@ -215,37 +222,37 @@ describe('the form of a message', () => {
   test.each<[string, unknown]>([
     ['null', null],
     ['a string', 'sealed'],
-    ['a list', [{ sealed: RIGHT }]],
+    ['a list', [{ sealed: VALID }]],
     ['empty', {}],
-    ['a list inside', { sealed: [RIGHT] }],
-    ['with a secret beside', { sealed: RIGHT, API_KEY: 'x' }],
-    ['with another property', { sealed: { ...RIGHT, more: 1 } }],
-    ['of another version', { sealed: { ...RIGHT, version: 2 } }],
-    ['of version "1"', { sealed: { ...RIGHT, version: '1' } }],
-    ['without a key', { sealed: { ...RIGHT, key: undefined } }],
-    ['with a key of 31 bytes', { sealed: { ...RIGHT, key: bytes(31) } }],
-    ['with an enc of 33 bytes', { sealed: { ...RIGHT, enc: bytes(33) } }],
-    ['in upper case', { sealed: { ...RIGHT, enc: 'AA'.repeat(32) } }],
-    ['with an empty ciphertext', { sealed: { ...RIGHT, ciphertext: '' } }],
-    ['with less than a tag', { sealed: { ...RIGHT, ciphertext: 'A'.repeat(20) } }],
-    ['with white space', { sealed: { ...RIGHT, ciphertext: `${'A'.repeat(23)}\n` } }],
-    ['in base64url', { sealed: { ...RIGHT, ciphertext: '-'.repeat(24) } }],
-    ['without padding', { sealed: { ...RIGHT, ciphertext: 'A'.repeat(23) } }],
-    ['with bits after the end', { sealed: { ...RIGHT, ciphertext: `${'A'.repeat(22)}B=` } }],
+    ['a list inside', { sealed: [VALID] }],
+    ['with a secret beside the message', { sealed: VALID, API_KEY: 'x' }],
+    ['with another property', { sealed: { ...VALID, more: 1 } }],
+    ['of another version', { sealed: { ...VALID, version: 2 } }],
+    ['of version "1"', { sealed: { ...VALID, version: '1' } }],
+    ['without a key', { sealed: { ...VALID, key: undefined } }],
+    ['with a key of 31 bytes', { sealed: { ...VALID, key: bytes(31) } }],
+    ['with an enc of 33 bytes', { sealed: { ...VALID, enc: bytes(33) } }],
+    ['in upper case', { sealed: { ...VALID, enc: 'AA'.repeat(32) } }],
+    ['with an empty ciphertext', { sealed: { ...VALID, ciphertext: '' } }],
+    ['with a ciphertext shorter than a tag', { sealed: { ...VALID, ciphertext: 'A'.repeat(20) } }],
+    ['with white space', { sealed: { ...VALID, ciphertext: `${'A'.repeat(23)}\n` } }],
+    ['in base64url', { sealed: { ...VALID, ciphertext: '-'.repeat(24) } }],
+    ['without padding', { sealed: { ...VALID, ciphertext: 'A'.repeat(23) } }],
+    ['with bits after the end', { sealed: { ...VALID, ciphertext: `${'A'.repeat(22)}B=` } }],
     ['with a signature but no provisioner', { sealed: { ...SIGNED, provisioner: undefined } }],
     ['with a provisioner but no signature', { sealed: { ...SIGNED, signature: undefined } }],
     ['with a signature of 63 bytes', { sealed: { ...SIGNED, signature: bytes(63) } }],
-  ])('is refused when it is %s', async (_what, json) => {
+  ])('is refused when it is %s', async (_caseName, json) => {
     expect(await outcome(json)).toBe('SEALED_MALFORMED');
   });
 
   test('is refused when it is too long', async () => {
     const ciphertext = 'A'.repeat(4 * 16_008);
-    expect(await outcome({ sealed: { ...RIGHT, ciphertext: ciphertext.slice(4 * 2) } })).toBe('accepted');
-    expect(await outcome({ sealed: { ...RIGHT, ciphertext: `${ciphertext}AAAA` } })).toBe('SEALED_TOO_LARGE');
+    expect(await outcome({ sealed: { ...VALID, ciphertext: ciphertext.slice(4 * 2) } })).toBe('accepted');
+    expect(await outcome({ sealed: { ...VALID, ciphertext: `${ciphertext}AAAA` } })).toBe('SEALED_TOO_LARGE');
   });
 
-  test('is decoded, or refused with a code, for any bytes', async () => {
+  test('is refused for any other JSON', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.jsonValue(), fc.record({ sealed: fc.jsonValue() })), async (json) => {
         expect(await outcome(json)).toBe('SEALED_MALFORMED');

@@ -56,7 +56,7 @@ interface Vectors {
   })[];
 }
 
-/** A test vector, whose bytes are in hexadecimal. */
+/** Test vectors, whose bytes are in hexadecimal. */
 export const VECTORS: Vectors = JSON.parse(
   readFileSync(new URL('../../../vectors/sealing.json', import.meta.url), 'utf8'),
 );

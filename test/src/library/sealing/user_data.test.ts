@@ -1,4 +1,4 @@
-/** The `user_data` of attestation documents, as src/library/sealing/README.md describes it. */
+/** Checks the `user_data` of attestation documents, as src/library/sealing/README.md specifies it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readUserData } from '../../../../src/library/attestation/index.ts';
@@ -6,7 +6,7 @@ import { SealingError } from '../../../../src/library/sealing/errors.ts';
 import { decodeUserData, encodeUserData, type UserData } from '../../../../src/library/sealing/user_data.ts';
 import { hex, toHex, VECTORS } from './support.ts';
 
-const whole = hex(VECTORS.user_data[0]?.bytes ?? '');
+const encoded = hex(VECTORS.user_data[0]?.bytes ?? '');
 
 function describeOutcome(bytes: Uint8Array): UserData | string {
   try {
@@ -45,8 +45,8 @@ describe('the structure', () => {
 
   test('has one encoding: any decoded value is encoded to the same bytes', () => {
     const changed = fc
-      .record({ at: fc.nat(whole.length), drop: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) })
-      .map(({ at, drop, put }) => Buffer.concat([whole.subarray(0, at), put, whole.subarray(at + drop)]));
+      .record({ at: fc.nat(encoded.length), drop: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) })
+      .map(({ at, drop, put }) => Buffer.concat([encoded.subarray(0, at), put, encoded.subarray(at + drop)]));
     fc.assert(
       fc.property(fc.oneof(changed, fc.uint8Array({ maxLength: 600 })), (bytes) => {
         const outcome = describeOutcome(bytes);
@@ -57,31 +57,31 @@ describe('the structure', () => {
     );
   });
 
-  const changedAt = (at: number, ...bytes: number[]) => {
-    const changed = whole.slice();
+  const replaceBytes = (at: number, ...bytes: number[]) => {
+    const changed = encoded.slice();
     changed.set(bytes, at);
     return changed;
   };
   test.each([
-    ['nothing', new Uint8Array()],
-    ['another format', changedAt(13, 0x32)],
-    ['another KEM', changedAt(14, 0x10)],
-    ['another KDF', changedAt(16, 3)],
-    ['another AEAD', changedAt(18, 3)],
-    ['a name in upper case', changedAt(53, 0x53)],
-    ['a space in the version', changedAt(58, 0x20)],
-    ['invalid UTF-8', changedAt(58, 0xff)],
-    ['a byte more', Buffer.concat([whole, Uint8Array.of(0)])],
-    ['a length in two bytes', Buffer.concat([Uint8Array.of(0x8d, 0), whole.subarray(1)])],
-    ['a length of 4 GiB', Buffer.concat([Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0x0f), whole.subarray(1)])],
-    ['more than 512 bytes', Buffer.concat([whole, new Uint8Array(512)])],
+    ['no bytes', new Uint8Array()],
+    ['another format', replaceBytes(13, 0x32)],
+    ['another KEM', replaceBytes(14, 0x10)],
+    ['another KDF', replaceBytes(16, 3)],
+    ['another AEAD', replaceBytes(18, 3)],
+    ['a name in upper case', replaceBytes(53, 0x53)],
+    ['a space in the version', replaceBytes(58, 0x20)],
+    ['invalid UTF-8', replaceBytes(58, 0xff)],
+    ['a byte more', Buffer.concat([encoded, Uint8Array.of(0)])],
+    ['a length in two bytes', Buffer.concat([Uint8Array.of(0x8d, 0), encoded.subarray(1)])],
+    ['a length of 4 GiB', Buffer.concat([Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0x0f), encoded.subarray(1)])],
+    ['more than 512 bytes', Buffer.concat([encoded, new Uint8Array(512)])],
   ])('is refused with %s', (_, bytes) => {
     expect(describeOutcome(bytes)).toBe('SEALING_USER_DATA');
   });
 
   test('is refused when it is truncated anywhere', () => {
-    for (let length = 0; length < whole.length; length++) {
-      expect(describeOutcome(whole.subarray(0, length))).toBe('SEALING_USER_DATA');
+    for (let length = 0; length < encoded.length; length++) {
+      expect(describeOutcome(encoded.subarray(0, length))).toBe('SEALING_USER_DATA');
     }
   });
 
@@ -99,8 +99,8 @@ describe('the structure', () => {
 });
 
 describe('readUserData', () => {
-  test('reads it from a document', () => {
-    expect(readUserData({ userData: whole })).toMatchObject({ application: 'salt', version: '0.1.0' });
+  test('reads the user data of a document', () => {
+    expect(readUserData({ userData: encoded })).toMatchObject({ application: 'salt', version: '0.1.0' });
   });
 
   test.each([

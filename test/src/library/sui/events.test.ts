@@ -262,7 +262,7 @@ public fun migrate(config_id: ID) {
       sui.readEvents(client, { enclavePackage: firstLineage.packageId, name: 'ConfigMigrated' }),
     ).rejects.toMatchObject({
       code: 'SUI_VALUE',
-      message: expect.stringContaining('name its latest version'),
+      message: expect.stringContaining('pass the id of its latest version'),
     });
     await expect(sui.readEvents(client, { enclavePackage: secondLineage.packageId })).rejects.toMatchObject({
       code: 'SUI_VALUE',

@@ -110,7 +110,7 @@ const WAYS: readonly (readonly [string, (name: string) => Promise<unknown> | unk
 
 describe.each([
   ['subtract', 'an overflow'],
-  ['item', 'an index that is not there'],
+  ['item', 'an index out of range'],
   ['divide', 'a division by zero'],
   ['narrow', 'a cast that does not fit'],
 ])('the Move function %s, with %s,', (name) => {

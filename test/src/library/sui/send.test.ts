@@ -16,7 +16,7 @@ import {
   toSuiError,
   UnknownOutcomeError,
 } from '../../../../src/library/sui/index.ts';
-import { namedObjects } from '../../../../src/library/sui/inputs.ts';
+import { listObjectIds } from '../../../../src/library/sui/inputs.ts';
 import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 
 const DIGEST = toBase58(new Uint8Array(32).fill(5));
@@ -276,7 +276,7 @@ describe('a transaction that names a missing object', () => {
   test('may pay from the balance of an address, which is not an object', async () => {
     const reservation = toBase58(Uint8Array.from({ length: 32 }, (_, index) => (index < 12 ? 1 : 0xac)));
     const { transaction } = await unseen(await capability(), [{ ...MISSING, digest: reservation }]);
-    expect(namedObjects(transaction)).not.toContain(MISSING.objectId);
+    expect(listObjectIds(transaction)).not.toContain(MISSING.objectId);
   });
 
   test('ends the wait for the object with the signal, and with the digest', async () => {

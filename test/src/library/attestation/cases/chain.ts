@@ -15,7 +15,7 @@ import {
   signPayload,
 } from '../../../../../src/testing/attestation_ca.ts';
 import type { Case } from './case.ts';
-import { AT, CHAIN, documentWith, fields, defineCase, PUBLIC_KEY, ROOT, defineRefusal } from './made.ts';
+import { AT, CHAIN, defineCase, defineRefusal, documentWith, fields, PUBLIC_KEY, ROOT } from './made.ts';
 
 const SECOND = 1000;
 const START = AT - 60 * SECOND;
@@ -93,7 +93,9 @@ const listValidityCases = (level: 'regional' | 'zonal' | 'instance' | 'leaf'): C
   const before = new Date(AT - SECOND);
   const after = new Date(AT + SECOND);
   return [
-    defineCase(`${level} in its last second`, signUnder({ [level]: { notAfter: new Date(AT) } }), { at: AT + 999 }),
+    defineCase(`${level} in its last second`, signUnder({ [level]: { notAfter: new Date(AT) } }), {
+      at: AT + 999,
+    }),
     defineRefusal(
       `${level} expired by a second`,
       signUnder({ [level]: { notAfter: before } }),
@@ -147,7 +149,12 @@ export const chainCases: Case[] = [
     null,
   ),
   defineRefusal('a bundle without the root', replaceBundle(regional, zonal, instance), 'CHAIN_ROOT', null),
-  defineRefusal('a chain shortened in its middle', replaceBundle(root, regional, instance), 'CHAIN_ISSUER', 2),
+  defineRefusal(
+    'a chain shortened in its middle',
+    replaceBundle(root, regional, instance),
+    'CHAIN_ISSUER',
+    2,
+  ),
   defineRefusal('a chain shortened at its end', replaceBundle(root, regional, zonal), 'CHAIN_ISSUER', 2),
   defineRefusal('a chain of the root alone', replaceBundle(root), 'CHAIN_ISSUER', 2),
   defineRefusal('a chain in reverse', replaceBundle(instance, zonal, regional, root), 'CHAIN_ROOT', 2),
@@ -157,7 +164,12 @@ export const chainCases: Case[] = [
     'CHAIN_ISSUER',
     2,
   ),
-  defineRefusal('an authority twice', replaceBundle(root, regional, zonal, zonal, instance), 'CHAIN_ISSUER', 2),
+  defineRefusal(
+    'an authority twice',
+    replaceBundle(root, regional, zonal, zonal, instance),
+    'CHAIN_ISSUER',
+    2,
+  ),
   defineRefusal(
     'the leaf in the bundle as well',
     replaceBundle(root, regional, zonal, instance, leaf),
@@ -178,7 +190,12 @@ export const chainCases: Case[] = [
   ),
 
   defineRefusal('a leaf used as an authority', lengthenChain(leaf), 'CERTIFICATE_NOT_AUTHORITY', 2),
-  defineRefusal('an authority without CA set', signUnder({ zonal: { ca: false } }), 'CERTIFICATE_NOT_AUTHORITY', 2),
+  defineRefusal(
+    'an authority without CA set',
+    signUnder({ zonal: { ca: false } }),
+    'CERTIFICATE_NOT_AUTHORITY',
+    2,
+  ),
   defineRefusal(
     'an authority without basicConstraints',
     signUnder({ zonal: { ca: null } }),
@@ -230,16 +247,31 @@ export const chainCases: Case[] = [
     'CERTIFICATE_KEY_USAGE',
     2,
   ),
-  defineRefusal('a leaf without keyUsage', signUnder({ leaf: { keyUsage: null } }), 'CERTIFICATE_KEY_USAGE', 2),
+  defineRefusal(
+    'a leaf without keyUsage',
+    signUnder({ leaf: { keyUsage: null } }),
+    'CERTIFICATE_KEY_USAGE',
+    2,
+  ),
   defineRefusal('a leaf with a P-256 key', signByP256Leaf(), 'CERTIFICATE_KEY', 2),
-  defineRefusal('a leaf with a compressed key', signUnder({ leaf: { compressedKey: true } }), 'CERTIFICATE_KEY', null),
+  defineRefusal(
+    'a leaf with a compressed key',
+    signUnder({ leaf: { compressedKey: true } }),
+    'CERTIFICATE_KEY',
+    null,
+  ),
   defineRefusal(
     'a certificate that names SHA-256 inside its signed part, and SHA-384 outside',
     signUnder({ instance: { namedDigest: 'sha256' } }),
     'CERTIFICATE_ALGORITHM',
     null,
   ),
-  defineRefusal('an authority with a P-256 key', signUnder({ zonal: { curve: 'P-256' } }), 'CERTIFICATE_KEY', null),
+  defineRefusal(
+    'an authority with a P-256 key',
+    signUnder({ zonal: { curve: 'P-256' } }),
+    'CERTIFICATE_KEY',
+    null,
+  ),
   defineRefusal(
     'a certificate signed with SHA-256',
     signUnder({ instance: { digest: 'sha256' } }),
@@ -252,10 +284,15 @@ export const chainCases: Case[] = [
     'CERTIFICATE_CRITICAL_EXTENSION',
     null,
   ),
-  defineCase('an unknown extension', signUnder({ zonal: { moreExtensions: [createExtension('1.2.3.4', false)] } })),
+  defineCase(
+    'an unknown extension',
+    signUnder({ zonal: { moreExtensions: [createExtension('1.2.3.4', false)] } }),
+  ),
   defineRefusal(
     'an extension twice',
-    signUnder({ zonal: { moreExtensions: [createExtension('1.2.3.4', false), createExtension('1.2.3.4', false)] } }),
+    signUnder({
+      zonal: { moreExtensions: [createExtension('1.2.3.4', false), createExtension('1.2.3.4', false)] },
+    }),
     'CERTIFICATE_MALFORMED',
     null,
   ),
@@ -309,7 +346,8 @@ function listDuplicateExtensionCases(): Case[] {
       critical: true,
       extnValue: new OctetString(Uint8Array.from(ca ? [0x30, 3, 1, 1, 0xff] : [0x30, 0]).buffer),
     });
-  const more = (level: IssuedLevel, ...moreExtensions: Extension[]) => signUnder({ [level]: { moreExtensions } });
+  const more = (level: IssuedLevel, ...moreExtensions: Extension[]) =>
+    signUnder({ [level]: { moreExtensions } });
   const code = 'CERTIFICATE_MALFORMED';
   return [
     defineRefusal('a leaf with keyUsage twice', more('leaf', keyUsage), code, 2),

@@ -8,7 +8,7 @@ import {
   signPayload,
 } from '../../../../../src/testing/attestation_ca.ts';
 import type { Case } from './case.ts';
-import { CHAIN, documentWith, fields, defineCase, defineRefusal } from './made.ts';
+import { CHAIN, defineCase, defineRefusal, documentWith, fields } from './made.ts';
 
 const PAYLOAD = encodePayload(fields());
 const SIGNATURE = signPayload(PAYLOAD, CHAIN.leaf);
@@ -52,7 +52,12 @@ export const envelopeCases: Case[] = [
   defineRefusal('tag 18 in two bytes', bytes([0xd8, 18], DOCUMENT), 'CBOR_MALFORMED', null),
   defineRefusal('no bytes', bytes(), 'DOCUMENT_SIZE', 1),
   defineRefusal('a document of over 32 KiB', bytes(DOCUMENT, new Uint8Array(32_768)), 'DOCUMENT_SIZE', null),
-  defineRefusal('a document in hexadecimal', Buffer.from(Buffer.from(DOCUMENT).toString('hex')), 'COSE_SHAPE', 1),
+  defineRefusal(
+    'a document in hexadecimal',
+    Buffer.from(Buffer.from(DOCUMENT).toString('hex')),
+    'COSE_SHAPE',
+    1,
+  ),
   defineRefusal('a document cut short by a byte', DOCUMENT.slice(0, -1), 'CBOR_MALFORMED', 1),
   defineRefusal('a map', encode({ a: 1 }), 'COSE_SHAPE', 1),
   defineRefusal(
@@ -61,8 +66,18 @@ export const envelopeCases: Case[] = [
     'COSE_SHAPE',
     1,
   ),
-  defineRefusal('an array of five items', bytes(head(4, 5), DOCUMENT.slice(1), encode(0)), 'COSE_SHAPE', null),
-  defineRefusal('a protected header that is a string', encode(['a', {}, PAYLOAD, SIGNATURE]), 'COSE_SHAPE', 1),
+  defineRefusal(
+    'an array of five items',
+    bytes(head(4, 5), DOCUMENT.slice(1), encode(0)),
+    'COSE_SHAPE',
+    null,
+  ),
+  defineRefusal(
+    'a protected header that is a string',
+    encode(['a', {}, PAYLOAD, SIGNATURE]),
+    'COSE_SHAPE',
+    1,
+  ),
   defineRefusal(
     'an unprotected header that is bytes',
     encode([Uint8Array.of(0xa1, 1, 0x38, 0x22), new Uint8Array(), PAYLOAD, SIGNATURE]),
@@ -168,8 +183,18 @@ export const envelopeCases: Case[] = [
   defineRefusal('an s of zero', replaceHalf('s', new Uint8Array(48)), 'COSE_SIGNATURE_RANGE', 2),
   defineRefusal('an r that equals the order', replaceHalf('r', ORDER), 'COSE_SIGNATURE_RANGE', 2),
   defineRefusal('an s that equals the order', replaceHalf('s', ORDER), 'COSE_SIGNATURE_RANGE', 2),
-  defineRefusal('an r of all ones', replaceHalf('r', new Uint8Array(48).fill(0xff)), 'COSE_SIGNATURE_RANGE', 2),
-  defineRefusal('an s of all ones', replaceHalf('s', new Uint8Array(48).fill(0xff)), 'COSE_SIGNATURE_RANGE', 2),
+  defineRefusal(
+    'an r of all ones',
+    replaceHalf('r', new Uint8Array(48).fill(0xff)),
+    'COSE_SIGNATURE_RANGE',
+    2,
+  ),
+  defineRefusal(
+    'an s of all ones',
+    replaceHalf('s', new Uint8Array(48).fill(0xff)),
+    'COSE_SIGNATURE_RANGE',
+    2,
+  ),
   defineRefusal(
     'r and s of another document',
     replaceHalf('r', signPayload(PAYLOAD, CHAIN.leaf).slice(0, 48)),

@@ -7,7 +7,7 @@ import {
   signDocument,
 } from '../../../../../src/testing/attestation_ca.ts';
 import type { Case } from './case.ts';
-import { CHAIN, documentWith, entries, defineCase, PUBLIC_KEY, defineRefusal, registers } from './made.ts';
+import { CHAIN, defineCase, defineRefusal, documentWith, entries, PUBLIC_KEY, registers } from './made.ts';
 
 function sign(payload: Uint8Array): Uint8Array {
   return signDocument(payload, CHAIN.leaf);
@@ -39,7 +39,10 @@ const PADDED = new Uint8Array(Buffer.concat([encodeMap(entries()), Buffer.of(0)]
 
 export const payloadCases: Case[] = [
   defineCase('a payload of definite length, as older firmware writes it', documentWith({})),
-  defineCase('a payload of indefinite length, as newer firmware writes it', documentWith({}, CHAIN, 'indefinite')),
+  defineCase(
+    'a payload of indefinite length, as newer firmware writes it',
+    documentWith({}, CHAIN, 'indefinite'),
+  ),
   defineCase(
     'registers in a map of indefinite length',
     replaceField('pcrs', encodeMap(registerEntries(), 'indefinite')),
@@ -75,7 +78,10 @@ export const payloadCases: Case[] = [
       [21, new Uint8Array(64).fill(1)],
     ]),
   ),
-  defineCase('optional fields that are null', documentWith({ public_key: null, user_data: null, nonce: null })),
+  defineCase(
+    'optional fields that are null',
+    documentWith({ public_key: null, user_data: null, nonce: null }),
+  ),
   defineCase(
     'optional fields that are empty',
     documentWith({ public_key: new Uint8Array(), user_data: new Uint8Array(), nonce: new Uint8Array() }),
@@ -97,7 +103,12 @@ export const payloadCases: Case[] = [
 
   defineRefusal('a payload that is not CBOR', sign(Uint8Array.of(0xff, 0xff)), 'CBOR_MALFORMED', 1),
   defineRefusal('a payload cut short', sign(encodeMap(entries()).slice(0, -1)), 'CBOR_MALFORMED', 1),
-  defineRefusal('a map that ends after a key', sign(Uint8Array.of(0xbf, 0x61, 0x61, 0xff)), 'CBOR_MALFORMED', 1),
+  defineRefusal(
+    'a map that ends after a key',
+    sign(Uint8Array.of(0xbf, 0x61, 0x61, 0xff)),
+    'CBOR_MALFORMED',
+    1,
+  ),
   defineRefusal('257 nested arrays', documentWith({ deep: nestArrays(257) }), 'CBOR_MALFORMED', 1),
   defineCase('254 nested arrays in an unknown field', documentWith({ deep: nestArrays(254) })),
   defineRefusal(
@@ -108,8 +119,18 @@ export const payloadCases: Case[] = [
   ),
   defineRefusal('a byte after the payload', sign(PADDED), 'CBOR_TRAILING_BYTES', null),
   defineRefusal('a payload that is a list', sign(encode([])), 'DOCUMENT_FIELD', 1),
-  defineRefusal('a key that is a number', sign(encodeMap([...entries(), [1, encode(1)]])), 'DOCUMENT_FIELD', 1),
-  defineRefusal('a key twice', sign(encodeMap([...entries(), ['nonce', encode(null)]])), 'CBOR_DUPLICATE_KEY', 1),
+  defineRefusal(
+    'a key that is a number',
+    sign(encodeMap([...entries(), [1, encode(1)]])),
+    'DOCUMENT_FIELD',
+    1,
+  ),
+  defineRefusal(
+    'a key twice',
+    sign(encodeMap([...entries(), ['nonce', encode(null)]])),
+    'CBOR_DUPLICATE_KEY',
+    1,
+  ),
   defineRefusal(
     'an unknown key twice',
     sign(encodeMap([...entries(), ['x', encode(1)], ['x', encode(1)]], 'indefinite')),
@@ -138,10 +159,20 @@ export const payloadCases: Case[] = [
     'DOCUMENT_FIELD',
     null,
   ),
-  defineRefusal('a timestamp of 2^64 - 1', documentWith({ timestamp: 2n ** 64n - 1n }), 'DOCUMENT_FIELD', null),
+  defineRefusal(
+    'a timestamp of 2^64 - 1',
+    documentWith({ timestamp: 2n ** 64n - 1n }),
+    'DOCUMENT_FIELD',
+    null,
+  ),
   defineRefusal('registers that are a list', documentWith({ pcrs: [] }), 'DOCUMENT_FIELD', 1),
   defineRefusal('no register at all', documentWith({ pcrs: new Map() }), 'DOCUMENT_FIELD_SIZE', null),
-  defineRefusal('33 registers', replaceRegisters([...ALL_REGISTERS, [32, measure('x')]]), 'DOCUMENT_FIELD_SIZE', 1),
+  defineRefusal(
+    '33 registers',
+    replaceRegisters([...ALL_REGISTERS, [32, measure('x')]]),
+    'DOCUMENT_FIELD_SIZE',
+    1,
+  ),
   defineRefusal('a register of index 32', replaceRegisters([[32, measure('x')]]), 'REGISTER_INDEX', null),
   defineRefusal('a register of index 256', replaceRegisters([[256, measure('x')]]), 'REGISTER_INDEX', 1),
   defineRefusal('a register of index -1', replaceRegisters([[-1, measure('x')]]), 'REGISTER_INDEX', 1),
@@ -164,7 +195,12 @@ export const payloadCases: Case[] = [
     null,
   ),
   ...[0, 31, 33, 47, 49, 63, 65].map((size) =>
-    defineRefusal(`a register of ${size} bytes`, replaceRegisters([[4, new Uint8Array(size)]]), 'REGISTER_SIZE', 1),
+    defineRefusal(
+      `a register of ${size} bytes`,
+      replaceRegisters([[4, new Uint8Array(size)]]),
+      'REGISTER_SIZE',
+      1,
+    ),
   ),
   defineRefusal(
     'a register that is a string',
@@ -192,7 +228,12 @@ export const payloadCases: Case[] = [
     'DOCUMENT_FIELD_SIZE',
     1,
   ),
-  defineRefusal('a bundle that is bytes', documentWith({ cabundle: CHAIN.root.certificate }), 'DOCUMENT_FIELD', 1),
+  defineRefusal(
+    'a bundle that is bytes',
+    documentWith({ cabundle: CHAIN.root.certificate }),
+    'DOCUMENT_FIELD',
+    1,
+  ),
   defineRefusal(
     'a bundle with an empty certificate',
     documentWith({ cabundle: [...bundle(), new Uint8Array()] }),
@@ -217,7 +258,12 @@ export const payloadCases: Case[] = [
     'DOCUMENT_FIELD_SIZE',
     1,
   ),
-  defineRefusal('a nonce of 513 bytes', documentWith({ nonce: new Uint8Array(513) }), 'DOCUMENT_FIELD_SIZE', 1),
+  defineRefusal(
+    'a nonce of 513 bytes',
+    documentWith({ nonce: new Uint8Array(513) }),
+    'DOCUMENT_FIELD_SIZE',
+    1,
+  ),
   defineRefusal('a public key that is a string', documentWith({ public_key: 'a' }), 'DOCUMENT_FIELD', null),
   defineRefusal('a nonce that is a number', documentWith({ nonce: 1 }), 'DOCUMENT_FIELD', null),
   defineCase(
@@ -249,7 +295,10 @@ function listBignumCases(): Case[] {
     defineRefusal('a bignum tag on a number as the time', time(tagged(2, encode(1))), 'CBOR_MALFORMED', 1),
     defineCase('a bignum of 16 bytes', unknown(tagged(2, encode(ones(16))))),
     defineCase('a bignum of 17 bytes', unknown(tagged(2, encode(ones(17))))),
-    defineCase('a negative bignum of 2^127 - 1', unknown(tagged(3, encode(Uint8Array.of(0x7f, ...ones(15)))))),
+    defineCase(
+      'a negative bignum of 2^127 - 1',
+      unknown(tagged(3, encode(Uint8Array.of(0x7f, ...ones(15))))),
+    ),
     defineCase(
       'a negative bignum of 2^127',
       unknown(tagged(3, encode(Uint8Array.of(0x80, ...new Uint8Array(15))))),

@@ -1,6 +1,6 @@
 /** Cases of the policy: rules 36 to 41. */
 import { type Case, toHex } from './case.ts';
-import { AT, documentWith, IMAGE, defineCase, PUBLIC_KEY, registers } from './made.ts';
+import { AT, defineCase, documentWith, IMAGE, PUBLIC_KEY, registers } from './made.ts';
 
 const OTHER_IMAGE = { pcr0: 'aa'.repeat(48), pcr1: 'bb'.repeat(48), pcr2: 'cc'.repeat(48) };
 const NONCE = new Uint8Array(32).fill(3);
