@@ -17,8 +17,10 @@ const ALL = '';
 
 /**
  * Creates the budget of an upstream: `UPSTREAM_CALLS_PER_MINUTE` requests a minute, in bursts or spread out
- * (a token bucket). A request beyond that throws UPSTREAM_BUDGET_EXCEEDED and is not sent.
+ * (a token bucket).
  *
+ * @returns a function that takes one request from the budget. If none is left, it throws
+ *   UPSTREAM_BUDGET_EXCEEDED
  * @throws ConfigError
  */
 export function createBudget(env: Env): () => void {

@@ -23,15 +23,15 @@ export function string(env: Env, name: string): string | undefined {
 export function integer(
   env: Env,
   name: string,
-  { from, to, default: unset }: { from: number; to: number; default?: number },
+  { from, to, default: defaultValue }: { from: number; to: number; default?: number },
 ): number {
-  if (env[name] === undefined && unset !== undefined) return unset;
+  if (env[name] === undefined && defaultValue !== undefined) return defaultValue;
   return readSetting(env, name, { schema: integerBetween(from, to) });
 }
 
 /** Reads a variable that is `true` or `false`. @throws ConfigError */
-export function boolean(env: Env, name: string, unset: boolean): boolean {
-  return readSetting(env, name, { schema: trueOrFalse, default: `${unset}` });
+export function boolean(env: Env, name: string, defaultValue: boolean): boolean {
+  return readSetting(env, name, { schema: trueOrFalse, default: `${defaultValue}` });
 }
 
 /** Settings of services that pages call. */
@@ -51,16 +51,16 @@ export const CORS_SETTINGS = {
 
 const originsIn = (text: string) => (text === 'none' ? [] : text.split(',').map((origin) => origin.trim()));
 
-/** pino's levels, and RUST_LOG's `off`. */
+/** Levels of pino. In RUST_LOG, `silent` is called `off`. */
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /**
- * Module names by which RUST_LOG may address this server: its own name, and the name of the Rust reference.
+ * Module names by which RUST_LOG may address this server: its own name, and the name of Nautilus' server.
  */
 const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
 
 /**
  * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents
- * the start: its directives are read as Rust's env_logger reads them, and those for other modules are
+ * the start. Its directives are read as Rust's env_logger reads them; directives for other modules are
  * skipped.
  */
 export const LOG_SETTINGS = {
@@ -68,7 +68,7 @@ export const LOG_SETTINGS = {
     schema: acceptOneOf(...LEVELS),
     default: 'info',
     meaning:
-      "which lines the log has. At `info`, each failed request has a line with its error's `code`. Only requests with `OVERLOADED` have no line each: at `warn`, one line a second counts them. At `debug`, every request has a line. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
+      "which lines the log has. At `info`, each failed request has a line with its error's `code`. Requests with `OVERLOADED` are the exception: at `warn`, one line a second counts them. At `debug`, every request has a line. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
   },
   RUST_LOG: {
     schema: v.pipe(v.string(), v.transform(readRustLog)),

@@ -26,7 +26,7 @@ export type ErrorTable<Code extends string = string> = Readonly<
 >;
 
 export interface HttpErrorOptions extends ErrorOptions {
-  /** Seconds until the next attempt, sent as `Retry-After`. */
+  /** Seconds after which the caller may try again, sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -48,7 +48,7 @@ export abstract class HttpError<Code extends string = string> extends CodedError
 }
 
 /**
- * Returns the base of an area's only error class: `class PriceError extends errorClass(PRICE_ERRORS) {}`,
+ * Creates the base of an area's error class: `class PriceError extends errorClass(PRICE_ERRORS) {}`,
  * thrown as `new PriceError('PRICE_STALE', 'the price is too old')`. The compiler accepts only codes of the
  * table.
  */

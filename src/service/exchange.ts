@@ -1,6 +1,6 @@
 /**
- * One bounded exchange with a host of app.yaml: a request, and its answer. Applications send their requests
- * by upstream.ts.
+ * Performs one exchange with a host of app.yaml, a request and its answer, within limits of time and size.
+ * Applications send their requests through upstream.ts.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
@@ -37,10 +37,10 @@ export interface ExchangeAnswer {
 }
 
 /**
- * Sends a request to one host over its connection pool, ignoring all proxy settings. GET and HEAD are sent
- * again if the host has closed the kept connection meanwhile.
+ * Sends a request to one host over its connection pool, ignoring all proxy settings. A GET or HEAD is sent
+ * again if the host had already closed the idle connection on which it was sent.
  *
- * @throws ExchangeFailed; the signal's reason
+ * @throws ExchangeFailed, or the signal's reason once the signal is aborted
  */
 export type Exchange = (request: ExchangeRequest) => Promise<ExchangeAnswer>;
 
@@ -50,11 +50,12 @@ export type Exchange = (request: ExchangeRequest) => Promise<ExchangeAnswer>;
 export class ExchangeFailed extends Error {
   /**
    * `unreachable`: there was no connection, or it ended before the status line; `timeout`: no status line in
-   * time; `broken`: the connection ended within the body; `slow body`: the body was not complete in time.
+   * time; `broken`: the connection ended within the body; `slow body`: the body was not complete in time;
+   * `too large`: the body is larger than `maxSize`.
    */
   readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
 
-  /** @param cause Node's error, for development. Its message may contain addresses */
+  /** @param cause Node's error. Only development logs its message, which may contain addresses */
   constructor(reason: ExchangeFailed['reason'], cause?: unknown) {
     super(reason, cause === undefined ? undefined : { cause });
     this.reason = reason;
@@ -69,8 +70,8 @@ export class ExchangeFailed extends Error {
 const POOL = { keepAlive: true, timeout: 10_000 };
 
 /**
- * Marks the connections of an exchange, among the options that its agent hands to Node. In development, all
- * other connections must stay on the machine: see `only_loopback.ts`.
+ * Option that an agent passes to Node to mark a connection as one of an exchange. In development, all other
+ * connections must stay on the machine: see `only_loopback.ts`.
  */
 export const UPSTREAM = Symbol('sui-enclave/upstream');
 
@@ -95,8 +96,10 @@ const TLS = {
 } as const;
 
 /**
+ * Creates the exchange with one host. It has a connection pool for callers, and another for tasks.
+ *
  * @param authority PEM of the authorities to trust for this host. Default: the public authorities
- * @param hosts number of hosts that the server asks in all, which share its open files
+ * @param hosts number of all hosts to which the server sends requests; they share its open files
  */
 export function createExchange(origin: string, authority: string | undefined, hosts: number): Exchange {
   const { hostname, port, protocol } = new URL(origin);
@@ -120,11 +123,11 @@ export function createExchange(origin: string, authority: string | undefined, ho
     let { timeoutMs } = request;
     for (;;) {
       signal?.throwIfAborted();
-      const sent = send({ ...host, agent, path, method, headers });
+      const clientRequest = send({ ...host, agent, path, method, headers });
       try {
-        return await exchange(sent, { ...request, timeoutMs });
+        return await exchange(clientRequest, { ...request, timeoutMs });
       } catch (error) {
-        if (!wasClosed(sent, error)) throw error;
+        if (!wasClosed(clientRequest, error)) throw error;
         timeoutMs = Math.max(1, end - performance.now());
       }
     }
@@ -159,7 +162,7 @@ const MAX_INTERIM = 16;
 
 /** Sends a request's body and receives the answer. */
 function exchange(
-  sent: http.ClientRequest,
+  clientRequest: http.ClientRequest,
   { body, timeoutMs, maxSize, signal }: ExchangeRequest,
 ): Promise<ExchangeAnswer> {
   return new Promise((resolve, reject) => {
@@ -173,27 +176,31 @@ function exchange(
       finish();
       reject(error);
       // Close the connection, since the rest of the answer may still arrive on it.
-      sent.destroy();
+      clientRequest.destroy();
     };
     const abort = () => stop(signal?.reason);
-    const fail = (whenSent: ExchangeFailed['reason'], later: ExchangeFailed['reason'], cause?: unknown) => {
-      if (state !== 'done') stop(new ExchangeFailed(state === 'sent' ? whenSent : later, cause));
+    const fail = (
+      earlyReason: ExchangeFailed['reason'],
+      lateReason: ExchangeFailed['reason'],
+      cause?: unknown,
+    ) => {
+      if (state !== 'done') stop(new ExchangeFailed(state === 'sent' ? earlyReason : lateReason, cause));
     };
-    const broke = (cause?: unknown) => fail('unreachable', 'broken', withoutBytes(cause));
+    const failConnection = (cause?: unknown) => fail('unreachable', 'broken', withoutBytes(cause));
     const timer = setTimeout(() => fail('timeout', 'slow body'), timeoutMs);
     signal?.addEventListener('abort', abort);
-    sent.on('error', broke);
+    clientRequest.on('error', failConnection);
     // There is no error if the answer switches to another protocol.
-    sent.on('close', broke);
+    clientRequest.on('close', failConnection);
     let interim = 0;
-    sent.on('information', () => {
-      if (++interim > MAX_INTERIM) broke();
+    clientRequest.on('information', () => {
+      if (++interim > MAX_INTERIM) failConnection();
     });
-    sent.on('response', (answer) => {
+    clientRequest.on('response', (answer) => {
       state = 'receiving';
       let buffer: Buffer = Buffer.alloc(0);
       let size = 0;
-      answer.on('error', broke);
+      answer.on('error', failConnection);
       answer.on('data', (chunk: Buffer) => {
         if (size + chunk.length > maxSize) {
           fail('too large', 'too large');
@@ -205,9 +212,8 @@ function exchange(
       answer.on('end', () => {
         if (state === 'done') return;
         finish();
-        // The host may have answered without reading the whole request, and would keep the connection without
-        // limit.
-        if (!sent.writableFinished) sent.destroy();
+        // A host that answers before it has read the whole request could keep the connection open forever.
+        if (!clientRequest.writableFinished) clientRequest.destroy();
         resolve({
           status: answer.statusCode as number,
           headers: answer.headers,
@@ -215,7 +221,7 @@ function exchange(
         });
       });
     });
-    sent.end(body);
+    clientRequest.end(body);
   });
 }
 

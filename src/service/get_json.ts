@@ -1,6 +1,6 @@
 /**
- * Sends a GET as most applications need it. The result is JSON that a schema describes, or an error of the
- * application.
+ * Sends the kind of GET that most applications need. It returns JSON that a schema describes, or throws an
+ * error of the application.
  */
 import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
@@ -8,20 +8,20 @@ import type { HttpErrorOptions } from './errors.ts';
 import { isUpstreamError, type UpstreamError } from './upstream.ts';
 import { upstreamError } from './upstream_answer.ts';
 
-/** An application's own error. The compiler accepts only codes of its class. */
+/** An application's error class, and two codes of it. The compiler accepts no other codes. */
 export interface JsonErrors<Code extends string> {
-  /** An error class that `errorClass` made. */
+  /** An error class made by `errorClass`. */
   readonly class: new (
     code: Code,
     message: string,
     options: HttpErrorOptions,
   ) => Error;
   /**
-   * Code for an answer that came in time, but is incomplete, has a status other than 200, or is not JSON of
-   * the schema.
+   * Code for all other failures: the host is unreachable, or its answer is incomplete, too large, has a
+   * status other than 200, or is not JSON that fits the schema.
    */
   readonly unavailable: NoInfer<Code>;
-  /** Code if there is no complete answer in time. */
+  /** Code for an answer that is not complete in time. */
   readonly timeout: NoInfer<Code>;
 }
 
@@ -30,7 +30,7 @@ export interface JsonRequest<Code extends string> {
   readonly params?: Readonly<Record<string, string | number | boolean>>;
   /** Headers of the request. Default: `Accept: application/json`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ends the request early, as that of a task does when its time is over. */
+  /** Ends the request early. A task passes its own signal, which is aborted when its time is over. */
   readonly signal?: AbortSignal;
 }
 
@@ -38,9 +38,9 @@ export interface JsonRequest<Code extends string> {
  * Returns the JSON of a GET, as the schema describes it.
  *
  * @param client a client of `upstream(host)`, whose bounds limit time and size
- * @throws an error of `errors.class`, whose cause says what failed and contains nothing of the request;
- *   whatever else the client throws: a budget that is used up, a mistake in the request, axios' CanceledError
- *   after an aborted signal
+ * @throws an error of `errors.class`, whose cause says what failed and contains nothing of the request. Other
+ *   errors of the client are passed on: for a budget that is used up, for a mistake in the request, and
+ *   axios' CanceledError for an aborted signal
  */
 export async function getJson<Output, Code extends string>(
   client: Pick<AxiosInstance, 'get'>,

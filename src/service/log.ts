@@ -24,8 +24,8 @@ export interface LogOptions {
 }
 
 /**
- * Writes JSON lines to standard output, or to `destination`. Logging never throws, and never waits for a
- * reader.
+ * Creates a log that writes JSON lines to standard output, or to `destination`. Logging never throws, and
+ * never waits for a reader.
  */
 export function createLog(
   level: string,
@@ -40,8 +40,8 @@ export function createLog(
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    // The redactor has described the error already; pino's serializer would do it again.
-    serializers: { err: (described: unknown) => described },
+    // The redactor has already described the error. pino's serializer would describe this description.
+    serializers: { err: (description: unknown) => description },
     hooks: {
       logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn) {
         try {
@@ -57,10 +57,10 @@ export function createLog(
   return Object.assign(log, {
     [REDACTOR]: redactor,
     child(this: Logger, bindings: Bindings, options?: ChildLoggerOptions) {
-      return Reflect.apply(child, this, [bindings && redactor.line(bindings), options]);
+      return Reflect.apply(child, this, [bindings && redactor.redactLine(bindings), options]);
     },
     setBindings(this: Logger, bindings: Bindings) {
-      setBindings.call(this, redactor.line(bindings));
+      setBindings.call(this, redactor.redactLine(bindings));
     },
   } as object);
 }
@@ -74,11 +74,11 @@ function redactArguments(
   redactor: Redactor,
   [first, ...furtherArguments]: readonly unknown[],
 ): Parameters<LogFn> {
-  const values = furtherArguments.map((value) => redactor.value(value));
+  const values = furtherArguments.map((value) => redactor.redactValue(value));
   if (typeof first !== 'object' || first === null) {
-    return [redactor.value(first), ...values] as Parameters<LogFn>;
+    return [redactor.redactValue(first), ...values] as Parameters<LogFn>;
   }
-  const line = redactor.line(first);
+  const line = redactor.redactLine(first);
   // If the line had no message, pino would print the error's message.
   if (values[0] === undefined && 'err' in line) return [line, 'error'];
   return [line, ...values] as Parameters<LogFn>;

@@ -4,15 +4,15 @@
 import { write, writeSync } from 'node:fs';
 
 /**
- * Size in bytes beyond which further lines are lost. Callers can cause lines faster than a slow reader takes
- * them. If the process ran out of memory, it would end, and its key would be lost.
+ * Maximum size of the waiting lines, in bytes. Further lines are lost, since callers can cause lines faster
+ * than a slow reader takes them. If the process ran out of memory, it would end, and its key would be lost.
  */
 const MAX_WAITING_BYTES = 4 * 1024 ** 2;
 /** Pause before the next attempt when a non-blocking pipe is full, in milliseconds. */
 const RETRY_MS = 10;
 /**
- * Pause after a write, in milliseconds. Lines that come meanwhile are written together: each write wakes
- * another thread, which costs more than all else about a refused request.
+ * Pause after a write, in milliseconds. Each write wakes another thread, which costs more than all other work
+ * on a refused request. Lines that arrive during the pause are therefore written together.
  */
 const PAUSE_MS = 10;
 
@@ -23,7 +23,7 @@ export class LogOutput {
   /** Size of the lines that wait or are being written, in bytes. */
   #bytes = 0;
   #isWriting = false;
-  #lost = 0;
+  #lostLines = 0;
 
   /**
    * @param fd file descriptor, which stays open
@@ -36,7 +36,7 @@ export class LogOutput {
   }
 
   /** Bytes of the lines that wait or are being written. */
-  get waiting(): number {
+  get waitingBytes(): number {
     return this.#bytes;
   }
 
@@ -44,7 +44,7 @@ export class LogOutput {
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     if (this.#bytes + bytes > MAX_WAITING_BYTES) {
-      this.#lost += 1;
+      this.#lostLines += 1;
       return;
     }
     this.#bytes += bytes;
@@ -59,7 +59,7 @@ export class LogOutput {
     this.#isWriting = true;
     this.#send(bytes, (error) => {
       this.#bytes -= bytes.length;
-      if (error) this.#lost += lines.length;
+      if (error) this.#lostLines += lines.length;
       else this.#reportLost();
       // A process that ends within the pause writes the lines at its end.
       setTimeout(() => this.#resume(), PAUSE_MS).unref();
@@ -80,8 +80,8 @@ export class LogOutput {
   }
 
   #reportLost(): void {
-    const lost = this.#lost;
-    this.#lost = 0;
+    const lost = this.#lostLines;
+    this.#lostLines = 0;
     if (lost > 0) this.#onLost(lost);
   }
 

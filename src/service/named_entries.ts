@@ -1,4 +1,4 @@
-/** Objects whose keys are names from outside, such as those of a file. */
+/** Schema of an object whose keys come from outside, such as from a file. */
 import * as v from 'valibot';
 
 /**

@@ -16,7 +16,7 @@ export const FEWEST_CONNECTIONS = 16;
 
 /**
  * Reads the limit that applies: the soft limit, which Node raises to the hard limit when it starts. Returns
- * Infinity if there is no limit, or if the system does not tell it, as on macOS.
+ * Infinity if there is no limit, or if the file can't be read, as on macOS.
  */
 export function openFilesLimit(path = '/proc/self/limits'): number {
   let limits: string;
@@ -33,20 +33,20 @@ export function openFilesLimit(path = '/proc/self/limits'): number {
  * Shares the limit. Upstreams get at most half of it, so that each connection can have a request to an
  * upstream.
  *
- * @param hosts number of hosts that the server asks, each over its own connections
+ * @param hosts number of hosts to which the server sends requests, each over its own connections
  * @param reserved number of files that tasks may open
- * @throws ConfigError if the limit is too low for any server
+ * @throws ConfigError if the limit is too low for this server
  */
 export function shareOpenFiles(
   hosts: number,
   limit = openFilesLimit(),
   reserved = 0,
 ): { readonly connections: number; readonly socketsPerHost: number } {
-  const forHosts = hosts === 0 ? FEWEST_CONNECTIONS : 2 * Math.max(FEWEST_CONNECTIONS, hosts);
-  const needed = OTHER_DESCRIPTORS + forHosts + 2 * reserved;
-  if (limit < needed) {
+  const minimumSockets = hosts === 0 ? FEWEST_CONNECTIONS : 2 * Math.max(FEWEST_CONNECTIONS, hosts);
+  const requiredFiles = OTHER_DESCRIPTORS + minimumSockets + 2 * reserved;
+  if (limit < requiredFiles) {
     throw new ConfigError(
-      `RLIMIT_NOFILE (ulimit -n) allows ${limit} open files, and this server needs ${needed}: raise it`,
+      `RLIMIT_NOFILE (ulimit -n) allows ${limit} open files, and this server needs ${requiredFiles}: raise it`,
     );
   }
   const available = limit - OTHER_DESCRIPTORS;
@@ -55,11 +55,12 @@ export function shareOpenFiles(
 }
 
 /**
- * Returns the number of connections that are wanted, or fewer if the limit on open files requires it. Beyond
- * that limit, the system would refuse every new connection, whereas this server would close an idle
- * connection for it.
+ * Returns `maximum`. If the limit on open files requires it, logs a warning and returns a lower number of
+ * connections. At its own maximum, the server closes an idle connection for a new one; at the limit on open
+ * files, the system would refuse every new connection.
  *
- * @throws as `shareOpenFiles`
+ * @param reserved number of files that tasks may open
+ * @throws ConfigError, as `shareOpenFiles`
  */
 export function allowedConnections(maximum: number, hosts: number, log: Logger, reserved = 0): number {
   const limit = openFilesLimit();

@@ -1,4 +1,4 @@
-/** The neighbours of an element in the list that it is in. */
+/** Links of an element: to its list, and to its neighbours in the list. */
 export interface Listed<T extends Listed<T>> {
   list: OrderedList<T> | undefined;
   before: T | undefined;
@@ -6,10 +6,10 @@ export interface Listed<T extends Listed<T>> {
 }
 
 /**
- * Elements in the order in which they were added; each is in one list at most. A `Set` would do the same, but
- * as requests come and go, V8 replaces its table all the time. A table in the old generation keeps its former
- * content, and the tables after it, until the next full collection. With a `Set`, most of the garbage
- * collector's time went to requests that had long been answered.
+ * Elements in the order in which they were added. An element is in at most one list. A `Set` would do the
+ * same, but as requests come and go, V8 replaces the table of a `Set` all the time. A replaced table in the
+ * old generation keeps its content and the later tables alive until the next full garbage collection. With a
+ * `Set`, most of the garbage collector's time went to requests that had long been answered.
  */
 export class OrderedList<T extends Listed<T>> {
   #first: T | undefined;
@@ -24,7 +24,7 @@ export class OrderedList<T extends Listed<T>> {
     return this.#first;
   }
 
-  /** Appends an element, and removes it from the list that it was in. */
+  /** Appends an element, after removing it from its former list. */
   add(element: T): void {
     element.list?.delete(element);
     element.list = this;
@@ -39,7 +39,7 @@ export class OrderedList<T extends Listed<T>> {
     return element.list === this;
   }
 
-  /** @returns whether the element was in this list */
+  /** Removes an element. @returns whether it was in this list */
   delete(element: T): boolean {
     if (element.list !== this) return false;
     const { before, after } = element;
@@ -52,7 +52,7 @@ export class OrderedList<T extends Listed<T>> {
     return true;
   }
 
-  /** Iterates over the present elements, oldest first. The list may change meanwhile. */
+  /** Iterates over the elements that the list has now, oldest first. The list may change meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     const elements: T[] = [];
     for (let element = this.#first; element; element = element.after) elements.push(element);

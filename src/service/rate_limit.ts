@@ -39,8 +39,8 @@ export class RateLimit {
     this.#fullAt.delete(key);
     this.#fullAt.set(key, fullAt);
     if (this.#fullAt.size > MAX_KEYS) {
-      const [quietest] = this.#fullAt.keys();
-      this.#fullAt.delete(quietest as string);
+      const [leastRecentKey] = this.#fullAt.keys();
+      this.#fullAt.delete(leastRecentKey as string);
     }
     return 0;
   }

@@ -42,11 +42,11 @@ const TOO_MANY = '[Too many values]';
 const UNREADABLE = '[Unreadable]';
 
 /**
- * Copies values for the log and redacts properties that are named like secrets. Never throws, whatever the
- * input.
+ * Copies values for the log and redacts properties that are named like secrets. Never throws, whatever
+ * it gets.
  */
 export class Redactor {
-  readonly #names = new Set(SECRET_NAMES.map(plainName));
+  readonly #names = new Set(SECRET_NAMES.map(normalizeName));
   readonly #describeError: (error: unknown) => unknown;
 
   /** @param describeError returns the part of an error that may be logged */
@@ -56,23 +56,26 @@ export class Redactor {
 
   /** Adds names of secrets. `API_KEY` also matches `apiKey`, `api-key` and so on. */
   add(names: readonly string[]): void {
-    for (const name of names) this.#names.add(plainName(name));
+    for (const name of names) this.#names.add(normalizeName(name));
   }
 
-  /** The properties of a line, or the bindings of a child log. Their `err` may be any thrown value. */
-  line(line: object): object {
-    const left = { values: MAX_VALUES };
+  /**
+   * Returns the redacted properties of a line, or bindings of a child log. Their `err` may be any thrown
+   * value.
+   */
+  redactLine(line: object): object {
+    const quota = { values: MAX_VALUES };
     try {
       if (isInstance(line, Error)) return { err: this.#describeError(line) };
       const printed: unknown = 'toJSON' in line && typeof line.toJSON === 'function' ? line.toJSON() : line;
-      return this.#properties(Object(printed), left, 0);
+      return this.#copyProperties(Object(printed), quota, 0);
     } catch {
       return { unreadable: true };
     }
   }
 
   /** Returns a redacted value, for interpolation into the message of a line. */
-  value(value: unknown): unknown {
+  redactValue(value: unknown): unknown {
     try {
       return this.#copy(value, { values: MAX_VALUES }, 1);
     } catch {
@@ -80,32 +83,32 @@ export class Redactor {
     }
   }
 
-  #properties(owner: object, left: { values: number }, depth: number): object {
+  #copyProperties(owner: object, quota: { values: number }, depth: number): object {
     const copies: [name: string, copy: unknown][] = [];
     for (const name of Object.keys(owner)) {
-      if (left.values <= 0) {
+      if (quota.values <= 0) {
         copies.push(['more', TOO_MANY]);
         break;
       }
-      copies.push([name, this.#property(owner, name, left, depth)]);
+      copies.push([name, this.#copyProperty(owner, name, quota, depth)]);
     }
     // Don't assign properties one by one, since a property may be named __proto__.
     return Object.fromEntries(copies);
   }
 
-  #property(owner: object, name: string, left: { values: number }, depth: number): unknown {
-    left.values -= 1;
-    if (this.#names.has(plainName(name))) return REDACTED;
+  #copyProperty(owner: object, name: string, quota: { values: number }, depth: number): unknown {
+    quota.values -= 1;
+    if (this.#names.has(normalizeName(name))) return REDACTED;
     try {
       const value = owner[name as keyof typeof owner] as unknown;
-      return name === 'err' && depth === 0 ? this.#describeError(value) : this.#copy(value, left, depth + 1);
+      return name === 'err' && depth === 0 ? this.#describeError(value) : this.#copy(value, quota, depth + 1);
     } catch {
       // The value has a getter, a proxy or a toJSON that throws.
       return UNREADABLE;
     }
   }
 
-  #copy(value: unknown, left: { values: number }, depth: number): unknown {
+  #copy(value: unknown, quota: { values: number }, depth: number): unknown {
     if (typeof value === 'function') return undefined;
     if (typeof value === 'symbol') return '[Symbol]';
     if (typeof value !== 'object' || value === null) return value;
@@ -114,22 +117,24 @@ export class Redactor {
       return `[${quantity(value.byteLength, 'byte')}]`;
     if (depth >= MAX_DEPTH) return TOO_DEEP;
     if ('toJSON' in value && typeof value.toJSON === 'function') {
-      return this.#copy(value.toJSON(), left, depth + 1);
+      return this.#copy(value.toJSON(), quota, depth + 1);
     }
-    return Array.isArray(value) ? this.#items(value, left, depth) : this.#properties(value, left, depth);
+    return Array.isArray(value)
+      ? this.#copyElements(value, quota, depth)
+      : this.#copyProperties(value, quota, depth);
   }
 
-  #items(list: readonly unknown[], left: { values: number }, depth: number): unknown[] {
+  #copyElements(list: readonly unknown[], quota: { values: number }, depth: number): unknown[] {
     const copies: unknown[] = [];
     for (let at = 0; at < list.length; at++) {
-      if (left.values <= 0) return [...copies, TOO_MANY];
-      copies.push(this.#property(list, String(at), left, depth));
+      if (quota.values <= 0) return [...copies, TOO_MANY];
+      copies.push(this.#copyProperty(list, String(at), quota, depth));
     }
     return copies;
   }
 }
 
 /** Returns the same name for `API_KEY`, `apiKey` and `api-key`. */
-function plainName(name: string): string {
+function normalizeName(name: string): string {
   return name.replace(/[^a-z0-9]/gi, '').toLowerCase();
 }

@@ -4,41 +4,43 @@ import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFi
 import { dirname } from 'node:path';
 
 /**
- * Has `write` make a file beside this one, and moves it to this path. A link or a special file at this path
- * is replaced, and neither followed nor opened.
+ * Calls `write` to create a file beside `path`, and renames it to `path`. A link or a special file at `path`
+ * is replaced; it is neither followed nor opened.
  *
- * @param write gets a random path, so that nobody can put anything there beforehand. It must make a new file:
- *   `O_EXCL`
+ * @param write gets a random path, so that nobody can put anything there beforehand. It must create the file
+ *   with `O_EXCL`
  * @throws the errors of `write` and of rename(2), after removing the new file
  */
-export function replaceBy(path: string, write: (fresh: string) => void): void {
-  const fresh = `${path}.${randomUUID()}`;
+export function replaceBy(path: string, write: (newPath: string) => void): void {
+  const newPath = `${path}.${randomUUID()}`;
   try {
-    write(fresh);
-    renameSync(fresh, path);
+    write(newPath);
+    renameSync(newPath, path);
   } catch (error) {
-    rmSync(fresh, { force: true });
+    rmSync(newPath, { force: true });
     throw error;
   }
 }
 
 /**
+ * Replaces a file by a file with this content.
+ *
  * @param mode the exact mode of the file, whatever the umask. Default: 0o666 without the bits of the umask
  * @throws as `replaceBy`
  */
 export function replaceFile(path: string, content: string | Uint8Array, mode?: number): void {
-  replaceBy(path, (fresh) => write(fresh, content, mode));
+  replaceBy(path, (newPath) => write(newPath, content, mode));
 }
 
 /**
- * Does what `replaceFile` does, and returns once the disk has the content: after a loss of power, the file is
- * still the new one. Takes a few milliseconds.
+ * Does what `replaceFile` does, and returns once the new file is on the disk, where it survives a loss of
+ * power. Takes a few milliseconds.
  *
  * @throws as `replaceBy`, and the errors of fsync(2)
  */
 export function replaceFileDurably(path: string, content: string | Uint8Array, mode?: number): void {
-  replaceBy(path, (fresh) => write(fresh, content, mode, fsyncSync));
-  // The new name is in the folder.
+  replaceBy(path, (newPath) => write(newPath, content, mode, fsyncSync));
+  // The renaming changed the folder, which must reach the disk too.
   const folder = openSync(dirname(path), 'r');
   try {
     fsyncSync(folder);

@@ -41,20 +41,20 @@ export type SettingsOf<Table extends SettingTable> = {
  */
 export function readSettings<Table extends SettingTable>(table: Table, env: Env): SettingsOf<Table> {
   const values = Object.entries(table).map(([name, setting]) => {
-    const isLeftOut = setting.optional && env[name] === undefined;
-    return [name, isLeftOut ? undefined : readSetting(env, name, setting)];
+    const isUnset = setting.optional && env[name] === undefined;
+    return [name, isUnset ? undefined : readSetting(env, name, setting)];
   });
   return Object.fromEntries(values);
 }
 
-/** @throws as `readSettings` */
+/** Reads one setting from the environment. @throws as `readSettings` */
 export function readSetting<Value>(
   env: Env,
   name: string,
-  { schema, default: unset }: { schema: v.GenericSchema<string, Value>; default?: string },
+  { schema, default: defaultText }: { schema: v.GenericSchema<string, Value>; default?: string },
 ): Value {
-  const text = env[name] ?? unset;
-  if (text === '' && unset !== '') {
+  const text = env[name] ?? defaultText;
+  if (text === '' && defaultText !== '') {
     throw new ConfigError(`${name} is set but empty: give it a value or unset it`);
   }
   const parsed = v.safeParse(schema, text);

@@ -5,12 +5,13 @@
 import { ApplicationMistake, ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { quantity } from 'sui-enclave/wording';
 
-/** Causes of causes beyond this depth are not printed, so that a cycle ends. */
+/** Maximum number of nested causes that are printed. This limit also ends cycles. */
 const MAX_CAUSES = 4;
 /** Maximum length of a message, in UTF-16 code units. */
 const MAX_MESSAGE = 8192;
-/** Maximum length of the text that is searched for places, and of each place, in UTF-16 code units. */
+/** Maximum length of the part of a stack that is searched for locations, in UTF-16 code units. */
 const MAX_STACK = 65_536;
+/** Maximum length of a location, in UTF-16 code units. */
 const MAX_PLACE = 1024;
 const MAX_PLACES = 50;
 
@@ -31,10 +32,11 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
 /**
  * Returns the part of an error that may be logged. Messages of this project's errors are written for the
  * caller. The message and properties of a foreign error may contain anything (a URL with a key, a piece of
- * the input), so only its class, its code and the locations in its stack are logged, and of its causes the
- * class and the code. Never throws.
+ * the input), so only its class, its code and the locations in its stack are logged. Of its causes, only the
+ * class and the code are logged. Never throws.
  *
- * @param withMessages for development only: also the messages of foreign errors, and the stacks of causes
+ * @param withMessages whether to include the messages of foreign errors, and the stacks of causes. For
+ *   development only
  */
 export function describeError(error: unknown, withMessages = false): Record<string, unknown> {
   return describe(error, withMessages, 0);
@@ -43,13 +45,13 @@ export function describeError(error: unknown, withMessages = false): Record<stri
 function describe(error: unknown, withMessages: boolean, depth: number): Record<string, unknown> {
   if (!isInstance(error, Error)) return { type: typeof error };
   const isOurs = isInstance(error, EnclaveError);
-  const isPlaced = !isOurs || isInstance(error, ApplicationMistake) || isInstance(error, ConfigError);
+  const hasLocations = !isOurs || isInstance(error, ApplicationMistake) || isInstance(error, ConfigError);
   const cause = attempt(() => error.cause);
   return {
     type: classOf(error),
     code: codeOf(error),
     ...((isOurs || withMessages) && { message: messageOf(error) }),
-    ...(isPlaced && (depth === 0 || withMessages) && { stack: findPlaces(error) }),
+    ...(hasLocations && (depth === 0 || withMessages) && { stack: findPlaces(error) }),
     ...(isInstance(cause, Error) &&
       depth < MAX_CAUSES && { cause: describe(cause, withMessages, depth + 1) }),
   };
@@ -81,14 +83,17 @@ export function messageOf(thrown: unknown): string | undefined {
   return `${message.slice(0, MAX_MESSAGE)}… (${quantity(message.length, 'character')})`;
 }
 
-/** Returns the stack without the message before it, since lines of the message could look like locations. */
+/**
+ * Returns the locations in a stack, at most 50. The message before them is skipped, since its lines could
+ * look like locations. Returns undefined if the stack can't be read.
+ */
 export function findPlaces(thrown: unknown): string[] | undefined {
   const stack = textIn(attempt(() => (thrown as Error).stack));
   const message = textIn(attempt(() => (thrown as Error).message));
   if (stack === undefined || message === undefined) return undefined;
   const at = stack.indexOf(message);
-  // The stack contains the original message. If the message was changed since, nobody knows where it ends in
-  // the stack.
+  // The stack contains the original message. If the message has changed since, the end of the original
+  // message is unknown.
   if (at === -1) return undefined;
   const start = at + message.length;
   const places = stack

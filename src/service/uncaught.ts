@@ -4,11 +4,11 @@ import { codeOf, describeError, isInstance, messageOf } from './thrown.ts';
 
 /**
  * Replaces Node's report of an uncaught error, which prints its message and properties, whatever they
- * contain. Until the returned function is called with a log, an uncaught error prints one line and ends the
- * process with 1. From then on, uncaught errors are logged: an error outside of a request, such as one in a
- * timer, must not end the requests in flight.
+ * contain. Until the returned function is called with a log, an uncaught error is printed as one line and
+ * ends the process with exit code 1. From then on, uncaught errors are logged: an error outside of a request,
+ * such as one in a timer, must not end the requests in flight.
  *
- * @param beforeExit gets the error's code
+ * @param beforeExit called with the error's code before the process exits
  */
 export function handleUncaught(
   beforeExit: (code: string) => void = () => {},

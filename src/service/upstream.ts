@@ -31,7 +31,7 @@ type Post = <T = Any, R = AxiosResponseDefault, D = Any, P = Any>(
   config?: Options<D, P>,
 ) => Response<T, R, D>;
 
-/** An instance of axios, whose methods lack the options that it refuses. */
+/** An instance of axios. The types of its methods omit the options that it refuses. */
 export interface UpstreamClient extends AxiosInstance {
   /** Sends a GET, with the options of axios. */
   get: Get;
@@ -59,11 +59,11 @@ export interface UpstreamClient extends AxiosInstance {
   create(config?: Omit<CreateAxiosDefaults, RefusedOption>): UpstreamClient;
 }
 
-/** The hosts that a server may ask; a manifest is one. */
+/** The hosts to which a server may send requests. A manifest has these properties. */
 export interface UpstreamHosts {
-  /** Host names, asked by https on port 443. */
+  /** Host names, which get requests by https on port 443. */
   readonly endpoints: readonly string[];
-  /** PEM of the only authorities that are trusted for a host, by host. */
+  /** PEM of certificate authorities, by host. For that host, no other authority is trusted. */
   readonly authorities?: Readonly<Record<string, string>>;
 }
 
@@ -77,7 +77,8 @@ export interface UpstreamBounds {
   /** Maximum size of an answer's body, in bytes. Default: 65536. */
   readonly maxSize?: number;
   /**
-   * Called before each request that is sent, and throws if it must not be: see budget.ts. Default: no limit.
+   * Called before each request is sent. It throws if the request must not be sent: see budget.ts. Default: no
+   * limit.
    */
   readonly budget?: () => void;
 }
@@ -90,14 +91,16 @@ export interface UpstreamBounds {
  * - axios' CanceledError if the request's signal was aborted;
  * - ConfigError for an option that it refuses;
  * - ApplicationMistake for a value that is not allowed;
- * - what its budget throws.
+ * - the error of its budget.
  */
 export type Upstreams = (host: string, bounds?: UpstreamBounds) => UpstreamClient;
 
 /**
+ * Creates the upstreams of a server.
+ *
  * @param origins for development and tests: the origin to use in place of `https://<host>`
- * @param hosts number of hosts that the server asks in all. Default: the number of endpoints
- * @param onExchange called when a request that was sent is over, in the context in which it was sent
+ * @param hosts number of all hosts to which the server sends requests. Default: the number of endpoints
+ * @param onExchange called when a request that was sent has ended, in the asynchronous context of its sender
  * @returns a function that makes clients. It throws ApplicationMistake for a host that is not in app.yaml
  */
 export function createUpstreams(
@@ -126,9 +129,12 @@ export function createUpstreams(
 }
 
 /**
+ * Creates the upstream of one host.
+ *
+ * @param origin the origin to which requests are sent
  * @param authority PEM of the authorities to trust for this host. Default: the public authorities
- * @param hosts number of hosts that the server asks in all, which share its open files
- * @param namedOrigin the origin of the URLs that requests name. Default: `origin`, to which they are sent
+ * @param hosts number of all hosts to which the server sends requests; they share its open files
+ * @param namedOrigin the origin in the URLs of requests. Default: `origin`
  * @returns a function that makes clients, which share their connections
  */
 export function createUpstream(
@@ -180,7 +186,7 @@ function createClient(load: () => ReturnType<typeof createAxios>, site: Site): U
   const instance = Object.assign(
     call('request'),
     toMethods(METHODS, call),
-    // As in axios, but without merging the options twice, which takes a tenth of a call.
+    // These methods work as in axios. axios itself merges their options twice, which takes a tenth of a call.
     toMethods(
       WITHOUT_DATA,
       (method) => (url: string, options?: object) => request({ ...options, method, url }),

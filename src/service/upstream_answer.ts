@@ -17,9 +17,9 @@ type Config = InternalAxiosRequestConfig;
 export interface UpstreamError<T = unknown> extends AxiosError<T> {
   /**
    * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
-   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time; `too
-   * large`; `status`: `validateStatus` refuses the status; `malformed`: the body is not JSON, not UTF-8, or
-   * encoded.
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time;
+   * `too large`: the body is larger than `maxSize`; `status`: `validateStatus` refuses the status;
+   * `malformed`: the body is not JSON, not UTF-8, or compressed.
    */
   readonly reason: ExchangeFailed['reason'] | 'status' | 'malformed';
 }
@@ -31,7 +31,7 @@ export function isUpstreamError(thrown: unknown): thrown is UpstreamError {
   return errors.has(thrown as object);
 }
 
-/** @param cause Node's error, for development. Its message may contain addresses */
+/** Creates an UpstreamError. @param details `cause` is Node's error. Its message may contain addresses */
 export function upstreamError(
   reason: UpstreamError['reason'],
   config: Config,
@@ -70,14 +70,17 @@ function hide(target: object, properties: object): void {
   }
 }
 
-/** The prototype of a request's options, which are enumerable, since they can be sent again. */
+/**
+ * Prototype of a request's options. They are enumerable, so that an application can send them again. Their
+ * prototype keeps printers from showing them.
+ */
 export const HIDDEN = Object.create(null, {
   toJSON: { value: () => ({}) },
   [inspect.custom]: { value: () => ({}) },
   hasOwnProperty: { value: Object.prototype.hasOwnProperty },
 });
 
-/** An AxiosResponse of which printing, serialising and copying show only the status. */
+/** An AxiosResponse that shows only its status when it is printed, serialised or copied. */
 export class UpstreamResponse implements AxiosResponse {
   readonly status: number;
   readonly statusText: string;
@@ -97,7 +100,7 @@ export class UpstreamResponse implements AxiosResponse {
     return this.#data;
   }
 
-  /** axios sets the result of its transformations. */
+  /** Replaces the data by what `transformResponse` returned; called by axios. */
   set data(data) {
     this.#data = data;
   }
@@ -116,8 +119,11 @@ export class UpstreamResponse implements AxiosResponse {
 }
 
 /**
- * @param isParsed whether JSON is parsed, instead of returned as text
- * @returns what can be read of an answer's body, and whether it is all that the request asks for
+ * Reads the body of an answer.
+ *
+ * @param isParsed whether to return JSON parsed. If it is false, JSON is returned as text
+ * @returns the data, and whether they have the form that the request expects. Otherwise, the data are the
+ *   body's text, or undefined
  */
 export function parseData(
   { status, headers, body }: ExchangeAnswer,

@@ -1,6 +1,6 @@
 /**
  * Sets up axios for one host. axios builds requests, but the function that it calls last is always ours,
- * whatever options and interceptors say.
+ * whatever the options and interceptors are.
  */
 import type { Axios, AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig as Config } from 'axios';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
@@ -48,8 +48,8 @@ function parseText(this: Config, data: unknown): unknown {
 }
 
 /**
- * The default transformation of requests. It is that of axios, but without its errors, which repeat names of
- * the data.
+ * The default transformation of requests. It works like the transformation of axios, but replaces its errors,
+ * which repeat property names of the data.
  */
 function buildBody(this: Config, data: unknown, headers: Config['headers']): unknown {
   if (data instanceof URLSearchParams) headers.setContentType('application/x-www-form-urlencoded', false);
@@ -58,14 +58,14 @@ function buildBody(this: Config, data: unknown, headers: Config['headers']): unk
     return changes.reduce((before: unknown, change) => change.call(this, before, headers), data);
   } catch {
     throw new ApplicationMistake(
-      'data of an upstream request has a value that JSON or a form can not hold, such as a cycle or a bigint',
+      'data of an upstream request contains a value that JSON or a form can not represent, such as a cycle or a bigint',
     );
   }
 }
 
 const isSuccess = (status: number) => status >= 200 && status < 300;
 
-/** Groups of default headers: those of all requests, and those of a method. */
+/** Groups of default headers: `common` for all requests, and a group for each method. */
 const BUCKETS = ['common', 'delete', 'get', 'head', 'options', 'post', 'put', 'patch', 'query'];
 
 function createDefaults({ origin }: Site): object {
@@ -76,14 +76,18 @@ function createDefaults({ origin }: Site): object {
     timeout: 0,
     validateStatus: isSuccess,
     headers: Object.fromEntries(BUCKETS.map((name) => [name, new AxiosHeaders()])),
-    // URLSearchParams does the same.
+    // axios passes its encoder for forms here, which encodes as URLSearchParams does.
     paramsSerializer: { encode: (text: string, encode = encodeURIComponent) => encode(text) },
     transformRequest: [buildBody],
     transformResponse: [parseText],
   };
 }
 
-/** @returns the instance, and the application's interceptors, which the instance calls */
+/**
+ * Creates an instance of axios for a host.
+ *
+ * @returns the instance, and the application's interceptors, which the instance calls
+ */
 export function createAxios(site: Site, defaults = createDefaults(site)) {
   const { Axios } = loadAxios();
   const axios = new Axios(defaults);
@@ -104,15 +108,15 @@ export function createAxios(site: Site, defaults = createDefaults(site)) {
           site,
         );
       const start = Promise.resolve(config);
-      const changed = called.reduce(
+      const interceptedConfig = called.reduce(
         (before, { fulfilled, rejected }) => before.then(fulfilled, rejected),
         start,
       );
-      return changed.then((config) => prepare(config, site));
+      return interceptedConfig.then((config) => prepare(config, site));
     };
     visit({ fulfilled, synchronous });
   };
-  const ask = async (...options: [never, never?]) => {
+  const sendRequest = async (...options: [never, never?]) => {
     for (const defaultOptions of [axios.defaults, ...options]) {
       if (typeof defaultOptions !== 'string') requireHeaders(defaultOptions ?? {});
     }
@@ -123,7 +127,7 @@ export function createAxios(site: Site, defaults = createDefaults(site)) {
     }
   };
   const getUri: Axios['getUri'] = (config) => buildUri(() => Axios.prototype.getUri.call(axios, config));
-  Object.assign(axios, { request: ask, getUri, interceptors: { request: { forEach }, response } });
+  Object.assign(axios, { request: sendRequest, getUri, interceptors: { request: { forEach }, response } });
   return { axios, interceptors: Object.freeze({ request, response }) };
 }
 
@@ -134,9 +138,7 @@ function prepare(axiosConfig: unknown, site: Site): object {
   requireOptions(config, ADAPTER);
   requireHeaders(config);
   if (config.adapter !== ADAPTER) {
-    throw new ConfigError(
-      'an upstream request can not have another adapter than that of upstream(), or none',
-    );
+    throw new ConfigError('an upstream request must keep the adapter of upstream()');
   }
   const { headers, data, method, transformRequest, transformResponse } = config;
   const isTyped = loadAxios().AxiosHeaders.from(headers).has('content-type');
@@ -146,7 +148,7 @@ function prepare(axiosConfig: unknown, site: Site): object {
   const call = (change: unknown, parameters: unknown[]): unknown =>
     Reflect.apply(change as () => unknown, config, parameters);
   return {
-    // Nothing is inherited, so axios doesn't copy it.
+    // axios doesn't copy an object without a prototype.
     __proto__: null,
     headers,
     method,
@@ -171,30 +173,34 @@ function prepare(axiosConfig: unknown, site: Site): object {
   };
 }
 
-/** The last step of a request. @param config the options of the application, with the transformed body */
+/**
+ * Sends a request, after all steps of axios.
+ *
+ * @param config the options of the application, with the transformed body
+ */
 async function send(site: Site, config: Config, isParsed: boolean): Promise<AxiosResponse> {
   const { url, baseURL, params, paramsSerializer, allowAbsoluteUrls, data, maxBodyLength } = config;
   const start = performance.now();
   const { Axios, CanceledError, isCancel } = loadAxios();
   requireThat(typeof (url ?? '') === 'string', 'the url of an upstream request must be a text');
-  const named = { url, baseURL, params, paramsSerializer, allowAbsoluteUrls } as object;
-  const uri = buildUri(() => Axios.prototype.getUri.call({ defaults: {} } as Axios, named));
+  const urlOptions = { url, baseURL, params, paramsSerializer, allowAbsoluteUrls } as object;
+  const uri = buildUri(() => Axios.prototype.getUri.call({ defaults: {} } as Axios, urlOptions));
   const path = resolvePath(url, uri, site.origin);
   const method = checkMethod(config);
   const headers = buildHeaders(config.headers.toJSON(true), config.auth);
   const { validateStatus: accepts = isSuccess } = config;
   let timeoutMs = readTimeout(config, site);
   const { signals, signal, unsubscribe } = callerSignals(config);
-  let late: AbortSignal | undefined;
+  let readLimit: AbortSignal | undefined;
   try {
     signal?.throwIfAborted();
     const body = await readBody(data, headers, maxBodyLength, () => {
-      late = AbortSignal.timeout(timeoutMs);
-      return AbortSignal.any([...signals, late]);
+      readLimit = AbortSignal.timeout(timeoutMs);
+      return AbortSignal.any([...signals, readLimit]);
     });
-    if (late) timeoutMs = Math.max(1, timeoutMs - (performance.now() - start));
-    // What was read can't be read again.
-    if (late) config.data = body;
+    if (readLimit) timeoutMs = Math.max(1, timeoutMs - (performance.now() - start));
+    // A stream can't be read twice, so a repeated request needs the bytes.
+    if (readLimit) config.data = body;
     countCall(site);
     const answer = await site.exchange({
       method,
@@ -205,8 +211,8 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
       timeoutMs,
       maxSize: site.maxSize,
     });
-    const { data: received, isUsable } = parseData(answer, method, config, isParsed);
-    const response = new UpstreamResponse(answer, received, config);
+    const { data: parsedData, isUsable } = parseData(answer, method, config, isParsed);
+    const response = new UpstreamResponse(answer, parsedData, config);
     const isAccepted = accepts?.(answer.status) ?? true;
     if (!isAccepted) throw upstreamError('status', config, { response });
     if (!isUsable) throw upstreamError('malformed', config, { status: answer.status });
@@ -215,7 +221,7 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
     if (signal?.aborted && error === signal.reason) {
       throw new CanceledError(isCancel(error) ? error.message : undefined);
     }
-    if (late?.aborted && error === late.reason) throw upstreamError('timeout', config);
+    if (readLimit?.aborted && error === readLimit.reason) throw upstreamError('timeout', config);
     throw error instanceof ExchangeFailed ? upstreamError(error.reason, config, error) : error;
   } finally {
     unsubscribe();
@@ -240,7 +246,10 @@ function readTimeout({ timeout = 0 }: Config, site: Site): number {
   return timeout || site.timeoutMs;
 }
 
-/** Returns the signals by which the caller may end a request, and a signal that any of them aborts. */
+/**
+ * Returns the signals by which the caller may end a request, and a signal that is aborted as soon as any of
+ * them is.
+ */
 function callerSignals({ signal, cancelToken }: Config) {
   const cancelled = cancelToken?.toAbortSignal() as (AbortSignal & { unsubscribe(): void }) | undefined;
   const signals = [signal as AbortSignal | undefined, cancelled].filter(
@@ -268,6 +277,6 @@ function withoutRequest(error: unknown): unknown {
   const { AxiosError, isCancel } = loadAxios();
   if (!(error instanceof AxiosError) || isUpstreamError(error) || isCancel(error)) return error;
   return new ApplicationMistake(
-    `axios can not build an upstream request of its options (${error.code ?? 'AxiosError'})`,
+    `axios can not build an upstream request from its options (${error.code ?? 'AxiosError'})`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Builds the request that axios' options describe, once axios has merged and transformed them, or says why it
- * is not sent.
+ * Builds a request from axios' options, after axios has merged and transformed them. Throws an error that
+ * says why a request is not sent.
  */
 import * as http from 'node:http';
 import { types } from 'node:util';
@@ -8,11 +8,11 @@ import type { AxiosBasicCredentials, AxiosRequestConfig, InternalAxiosRequestCon
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { quantity } from 'sui-enclave/wording';
 import { append } from './append.ts';
-import { untilGone } from './waiting.ts';
+import { untilAborted } from './waiting.ts';
 
-/** Options that would change where and how a request is sent, by the reason why they are refused. */
+/** Options that would change where or how a request is sent, by the reason for their refusal. */
 const REFUSED = {
-  'upstream() sends by its own adapter': ['adapter', 'env', 'fetchOptions', 'transport', 'beforeRedirect'],
+  'upstream() always uses its own adapter': ['adapter', 'env', 'fetchOptions', 'transport', 'beforeRedirect'],
   'it has connections of its own, without a proxy': [
     ...([
       'proxy',
@@ -25,7 +25,7 @@ const REFUSED = {
     ] as const),
     ...(['httpVersion', 'http2Options', 'insecureHTTPParser', 'maxRate'] as const),
   ],
-  'it follows no redirect': ['maxRedirects'],
+  'it does not follow redirects': ['maxRedirects'],
   'it does not decode answers, which are UTF-8': ['decompress', 'responseEncoding'],
   'it sends and receives bodies whole': ['onUploadProgress', 'onDownloadProgress'],
   'maxSize of upstream() limits its answers': ['maxContentLength'],
@@ -41,13 +41,13 @@ const REASONS: ReadonlyMap<string, string> = new Map(
 const HARMLESS: ReadonlySet<unknown> = new Set([undefined, null, false, 0, -1]);
 
 /**
- * Matches headers that say which host is asked, how the connection is used or where the body ends, or that
- * ask for an encoding, which is not decoded.
+ * Matches headers that name the host, control the connection or delimit the body. It also matches the header
+ * that asks for a compressed answer, which nothing here would decompress.
  */
 const FORBIDDEN_HEADER =
   /^(host|connection|keep-alive|transfer-encoding|te|trailer|content-length|upgrade|http2-settings|expect|accept-encoding|proxy-.*)$/i;
 
-/** @param adapter the only allowed adapter @throws ConfigError */
+/** Checks that no option is refused. @param adapter the only allowed adapter @throws ConfigError */
 export function requireOptions(options: object, adapter: unknown): void {
   for (const name of Object.keys(options)) {
     const reason = REASONS.get(name);
@@ -58,7 +58,7 @@ export function requireOptions(options: object, adapter: unknown): void {
   }
 }
 
-/** Checks the headers of options before axios reads them: it would drop control characters silently. */
+/** Checks the headers of options before axios reads them, since axios silently drops control characters. */
 export function requireHeaders(options: unknown): void {
   requireThat(isObject(options), 'the options of an upstream request must be an object');
   const headers = Object.hasOwn(options, 'headers') ? (options as { headers: unknown }).headers : undefined;
@@ -67,7 +67,7 @@ export function requireHeaders(options: unknown): void {
   for (const [name, value] of Object.entries(headers)) {
     // An object contains defaults for a method, or for all methods in `common`.
     if (!isObject(value)) requireHeader(name, value);
-    else for (const [inner, text] of Object.entries(value)) requireHeader(inner, text);
+    else for (const [defaultName, text] of Object.entries(value)) requireHeader(defaultName, text);
   }
 }
 
@@ -93,33 +93,38 @@ function requireHeader(name: string, value: unknown): void {
 }
 
 /**
- * @param headers axios' headers, without those that were removed. A header with several values is one text
+ * Builds the headers to send, with lower-case names.
+ *
+ * @param headers axios' headers, without removed headers. A header with several values is one text
  */
 export function buildHeaders(
   headers: Readonly<Record<string, unknown>>,
   auth: AxiosBasicCredentials | undefined,
 ): Record<string, string> {
   // The object has no prototype, since a header may be named __proto__.
-  const sent: Record<string, string> = Object.assign(Object.create(null), {
+  const requestHeaders: Record<string, string> = Object.assign(Object.create(null), {
     accept: '*/*',
     'accept-encoding': 'identity',
     'user-agent': 'sui-enclave',
   });
   for (const [name, value] of Object.entries(headers)) {
     requireHeader(name, value);
-    sent[name.toLowerCase()] = String(value);
+    requestHeaders[name.toLowerCase()] = String(value);
   }
   if (isObject(auth)) {
     const { username = '', password = '' } = Object.assign(Object.create(null), auth);
-    sent['authorization'] = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    requestHeaders['authorization'] = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
-  return sent;
+  return requestHeaders;
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
 const RESPONSE_TYPES = [undefined, null, 'json', 'text', 'arraybuffer', 'stream'];
 
-/** Returns the method, after a check of the options whose values depend on nothing else. */
+/**
+ * Checks the method, and the options whose values can be checked on their own. Returns the method in upper
+ * case.
+ */
 export function checkMethod(config: InternalAxiosRequestConfig): string {
   const method = String(config.method).toUpperCase();
   const { data = null, signal, cancelToken, responseType, validateStatus } = config;
@@ -138,7 +143,7 @@ export function checkMethod(config: InternalAxiosRequestConfig): string {
   );
   requireThat(
     !cancelToken || typeof cancelToken.toAbortSignal === 'function',
-    'a cancelToken must be one of axios',
+    'cancelToken must be a CancelToken of axios',
   );
   requireThat(
     RESPONSE_TYPES.includes(responseType),
@@ -151,9 +156,9 @@ export function checkMethod(config: InternalAxiosRequestConfig): string {
   return method;
 }
 
-/** @throws ApplicationMistake */
-export function requireThat(isFit: boolean, rule: string): asserts isFit {
-  if (!isFit) throw new ApplicationMistake(rule);
+/** Requires a condition of an upstream request. @throws ApplicationMistake */
+export function requireThat(isValid: boolean, rule: string): asserts isValid {
+  if (!isValid) throw new ApplicationMistake(rule);
 }
 
 /** Characters that the URL parser would drop or change. */
@@ -161,7 +166,7 @@ const UNFIT = /[\\#\s\p{Cc}\p{Cs}]/u;
 
 /**
  * Returns the path and query of a request's whole URL. Rejects a path that the URL parser would change, since
- * the request would differ from what the code says.
+ * the request would then differ from the application's code.
  *
  * @param url the URL in the request's options, before axios has dropped its fragment
  * @param uri the whole URL, made by axios
@@ -171,43 +176,45 @@ export function resolvePath(url: unknown, uri: string, origin: string): string {
   const path = uri.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/';
   if (target && (target.origin !== origin || target.username !== '' || target.password !== '')) {
     throw new ApplicationMistake(
-      'the URL of an upstream request must be one of the host of upstream(), by https at port 443, without a user name',
+      'the URL of an upstream request must have the host of upstream(), https, port 443 and no user name',
     );
   }
   if (target?.pathname !== path) {
     throw new ApplicationMistake(
-      'the url of an upstream request must be percent-encoded, with neither dot segments, a backslash, white space nor a fragment',
+      'the url of an upstream request must be percent-encoded, without dot segments, backslashes, white space or a fragment',
     );
   }
   return target.pathname + target.search;
 }
 
-/** Maximum size of a body that must be read first, in bytes, unless `maxBodyLength` is set. */
+/** Maximum size of a form or a stream, in bytes, unless `maxBodyLength` is set. */
 const MAX_READ_BODY = 1024 * 1024;
 
 /**
+ * Reads the body of a request.
+ *
  * @param data the body after the last transformation: text, bytes, a form or a stream. Forms and streams are
  *   read whole, since a body is sent with its length
  * @param headers the headers, to which the type of a form is added
- * @param ends signal that ends the reading
- * @returns a copy: neither the bytes' owner nor properties of their object can change their length later
- * @throws the reason of `ends`
+ * @param createSignal called for a form or a stream. Its signal ends the reading
+ * @returns a copy, whose length the application can't change later; undefined if there is no body
+ * @throws ApplicationMistake for other data, or for a body that is too large; the reason of the signal
  */
 export async function readBody(
   data: unknown,
   headers: Record<string, string>,
   maxBodyLength: number | undefined,
-  ends: () => AbortSignal,
+  createSignal: () => AbortSignal,
 ): Promise<Uint8Array | undefined> {
   if (data === undefined || data === null) return undefined;
   const isLimited = maxBodyLength !== undefined && maxBodyLength >= 0 && maxBodyLength < Infinity;
   const bytes = copyBody(data);
   if (bytes) return requireLength(bytes, isLimited ? maxBodyLength : bytes.byteLength);
   const max = isLimited ? maxBodyLength : MAX_READ_BODY;
-  return await untilGone(readForm(data, headers, max) ?? readAll(data, max), ends());
+  return await untilAborted(readForm(data, headers, max) ?? readAll(data, max), createSignal());
 }
 
-/** Copies a body; returns undefined for anything but text and bytes. */
+/** Copies text, bytes or URLSearchParams. Returns undefined for other data, and for malformed text. */
 export function copyBody(data: unknown): Buffer | undefined {
   // UTF-8 can't represent a lone surrogate.
   if (typeof data === 'string') return data.isWellFormed() ? Buffer.from(data) : undefined;
@@ -222,8 +229,9 @@ export function copyBody(data: unknown): Buffer | undefined {
 }
 
 /**
- * Reads a form or a Blob; returns undefined for anything else. Its size is checked first: Node serialises a
- * form whole, and if its stream is cancelled, rejects a promise that nobody can catch.
+ * Reads a form or a Blob; returns undefined for anything else. The size is checked first, since Node
+ * serialises a form whole. If its stream were cancelled instead, Node would reject a promise that nobody can
+ * catch.
  */
 function readForm(data: unknown, headers: Record<string, string>, max: number): Promise<Buffer> | undefined {
   if (!(data instanceof FormData || data instanceof Blob)) return undefined;
@@ -249,7 +257,7 @@ async function readAll(source: unknown, max: number): Promise<Buffer> {
   let size = 0;
   for await (const chunk of source as unknown as AsyncIterable<unknown>) {
     const piece = copyBody(chunk);
-    requireThat(piece !== undefined, 'a stream of an upstream request must be of bytes or text');
+    requireThat(piece !== undefined, 'a stream of an upstream request must consist of bytes or text');
     requireLength({ byteLength: size + piece.byteLength }, max);
     buffer = append(buffer, size, piece, max);
     size += piece.byteLength;

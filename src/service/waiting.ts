@@ -1,7 +1,6 @@
 /**
  * Waits for a call that another request makes, such as the same request to an upstream. A waiting request
- * costs neither CPU nor an upstream connection, so it releases its slot for work and joins a bounded queue
- * meanwhile.
+ * needs neither CPU nor an upstream connection. It therefore releases its slot and joins a bounded queue.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServerError } from './errors.ts';
@@ -20,7 +19,7 @@ export class CallerLeft extends ServerError {
 /** Signals that end a wait, but not the call. */
 type Ends = readonly (AbortSignal | undefined)[];
 
-/** The share of one run of a task, which is separate from that of all requests. */
+/** Limits of one run of a task. Its calls and signatures don't count against the limits of requests. */
 export interface TaskShare {
   /** Counts a request to an upstream. @throws ApplicationMistake if the run must not send it */
   takeCall(): void;
@@ -36,76 +35,80 @@ export interface Work {
   readonly id: string | undefined;
   /** Set in a task only. */
   readonly task?: TaskShare;
+  /** Waits for a call, until one of the signals is aborted. */
   waitFor<T>(call: Promise<T>, ends: Ends): Promise<T>;
-  /** Returns a signal that ends all waits of this work; undefined if they end only with their calls. */
-  left(): AbortSignal | undefined;
+  /** Returns the signal that ends all waits of this work; undefined if only their calls end them. */
+  leavingSignal(): AbortSignal | undefined;
 }
 
-const present = new AsyncLocalStorage<Work>();
+const currentWork = new AsyncLocalStorage<Work>();
 
 /** Runs the handler of a request, so that `waitForShared` within it waits on behalf of this work. */
 export function runAs<T>(work: Work, handler: () => T): T {
-  return present.run(work, handler);
+  return currentWork.run(work, handler);
 }
 
 /** Runs work that a sealed request causes before its handler runs. */
 export function runAsSealed<T>(handler: () => T): T {
-  return present.run({ isSealed: true, id: '', waitFor: untilOneEnds, left: () => undefined }, handler);
+  return currentWork.run(
+    { isSealed: true, id: '', waitFor: untilOneEnds, leavingSignal: () => undefined },
+    handler,
+  );
 }
 
 /** Runs a task. @param signal ends its waits for calls of requests */
 export function runAsTask<T>(task: TaskShare, signal: AbortSignal, handler: () => T): T {
-  const work = { isSealed: false, id: undefined, task, waitFor: untilOneEnds, left: () => signal };
-  return present.run(work, handler);
+  const work = { isSealed: false, id: undefined, task, waitFor: untilOneEnds, leavingSignal: () => signal };
+  return currentWork.run(work, handler);
 }
 
-/** Returns the share of the run of a task that causes the present call; undefined in any other call. */
+/** Returns the limits of the task's run that makes the current call; undefined outside of a task. */
 export function presentTask(): TaskShare | undefined {
-  return present.getStore()?.task;
+  return currentWork.getStore()?.task;
 }
 
 /**
  * Starts a call that other requests may wait for. If this call itself waits for a call of another request,
  * its wait does not end when the caller of the request that started it leaves.
  *
- * @param abandoned signal that nobody waits for the call any more, which ends the call's own waits
+ * @param abandoned aborted once nobody waits for the call any more; it ends the call's own waits
  */
 export function startShared<T>(start: () => T, abandoned?: AbortSignal): T {
-  const work = present.getStore();
-  return work ? present.run({ ...work, left: () => abandoned }, start) : start();
+  const work = currentWork.getStore();
+  return work ? currentWork.run({ ...work, leavingSignal: () => abandoned }, start) : start();
 }
 
-/** Returns the kind of request that causes the present call; undefined for a task, or if none is known. */
+/** Returns the kind of request that makes the current call; undefined in a task, and outside of a request. */
 export function presentCause(): 'plain' | 'sealed' | undefined {
-  const work = present.getStore();
+  const work = currentWork.getStore();
   if (!work || work.task) return undefined;
   return work.isSealed ? 'sealed' : 'plain';
 }
 
-/** Returns the id of the request that causes the present call. */
+/** Returns the id of the request that makes the current call; undefined outside of a request. */
 export function presentRequestId(): string | undefined {
-  return present.getStore()?.id;
+  return currentWork.getStore()?.id;
 }
 
 /**
- * Waits for a call that another request began, until the caller of the present request has left. The other
- * request must start the call by `startShared`; it awaits the call directly, and keeps its slot.
+ * Waits for a call that another request began, until the caller of the current request has left. The other
+ * request must start the call by `startShared`. It awaits the call directly, and keeps its slot.
  *
  * @param leaving signal that ends the wait, but not the call
- * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of
+ * @throws OVERLOADED immediately if too many requests wait; CallerLeft; the error of the call; the reason of
  *   `leaving`
  */
 export function waitForShared<T>(call: Promise<T>, leaving?: AbortSignal): Promise<T> {
-  const work = present.getStore();
-  return work ? work.waitFor(call, [leaving, work.left()]) : untilGone(call, leaving);
+  const work = currentWork.getStore();
+  return work ? work.waitFor(call, [leaving, work.leavingSignal()]) : untilAborted(call, leaving);
 }
 
 /**
  * Waits for a call, no matter who began it. The limits on waiting requests do not apply.
  *
- * @throws the reason of `leaving`
+ * @throws the error of the call; the reason of `leaving`
  */
-export function untilGone<T>(call: Promise<T>, leaving: AbortSignal | undefined): Promise<T> {
+export function untilAborted<T>(call: Promise<T>, leaving: AbortSignal | undefined): Promise<T> {
   return untilOneEnds(call, [leaving]);
 }
 
@@ -115,10 +118,10 @@ interface Waiter {
 }
 
 /**
- * The waiters of a call. The call itself has one reaction for all of them, since a promise keeps each of its
- * reactions until it is settled, also for those who have left.
+ * The waiters of each call. A call has one reaction for all its waiters: a promise keeps every reaction until
+ * it is settled, even if the waiter has left.
  */
-const waitersOf = new WeakMap<Promise<unknown>, Set<Waiter>>();
+const waitersByCall = new WeakMap<Promise<unknown>, Set<Waiter>>();
 
 /** Settles like the call, or rejects with the reason of the first signal that is aborted. */
 export function untilOneEnds<T>(call: Promise<T>, ends: Ends): Promise<T> {
@@ -127,7 +130,7 @@ export function untilOneEnds<T>(call: Promise<T>, ends: Ends): Promise<T> {
   return new Promise<unknown>((resolve, reject) => {
     const aborted = signals.find((signal) => signal.aborted);
     if (aborted) return reject(aborted.reason);
-    const waiters = waitersOf.get(call) ?? shareReaction(call);
+    const waiters = waitersByCall.get(call) ?? shareReaction(call);
     const end = (settle: () => void) => {
       waiters.delete(waiter);
       for (const signal of signals) signal.removeEventListener('abort', leave);
@@ -145,16 +148,16 @@ export function untilOneEnds<T>(call: Promise<T>, ends: Ends): Promise<T> {
 
 function shareReaction(call: Promise<unknown>): Set<Waiter> {
   const waiters = new Set<Waiter>();
-  waitersOf.set(call, waiters);
-  const settle = (method: keyof Waiter) => (result: unknown) => {
-    waitersOf.delete(call);
-    for (const waiter of [...waiters]) waiter[method](result);
+  waitersByCall.set(call, waiters);
+  const settle = (method: keyof Waiter) => (outcome: unknown) => {
+    waitersByCall.delete(call);
+    for (const waiter of [...waiters]) waiter[method](outcome);
   };
   call.then(settle('resolve'), settle('reject'));
   return waiters;
 }
 
-/** Limits how many requests wait: `places` in all, and half of them for the same call. */
+/** Limits the number of waiting requests: `places` in all, and half as many for the same call. */
 export class WaitingRoom {
   readonly #places: number;
   /** Numbers of requests that wait, by the call that they wait for. */
@@ -170,13 +173,21 @@ export class WaitingRoom {
     return this.#taken;
   }
 
-  /** @throws OVERLOADED without waiting if the queue is full; what the call throws; the reason of a signal */
+  /**
+   * Waits for a call, until one of the signals is aborted.
+   *
+   * @throws OVERLOADED at once if the queue is full; the error of the call; the reason of a signal
+   */
   async waitFor<T>(call: Promise<T>, ends: Ends = []): Promise<T> {
     const waiters = this.#waiterCounts.get(call) ?? 0;
     if (this.#taken >= this.#places || waiters >= this.#places / 2) {
-      throw new ServerError('OVERLOADED', 'too many requests wait for the answer to another: try again', {
-        retryAfterSeconds: 1,
-      });
+      throw new ServerError(
+        'OVERLOADED',
+        'too many requests wait for the answer to another request: try again',
+        {
+          retryAfterSeconds: 1,
+        },
+      );
     }
     this.#taken += 1;
     this.#waiterCounts.set(call, waiters + 1);

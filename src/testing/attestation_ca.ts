@@ -1,9 +1,9 @@
 /**
- * A throw-away certificate authority with the structure of AWS Nitro Enclaves', and a writer of attestation
- * documents (COSE_Sign1, RFC 9052 section 4.2) that it signs.
+ * A throw-away certificate authority with the structure of AWS's authority for Nitro Enclaves, and a writer
+ * of attestation documents (COSE_Sign1, RFC 9052 section 4.2) that it signs.
  *
- * It is only for development and tests, and every name in it says that it is not AWS. Tests can make each
- * property wrong that a verifier checks.
+ * It is only for development and tests, and every name in it says that it is not AWS. Tests can set
+ * wrong values for all properties that a verifier checks.
  */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
@@ -192,8 +192,8 @@ export function createRoot(at: Date, overrides: Partial<CertificateOptions> = {}
 }
 
 /**
- * Returns a whole chain under `root`. Each level is valid from a minute before `at`, for as long as AWS's:
- * regional 20 days, zonal 6 days, instance 1 day, leaf 3 hours.
+ * Returns a whole chain under `root`. Each level is valid from a minute before `at`, for as long as AWS's
+ * certificates: regional 20 days, zonal 6 days, instance 1 day, leaf 3 hours.
  *
  * @param overrides options that differ, by level
  */
@@ -244,8 +244,7 @@ export function toPem(certificate: Uint8Array): string {
 }
 
 /**
- * Returns the value that a register holds after one measurement of `content`, from its reset to 48 zero
- * bytes.
+ * Returns the value of a register after one measurement of `content`. Before, the register has 48 zero bytes.
  */
 export function measure(content: string | Uint8Array): Uint8Array {
   const digest = createHash('sha384').update(content).digest();
@@ -268,7 +267,7 @@ export interface DocumentFields {
 
 /**
  * Encoding of a CBOR map's length. Older NSM firmware writes definite lengths, and newer firmware indefinite
- * ones.
+ * lengths.
  */
 export type MapLength = 'definite' | 'indefinite';
 

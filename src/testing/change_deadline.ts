@@ -1,10 +1,10 @@
 import { onTestFinished, vi } from 'vitest';
 
-/** Makes a timer of exactly `ms` milliseconds end after `instead` milliseconds, until the test ends. */
-export function changeDeadline(ms: number, instead: number): void {
+/** Makes timers of exactly `ms` milliseconds end after `changedMs` milliseconds, until the test ends. */
+export function changeDeadline(ms: number, changedMs: number): void {
   const { setTimeout } = globalThis;
   const spy = vi.spyOn(globalThis, 'setTimeout');
   spy.mockImplementation(((run: () => void, delay?: number, ...args: []) =>
-    setTimeout(run, delay === ms ? instead : delay, ...args)) as typeof setTimeout);
+    setTimeout(run, delay === ms ? changedMs : delay, ...args)) as typeof setTimeout);
   onTestFinished(() => spy.mockRestore());
 }

@@ -27,8 +27,11 @@ export class DevelopmentTrust {
   readonly isNew: boolean;
 
   /**
-   * @param folder that ends in a slash and need not exist. A root in it that can't be used is replaced
-   * @param application that the NSM attests, a folder of src/apps
+   * Loads the root from a folder, or creates it there.
+   *
+   * @param folder URL that ends in a slash. The folder need not exist. A root in it that can't be used is
+   *   replaced
+   * @param application name of the application that the NSM attests, which is a folder of src/apps
    * @param options `image`: see `developmentRegisters`; `now`: in milliseconds since 1970
    */
   static load(
@@ -38,8 +41,8 @@ export class DevelopmentTrust {
   ): DevelopmentTrust {
     const registers = developmentRegisters(application, image);
     const pcrsName = DevelopmentTrust.pcrsName(application, image);
-    const kept = readRoot(folder, now);
-    const { root, isNew } = kept ? { root: kept, isNew: false } : createRootOnce(folder, now);
+    const existingRoot = readRoot(folder, now);
+    const { root, isNew } = existingRoot ? { root: existingRoot, isNew: false } : createRootOnce(folder, now);
     return new DevelopmentTrust(folder, registers, pcrsName, root, isNew);
   }
 
@@ -63,7 +66,7 @@ export class DevelopmentTrust {
     this.pcrsName = pcrsName;
   }
 
-  /** Writes the registers of the emulated NSM to their file. @returns a line for people */
+  /** Writes the registers of the emulated NSM to their file. @returns a line to print */
   save(): string {
     mkdirSync(this.#folder, { recursive: true });
     replaceFile(fileURLToPath(new URL(this.pcrsName, this.#folder)), this.nsm.pcrsFile());
@@ -81,8 +84,8 @@ function createRootOnce(folder: URL, now: number): { readonly root: Identity; re
   const lock = fileURLToPath(new URL('dev-root.lock', folder));
   takeLock(lock);
   try {
-    const kept = readRoot(folder, now);
-    if (kept) return { root: kept, isNew: false };
+    const existingRoot = readRoot(folder, now);
+    if (existingRoot) return { root: existingRoot, isNew: false };
     const root = createRoot(new Date(now));
     const key = root.privateKey.export({ type: 'pkcs8', format: 'pem' });
     replaceFile(fileURLToPath(new URL('dev-root.key', folder)), key.toString(), OWNER_ONLY);
@@ -102,15 +105,15 @@ function takeLock(folder: string): void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-    const madeMs = statSync(folder, { throwIfNoEntry: false })?.mtimeMs;
-    if (madeMs !== undefined && Date.now() - madeMs > LOCK_EXPIRES_MS) rmdirSync(folder);
+    const createdMs = statSync(folder, { throwIfNoEntry: false })?.mtimeMs;
+    if (createdMs !== undefined && Date.now() - createdMs > LOCK_EXPIRES_MS) rmdirSync(folder);
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS);
   }
 }
 
 /**
- * Reads the root. Returns undefined if it is missing or damaged, is about to expire, has another key, or if
- * other users can read it.
+ * Reads the root. Returns undefined if it is missing or damaged, if it expires within a day, if the key is
+ * not its key, or if other users can read the key.
  */
 function readRoot(folder: URL, now: number): Identity | undefined {
   const [pemFile, keyFile] = [new URL('dev-root.pem', folder), new URL('dev-root.key', folder)];

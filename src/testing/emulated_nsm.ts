@@ -1,6 +1,6 @@
 /**
  * A Nitro Security Module in software. It answers the NSM's CBOR requests with complete, correctly signed
- * attestation documents, under a certificate authority that it is given or makes at start.
+ * attestation documents. Their certificate authority is passed to it, or is created at its start.
  *
  * It is for `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts
  * its root trusts this process, not an enclave.
@@ -97,7 +97,7 @@ export class EmulatedNsm implements NsmTransport {
    * the same at each start.
    */
   pcrsFile(): string {
-    return [0, 1, 2].map((index) => `${hex(this.#register(index).value)} PCR${index}\n`).join('');
+    return [0, 1, 2].map((index) => `${hex(this.#findRegister(index).value)} PCR${index}\n`).join('');
   }
 
   /** Answers a request of the NSM protocol. The answer to a refused request is `{"Error": name}`. */
@@ -121,13 +121,13 @@ export class EmulatedNsm implements NsmTransport {
       case 'GetRandom':
         return { GetRandom: { random: randomBytes(RANDOM_SIZE) } };
       case 'DescribePCR': {
-        const { value, locked } = this.#register(args['index']);
+        const { value, locked } = this.#findRegister(args['index']);
         return { DescribePCR: { lock: locked, data: value } };
       }
       case 'ExtendPCR':
         return { ExtendPCR: { data: this.#extend(args['index'], args['data']) } };
       case 'LockPCR':
-        this.#writable(args['index']).locked = true;
+        this.#requireWritable(args['index']).locked = true;
         return 'LockPCR';
       case 'LockPCRs':
         this.#lockBelow(args['range']);
@@ -151,22 +151,22 @@ export class EmulatedNsm implements NsmTransport {
     };
   }
 
-  #register(index: unknown): Register {
+  #findRegister(index: unknown): Register {
     if (typeof index !== 'number') throw new Refusal('InvalidOperation');
     const register = this.#registers[index];
     if (register === undefined) throw new Refusal('InvalidIndex');
     return register;
   }
 
-  #writable(index: unknown): Register {
-    const register = this.#register(index);
+  #requireWritable(index: unknown): Register {
+    const register = this.#findRegister(index);
     if (register.locked) throw new Refusal('ReadOnlyIndex');
     return register;
   }
 
   #extend(index: unknown, data: unknown): Uint8Array {
     if (!(data instanceof Uint8Array)) throw new Refusal('InvalidOperation');
-    const register = this.#writable(index);
+    const register = this.#requireWritable(index);
     register.value = new Uint8Array(createHash('sha384').update(register.value).update(data).digest());
     return register.value;
   }

@@ -34,7 +34,7 @@ export interface Loopback {
 }
 
 /**
- * Returns an HTTP server on a free port of 127.0.0.1, for programs and pages of this machine.
+ * Starts an HTTP server on a free port of 127.0.0.1, for programs and pages of this machine.
  *
  * @param fakedHost name of the host that the server imitates, for requests that a proxy forwards unchanged
  */

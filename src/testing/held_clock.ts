@@ -7,7 +7,7 @@ interface Timer {
   due(): Promise<void>;
 }
 
-/** A clock of tasks that stands still until a test moves it. It draws no random delays. */
+/** A clock of tasks that stands still until a test moves it. Its random numbers are zero. */
 export class HeldClock implements TaskClock {
   readonly #timers = new Set<Timer>();
   #now = 0;
@@ -29,8 +29,8 @@ export class HeldClock implements TaskClock {
   }
 
   /**
-   * Moves the time forward by `ms`. Stops at each time at which tasks run, until these runs have ended: on
-   * this clock, they take no time.
+   * Moves the time forward by `ms`. At each time at which tasks are due, waits until their runs have ended.
+   * On this clock, runs take no time.
    */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms;

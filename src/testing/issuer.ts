@@ -11,7 +11,7 @@ import { listenOnLoopback } from './fakes.ts';
 /** An issuer on this machine, over http. */
 export interface LocalIssuer {
   readonly issuer: string;
-  /** URL of its JWKS (JSON Web Key Set). */
+  /** URL of the issuer's JWKS (JSON Web Key Set). */
   readonly jwksUrl: string;
 }
 
@@ -29,6 +29,7 @@ const KID = 'development';
 const MAX_EPOCH = 10;
 const LIFETIME_S = 3600;
 
+/** Starts the issuer on a free port. */
 export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
   const { privateKey, publicKey } = await generateKeyPair('RS256');
   const keys = [{ ...(await exportJWK(publicKey)), kid: KID, use: 'sig', alg: 'RS256' }];

@@ -21,8 +21,8 @@ export const isLoopbackOrigin = (origin: string): boolean => ORIGIN.test(origin)
 export const isLoopback = (address: string): boolean => ['127.0.0.1', 'localhost', '::1'].includes(address);
 
 /**
- * Returns whether a request names a loopback host, and comes from no page, or from a page whose origin
- * `includes` accepts.
+ * Returns whether a request names a loopback host. If a page sent it, `includes` must accept the page's
+ * origin too.
  *
  * @param fakedHost host that the server imitates. Through a proxy, programs send requests under this name too
  */
@@ -50,11 +50,11 @@ export const LOOPBACK_ORIGINS = {
 export function originsOnLoopback(configured: '*' | Origins, isSet: boolean): '*' | Origins {
   if (configured === '*') return isSet ? '*' : LOOPBACK_ORIGINS;
   const includes = (origin: string) => configured.includes(origin);
-  const mayAsk = (origin: string) => isLoopbackOrigin(origin) || includes(origin);
+  const isAccepted = (origin: string) => isLoopbackOrigin(origin) || includes(origin);
   return {
     ...(configured.length !== undefined && { length: configured.length }),
     includes,
-    admits: (request) => comesFromHere(request, mayAsk),
+    admits: (request) => comesFromHere(request, isAccepted),
   };
 }
 
@@ -110,7 +110,7 @@ export async function readBody(
 ): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // The end of the loop must not end the connection, since an answer is still to send.
+  // The end of the loop must not end the connection, since the answer still has to be sent.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     chunks.push(chunk);
     size += chunk.length;

@@ -24,7 +24,7 @@ const KEY_PAIRS = Array.from({ length: 3 }, () => {
     return keyPair;
   };
 });
-let issuers = 0;
+let issuerCount = 0;
 
 export class Issuer {
   readonly issuer: string;
@@ -52,14 +52,14 @@ export class Issuer {
   }
 
   static async start(issuer = GOOGLE, kid = 'key-1'): Promise<Issuer> {
-    const makeKeyPair = KEY_PAIRS[issuers++ % KEY_PAIRS.length] as (typeof KEY_PAIRS)[number];
+    const makeKeyPair = KEY_PAIRS[issuerCount++ % KEY_PAIRS.length] as (typeof KEY_PAIRS)[number];
     const { privateKey, publicKey } = await makeKeyPair();
-    const started = new Issuer(issuer, kid, privateKey, publicKey, await exportJWK(publicKey));
+    const instance = new Issuer(issuer, kid, privateKey, publicKey, await exportJWK(publicKey));
     await new Promise<void>((resolve) => {
-      started.#server.listen(0, '127.0.0.1', resolve);
+      instance.#server.listen(0, '127.0.0.1', resolve);
     });
-    onTestFinished(() => started.stop());
-    return started;
+    onTestFinished(() => instance.stop());
+    return instance;
   }
 
   get origin(): string {
@@ -72,8 +72,9 @@ export class Issuer {
   }
 
   /**
-   * Returns a token of the issuer. Claims can be changed, or left out by undefined; header and key can be
-   * replaced.
+   * Returns a signed token of the issuer.
+   *
+   * @param claims claims that replace the defaults. A claim that is undefined is left out
    */
   async token(
     claims: Record<string, unknown> = {},

@@ -1,7 +1,7 @@
 /**
- * Keeps connections that an application opens itself on this machine. In an enclave, only `upstream()` of
- * `create` reaches other machines. A request that works on a developer's machine must not fail for the first
- * time in the enclave.
+ * Restricts the connections that an application opens itself to this machine. In an enclave, only
+ * `upstream()` of `create` reaches other machines. A request that works on a developer's machine must not
+ * fail for the first time in the enclave.
  */
 import { type NetConnectOpts, Socket } from 'node:net';
 import { ApplicationMistake } from 'sui-enclave/errors';
@@ -22,7 +22,7 @@ const THIS_MACHINE = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|0\.0\.0\.0|::)$/;
 
 const { connect } = Socket.prototype;
 /** Number of this process's servers that are running. */
-let running = 0;
+let runningServers = 0;
 
 /**
  * Ends every connection of this process to another machine, except for those of `upstream()`. The error says
@@ -32,14 +32,14 @@ let running = 0;
  *   called it
  */
 export function allowOnlyLoopback(): () => void {
-  running++;
+  runningServers++;
   Socket.prototype.connect = connectHere as typeof connect;
   let hasEnded = false;
   return () => {
     if (hasEnded) return;
     hasEnded = true;
-    running--;
-    if (running === 0) Socket.prototype.connect = connect;
+    runningServers--;
+    if (runningServers === 0) Socket.prototype.connect = connect;
   };
 }
 
@@ -48,7 +48,7 @@ function connectHere(this: Socket, ...args: unknown[]): Socket {
   const staysHere = typeof path === 'string' || isLoopback(host) || THIS_MACHINE.test(host);
   if (staysHere || isUpstream === true) return Reflect.apply(connect, this, args);
   const error = new ApplicationMistake(
-    `a connection to ${host} leaves this machine, and an enclave has no network: list the host in app.yaml, and ask it by upstream() of create`,
+    `a connection to ${host} leaves this machine, and an enclave has no network: list the host in app.yaml, and send requests to it by upstream() of create`,
   );
   // Node reports an unreachable host in this way.
   process.nextTick(() => this.destroy(error));

@@ -1,4 +1,4 @@
-/** Starts a server for tests on a free port, in the way that `boot` makes it, and records its log. */
+/** Starts a server for tests by `boot`, on a free port, and records its log. */
 import { fileURLToPath } from 'node:url';
 import { type BootOptions, boot, type RunningServer } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
@@ -46,7 +46,7 @@ export interface TestOptions extends Partial<BootOptions> {
 
 /** Starts a server that ends with the test. The log has the level trace. */
 export async function startServer({
-  env: extra = {},
+  env: extraEnv = {},
   application: folder,
   apps = APPS,
   requestTimeoutMs,
@@ -59,7 +59,7 @@ export async function startServer({
     PORT: '0',
     LOG_LEVEL: 'trace',
     API_KEY: DEV_API_KEY,
-    ...extra,
+    ...extraEnv,
   };
   const config = { ...readServerConfig(env), ...(requestTimeoutMs !== undefined && { requestTimeoutMs }) };
   let printed = '';

@@ -1,4 +1,4 @@
-/** Makes a certificate authority for fakes, and puts TLS in front of the fakes, as real endpoints have it. */
+/** Creates certificates for fakes, and puts TLS in front of the fakes, since real endpoints use TLS. */
 import { connect, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
@@ -14,16 +14,20 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** Forwards a TLS connection, as a real endpoint has it, to a fake that speaks plain HTTP. */
+/** Decrypts a TLS connection, and forwards it to a fake that speaks plain HTTP. */
 export function forwardTls(socket: Socket, origin: string, { cert, key }: TlsFiles): void {
-  const inside = new TLSSocket(socket, { isServer: true, cert, key });
+  const tlsSocket = new TLSSocket(socket, { isServer: true, cert, key });
   const fake = connect(Number(new URL(origin).port), '127.0.0.1');
-  inside.on('error', () => fake.destroy());
-  fake.on('error', () => inside.destroy());
-  inside.pipe(fake).pipe(inside);
+  tlsSocket.on('error', () => fake.destroy());
+  fake.on('error', () => tlsSocket.destroy());
+  tlsSocket.pipe(fake).pipe(tlsSocket);
 }
 
-/** @param keys of the hosts' certificate. Default: new keys on an elliptic curve */
+/**
+ * Creates an authority, and a certificate for these hosts.
+ *
+ * @param keys keys of the certificate. Default: new keys on an elliptic curve
+ */
 export function makeTls(
   hosts: readonly string[],
   keys?: Pick<Identity, 'publicKey' | 'privateKey'>,

@@ -17,7 +17,7 @@ const REFRESH_SECONDS = 900;
 
 type Answer = (response: ServerResponse, place: string) => void;
 
-/** Locations that fail. Ask for one of them to see the server's answer. */
+/** Locations with a faulty or unusual answer. Request one of them to see how the server handles it. */
 export const FAILURES = {
   '!unknown': (response) => refuse(response, 400, 1006, 'No matching location found.'),
   '!key': (response) => refuse(response, 401, 2006, 'API key provided is invalid'),
@@ -88,11 +88,11 @@ function refuse(response: ServerResponse, status: number, code: number, message:
 }
 
 export interface FakeWeatherApi extends Loopback {
-  /** Places that were asked for, in order, of the latest 10,000 requests. */
+  /** Places of the latest 10,000 requests, in order. */
   readonly asked: readonly string[];
 }
 
-/** Listens on a free port of 127.0.0.1. @param beforeAnswer awaited before each answer */
+/** Starts the fake on a free port of 127.0.0.1. @param beforeAnswer awaited before each answer */
 export async function startFakeWeatherApi(
   beforeAnswer: () => Promise<void> = async () => {},
 ): Promise<FakeWeatherApi> {
@@ -117,7 +117,7 @@ function answer(request: IncomingMessage, response: ServerResponse, requestedPla
   else {
     requestedPlaces.push(place);
     if (requestedPlaces.length > MAX_ASKED) requestedPlaces.shift();
-    const give: Answer = Object.hasOwn(FAILURES, place) ? FAILURES[place as Failure] : weather;
-    give(response, place);
+    const sendAnswer: Answer = Object.hasOwn(FAILURES, place) ? FAILURES[place as Failure] : weather;
+    sendAnswer(response, place);
   }
 }

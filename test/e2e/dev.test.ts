@@ -322,7 +322,8 @@ describe('a save', () => {
       "setInterval(() => fetch('https://feed.invalid/').catch(({ cause }) => console.log(String(cause))), 200);\n",
     );
     const run = startDev({}, copy);
-    const refusal = /a connection to feed\.invalid leaves this machine.*ask it by upstream\(\) of create/;
+    const refusal =
+      /a connection to feed\.invalid leaves this machine.*send requests to it by upstream\(\) of create/;
     await expect.poll(() => run.output).toMatch(refusal);
     expect((await sendPrintedRequest(run)).answer.status).toBe(200);
   });

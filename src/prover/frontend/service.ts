@@ -7,7 +7,7 @@ import { createKeySources } from 'sui-enclave-service/oidc/keys';
 import { TokenVerifier, type Verified } from 'sui-enclave-service/oidc/verify';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
 import { createUpstreams, isUpstreamError, type Upstreams } from 'sui-enclave-service/upstream';
-import { untilGone } from 'sui-enclave-service/waiting';
+import { untilAborted } from 'sui-enclave-service/waiting';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
 import { readProofRequest } from '../request.ts';
@@ -243,7 +243,7 @@ export class ProvingService {
       this.#healthUntil = performance.now() + HEALTH_AGE_MS;
       this.#health = this.#backend.health();
     }
-    const health = await untilGone(this.#health, leaving);
+    const health = await untilAborted(this.#health, leaving);
     const serviceNetwork = this.#config.keys.own.network;
     if (health === undefined) throw notReady('the backend does not answer');
     if (health.status >= 500)

@@ -48,22 +48,22 @@ export interface ListenerParts {
   readonly answerError: AnswerError;
 }
 
-/** @throws ConfigError if two endpoints have the same path */
+/** Creates the Express application of a service. @throws ConfigError if two endpoints have the same path */
 export function createApp({ inFlight, bodies, answerError, routes, ...options }: AppParts): Express {
   const app = express();
   configure(app, options);
-  app.use(receive(bodies));
+  app.use(discardBodies(bodies));
   app.use(cors(options.cors, options.routePaths));
   routes(app);
   requireDistinctPaths(app);
-  app.use(unanswered(app));
-  app.use(handleError(inFlight, answerError));
+  app.use(refuseUnknown(app));
+  app.use(createErrorHandler(inFlight, answerError));
   return app;
 }
 
 /** Configures Express so that paths are exact, and nothing is added to answers. */
 export function configure(app: Express, { trustedProxies }: Pick<AppOptions, 'trustedProxies'>): void {
-  // In other environments, Express answers an error in its own error handling with the stack.
+  // In other environments, Express' own error handler answers with the stack.
   app.set('env', 'production');
   app.enable('case sensitive routing');
   app.enable('strict routing');
@@ -73,20 +73,19 @@ export function configure(app: Express, { trustedProxies }: Pick<AppOptions, 'tr
   app.set('trust proxy', trustedProxies);
 }
 
-/** Stands for every invalid target: no client can send it, and Express' router reads it without an error. */
+/** Target that replaces every invalid target. No client can send it, and Express' router can read it. */
 const INVALID_TARGET = '/\0';
 
 /**
- * Gives each request its id and deadline, checks it, and hands it to the application, or refuses it. The
- * application gets a target that its router can read: it would parse any other with Node's legacy URL parser,
- * which throws an error for some targets and prints others in a warning.
+ * Creates the listener that gives each request its id and deadline, and checks it. It hands a valid request
+ * to the application, with a target that Express' router can read. The router would parse any other target
+ * with Node's legacy URL parser, which throws an error for some targets and prints others in a warning.
  */
 export function createListener(
   app: Express,
   { inFlight, refusals, answerError }: ListenerParts,
 ): RequestListener {
-  // `unanswered` and `handleError` answer everything. Express would make its own last handler for each
-  // request.
+  // The application answers everything. Without this last handler, Express would create one for each request.
   const handle: RequestListener = (request, response) =>
     app(request as Request, response as Response, () => response.destroy());
   return (request, response) => {
@@ -103,8 +102,8 @@ export function createListener(
   };
 }
 
-/** Creates the first handler, which discards bodies that mean nothing. */
-function receive(bodies: JsonBodies): RequestHandler {
+/** Creates the first handler, which discards the bodies of GET and HEAD. */
+function discardBodies(bodies: JsonBodies): RequestHandler {
   return (request, _response, next) => {
     // The body of a GET means nothing (RFC 9110, section 9.3.1).
     if (request.method === 'GET' || request.method === 'HEAD') bodies.discard(request);
@@ -112,7 +111,7 @@ function receive(bodies: JsonBodies): RequestHandler {
   };
 }
 
-/** @throws ServerError */
+/** Checks the headers and the target of a request. @throws ServerError */
 function checkRequest(request: IncomingMessage): void {
   requireFewHeaders(request);
   if (request.url === INVALID_TARGET) {
@@ -160,13 +159,13 @@ function requireDistinctPaths(app: Express): void {
 }
 
 /**
- * Answers requests for unknown paths, and for methods that an endpoint does not support (RFC 9110, section
- * 10.2.1).
+ * Creates the handler that refuses unknown paths, and methods that an endpoint does not support (RFC 9110,
+ * section 10.2.1).
  */
-function unanswered(app: Express): RequestHandler {
-  const methodsOf = new Map(listEndpoints(app).map(({ path, methods }) => [path, methods]));
+function refuseUnknown(app: Express): RequestHandler {
+  const methodsByPath = new Map(listEndpoints(app).map(({ path, methods }) => [path, methods]));
   return (request, response) => {
-    const methods = methodsOf.get(request.path);
+    const methods = methodsByPath.get(request.path);
     if (!methods) throw new ServerError('NOT_FOUND', 'no such endpoint');
     // The route is set for the log: Express sets it only if the method matches too.
     request.route = { path: request.path };
@@ -177,7 +176,7 @@ function unanswered(app: Express): RequestHandler {
 }
 
 /** Creates the last handler, which Express recognises as a handler of errors by its four parameters. */
-function handleError(inFlight: InFlight, answerError: AnswerError): ErrorRequestHandler {
+function createErrorHandler(inFlight: InFlight, answerError: AnswerError): ErrorRequestHandler {
   return (error, request, response, _next) => {
     if (inFlight.isLeaving(response, error)) return;
     answerError(error, request, response, inFlight.logOf(response));

@@ -37,7 +37,7 @@ export interface HandlerParts {
 }
 
 export interface RoutesParts extends HandlerParts {
-  /** Has the application's handlers run before the router. */
+  /** Makes the application's handlers run before the router. */
   readonly guard: Guard;
   /** Called for each request. @throws the error that refuses it */
   admit(): void;
@@ -45,12 +45,14 @@ export interface RoutesParts extends HandlerParts {
   admitAnswer(answer: JsonText): void;
 }
 
-/** Has the application's handlers run before a handler. */
+/** Makes the application's handlers run before a handler. */
 export type Guard = (handler: RequestHandler) => RequestHandler;
 
 /**
- * @param before handlers that run first, in this order. Without any, a handler stays as it is
- * @throws ConfigError if it is not a list of handlers
+ * Creates a guard.
+ *
+ * @param before handlers that run first, in this order. If the list is empty, the guard changes nothing
+ * @throws ConfigError if `before` is not a list of handlers
  */
 export function createGuard(app: Express, before: readonly RequestHandler[], parts: HandlerParts): Guard {
   if (!Array.isArray(before) || before.some((handler) => typeof handler !== 'function')) {
@@ -73,8 +75,8 @@ export function createGuard(app: Express, before: readonly RequestHandler[], par
           run(readable, response, (error) => {
             Object.assign(readable, { url, baseUrl, params, route });
             if (error) reject(error);
-            // Call the handler within this call, so that the context of the handlers before it, such as an
-            // AsyncLocalStorage, stays.
+            // Call the handler here, so that it keeps the context of the handlers before it, such as that of
+            // an AsyncLocalStorage.
             else callHandler(handler, readable, response, next).then(resolve, reject);
           });
         }),
@@ -87,6 +89,8 @@ async function callHandler(handler: RequestHandler, ...call: Parameters<RequestH
 }
 
 /**
+ * Adds an application's router to the server.
+ *
  * @throws ConfigError if the prefix is not a fixed path, or is the path of an endpoint, or if `cors` is
  *   unknown
  */
@@ -112,15 +116,15 @@ export function mountRoutes(app: Express, { prefix, router, cors }: MountedRoute
 
 type Run = (request: Request, response: Response, next: NextFunction) => void;
 
-/** Creates an Express application for handlers, so that they can't change the server's. */
+/** Creates an Express application for handlers, so that they can't change the server's application. */
 function createApplication(app: Express, handlers: readonly RequestHandler[], parts: HandlerParts): Run {
-  const ownApp = express();
-  configure(ownApp, parts);
-  ownApp.use(...handlers);
+  const handlersApp = express();
+  configure(handlersApp, parts);
+  handlersApp.use(...handlers);
   return (request, response, next) => {
     setAddedHeaders(response);
-    ownApp(request, response, (error: unknown) => {
-      giveBack(app, request, response);
+    handlersApp(request, response, (error: unknown) => {
+      restorePrototypes(app, request, response);
       if (error) removeContentHeaders(response);
       next(error && asRefusal(error, parts.redact));
     });
@@ -133,10 +137,10 @@ function requirePrefix(app: Express, prefix: string): void {
       `the prefix of the application's routes must be a fixed path such as /x, not ${prefix}`,
     );
   }
-  const taken = listEndpoints(app).find(({ path }) => path === prefix || path.startsWith(`${prefix}/`));
-  if (taken)
+  const endpoint = listEndpoints(app).find(({ path }) => path === prefix || path.startsWith(`${prefix}/`));
+  if (endpoint)
     throw new ConfigError(
-      `the prefix ${prefix} of the application's routes contains the endpoint ${taken.path}`,
+      `the prefix ${prefix} of the application's routes contains the endpoint ${endpoint.path}`,
     );
 }
 
@@ -144,29 +148,32 @@ function requirePrefix(app: Express, prefix: string): void {
 export function findPaths({ prefix, router, cors }: MountedRouter): RoutePaths {
   const isBelow = (path: string) => path === prefix || path.startsWith(`${prefix}/`);
   return {
-    leavesCors: (path) => cors === 'own' && isBelow(path),
+    setsCors: (path) => cors === 'own' && isBelow(path),
     methodsAt: (path) => (isBelow(path) ? methodsAt(router, path.slice(prefix.length) || '/') : undefined),
   };
 }
 
-/** Requests that `readWhole` has made. */
-const whole = new WeakSet<Request>();
+/** Copies of requests that `readWhole` has made. */
+const copies = new WeakSet<Request>();
 
 /**
- * Returns the request with a body that has arrived within the server's limits. @throws as `JsonBodies.read`
+ * Reads a request's body within the server's limits, and returns a request whose body can be read again.
+ *
+ * @throws as `JsonBodies.readAny`
  */
 async function readWhole(request: Request, response: Response, { bodies }: HandlerParts): Promise<Request> {
   const mayLackBody = request.method === 'GET' || request.method === 'HEAD';
-  if (whole.has(request) || (mayLackBody && !hasBody(request))) return request;
+  if (copies.has(request) || (mayLackBody && !hasBody(request))) return request;
   const copy = makeReadableAgain(request, response, await bodies.readAny(request));
-  whole.add(copy);
+  copies.add(copy);
   return copy;
 }
 
 /**
- * Restores the prototypes of a request, which Express changes when the request enters another application.
+ * Restores the prototypes of a request and its response. Express changes them when a request enters another
+ * application.
  */
-function giveBack(app: Express, request: Request, response: Response): void {
+function restorePrototypes(app: Express, request: Request, response: Response): void {
   Object.setPrototypeOf(request, app.request);
   Object.setPrototypeOf(response, app.response);
 }
@@ -186,8 +193,8 @@ function sendSignedAsJson(response: Response, admit: (answer: JsonText) => void)
 }
 
 /**
- * Headers about content that an error replaces. In an error, `Content-Range` would give the size of content
- * that lacks the requested range.
+ * Headers about the content that an error replaces. `Content-Range` is not among them: in an answer with
+ * status 416, it gives the size of the content that lacks the requested range.
  */
 const CONTENT_HEADERS = [
   'accept-ranges',

@@ -11,7 +11,7 @@ const BYTES_PER_PIECE = 16;
 
 /** Key under which a request keeps BYTES_PER_PIECE times the number of its pieces, less their bytes. */
 const EXCESS = Symbol('excess');
-/** Key under which a request that has stopped its parser keeps the function that resumes it. */
+/** Key under which a request whose parser was stopped keeps the function that restores the parser. */
 const RESTORE = Symbol('restore');
 type Counted = IncomingMessage & { [EXCESS]?: number; [RESTORE]?: () => void };
 
@@ -41,11 +41,10 @@ function countPieces(this: Counted, piece: Buffer | null): boolean {
 }
 
 /**
- * Makes the parser drop the rest of its present read: otherwise it would hand over up to 11,000 more pieces,
- * though the connection is closed. Node offers no means to stop it, but it calls a
- * callback only if that is a function. The parser will serve other connections later. It therefore gets its
- * callback back at the end of this request, or at the latest at the end of this turn of the event loop,
- * before it can be used again.
+ * Makes the parser drop the rest of its current read. Without this, it would hand over up to 11,000 more
+ * pieces, although the connection is closed. Node offers no means to stop a parser. However, the parser calls
+ * its callback only if this is a function. Since Node reuses parsers for other connections, the callback is
+ * restored at the end of this request, or at the latest at the end of this turn of the event loop.
  */
 function stopParser(request: Counted): void {
   const { parser } = request.socket as Socket & { parser?: Record<string, unknown> | null };

@@ -26,15 +26,15 @@ export interface Connection extends Listed<Connection> {
   readonly pending: Pending[];
   /** The latest request whose answer was sent, if it was sent before the request's body had arrived. */
   answered: IncomingMessage | undefined;
-  /** Bytes read when the last answer was sent: further bytes are the beginning of a request. */
+  /** Number of bytes read when the last answer was sent. Further bytes are the beginning of a request. */
   bytesAtRest: number;
 }
 
 /**
  * The open connections, at most `max` of them at the end of each turn of the event loop. At the limit, a new
  * connection replaces the one that has been idle longest, or else the one whose request has been incomplete
- * longest. A connection with a complete request is never closed in favour of another. Behind the enclave's
- * bridge every peer is 127.0.0.1, so there is no limit per address.
+ * longest. If all connections have complete requests, the newest is closed. Behind the enclave's bridge,
+ * every peer is 127.0.0.1, so there is no limit per address.
  */
 export class Connections {
   readonly #max: number;
@@ -48,8 +48,10 @@ export class Connections {
   readonly #receiving = new OrderedList<Connection>();
   /** Number of pending requests of all connections. */
   #pending = 0;
-  /** Closes connections beyond the maximum at the end of the present turn. */
-  #roomMaking: NodeJS.Immediate | undefined;
+  /**
+   * Timer that closes connections beyond the maximum at the end of the current turn; undefined if not set.
+   */
+  #trimming: NodeJS.Immediate | undefined;
 
   constructor(max: number) {
     this.#max = max;
@@ -64,7 +66,8 @@ export class Connections {
     return this.#pending;
   }
 
-  of(request: IncomingMessage): Connection | undefined {
+  /** Returns the connection of a request; undefined if it was closed. */
+  find(request: IncomingMessage): Connection | undefined {
     return this.#open.get(request.socket);
   }
 
@@ -78,7 +81,8 @@ export class Connections {
     return !connection || connection.pending.length >= (this.#pending < this.#max ? MAX_PIPELINED : 1);
   }
 
-  opened(socket: Socket): void {
+  /** Adds a new connection. */
+  addConnection(socket: Socket): void {
     const connection: Connection = {
       socket,
       openedAt: performance.now(),
@@ -100,14 +104,14 @@ export class Connections {
     });
     if (this.#open.size <= this.#max) return;
     // Requests that have arrived are read in this turn. Their connections only seem to be idle until then.
-    this.#roomMaking ??= setImmediate(() => {
-      this.#roomMaking = undefined;
+    this.#trimming ??= setImmediate(() => {
+      this.#trimming = undefined;
       while (this.#open.size > this.#max) this.#end(this.#chooseToClose());
     });
   }
 
   /** Records that a request's headers have arrived. */
-  began(connection: Connection, pending: Pending): void {
+  addRequest(connection: Connection, pending: Pending): void {
     connection.requests += 1;
     connection.pending.push(pending);
     this.#pending += 1;
@@ -115,7 +119,7 @@ export class Connections {
   }
 
   /** Records that a request's answer was sent, or will never be. */
-  ended(connection: Connection, pending: Pending): void {
+  removeRequest(connection: Connection, pending: Pending): void {
     const { request } = pending;
     connection.pending.splice(connection.pending.indexOf(pending), 1);
     connection.answered = request.complete ? undefined : request;
@@ -125,7 +129,10 @@ export class Connections {
     this.#idle.add(connection);
   }
 
-  /** Returns whether all its requests are answered, so that a fault in the rest of a body needs no answer. */
+  /**
+   * Returns whether all requests of a connection are answered, and the body of the last one is incomplete. A
+   * fault in the rest of that body needs no answer.
+   */
   isAnswered(socket: unknown): boolean {
     const { pending, answered } = this.#open.get(socket) ?? {};
     return pending?.length === 0 && answered?.complete === false;
@@ -144,8 +151,8 @@ export class Connections {
   }
 
   /**
-   * Closes all connections, also those that Node no longer counts as its server's: after CONNECT, it stops
-   * parsing a connection.
+   * Closes all connections, even those that Node no longer counts as connections of its server, such as after
+   * CONNECT.
    */
   closeAll(): void {
     for (const connection of this.#open.values()) this.#end(connection);
@@ -153,7 +160,7 @@ export class Connections {
 
   /**
    * Chooses the connection that gives way to a new one: the newest, if all have complete requests. A
-   * connection that is passed over is moved, so that no later call visits it before its next request.
+   * connection that is not chosen leaves the list, so that no later call visits it before its next request.
    */
   #chooseToClose(): Connection {
     for (let connection = this.#idle.first; connection; connection = this.#idle.first) {
@@ -190,9 +197,9 @@ function abandon({ request, response }: Pending): void {
 }
 
 /**
- * The class of a server's requests. A request beyond its connection's limit claims to be an upgrade without a
- * listener, so that Node stops parsing and closes the connection. Closing it later, in a handler, would first
- * cost the memory of all requests in the same read.
+ * Creates the class of a server's requests. A request beyond its connection's limit claims to be an upgrade
+ * without a listener, so that Node stops parsing and closes the connection. Closing it later, in a handler,
+ * would first cost the memory of all requests in the same read.
  */
 export function createRequestClass(connections: Connections): typeof IncomingMessage {
   return class extends BoundedRequest {

@@ -15,11 +15,11 @@ export interface Origins {
   admits?(request: IncomingMessage): boolean;
 }
 
-/** The paths of an application's own handlers, which are not the service's. */
+/** Paths of an application's own router. */
 export interface RoutePaths {
   /** Returns whether the handlers of the path answer preflights, and set all headers of CORS, themselves. */
-  leavesCors(path: string): boolean;
-  /** Returns the methods of a path in upper case; undefined for a path of no route. */
+  setsCors(path: string): boolean;
+  /** Returns the methods of a path in upper case; undefined for a path outside of the router. */
   methodsAt(path: string): readonly string[] | undefined;
 }
 
@@ -42,7 +42,9 @@ export class CorsPolicy {
   }
 
   /**
-   * @throws ServerError: INVALID_INPUT, for a request from another machine's page to a development server
+   * Checks that a development server may answer the request.
+   *
+   * @throws ServerError INVALID_INPUT for requests and pages of other machines
    */
   requireAdmission(request: IncomingMessage): void {
     if (this.#origins === '*' || this.#origins.admits?.(request) !== false) return;
@@ -52,7 +54,11 @@ export class CorsPolicy {
     );
   }
 
-  /** Adds the headers of every answer. @returns whether pages of the request's origin may read answers */
+  /**
+   * Adds the headers that CORS requires of every answer.
+   *
+   * @returns whether pages of the request's origin may read answers
+   */
   addHeaders({ headers: { origin } }: IncomingMessage, response: ServerResponse): boolean {
     const origins = this.#origins;
     const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
@@ -70,7 +76,7 @@ export class CorsPolicy {
 export function cors(policy: CorsPolicy, routes?: RoutePaths): RequestHandler {
   return (request, response, next) => {
     policy.requireAdmission(request);
-    if (routes?.leavesCors(request.path)) {
+    if (routes?.setsCors(request.path)) {
       next();
       return;
     }

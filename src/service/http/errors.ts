@@ -21,10 +21,10 @@ type WriteError = (response: ServerResponse, error: VisibleError) => void;
 type VisibleError = Pick<HttpError, 'status' | 'code' | 'message' | 'details' | 'retryAfterSeconds'>;
 
 /**
- * Returns what callers may see of an error. An error of any other class, or one that can't be read, is a bug:
- * its message is only for the log.
+ * Returns the part of an HttpError that callers may see. Any other error, or an error that can't be read, is
+ * a bug: its message is only for the log.
  */
-function visibleError(thrown: unknown): VisibleError {
+function toVisibleError(thrown: unknown): VisibleError {
   try {
     if (thrown instanceof HttpError) {
       const { status, code, message, details, retryAfterSeconds } = thrown;
@@ -36,11 +36,11 @@ function visibleError(thrown: unknown): VisibleError {
   return new ServerError('INTERNAL', 'an internal error; see the log');
 }
 
-/** The one place where an error becomes an answer. */
+/** Creates a function that answers with errors. It is the only place where an error becomes an answer. */
 export function errorAnswers(write: WriteError): AnswerError {
   return (thrown, request, response, log) => {
     try {
-      const error = visibleError(thrown);
+      const error = toVisibleError(thrown);
       if (error.status >= 500) log.warn({ err: thrown }, 'request failed');
       // A handler may fail after its deadline, when the request has been answered.
       if (!response.headersSent) sendError(write, error, request, response);
@@ -94,8 +94,8 @@ function sendError(
 ): void {
   const { status, code, retryAfterSeconds } = error;
   if (retryAfterSeconds !== undefined) addHeader(response, 'retry-after', String(retryAfterSeconds));
-  // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
-  // A router may have set another.
+  // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the challenge for
+  // tokens. A router may have set another challenge.
   if (status === 401 && !response.hasHeader('www-authenticate')) {
     addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
   }
@@ -106,11 +106,11 @@ function sendError(
 }
 
 /**
- * Answers malformed HTTP, which never reaches a route, in the same form.
+ * Answers malformed HTTP, which never reaches a route, in the same JSON form as other errors.
  *
  * @param pending an unsent answer to an earlier request of the connection. If there is one, nothing is sent,
- *   since the client would mistake this answer for it
- * @returns the error that was sent as the answer, if one was
+ *   since the client would take this answer for the earlier one
+ * @returns the error that was sent; undefined if nothing was sent
  */
 export function onClientError(
   error: NodeJS.ErrnoException,

@@ -33,7 +33,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 30_000;
 export interface HttpServerParts extends AppOptions {
   /** The origins whose pages may read answers. */
   readonly corsOrigins: '*' | Origins;
-  /** Headers of answers that these pages may read, beside those of every service. Default: none. */
+  /** Headers of answers that these pages may read, besides those of every service. Default: none. */
   readonly exposedHeaders?: readonly string[] | undefined;
   /** Endpoints whose handlers only work in a slot; see `Refusals`. Default: none. */
   readonly slotEndpoints?: readonly SlotEndpoint[] | undefined;
@@ -68,7 +68,7 @@ interface ServerState {
   stop(): void;
 }
 
-const stateOf = new WeakMap<Server, ServerState>();
+const stateByServer = new WeakMap<Server, ServerState>();
 
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
@@ -115,8 +115,8 @@ export function createHttpServer(parts: HttpServerParts): Server {
   });
   // A peer that is silent for longer than any request may take is considered gone.
   server.setTimeout(2 * limits.requestTimeoutMs + KEEP_ALIVE_TIMEOUT_MS);
-  server.on('connection', (socket) => connections.opened(socket));
-  stateOf.set(server, {
+  server.on('connection', (socket) => connections.addConnection(socket));
+  stateByServer.set(server, {
     connections,
     listeners: [],
     stop() {
@@ -164,6 +164,8 @@ function withPrototype<Message extends typeof IncomingMessage | typeof ServerRes
 }
 
 /**
+ * Makes the server listen at an address.
+ *
  * @param setting name of the variable that sets the port
  * @returns the server's URL
  * @throws ConfigError if the address can't be listened on
@@ -176,15 +178,15 @@ export async function listen(
   const shared = { backlog: maxConnections, reusePort: LISTENERS > 1 };
   try {
     if (port !== 0) await requireFreePort({ host, port });
-    const { address, family, port: bound } = await startListening(server, { host, port, ...shared });
+    const { address, family, port: boundPort } = await startListening(server, { host, port, ...shared });
     for (let count = 1; count < LISTENERS; count++) {
       const listener = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
         server.emit('connection', socket),
       );
-      await startListening(listener, { host: address, port: bound, ...shared });
-      stateOf.get(server)?.listeners.push(listener);
+      await startListening(listener, { host: address, port: boundPort, ...shared });
+      stateByServer.get(server)?.listeners.push(listener);
     }
-    return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${boundPort}`;
   } catch (error) {
     await shutDown(server, 0);
     const code = codeOf(error);
@@ -198,8 +200,8 @@ export async function listen(
 }
 
 /**
- * Requires that no process listens on the port. Otherwise, the sockets that share the port would also share
- * it with those of another process.
+ * Requires that no process listens on the port. If another process shared the port, it would get a part of
+ * the connections.
  */
 async function requireFreePort(address: ListenOptions): Promise<void> {
   const probe = createTcpServer();
@@ -214,17 +216,20 @@ function startListening(server: TcpServer, options: ListenOptions): Promise<Addr
   });
 }
 
-/** Refuses new connections and waits for the end of the open ones. */
+/** Refuses new connections, and waits until the open connections have ended. */
 function close(server: TcpServer): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** Refuses new connections and waits for the requests in flight, at most `graceMs`. */
+/**
+ * Refuses new connections, and waits for the requests in flight. After `graceMs` milliseconds, closes all
+ * connections.
+ */
 export async function shutDown(server: Server, graceMs: number): Promise<void> {
-  const state = stateOf.get(server);
-  // Otherwise, a connection would stay open for a next request after its last answer was sent. A connection
-  // would also stay open for its first request: browsers open some in advance, and Node no longer looks for
-  // slow headers.
+  const state = stateByServer.get(server);
+  // Without this timer, a connection would stay open for another request after its last answer. A connection
+  // without requests, which browsers open in advance, would stay open too: Node no longer checks for slow
+  // headers.
   const idle = setInterval(() => {
     server.closeIdleConnections();
     state?.connections.closeUnused();

@@ -76,7 +76,7 @@ export interface RequestEnd {
 
 /**
  * The requests in flight, each with a generated id, a deadline and a log line when it ends. One class with
- * one listener does all of this, since it is most of the cost of a request.
+ * one listener does all of this, since this work is most of the cost of a request.
  */
 export class InFlight {
   readonly #log: Logger;
@@ -135,7 +135,7 @@ export class InFlight {
    * @returns false if the request must not be handled because its connection is closed
    */
   track(request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): boolean {
-    const connection = this.#connections.of(request);
+    const connection = this.#connections.find(request);
     if (!connection || request.socket.destroyed) return false;
     const [id, start] = [randomUUID(), performance.now()];
     const entry: Entry = {
@@ -152,7 +152,7 @@ export class InFlight {
       before: undefined,
       after: undefined,
     };
-    this.#connections.began(connection, entry);
+    this.#connections.addRequest(connection, entry);
     addHeader(response, 'x-request-id', id);
     const isOld = start - connection.openedAt > MAX_CONNECTION_AGE_MS;
     if (isOld || connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.shouldKeepAlive = false;
@@ -162,12 +162,12 @@ export class InFlight {
     return true;
   }
 
-  /** Returns the id in its header `x-request-id`. */
+  /** Returns the id in the response's header `x-request-id`. */
   idOf(response: ServerResponse): string {
     return (response as Tracked)[ENTRY]?.id ?? '';
   }
 
-  /** A child log with the id of this response's request. */
+  /** Creates a child log with the id of this response's request. */
   logOf(response: ServerResponse): Logger {
     const entry = (response as Tracked)[ENTRY];
     return entry ? this.#log.child({ request_id: entry.id }) : this.#log;
@@ -175,16 +175,16 @@ export class InFlight {
 
   /**
    * Runs a handler, at most `maxRunning` at a time. A handler counts until it finishes or its deadline has
-   * passed, even if its caller has disconnected. Call this only for complete requests: incomplete ones could
-   * otherwise block the others. A call within the handler of the same request takes no second slot.
+   * passed, even if its caller has disconnected. Call this only for complete requests, since incomplete
+   * requests could block the others. A call within the handler of the same request takes no second slot.
    *
    * @throws OVERLOADED immediately, without a queue
    */
   async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
     const entry = this.#admit(response);
     if (!entry) return;
-    const isWithin = entry.work === 'running';
-    if (!isWithin) this.#running += 1;
+    const isNested = entry.work === 'running';
+    if (!isNested) this.#running += 1;
     entry.work = 'running';
     // Connections that the handler opens hold `work` in memory for as long as they last. This variable is
     // cleared at the end, so that they don't hold the request too.
@@ -193,13 +193,13 @@ export class InFlight {
       isSealed: isWrapped(response),
       id: entry.id,
       waitFor: (call, ends) => (current ? this.#waitFor(current, call, ends) : untilOneEnds(call, ends)),
-      left: () => current && signalOf(current),
+      leavingSignal: () => current && signalOf(current),
     };
     try {
       await runAs(work, handler);
     } finally {
       current = undefined;
-      if (!isWithin) this.#settle(entry);
+      if (!isNested) this.#settle(entry);
     }
   }
 
@@ -208,7 +208,7 @@ export class InFlight {
     if (this.#admit(response)) handler();
   }
 
-  /** @returns undefined if nobody waits for the answer @throws OVERLOADED */
+  /** Returns the request's entry; undefined if nobody waits for the answer. @throws OVERLOADED */
   #admit(response: ServerResponse): Entry | undefined {
     const entry = (response as Tracked)[ENTRY];
     // The caller has disconnected, or the deadline has passed.
@@ -234,7 +234,7 @@ export class InFlight {
   /**
    * Waits, outside of `work`, for a call that many requests share.
    *
-   * @throws OVERLOADED immediately; what the call throws; CallerLeft
+   * @throws OVERLOADED immediately if too many requests wait; the error of the call; CallerLeft
    */
   waitFor<T>(response: ServerResponse, call: Promise<T>): Promise<T> {
     return this.#room.waitFor(call, [this.leaving(response)]);
@@ -256,7 +256,7 @@ export class InFlight {
 
   /** Releases the request's slot during the wait. The request resumes even if all slots are taken by then. */
   async #waitFor<T>(entry: Entry, call: Promise<T>, ends: Parameters<Work['waitFor']>[1]): Promise<T> {
-    // Its deadline has passed, or it waits for two calls at once.
+    // The request's deadline has passed, or it waits for two calls at once.
     if (entry.work !== 'running') return await this.#room.waitFor(call, ends);
     entry.work = 'waiting';
     this.#running -= 1;
@@ -281,7 +281,7 @@ export class InFlight {
     if (entry.closed) return;
     entry.closed = true;
     entry.leaving?.abort(new CallerLeft());
-    this.#connections.ended(entry.connection, entry);
+    this.#connections.removeRequest(entry.connection, entry);
     if (entry.work === 'none') this.#entries.delete(entry);
     const { id, request, response, start } = entry;
     const { statusCode: status, writableFinished: isComplete } = response;
@@ -342,7 +342,10 @@ export class InFlight {
   }
 }
 
-/** Returns the signal. It is made only when needed, since most requests wait for no other request. */
+/**
+ * Returns the signal that ends the request's waits. It is created only when needed, since most requests don't
+ * wait for other requests.
+ */
 function signalOf(entry: Entry): AbortSignal {
   entry.leaving ??= new AbortController();
   if (entry.closed) entry.leaving.abort(new CallerLeft());

@@ -7,7 +7,7 @@ import { type Listed, OrderedList } from '../ordered_list.ts';
 /** RFC 8259, section 8.1: JSON is UTF-8, with or without a charset. */
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$/i;
 
-/** A body must arrive within this time, plus one second for every MIN_BYTES_PER_SECOND bytes received. */
+/** Time limit of a body in milliseconds. Every MIN_BYTES_PER_SECOND bytes received add one second. */
 const BODY_TIMEOUT_MS = 5000;
 const MIN_BYTES_PER_SECOND = 16 * 1024;
 /** Interval at which deadlines are checked, in milliseconds. */
@@ -68,8 +68,8 @@ export class JsonBodies {
   }
 
   /**
-   * Reads and parses a body. Rejects invalid UTF-8 instead of replacing it, since what is signed later must
-   * be what was sent. (Express' parser replaces it silently, and is half as fast.)
+   * Reads and parses a body. Rejects invalid UTF-8 instead of replacing it, since an application must
+   * sign exactly what was sent. (Express' parser replaces it silently, and is half as fast.)
    *
    * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT if the body arrives too
    *   slowly; OVERLOADED if incomplete bodies use too much memory and this is the oldest of them; BODY_TAKEN
@@ -114,8 +114,8 @@ export class JsonBodies {
   }
 
   /**
-   * Discards a body to which no endpoint gives a meaning. The same limit of size applies. If the body exceeds
-   * it, the connection ends without an answer.
+   * Discards a body that no endpoint reads. The same size limit applies: if the body exceeds it, the
+   * connection ends without an answer.
    *
    * @throws BODY_TOO_LARGE if the Content-Length exceeds the limit
    */

@@ -1,5 +1,5 @@
 /**
- * Serves figures for Prometheus on loopback, over a separate listener. The listener has one path, accepts few
+ * Serves metrics for Prometheus on loopback, over a separate listener. The listener has one path, accepts few
  * connections, and reads only the head of a request.
  */
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { BoundedRequest } from './body_pieces.ts';
 import { discardBody } from './json_body.ts';
 
-/** Figures as one text. */
+/** Metrics as one text. */
 export interface Exposition {
   readonly contentType: string;
   readonly text: string;
@@ -21,9 +21,9 @@ export interface MetricsListener {
 }
 
 export interface MetricsListenerOptions {
-  /** 0: the system chooses a free port (tests). */
+  /** The port. With 0, the system chooses a free port (for tests). */
   readonly port: number;
-  /** Returns the figures. Called for each request. */
+  /** Returns the metrics. Called for each request. */
   expose(): Exposition | Promise<Exposition>;
   /** The variable that sets the port. Default: METRICS_PORT. */
   readonly setting?: string;
@@ -37,7 +37,7 @@ export interface MetricsListenerOptions {
  */
 const MAX_CONNECTIONS = 16;
 
-/** @throws ConfigError if it can't listen there */
+/** Starts the listener. @throws ConfigError if it can't listen on the port */
 export async function serveMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
   const { port, expose, setting = 'METRICS_PORT', maxAgeMs = 5000 } = options;
   const http = { IncomingMessage: BoundedRequest, maxHeaderSize: 4096, keepAlive: false };
@@ -49,15 +49,15 @@ export async function serveMetrics(options: MetricsListenerOptions): Promise<Met
   server.on('connection', (socket) => {
     const [oldest] = open;
     if (oldest && open.size >= MAX_CONNECTIONS) {
-      // The socket's own event comes later.
+      // The socket's `close` event comes later.
       open.delete(oldest);
       oldest.destroy();
     }
     open.add(socket);
-    const age = setTimeout(() => socket.destroy(), maxAgeMs).unref();
+    const ageTimer = setTimeout(() => socket.destroy(), maxAgeMs).unref();
     socket.once('close', () => {
       open.delete(socket);
-      clearTimeout(age);
+      clearTimeout(ageTimer);
     });
   });
   server.listen(port, '127.0.0.1');
@@ -70,12 +70,12 @@ export async function serveMetrics(options: MetricsListenerOptions): Promise<Met
     });
   }
   server.unref();
-  const { port: bound } = server.address() as AddressInfo;
+  const { port: boundPort } = server.address() as AddressInfo;
   const close = () => {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${bound}/metrics`, close };
+  return { url: `http://127.0.0.1:${boundPort}/metrics`, close };
 }
 
 async function answer(
@@ -85,7 +85,7 @@ async function answer(
 ): Promise<void> {
   const { method, url } = request;
   discardBody(request);
-  // The unread rest of a request would be parsed as the next one.
+  // The unread rest of a request would be parsed as the next request.
   response.shouldKeepAlive = false;
   if (url !== '/metrics') return void response.writeHead(404).end();
   if (method !== 'GET') return void response.writeHead(405, { allow: 'GET' }).end();

@@ -25,7 +25,7 @@ const COPIED = [
 ] as const satisfies readonly (keyof Request)[];
 
 /**
- * Returns a request like this one, on the same socket, whose stream begins anew with the body. (`unshift`
+ * Returns a copy of the request on the same socket, from which the body can be read again. (`unshift`
  * can't give a body back to a stream that has ended.)
  *
  * @param body the whole body

@@ -1,6 +1,6 @@
 /**
- * Refuses requests while all slots are taken, before Express routes them and anybody reads their bodies.
- * Under overload, refusals cost time that the accepted requests need.
+ * Refuses requests while all slots are taken, before Express routes them and before their bodies are read.
+ * Refusals must be cheap: under overload, they take time that the accepted requests need.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { CorsPolicy } from './cors.ts';
@@ -37,7 +37,7 @@ export class Refusals {
   }
 
   /**
-   * Takes a request that would be refused. If its body does not arrive in the present turn of the event loop,
+   * Takes a request that would be refused. If its body does not arrive in the current turn of the event loop,
    * or a slot becomes free, the request is handled after all.
    *
    * @returns whether the request was taken
@@ -49,7 +49,6 @@ export class Refusals {
     const endpoint = this.#endpoints.get(query === -1 ? url : url.slice(0, query));
     if (!endpoint || endpoint.method !== method || !this.#isAdmitted(request)) return false;
     atEndOfTurn(() => {
-      // The connection has ended.
       if (request.socket.destroyed) return;
       if (!this.#inFlight.isFull || !request.complete) handle(request, response);
       else if (!response.headersSent) this.#refuse(request, response, endpoint);

@@ -31,7 +31,7 @@ export interface InnerAnswer {
   readonly requestId: string | undefined;
 }
 
-/** Puts an answer into another one of status 200, once for each response. */
+/** Wraps an answer in an answer of status 200. It is used once for each response. */
 export interface Wrapper {
   readonly mediaType: string;
   wrap(answer: InnerAnswer): Uint8Array;
@@ -41,7 +41,7 @@ export interface Wrapper {
 const WRAPPER = Symbol('wrapper');
 type Wrappable = ServerResponse & { [WRAPPER]?: Wrapper };
 
-/** Headers that say something about the answer, and that a wrapped answer must not show. */
+/** Headers that reveal something about an answer. A wrapped answer must not have them. */
 const ANSWER_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 
 /** Key under which a response keeps the headers that precede its answer: names and values in turn. */
@@ -91,7 +91,7 @@ function send(
     type,
     'content-length',
     String(bytes),
-    // No answer may be reused: it describes the present state, or belongs to a single request.
+    // No answer may be reused: it describes the current state, or belongs to a single request.
     'cache-control',
     'no-store',
     'x-content-type-options',
@@ -107,30 +107,30 @@ type Answered = ServerResponse & { [BODY]?: string | Uint8Array | undefined };
 
 let tasks: (() => void)[] = [];
 
-/** Calls a function at the end of the event loop's turn, after those that were passed before. */
+/** Calls a function at the end of the event loop's turn, after the functions that were passed before. */
 export function atEndOfTurn(task: () => void): void {
   if (tasks.push(task) === 1) setImmediate(runTasks);
 }
 
 function runTasks(): void {
-  let begun = 0;
+  let begunCount = 0;
   try {
     // This includes tasks that these tasks add.
     for (const task of tasks) {
-      begun += 1;
+      begunCount += 1;
       task();
     }
   } finally {
-    // If a task has thrown, the answers of the others must be written nevertheless.
-    tasks = tasks.slice(begun);
+    // If a task has thrown, the tasks after it must still write their answers.
+    tasks = tasks.slice(begunCount);
     if (tasks.length > 0) setImmediate(runTasks);
   }
 }
 
 /**
- * Writes the answers of one turn of the event loop one after the other at its end. Between two requests, each
- * write would wake the peer, which costs more than the rest of a request; in a row, the first write wakes it
- * for all.
+ * Writes the answers of one turn of the event loop one after the other at its end. Waking the peer costs
+ * more than the rest of a request. A write between two requests always wakes it, but of several writes in a
+ * row, only the first does.
  */
 function endWithTurn(response: Answered, body: string | Uint8Array): void {
   response[BODY] = body;
@@ -145,7 +145,7 @@ export function isAnswered(response: ServerResponse): boolean {
   return response.writableEnded || (response as Answered)[BODY] !== undefined;
 }
 
-/** @throws ApplicationMistake if JSON can't represent the value */
+/** Answers with a value as JSON. @throws ApplicationMistake if JSON can't represent the value */
 export function sendJson(response: ServerResponse, status: number, value: object): void {
   const isText = value instanceof JsonText;
   const json = isText ? value.json : JSON.stringify(value);
@@ -175,7 +175,7 @@ export function sendText(response: ServerResponse, text: string, status = 200): 
   send(response, status, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
 }
 
-/** Makes every further answer to this request wrapped: results, errors and a passed deadline. */
+/** Wraps every further answer to this request, errors included. */
 export function wrapAnswers(response: ServerResponse, wrapper: Wrapper): void {
   (response as Wrappable)[WRAPPER] = wrapper;
 }
@@ -186,14 +186,14 @@ export function isWrapped(response: ServerResponse): boolean {
 
 function sendWrapped(response: ServerResponse, status: number, json: string, wrapper: Wrapper): void {
   if (response.headersSent) return;
-  const requestId = addedHeader(response, 'x-request-id');
+  const requestId = findAddedHeader(response, 'x-request-id');
   const retry = takeAnswerHeaders(response).get('retry-after');
   const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
   const wrapped = wrapper.wrap({ status, json, retryAfterSeconds, requestId });
   send(response, 200, wrapper.mediaType, wrapped, wrapped.length);
 }
 
-function addedHeader(response: Prepared, name: string): string | undefined {
+function findAddedHeader(response: Prepared, name: string): string | undefined {
   const headers = response[HEADERS] ?? [];
   const at = headers.indexOf(name);
   // After `setAddedHeaders`, Node has the header.
@@ -203,13 +203,13 @@ function addedHeader(response: Prepared, name: string): string | undefined {
 /** Removes the headers that belong to the answer, and returns them. */
 function takeAnswerHeaders(response: Prepared): Map<string, string> {
   const headers = response[HEADERS] ?? [];
-  const kept: string[] = [];
-  const taken = new Map<string, string>();
+  const otherHeaders: string[] = [];
+  const answerHeaders = new Map<string, string>();
   for (let at = 0; at < headers.length; at += 2) {
     const [name, value] = headers.slice(at, at + 2) as [string, string];
-    if (ANSWER_HEADERS.includes(name)) taken.set(name, value);
-    else kept.push(name, value);
+    if (ANSWER_HEADERS.includes(name)) answerHeaders.set(name, value);
+    else otherHeaders.push(name, value);
   }
-  response[HEADERS] = kept;
-  return taken;
+  response[HEADERS] = otherHeaders;
+  return answerHeaders;
 }

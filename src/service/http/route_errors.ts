@@ -32,8 +32,8 @@ class RouteRefusal extends ServerError {
 }
 
 /**
- * Turns an error that Express or http-errors made with a status of 400 to 499 into one that callers see;
- * returns any other unchanged.
+ * Turns an error that Express or http-errors made with a status of 400 to 499 into an error that callers
+ * see. Returns any other value unchanged.
  *
  * @param redact removes secrets from a message that the error exposes
  */

@@ -2,17 +2,22 @@
 import type { Router } from 'express';
 
 /**
- * Methods of a handler of `use`, which does not say its methods: it may serve files, or be a middleware
- * before routes.
+ * Methods that are assumed for a handler of `use`, which does not declare its methods: it may serve files, or
+ * be a middleware before routes.
  */
 const OF_USE = ['GET', 'HEAD', 'POST'];
+/** Methods that are assumed for a handler of `all`. */
 const OF_ALL = [...OF_USE, 'PUT', 'PATCH', 'DELETE'];
 
 /** The record of a handler in Express' router. */
 interface Layer {
   readonly handle: { readonly length: number; readonly stack?: readonly Layer[] };
   readonly route?: { readonly methods: Readonly<Record<string, boolean>> };
-  /** The part of the path that it matches. @throws URIError if a parameter can't be decoded */
+  /**
+   * Returns the part of the path that the handler matches.
+   *
+   * @throws URIError if a parameter can't be decoded
+   */
   match(path: string): false | { readonly path: string };
 }
 
@@ -20,7 +25,7 @@ interface Layer {
  * Returns the methods of the routes that match a path, including those of routers within the router.
  *
  * @param path below the router, beginning with a slash
- * @returns the methods in upper case. If no route matches, those of a matching handler of `use`
+ * @returns the methods in upper case. If no route matches, the methods assumed for a handler of `use`
  */
 export function methodsAt({ stack }: Pick<Router, 'stack'>, path: string): readonly string[] {
   try {

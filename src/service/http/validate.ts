@@ -3,12 +3,14 @@ import * as v from 'valibot';
 import { ServerError } from '../errors.ts';
 
 /**
+ * Checks a value against a schema, and returns the schema's output.
+ *
  * @throws INVALID_INPUT, whose message names the property and what it must be, without repeating its value
  */
 export function validate<Output>(schema: v.GenericSchema<unknown, Output>, input: unknown): Output {
-  const result = v.safeParse(schema, input, { abortEarly: true });
-  if (result.success) return result.output;
-  const issue = result.issues[0];
+  const parsed = v.safeParse(schema, input, { abortEarly: true });
+  if (parsed.success) return parsed.output;
+  const issue = parsed.issues[0];
   throw new ServerError('INVALID_INPUT', `${v.getDotPath(issue) ?? 'the request'} ${explain(issue)}`);
 }
 
@@ -16,8 +18,8 @@ function explain(issue: v.BaseIssue<unknown>): string {
   if (issue.expected === 'never') return 'is not a property that this endpoint accepts';
   if (issue.received === 'undefined') return 'is missing';
   // valibot's default messages end with the received value. Messages from a schema don't.
-  const isOwn = !issue.message.endsWith(`received ${issue.received}`);
-  if (isOwn) return issue.message;
+  const isFromSchema = !issue.message.endsWith(`received ${issue.received}`);
+  if (isFromSchema) return issue.message;
   if (issue.type === 'regex') return `must match ${issue.expected}`;
   const bound = explainBound(issue);
   if (bound !== undefined) return bound;

@@ -1,4 +1,4 @@
-/** The clients whose tokens a service accepts, as JSON in one of its settings. */
+/** Reads the clients whose tokens a service accepts, which are JSON in one of its settings. */
 
 import { ConfigError } from 'sui-enclave/errors';
 import { isIssuedBy, MICROSOFT_ISSUER, normalizeIssuer } from 'sui-enclave/token/issuer';
@@ -18,13 +18,13 @@ export interface Client {
   readonly presenters: readonly string[];
 }
 
-/** The values that a service can use. */
+/** Checks of the values that a service can use. */
 export interface UsableValues {
   issuer(value: string): boolean;
   clientId(value: string): boolean;
 }
 
-/** The properties of an entry. */
+/** Returns the schemas of an entry's properties. */
 export const clientEntry = (isUsable: UsableValues) => ({
   issuer: v.pipe(v.string(), v.check(isUsable.issuer)),
   client_id: v.pipe(v.string(), v.check(isUsable.clientId)),
@@ -51,18 +51,20 @@ export const clientEntry = (isUsable: UsableValues) => ({
 type Entry = v.InferOutput<v.StrictObjectSchema<ReturnType<typeof clientEntry>, undefined>>;
 
 /**
+ * Parses the setting with the clients.
+ *
  * @param setting the name of the setting, for messages
  * @param schema the schema of an entry: `clientEntry`, and the service's own properties
  * @param shape the properties that an entry must have, for messages
  * @returns each client with its entry
  * @throws ConfigError that names the entry
  */
-export function parseClients<Own extends Entry>(
+export function parseClients<ServiceEntry extends Entry>(
   setting: string,
   json: string,
-  schema: v.GenericSchema<unknown, Own>,
+  schema: v.GenericSchema<unknown, ServiceEntry>,
   shape: string,
-): { readonly client: Client; readonly entry: Own }[] {
+): { readonly client: Client; readonly entry: ServiceEntry }[] {
   let data: unknown;
   try {
     data = JSON.parse(json);
@@ -83,34 +85,40 @@ export function parseClients<Own extends Entry>(
     const client = {
       issuer,
       clientId: entry.client_id,
-      jwksUrl: jwksUrl(issuer, entry.jwks_url, `${setting}, entry ${index}`),
+      jwksUrl: findJwksUrl(issuer, entry.jwks_url, `${setting}, entry ${index}`),
       presenters: entry.presenters ?? [],
     };
     return { client, entry };
   });
-  requireOneUrlEach(
+  requireOneUrlPerIssuer(
     setting,
     clients.map(({ client }) => client),
   );
   return clients;
 }
 
-/** Keys of a known provider come only from the URL at which it publishes them. */
-function jwksUrl(issuer: string, configuredUrl: string | undefined, where: string): URL {
+/**
+ * Returns the URL of an issuer's keys. For a known provider, it is always the URL at which it publishes them.
+ *
+ * @throws ConfigError
+ */
+function findJwksUrl(issuer: string, configuredUrl: string | undefined, location: string): URL {
   const provider = Object.values(PROVIDERS).find(
     (provider) => provider.issuer === issuer || isTenant(provider.issuer, issuer),
   );
   if (provider && configuredUrl !== undefined) {
-    throw new ConfigError(`${where}: the keys of ${issuer} have a known URL: remove jwks_url`);
+    throw new ConfigError(`${location}: the keys of ${issuer} have a known URL: remove jwks_url`);
   }
   const url = provider?.jwksUrl ?? configuredUrl;
   if (url === undefined) {
-    throw new ConfigError(`${where}: ${issuer} is not a known provider: set jwks_url to the URL of its keys`);
+    throw new ConfigError(
+      `${location}: ${issuer} is not a known provider: set jwks_url to the URL of its keys`,
+    );
   }
   return new URL(url);
 }
 
-function requireOneUrlEach(setting: string, clients: readonly Client[]): void {
+function requireOneUrlPerIssuer(setting: string, clients: readonly Client[]): void {
   for (const [index, client] of clients.entries()) {
     const conflict = clients.findIndex(
       ({ issuer, jwksUrl }) => issuer === client.issuer && jwksUrl.href !== client.jwksUrl.href,

@@ -1,6 +1,6 @@
 /**
  * Errors of token verification. They are internal: each area answers with its own codes. No message contains
- * a claim.
+ * the value of a claim.
  */
 import { CodedError } from 'sui-enclave/errors';
 
@@ -9,7 +9,7 @@ export const OIDC_CODES = {
   TOKEN_MALFORMED: 'not a JWT',
   TOKEN_ALGORITHM: 'not signed with RS256',
   TOKEN_TYPE: 'a JWT, but not an ID token',
-  TOKEN_KEY_UNKNOWN: 'the issuer has no key with the id that the token names, or the token names none',
+  TOKEN_KEY_UNKNOWN: 'the issuer has no key with the id that the token names, or the token names no key',
   TOKEN_SIGNATURE: 'the signature is invalid',
   TOKEN_EXPIRED: 'the token has expired (exp)',
   TOKEN_NOT_YET_VALID: 'the token is not valid yet (nbf, iat)',
@@ -20,7 +20,7 @@ export const OIDC_CODES = {
   ISSUER_UNREACHABLE: "the connection to the host of the issuer's keys failed",
   ISSUER_REFUSED: "the host of the issuer's keys answered with a status other than 200",
   ISSUER_MALFORMED: "the issuer's key set, or the key that the token names, is malformed",
-  ISSUER_TIMEOUT: 'the issuer did not give its keys in time',
+  ISSUER_TIMEOUT: 'the issuer did not send its keys in time',
 } as const;
 
 export type OidcCode = keyof typeof OIDC_CODES;

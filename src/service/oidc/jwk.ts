@@ -5,7 +5,7 @@ import { OidcError } from './errors.ts';
 
 /** RFC 7518, section 3.3, requires 2048 bits. Above 8192, verification would let attackers waste CPU time. */
 const MODULUS_BITS = { from: 2048, to: 8192 };
-/** The providers' exponent is 65537. A large one makes verification as expensive as signing. */
+/** The providers' exponent is 65537. A large exponent makes verification as expensive as signing. */
 const MAX_EXPONENT_BYTES = 8;
 
 /** The properties that identify a key. `issuer` is not defined by RFC 7517; Microsoft uses it. */
@@ -59,7 +59,7 @@ interface UsableKey {
   readonly imported: CryptoKey;
 }
 
-/** The key with one key id in a set. */
+/** The only usable key with its key id in a set. */
 export interface KeyOfId extends UsableKey {
   /**
    * The only issuers whose tokens the key signs; empty if the set doesn't specify them. `{tenantid}` matches
@@ -76,6 +76,8 @@ export interface KeysById {
 }
 
 /**
+ * Reads the keys of a JWK set.
+ *
  * @param data the parsed JSON
  * @throws OidcError: ISSUER_MALFORMED
  */
@@ -87,19 +89,19 @@ export async function readKeySet(data: unknown): Promise<KeysById> {
   if (keys.every(({ key }) => key === 'malformed')) {
     throw new OidcError('ISSUER_MALFORMED', 'the issuer answered without a usable RSA key');
   }
-  return sort(keys);
+  return groupById(keys);
 }
 
-function sort(keys: readonly IssuerKey[]): KeysById {
+function groupById(keys: readonly IssuerKey[]): KeysById {
   const byId = new Map<string, KeyOfId>();
   const malformed = new Set<string>();
-  for (const [kid, ofId] of Map.groupBy(keys, (key) => key.kid)) {
-    const whole = ofId.filter(({ key }) => key !== 'malformed');
-    const usable = whole.flatMap(({ key }) => (typeof key === 'object' ? [key] : []));
-    const issuers = whole.map(({ issuer }) => issuer).filter((issuer) => typeof issuer === 'string');
+  for (const [kid, keysOfId] of Map.groupBy(keys, (key) => key.kid)) {
+    const wellFormed = keysOfId.filter(({ key }) => key !== 'malformed');
+    const usable = wellFormed.flatMap(({ key }) => (typeof key === 'object' ? [key] : []));
+    const issuers = wellFormed.map(({ issuer }) => issuer).filter((issuer) => typeof issuer === 'string');
     const [key] = usable;
     if (key && usable.length === 1) byId.set(kid, { ...key, issuers });
-    if (whole.length === 0) malformed.add(kid);
+    if (wellFormed.length === 0) malformed.add(kid);
   }
   return { byId, malformed };
 }
@@ -124,7 +126,11 @@ export function keyOfId({ byId, malformed }: KeysById, kid: string): KeyOfId {
   );
 }
 
-/** @returns undefined for a key that no token can use: another key type, no key id, or too small */
+/**
+ * Reads a key of a set.
+ *
+ * @returns undefined for a key of another type, without a key id, or that is too small
+ */
 export async function readKey(data: unknown): Promise<IssuerKey | undefined> {
   const rsa = v.safeParse(Rsa, data);
   if (!rsa.success) return undefined;
@@ -147,13 +153,13 @@ async function importPublicKey(publicJwk: v.InferOutput<typeof PublicKey>): Prom
   );
 }
 
-/** Removes the leading zeros that some issuers write. */
+/** Decodes base64url, and removes the leading zeros that some issuers write. */
 function decode(text: string): Buffer {
   // This length is invalid in base64url: Buffer would drop the last character.
   if (text.length % 4 === 1) return Buffer.alloc(0);
   const bytes = Buffer.from(text, 'base64url');
-  const first = bytes.findIndex((byte) => byte !== 0);
-  return first === -1 ? Buffer.alloc(0) : bytes.subarray(first);
+  const start = bytes.findIndex((byte) => byte !== 0);
+  return start === -1 ? Buffer.alloc(0) : bytes.subarray(start);
 }
 
 function isOdd(bytes: Buffer): boolean {

@@ -23,20 +23,21 @@ const PAUSE_AFTER_FAILURE_MS = 5000;
 /** Limits for upstream(). The largest key set of the known providers has about 20 KB. */
 export const KEYS_BOUNDS = { timeoutMs: 5000, maxSize: 256 * 1024 };
 
-interface Kept {
+interface CachedKeys {
   readonly keys: KeysById;
-  readonly at: number;
+  /** Time by the monotonic clock, in milliseconds. */
+  readonly fetchedAt: number;
 }
 
 export class IssuerKeys {
   readonly #client: AxiosInstance;
   readonly #path: string;
   readonly #now: () => number;
-  #kept: Kept | undefined;
+  #cached: CachedKeys | undefined;
   /** Error of the last attempt, from the upstream or from the budget for its calls. */
   #failure: unknown;
-  #askAgainAt = Number.NEGATIVE_INFINITY;
-  #asking: Promise<void> | undefined;
+  #nextFetchAt = Number.NEGATIVE_INFINITY;
+  #fetching: Promise<void> | undefined;
 
   /**
    * @param client client for the host of the keys, with KEYS_BOUNDS
@@ -54,46 +55,46 @@ export class IssuerKeys {
    * Concurrent callers share one request.
    *
    * @throws OidcError: TOKEN_KEY_UNKNOWN, ISSUER_MALFORMED if the key is malformed, or the failure to fetch
-   *   the keys; whatever else the upstream throws
+   *   the keys; other errors of the upstream
    */
   async findKey(kid: string): Promise<KeyOfId> {
-    const key = this.#findKept(kid, FRESH_MS);
+    const key = this.#findCached(kid, FRESH_MS);
     if (key) return key;
-    const running = this.#asking;
-    const started = running ? undefined : this.#renew();
+    const runningFetch = this.#fetching;
+    const ownFetch = runningFetch ? undefined : this.#renew();
     // While the issuer fails, known keys are used without waiting for the next attempt.
-    if (!this.#failure || !this.#findKept(kid, MAX_AGE_MS)) {
-      await (running ? waitForShared(running) : started);
+    if (!this.#failure || !this.#findCached(kid, MAX_AGE_MS)) {
+      await (runningFetch ? waitForShared(runningFetch) : ownFetch);
     }
-    const keptKey = this.#findKept(kid, MAX_AGE_MS);
-    if (keptKey) return keptKey;
+    const cachedKey = this.#findCached(kid, MAX_AGE_MS);
+    if (cachedKey) return cachedKey;
     if (this.#failure) throw this.#failure;
-    return keyOfId((this.#kept as Kept).keys, kid);
+    return keyOfId((this.#cached as CachedKeys).keys, kid);
   }
 
-  #findKept(kid: string, maxAgeMs: number): KeyOfId | undefined {
-    const kept = this.#kept;
-    return kept && this.#now() - kept.at < maxAgeMs ? kept.keys.byId.get(kid) : undefined;
+  #findCached(kid: string, maxAgeMs: number): KeyOfId | undefined {
+    const cached = this.#cached;
+    return cached && this.#now() - cached.fetchedAt < maxAgeMs ? cached.keys.byId.get(kid) : undefined;
   }
 
   /** Fetches the keys again. Never rejects. @returns undefined if it is too early to fetch them */
   #renew(): Promise<void> | undefined {
-    if (this.#now() < this.#askAgainAt) return undefined;
-    this.#asking = startShared(() => this.#fetch()).finally(() => {
-      this.#asking = undefined;
+    if (this.#now() < this.#nextFetchAt) return undefined;
+    this.#fetching = startShared(() => this.#fetch()).finally(() => {
+      this.#fetching = undefined;
     });
-    return this.#asking;
+    return this.#fetching;
   }
 
   async #fetch(): Promise<void> {
     try {
       const keys = await readKeySet(parseJson(await fetchKeys(this.#client, this.#path)));
-      this.#kept = { keys, at: this.#now() };
+      this.#cached = { keys, fetchedAt: this.#now() };
       this.#failure = undefined;
     } catch (error) {
       this.#failure = error;
     }
-    this.#askAgainAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
+    this.#nextFetchAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
   }
 }
 
@@ -101,7 +102,8 @@ export class IssuerKeys {
  * Creates one IssuerKeys for each URL of keys. All issuers and clients with that URL share it.
  *
  * @param upstream makes a client for a host. Called once for each URL
- * @throws what `upstream` throws
+ * @returns a function that returns the keys of a client
+ * @throws the errors of `upstream`
  */
 export function createKeySources<Accepted extends Pick<Client, 'jwksUrl'>>(
   clients: readonly Accepted[],
@@ -147,9 +149,12 @@ function toFailure(cause: UpstreamError): OidcError {
 const UNREACHABLE = ['ISSUER_UNREACHABLE', "the issuer's keys could not be fetched"] as const;
 const SLOW = [
   'ISSUER_TIMEOUT',
-  `the issuer did not give its keys within ${KEYS_BOUNDS.timeoutMs} ms`,
+  `the issuer did not send its keys within ${KEYS_BOUNDS.timeoutMs} ms`,
 ] as const;
-/** The other reasons don't occur: every status is accepted, and the body is taken as bytes. */
+/**
+ * Reasons for an incomplete answer. The other reasons don't occur: every status is accepted, and the body is
+ * taken as bytes.
+ */
 type Incomplete = Exclude<UpstreamError['reason'], 'status' | 'malformed'>;
 
 const FAILURES: Readonly<Record<Incomplete, readonly [OidcCode, string]>> = {

@@ -6,7 +6,7 @@ import { OidcError, TokenClaimError } from './errors.ts';
 import type { KeyOfId, RsaKey } from './jwk.ts';
 import type { IssuerKeys } from './keys.ts';
 
-/** Tolerated difference between the issuer's clock and ours. */
+/** Tolerated difference between the issuer's clock and ours, in seconds. */
 const MAX_SKEW_SECONDS = 60;
 
 /** Unverified parts of a token: they only select the client and the key. */
@@ -22,13 +22,14 @@ interface UnverifiedClaims {
   readonly tid: unknown;
 }
 
-/** A client whose tokens are accepted; without a client id, every client of the issuer. */
+/** A client whose tokens are accepted. Without a client id, it stands for every client of the issuer. */
 export type AcceptedClient = Pick<Client, 'issuer' | 'presenters'> & Partial<Pick<Client, 'clientId'>>;
 
 export interface Verified<Accepted> {
   readonly client: Accepted;
   /**
-   * The token's `iss`, with Microsoft's tenant. If the issuer has two spellings, it is always the same one.
+   * The token's `iss`, with Microsoft's tenant. If the issuer has two spellings, it is always the same
+   * spelling.
    */
   readonly issuer: string;
   /** The key that signed the token. */
@@ -59,10 +60,14 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
     this.#now = now;
   }
 
-  /** @throws OidcError with any code; whatever the upstream or `limit` throws */
+  /**
+   * Verifies a token.
+   *
+   * @throws OidcError with any code; other errors of the upstream; the errors of `limit`
+   */
   async verify(jwt: string): Promise<Verified<Accepted>> {
     const token = readToken(jwt);
-    const client = this.#clientOf(token.claims);
+    const client = this.#findClient(token.claims);
     requirePresenter(client, token.claims.azp);
     // The key is fetched only now, so that a token of an unknown client costs neither a request nor a
     // signature verification.
@@ -71,20 +76,20 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
     return { client, issuer: normalizeIssuer(token.claims.iss), key: key.jwk, payload };
   }
 
-  #clientOf(claims: UnverifiedClaims): Accepted {
-    const ofIssuer = this.#clients.filter(({ issuer }) => isIssuedBy(issuer, claims));
-    if (ofIssuer.length === 0)
+  #findClient(claims: UnverifiedClaims): Accepted {
+    const clientsOfIssuer = this.#clients.filter(({ issuer }) => isIssuedBy(issuer, claims));
+    if (clientsOfIssuer.length === 0)
       throw new OidcError('ISSUER_NOT_ALLOWED', 'tokens of this issuer are not accepted');
-    const client = ofIssuer.find(({ clientId }) => clientId === undefined || clientId === claims.aud);
+    const client = clientsOfIssuer.find(({ clientId }) => clientId === undefined || clientId === claims.aud);
     if (!client) throw new OidcError('CLIENT_NOT_ALLOWED', 'tokens of this client id (aud) are not accepted');
     return client;
   }
 }
 
 /**
- * Checks to whom the token was issued (OpenID Connect Core 1.0, section 2, "azp"): anyone's service account
- * can obtain a token for any `aud`, whereas a mobile app legitimately obtains one for the client id of its
- * server.
+ * Checks to whom the token was issued (OpenID Connect Core 1.0, section 2, "azp"). Anyone's service account
+ * can obtain a token for any `aud`. Mobile apps also obtain tokens for the client id of their server;
+ * `presenters` lists these apps.
  */
 function requirePresenter({ clientId, presenters }: AcceptedClient, azp: string | undefined): void {
   if (clientId === undefined || azp === undefined || azp === clientId || presenters.includes(azp)) return;
@@ -146,7 +151,8 @@ export async function verifySignature(
   const payload = await limit(() =>
     jwtVerify(jwt, imported, {
       algorithms: ['RS256'],
-      // Issuer and audience are not checked here, since the caller has compared them with the accepted ones.
+      // Issuer and audience are not checked here, since the caller has compared them with the accepted
+      // clients.
       requiredClaims: ['sub', 'exp', 'iat'],
       clockTolerance: MAX_SKEW_SECONDS,
       currentDate: now(),
@@ -158,7 +164,11 @@ export async function verifySignature(
   return payload;
 }
 
-/** @param issuer the issuer of a key, in which `{tenantid}` matches any tenant */
+/**
+ * Returns whether a key may sign tokens with these claims.
+ *
+ * @param issuer the issuer of the key, in which `{tenantid}` matches any tenant
+ */
 function isKeyFor(issuer: string, claims: UnverifiedClaims): boolean {
   return isIssuedBy(
     issuer.replaceAll('{tenantid}', () => String(claims.tid)),
@@ -166,12 +176,15 @@ function isKeyFor(issuer: string, claims: UnverifiedClaims): boolean {
   );
 }
 
-/** Maps jose's errors. They are not kept as causes, since they contain claims of the token. */
+/**
+ * Replaces an error of jose by an OidcError. Does not keep jose's error as the cause, since that contains
+ * claims of the token.
+ */
 function refuse(error: unknown): never {
-  throw toCause(error) ?? error;
+  throw toOidcError(error) ?? error;
 }
 
-function toCause(error: unknown): OidcError | undefined {
+function toOidcError(error: unknown): OidcError | undefined {
   if (error instanceof errors.JWTExpired)
     return new OidcError('TOKEN_EXPIRED', 'the token has expired (exp)');
   if (error instanceof errors.JWTClaimValidationFailed) {

@@ -12,8 +12,8 @@ test('the setting CORS_ORIGINS may be a list of origins, or none', () => {
   expect(read('none')).toEqual([]);
 });
 
-describe('an application reads a variable', () => {
-  test('as a string, an integer or a boolean', () => {
+describe('a variable of an application', () => {
+  test('is read as a string, an integer or a boolean', () => {
     const env = { A: 'x', B: '7', C: 'true' };
     expect([string(env, 'A'), integer(env, 'B', { from: 1, to: 7 }), boolean(env, 'C', false)]).toEqual([
       'x',
@@ -22,9 +22,9 @@ describe('an application reads a variable', () => {
     ]);
   });
 
-  test('that is not set, with its default', () => {
+  test('has its default if it is not set', () => {
     expect(string({}, 'A')).toBeUndefined();
-    // The default has a meaning that no caller can set.
+    // The default may be outside of the range.
     expect(integer({}, 'A', { from: 1, to: 7, default: 0 })).toBe(0);
     expect([boolean({}, 'A', true), boolean({}, 'A', false)]).toEqual([true, false]);
   });
@@ -41,7 +41,7 @@ describe('an application reads a variable', () => {
     ['integer', undefined, 'A must be an integer from 1 to 7'],
     ['integer', '8', 'A must be an integer from 1 to 7'],
     ['boolean', '1', 'A must be true or false'],
-  ] as const)('that has no valid %s gets the reason: %o', (type, text, message) => {
+  ] as const)('is refused if it is not a valid %s: %o', (type, text, message) => {
     expect(read(text)[type]).toThrow(expect.objectContaining({ code: 'CONFIG', message }));
   });
 });
@@ -86,7 +86,7 @@ describe('the log level', () => {
     expect(readLogLevel(env)).toBe(level);
   });
 
-  test('is always a level, with any content of RUST_LOG', () => {
+  test('is always a valid level, whatever RUST_LOG contains', () => {
     const words = ['info', 'debug', 'off', 'loud', '', 'hyper', 'nautilus_server', '=', ',', '/', '::', '['];
     const anything = fc.oneof(
       fc.string(),

@@ -1,4 +1,6 @@
-/** Requests to an upstream, as its client sends them: bounded, without proxies, only to hosts of app.yaml. */
+/**
+ * Tests that requests to an upstream have limits, use no proxy, and reach only a host that proves its name.
+ */
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
@@ -43,7 +45,7 @@ describe('a request', () => {
   });
 
   test.each(['{"a":1}', new TextEncoder().encode('{"a":1}')])(
-    'has the body that it is given: %o',
+    'has the body that the application passes: %o',
     async (body) => {
       const { client } = await echo();
       const headers = { 'Content-Type': 'application/json', accept: 'application/json' };
@@ -56,21 +58,21 @@ describe('a request', () => {
     },
   );
 
-  test('reuses the connection of the previous one', async () => {
+  test('reuses the connection of the previous request', async () => {
     const { client, connections } = await echo();
     for (let i = 0; i < 4; i++) await client.get('/');
     expect(connections()).toBe(1);
   });
 
   test('does not follow redirects or send cookies', async () => {
-    const seen: unknown[] = [];
+    const requests: unknown[] = [];
     const { client } = await host((request, response) => {
-      seen.push([request.url, request.headers.cookie]);
+      requests.push([request.url, request.headers.cookie]);
       response.writeHead(302, { location: '/other', 'set-cookie': 'a=b' }).end();
     });
     expect((await client.get('/first', RAW)).status).toBe(302);
     await client.get('/second', RAW);
-    expect(seen).toEqual([
+    expect(requests).toEqual([
       ['/first', undefined],
       ['/second', undefined],
     ]);
@@ -86,28 +88,25 @@ describe('a request', () => {
 });
 
 describe('an exchange fails', () => {
-  test.each(['100 Continue', '103 Early Hints'])(
-    'at the seventeenth interim answer, which bounds an endless series of them: %s',
-    async (status) => {
-      const interim = `HTTP/1.1 ${status}\r\n\r\n`;
-      const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}';
-      const ask = async (count: number) => {
-        const { client, open } = await rawHost((socket) => socket.write(interim.repeat(count) + answer));
-        const reason = await client.get('/').catch((error) => error.reason);
-        return { result: reason, open };
-      };
-      expect((await ask(16)).result).toMatchObject({ status: 200 });
-      const { result, open } = await ask(17);
-      expect(result).toBe('unreachable');
-      await expect.poll(() => open()).toBe(0);
-    },
-  );
+  test.each(['100 Continue', '103 Early Hints'])('at the seventeenth interim answer: %s', async (status) => {
+    const interim = `HTTP/1.1 ${status}\r\n\r\n`;
+    const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}';
+    const ask = async (count: number) => {
+      const { client, open } = await rawHost((socket) => socket.write(interim.repeat(count) + answer));
+      const outcome = await client.get('/').catch((error) => error.reason);
+      return { outcome, open };
+    };
+    expect((await ask(16)).outcome).toMatchObject({ status: 200 });
+    const { outcome, open } = await ask(17);
+    expect(outcome).toBe('unreachable');
+    await expect.poll(() => open()).toBe(0);
+  });
 
   const failures: [string, RequestListener, UpstreamError['reason']][] = [
     ['without an answer', (_request, response) => response.destroy(), 'unreachable'],
     ['without an answer in time', () => {}, 'timeout'],
     [
-      'with an answer that drips',
+      'with an answer that arrives too slowly',
       (_request, response) => {
         response.writeHead(200);
         const timer = setInterval(() => response.write('.'), 50);
@@ -135,7 +134,7 @@ describe('an exchange fails', () => {
     ],
   ];
 
-  test.each(failures)('%s, without revealing the request', async (_what, answer, reason) => {
+  test.each(failures)('%s, and its error does not reveal the request', async (_caseName, answer, reason) => {
     const { client } = await host(answer, { timeoutMs: 300, maxSize: 1000 });
     const exchange = client.get('/?key=hunter2', { headers: { key: 'hunter2' } });
     const error: unknown = await exchange.catch((thrown) => thrown);
@@ -158,20 +157,20 @@ describe('an exchange fails', () => {
       async () => (await host((_request, response) => response.end())).origin.replace('http', 'https'),
       /^(ERR_SSL_|EPROTO|ECONNRESET)/,
     ],
-  ])('%s, with its error code', async (_what, origin, code) => {
+  ])("%s, and has the code of Node's error", async (_caseName, origin, code) => {
     const exchange = createUpstream(await origin())(BOUNDS).get('/?key=hunter2');
     const error = (await exchange.catch((thrown: unknown) => thrown)) as UpstreamError;
     expect(error).toMatchObject({ reason: 'unreachable', code: expect.stringMatching(code) });
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2/);
   });
 
-  test('at the time-out when TLS never begins', async () => {
+  test('at the time limit if TLS never begins', async () => {
     const port = await listen(createTcpServer((socket) => socket.on('error', () => {})));
     const exchange = createUpstream(`https://127.0.0.1:${port}`)({ timeoutMs: 200 }).get('/');
     await expect(exchange).rejects.toMatchObject({ reason: 'timeout' });
   });
 
-  test('at the time-out when all connections of the pool are busy', async () => {
+  test('at the time limit if all connections of the pool are busy', async () => {
     const { client, connections } = await host(() => {}, { timeoutMs: 5000 });
     const exchanges = Array.from({ length: 300 }, () => client.get('/'));
     const all = Promise.allSettled(exchanges);
@@ -184,7 +183,7 @@ const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\
 
 describe('a connection', () => {
   test.each(['GET', 'HEAD'] as const)(
-    'that the host closes when it is used again makes no %s request fail',
+    'that the host closes on reuse does not make a %s request fail',
     async (method) => {
       const { client, connections } = await rawHost((socket, nth) => {
         if (nth === 1) socket.write(method === 'HEAD' ? ok('a').slice(0, -1) : ok('a'));
@@ -195,7 +194,7 @@ describe('a connection', () => {
     },
   );
 
-  test('that the host closes makes a request fail that is not idempotent, or was partly answered', async () => {
+  test('that the host closes on reuse makes a POST fail, and a GET that was partly answered', async () => {
     const post = await rawHost((socket, nth) => (nth === 1 ? socket.write(ok('a')) : socket.end()));
     await post.client.post('/', {}, RAW);
     await expect(post.client.post('/', {}, RAW)).rejects.toMatchObject({ reason: 'unreachable' });
@@ -214,14 +213,14 @@ describe('a connection', () => {
   });
 
   test.each([0, 20])(
-    'on which the host sends more than its answer, %i ms later, uses no such bytes for another request',
+    'does not pass bytes that the host sends %i ms after its answer to another request',
     async (ms) => {
       const additions = [ok('EVIL'), 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 200 OK\r\n\r\n', '\r\n', 'x'];
       let requestCount = 0;
       const { client } = await rawHost((socket) => {
-        const extra = additions[requestCount % additions.length] as string;
-        socket.write(ok(`${requestCount}`) + (ms === 0 ? extra : ''));
-        if (ms > 0) setTimeout(() => socket.write(extra), ms);
+        const addition = additions[requestCount % additions.length] as string;
+        socket.write(ok(`${requestCount}`) + (ms === 0 ? addition : ''));
+        if (ms > 0) setTimeout(() => socket.write(addition), ms);
       });
       for (; requestCount < 2 * additions.length; requestCount++) {
         const outcome = await client.get('/', RAW).then(
@@ -236,7 +235,7 @@ describe('a connection', () => {
     },
   );
 
-  test('on which the host answered before it had read the request is closed', async () => {
+  test('is closed if the host answered before it had read the request', async () => {
     const sockets: Socket[] = [];
     const { client, open } = await rawHost((socket, nth) => {
       if (nth > 1) return;
@@ -268,7 +267,7 @@ test('an answer in pieces of one byte takes memory for its bytes, not for its pi
   for (const [pieces] of concat.mock.calls) expect(pieces.length).toBeLessThan(1000);
 });
 
-describe('over TLS', () => {
+describe('a client over TLS', () => {
   let trusted: TlsFiles;
   let rsa: TlsFiles;
   let foreign: TlsFiles;
@@ -294,7 +293,7 @@ describe('over TLS', () => {
     } as SecureContextOptions);
     const exchange = createUpstream(`https://localhost:${port}`, rsa.ca)(BOUNDS).get('/');
     await expect(exchange).rejects.toMatchObject({ reason: 'unreachable' });
-    // A client that accepts this certificate could talk to the host.
+    // A client that allows these ciphers can connect to the host.
     const socket = connect({
       host: '127.0.0.1',
       port,
@@ -321,7 +320,7 @@ describe('over TLS', () => {
     ['TLS 1.3', {}],
     ['TLS 1.2 with ECDHE and AES-128', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }],
     ['TLS 1.2 with ECDHE and ChaCha20', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-CHACHA20-POLY1305' }],
-  ] as const)('asks a host with %s', async (_what, options) => {
+  ] as const)('sends requests to a host with %s', async (_caseName, options) => {
     const port = await secureHost(rsa, options);
     const client = createUpstream(`https://localhost:${port}`, rsa.ca)(BOUNDS);
     expect((await client.get('/', RAW)).data.toString()).toBe('yes');
@@ -331,14 +330,14 @@ describe('over TLS', () => {
     const origins = { 'pinned.example': `https://localhost:${await secureHost(trusted)}` };
     const dates = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 60_000) };
     const ca = { name: 'another authority', ca: true, keyUsage: ['keyCertSign'], ...dates } as const;
-    const another = toPem(createCertificate(ca).certificate);
+    const otherAuthority = toPem(createCertificate(ca).certificate);
     const ask = (ca: string) => {
       const pinned = { endpoints: ['pinned.example'], authorities: { 'pinned.example': ca } };
       return createUpstreams(pinned, origins)('pinned.example', BOUNDS).get('/', RAW);
     };
     expect((await ask(trusted.ca)).status).toBe(200);
-    expect((await ask(`${another}\n${trusted.ca}`)).status).toBe(200);
-    await expect(ask(another)).rejects.toMatchObject({ reason: 'unreachable' });
+    expect((await ask(`${otherAuthority}\n${trusted.ca}`)).status).toBe(200);
+    await expect(ask(otherAuthority)).rejects.toMatchObject({ reason: 'unreachable' });
     await expect(ask(foreign.ca)).rejects.toMatchObject({ reason: 'unreachable' });
   });
 
@@ -353,7 +352,9 @@ describe('over TLS', () => {
     }
   });
 
-  /** Asks both hosts from a process of its own, first with the client and then with Node's fetch. */
+  /**
+   * Program that requests both hosts by clients of upstreams, and the plain host also by Node's `http.get`.
+   */
   const CHILD = `
     import { get } from 'node:http';
     import { text } from 'node:stream/consumers';
@@ -362,19 +363,19 @@ describe('over TLS', () => {
     const clients = [createUpstream(PLAIN)(), createUpstream(SECURE, CA)()];
     const answers = clients.map((client) => client.get('/', { responseType: 'text' }));
     const bodies = (await Promise.all(answers)).map(({ data }) => data);
-    const own = await new Promise((resolve) => get(PLAIN, (answer) => resolve(text(answer))));
-    console.log(JSON.stringify([...bodies, own]));`;
+    const proxied = await new Promise((resolve) => get(PLAIN, (answer) => resolve(text(answer))));
+    console.log(JSON.stringify([...bodies, proxied]));`;
 
   test.each([
     ['NODE_USE_ENV_PROXY', { NODE_USE_ENV_PROXY: '1' }, []],
     ['--use-env-proxy', {}, ['--use-env-proxy']],
-  ])('sends no request to a proxy, with and without %s', async (_what, extra, flags) => {
-    let proxied = 0;
+  ])('sends no request to a proxy, even with %s', async (_caseName, extraEnv, flags) => {
+    let proxyRequestCount = 0;
     const proxy = createServer((_request, response) => {
-      proxied++;
+      proxyRequestCount++;
       response.end('the proxy');
     }).on('connect', (_request, socket) => {
-      proxied++;
+      proxyRequestCount++;
       socket.end('HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n');
     });
     const proxyUrl = `http://127.0.0.1:${await listen(proxy)}`;
@@ -388,13 +389,13 @@ describe('over TLS', () => {
       PLAIN: origin,
       SECURE: `https://localhost:${await secureHost(trusted)}`,
       CA: trusted.ca,
-      ...extra,
+      ...extraEnv,
     };
     const printed = await new Promise<string>((resolve, reject) => {
       const args = [...flags, '--input-type=module', '-e', CHILD];
       execFile(process.execPath, args, { env }, (error, stdout) => (error ? reject(error) : resolve(stdout)));
     });
     expect(JSON.parse(printed)).toEqual(['yes', 'yes', 'the proxy']);
-    expect(proxied).toBe(1);
+    expect(proxyRequestCount).toBe(1);
   });
 });

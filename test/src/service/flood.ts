@@ -17,24 +17,24 @@ export interface Flood {
 export async function flood(url: string, requests: readonly string[]): Promise<Flood> {
   const port = Number(new URL(url).port);
   const sockets: Socket[] = [];
-  const received = new Map<Socket, string>();
+  const firstChunks = new Map<Socket, string>();
   const leave = () => {
     for (const socket of sockets) socket.destroy();
   };
   onTestFinished(leave);
-  for (const [at, request] of requests.entries()) {
+  for (const [index, request] of requests.entries()) {
     const socket = connect(port, '127.0.0.1', () => socket.write(request));
     socket.on('error', () => {});
-    socket.once('data', (chunk) => received.set(socket, chunk.toString('latin1')));
+    socket.once('data', (chunk) => firstChunks.set(socket, chunk.toString('latin1')));
     sockets.push(socket);
-    // The connections are opened in groups, which neither exceed the system's queue of new connections nor
-    // the slots of a small server.
-    if (at % 16 === 15) await once(socket, 'connect');
+    // The connections are opened in groups of 16, which exceed neither the system's queue of new connections
+    // nor the slots of a small server.
+    if (index % 16 === 15) await once(socket, 'connect');
   }
   return {
     leave,
     answered: (status) =>
-      [...received.values()].filter((answer) => answer.startsWith(`HTTP/1.1 ${status} `)).length,
+      [...firstChunks.values()].filter((answer) => answer.startsWith(`HTTP/1.1 ${status} `)).length,
   };
 }
 

@@ -1,5 +1,6 @@
 /**
- * An application gets JSON of its schema, or an error of its own class, which reveals nothing of the request.
+ * Tests that an application gets JSON that fits its schema, or an error of its own class that reveals nothing
+ * of the request.
  */
 import { inspect } from 'node:util';
 import * as v from 'valibot';
@@ -30,7 +31,7 @@ test('getJson returns the output of the schema for an answer', async () => {
   expect(await ask(client)).toBe(5n);
 });
 
-test('getJson ends with its signal, without an error of the application', async () => {
+test('getJson ends when its signal is aborted, without an error of the application', async () => {
   const { client } = await host(() => {});
   const controller = new AbortController();
   const call = getJson(client, '/v1', Cents, { errors, signal: controller.signal });
@@ -50,8 +51,8 @@ test('getJson sends the path, the parameters and the headers', async () => {
   expect(headers).toMatchObject({ accept: 'application/json', 'x-key': KEY });
 });
 
-describe("getJson throws the application's own error without a valid answer:", () => {
-  const answering = async (status: number, body: string) =>
+describe("getJson throws an error of the application's class:", () => {
+  const startClient = async (status: number, body: string) =>
     (await host((_request, response) => response.writeHead(status).end(body))).client;
   const bounds = { timeoutMs: 300, maxSize: 2000 };
 
@@ -65,19 +66,29 @@ describe("getJson throws the application's own error without a valid answer:", (
         (await rawHost((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"cents"')))
           .client,
     ],
-    ['the answer is too large', 'PRICE_UNAVAILABLE', /too large$/, () => answering(200, ' '.repeat(2001))],
+    ['the answer is too large', 'PRICE_UNAVAILABLE', /too large$/, () => startClient(200, ' '.repeat(2001))],
     [
       'another status, which repeats the key',
       'PRICE_UNAVAILABLE',
       /status 403$/,
-      () => answering(403, `"${KEY}"`),
+      () => startClient(403, `"${KEY}"`),
     ],
-    ['another status of success', 'PRICE_UNAVAILABLE', /status 201$/, () => answering(201, '{"cents": 5}')],
-    ['a redirect', 'PRICE_UNAVAILABLE', /status 302$/, () => answering(302, '')],
-    ['no JSON', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, `{"cents": ${KEY}}`)],
-    ['nothing', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, '')],
-    ['other JSON', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, `{"cents": "${KEY}"}`)],
-    ['JSON that is not an object', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, 'null')],
+    ['another status of success', 'PRICE_UNAVAILABLE', /status 201$/, () => startClient(201, '{"cents": 5}')],
+    ['a redirect', 'PRICE_UNAVAILABLE', /status 302$/, () => startClient(302, '')],
+    [
+      'a body that is not JSON',
+      'PRICE_UNAVAILABLE',
+      /expected$/,
+      () => startClient(200, `{"cents": ${KEY}}`),
+    ],
+    ['an empty body', 'PRICE_UNAVAILABLE', /expected$/, () => startClient(200, '')],
+    [
+      'JSON that does not fit the schema',
+      'PRICE_UNAVAILABLE',
+      /expected$/,
+      () => startClient(200, `{"cents": "${KEY}"}`),
+    ],
+    ['JSON that is not an object', 'PRICE_UNAVAILABLE', /expected$/, () => startClient(200, 'null')],
     [
       'no answer in time',
       'PRICE_TIMEOUT',
@@ -93,11 +104,11 @@ describe("getJson throws the application's own error without a valid answer:", (
         (await rawHost((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), bounds))
           .client,
     ],
-  ])('%s, with the code %s', async (_what, code, message, make) => {
+  ])('%s, with the code %s', async (_caseName, code, message, make) => {
     const error = await ask(await make()).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(PriceError);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
-    // The cause is the failure, which contains neither the request nor the answer.
+    // The cause is an UpstreamError, which contains neither the request nor the answer.
     expect(error).toMatchObject({ cause: { name: 'AxiosError', reason: expect.any(String) } });
     for (const text of [
       inspect(error, { depth: 10, showHidden: true }),
@@ -109,7 +120,7 @@ describe("getJson throws the application's own error without a valid answer:", (
   });
 });
 
-describe('getJson throws unchanged a failure that the host has not caused:', () => {
+describe('getJson passes on an error that the host did not cause:', () => {
   test('a used-up budget', async () => {
     const budget = createBudget({ UPSTREAM_CALLS_PER_MINUTE: '1' });
     const { client, connections } = await host((_request, response) => response.end('{"cents": 5}'), {
@@ -130,13 +141,13 @@ describe('getJson throws unchanged a failure that the host has not caused:', () 
   });
 });
 
-test('the compiler accepts the codes of the class only, and the type of the schema', async () => {
+test("the compiler accepts only the codes of the class, and only the schema's output type", async () => {
   const { client } = await host((_request, response) => response.end('{"cents": 5}'));
-  // @ts-expect-error no such code
+  // @ts-expect-error the class does not have this code
   await getJson(client, '/', Cents, { errors: { ...errors, timeout: 'PRICE_LATE' } });
   // @ts-expect-error a code is missing
   await getJson(client, '/', Cents, { errors: { class: PriceError, unavailable: 'PRICE_UNAVAILABLE' } });
-  // @ts-expect-error its transform makes a bigint
+  // @ts-expect-error the schema's transformation returns a bigint
   const cents: number = await ask(client);
   expect(cents).toBe(5n);
 });

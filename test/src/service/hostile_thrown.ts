@@ -1,6 +1,6 @@
 /**
- * Values that foreign code may throw to harm the code that reads them. Each contains `hunter2` where it must
- * not be printed.
+ * Values that foreign code may throw to harm the code that reads them. Each contains `hunter2` in
+ * places that must not be printed.
  */
 import { ApplicationMistake } from '../../../src/library/errors.ts';
 import { ServerError } from '../../../src/service/errors.ts';
@@ -16,13 +16,13 @@ const PROPERTIES = [
   'details',
   'toString',
 ];
-const NESTED = 10_000;
+const CHAIN_LENGTH = 10_000;
 
 function fail(): never {
   throw new Error('hunter2');
 }
 
-/** An error whose properties all throw when they are read. */
+/** Replaces the properties of an error by getters that throw, and returns the error. */
 function withGetters<T extends object>(error: T): T {
   for (const name of [...PROPERTIES, 'toJSON', Symbol.toPrimitive, Symbol.toStringTag]) {
     Object.defineProperty(error, name, { get: fail, configurable: true });
@@ -30,24 +30,24 @@ function withGetters<T extends object>(error: T): T {
   return error;
 }
 
-/** Handler of a proxy whose traps all throw. */
-function proxy(target: object): object {
+/** Creates a proxy whose traps all throw. */
+function createProxy(target: object): object {
   return new Proxy(target, new Proxy({}, { get: () => fail }));
 }
 
-function revoked(target: object): object {
+function createRevokedProxy(target: object): object {
   const { proxy, revoke } = Proxy.revocable(target, {});
   revoke();
   return proxy;
 }
 
-function chain(): Error {
+function createChain(): Error {
   let error = new Error('hunter2');
-  for (let depth = 0; depth < NESTED; depth += 1) error = new Error('hunter2', { cause: error });
+  for (let depth = 0; depth < CHAIN_LENGTH; depth += 1) error = new Error('hunter2', { cause: error });
   return error;
 }
 
-function cycle(): Error {
+function createCycle(): Error {
   const error = new Error('hunter2');
   error.cause = new Error('hunter2', { cause: error });
   return error;
@@ -61,17 +61,17 @@ class Endless extends Error {
   }
 }
 
-export const HOSTILE_THROWN: readonly [what: string, make: () => unknown][] = [
+export const HOSTILE_THROWN: readonly [name: string, make: () => unknown][] = [
   ['an error whose getters throw', () => withGetters(new Error('hunter2'))],
   ['an error of this project', () => withGetters(new ServerError('OVERLOADED', 'hunter2'))],
   ['a mistake of an application', () => withGetters(new ApplicationMistake('hunter2'))],
   ['an object whose getters throw', () => withGetters({})],
   ['a function', () => fail],
-  ['a proxy of an error', () => proxy(new Error('hunter2'))],
-  ['a proxy of an error of this project', () => proxy(new ServerError('OVERLOADED', 'hunter2'))],
-  ['a proxy of a function', () => proxy(fail)],
-  ['a proxy that was revoked', () => revoked(new Error('hunter2'))],
-  ['a proxy of a function that was revoked', () => revoked(fail)],
+  ['a proxy of an error', () => createProxy(new Error('hunter2'))],
+  ['a proxy of an error of this project', () => createProxy(new ServerError('OVERLOADED', 'hunter2'))],
+  ['a proxy of a function', () => createProxy(fail)],
+  ['a proxy that was revoked', () => createRevokedProxy(new Error('hunter2'))],
+  ['a proxy of a function that was revoked', () => createRevokedProxy(fail)],
   ['an object without a prototype', () => Object.assign(Object.create(null), { message: 'hunter2' })],
   ['an error whose class has no name', () => new (class extends Error {})('hunter2')],
   [
@@ -84,17 +84,20 @@ export const HOSTILE_THROWN: readonly [what: string, make: () => unknown][] = [
       })('hunter2'),
   ],
   [
-    'an error with a class of another kind',
+    'an error whose class has a name that is not a text',
     () => Object.assign(new Error(), { constructor: { name: { text: 'hunter2' } } }),
   ],
-  ['an error with a cycle of causes', cycle],
-  ['an error with a long chain of causes', chain],
-  ['an error with a new cause at each look', () => new Endless('hunter2')],
+  ['an error with a cycle of causes', createCycle],
+  ['an error with a long chain of causes', createChain],
+  ['an error with a new cause at each access', () => new Endless('hunter2')],
   [
     'an error with a cause that throws',
     () => new Error('hunter2', { cause: withGetters(new Error('hunter2')) }),
   ],
-  ['an error with a cause that was revoked', () => new Error('hunter2', { cause: revoked({}) })],
+  [
+    'an error with a cause that is a revoked proxy',
+    () => new Error('hunter2', { cause: createRevokedProxy({}) }),
+  ],
   ['an error with a huge message', () => new Error('hunter2'.repeat(500_000))],
   ['an error with a huge stack', () => withStack(`hunter2\n${'    at a.ts:1:1\n'.repeat(200_000)}`)],
   ['an error with a huge line in its stack', () => withStack(`hunter2\n    at ${'a'.repeat(4_000_000)}`)],

@@ -6,12 +6,12 @@ import { listen } from '../library/loopback.ts';
 
 const BOUNDS: UpstreamBounds = { timeoutMs: 5000, maxSize: 2000 };
 
-/** Options with which a client returns an answer unchanged. */
+/** Options that make a client return any answer unchanged. */
 export const RAW = { validateStatus: null, responseType: 'arraybuffer' } as const;
 
 export { listen };
 
-/** Starts a host that answers in this way. */
+/** Starts an HTTP host with this listener, and makes a client for it. */
 export async function host(answer: RequestListener, bounds: UpstreamBounds = BOUNDS) {
   let connections = 0;
   const server = createServer(answer).on('connection', () => connections++);
@@ -36,7 +36,11 @@ export async function echo(bounds?: UpstreamBounds) {
   }, bounds);
 }
 
-/** Starts a host of raw TCP that answers in this way to the nth data of a connection. */
+/**
+ * Starts a TCP host, and makes a client for it.
+ *
+ * @param answer called for each chunk that a connection receives, with the number of that chunk from 1
+ */
 export async function rawHost(
   answer: (socket: Socket, nth: number) => void,
   bounds: UpstreamBounds = BOUNDS,
@@ -45,9 +49,9 @@ export async function rawHost(
   const open = new Set<Socket>();
   const server = createTcpServer((socket) => {
     connections++;
-    let received = 0;
+    let chunkCount = 0;
     open.add(socket.on('error', () => {}).on('close', () => open.delete(socket)));
-    socket.on('data', () => answer(socket, ++received));
+    socket.on('data', () => answer(socket, ++chunkCount));
   });
   const client = createUpstream(`http://127.0.0.1:${await listen(server)}`)(bounds);
   return { client, connections: () => connections, open: () => open.size };

@@ -14,7 +14,10 @@ function print(object: object): string {
   return printed;
 }
 
-/** Starts the log of a server whose application needs HUNTING_PERMIT, and logs these properties. */
+/**
+ * Boots a server whose application needs the secret HUNTING_PERMIT and logs these properties. Returns the
+ * lines of its log.
+ */
 async function readServerLines(properties: object): Promise<unknown[]> {
   let printed = '';
   const env = { APP: 'hunter', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', HUNTING_PERMIT: 'hunter2' };
@@ -23,7 +26,7 @@ async function readServerLines(properties: object): Promise<unknown[]> {
   const module = {
     signs: [],
     create: (context: AppContext) => ({
-      checkSecrets: () => context.log.info(properties, 'the secrets are there'),
+      checkSecrets: () => context.log.info(properties, 'the secrets have arrived'),
     }),
   };
   const config = readServerConfig(env);
@@ -113,7 +116,7 @@ describe('the log', () => {
     expect(printed).toMatch(/of {\\"a\\":{\\"token\\":\\"\[Redacted\]\\"}}/);
   });
 
-  test('prints the number of bytes, dates as time, and large integers exactly', () => {
+  test('prints bytes as their number, dates in ISO 8601, and large integers exactly', () => {
     expect(
       JSON.parse(print({ a: Buffer.from('hunter2'), b: [new Uint8Array(32)], c: new Date(0) })),
     ).toMatchObject({
@@ -128,7 +131,7 @@ describe('the log', () => {
 
   const cycle: { name: string; self?: object; token: string } = { name: 'cycle', token: 'hunter2' };
   cycle.self = cycle;
-  const evil = {
+  const throwingTraps = {
     get: () => {
       throw new Error('hunter2');
     },
@@ -163,11 +166,14 @@ describe('the log', () => {
         'text',
       ],
     ],
-    ['a proxy', [new Proxy({}, evil), 'text']],
-    ['a proxy of an error', [new Proxy(new Error('hunter2'), evil), 'text']],
-    ['a property that is a proxy', [{ before: 1, x: new Proxy({}, evil), err: new Proxy({}, evil) }, 'text']],
-    ['a proxy of the past', [revoked, 'text']],
-    ['a property that is a proxy of the past', [{ before: 1, x: [revoked], err: revoked }, 'text']],
+    ['a proxy', [new Proxy({}, throwingTraps), 'text']],
+    ['a proxy of an error', [new Proxy(new Error('hunter2'), throwingTraps), 'text']],
+    [
+      'a property that is a proxy',
+      [{ before: 1, x: new Proxy({}, throwingTraps), err: new Proxy({}, throwingTraps) }, 'text'],
+    ],
+    ['a revoked proxy', [revoked, 'text']],
+    ['a property that is a revoked proxy', [{ before: 1, x: [revoked], err: revoked }, 'text']],
     [
       'a property whose toJSON throws',
       [
@@ -183,7 +189,7 @@ describe('the log', () => {
       ],
     ],
     [
-      'a toJSON that gives itself',
+      'a toJSON that returns its own object',
       [
         {
           x: {
@@ -197,18 +203,18 @@ describe('the log', () => {
     ],
     ['a cycle', [cycle, 'text']],
     ['a cycle of lists', [{ x: [cycle, [cycle]] }, 'text']],
-    ['the values that a message interpolates', ['text %j %o', new Proxy({}, evil), revoked]],
+    ['the values that a message interpolates', ['text %j %o', new Proxy({}, throwingTraps), revoked]],
     ['a symbol for a number', ['text %d', Symbol('hunter2')]],
     ['a symbol as the message', [Symbol('hunter2')]],
-    ['a proxy as the message', [{ before: 1 }, new Proxy({}, evil)]],
-    ['no prototype', [Object.assign(Object.create(null), { before: 1 }), 'text']],
+    ['a proxy as the message', [{ before: 1 }, new Proxy({}, throwingTraps)]],
+    ['an object without a prototype', [Object.assign(Object.create(null), { before: 1 }), 'text']],
     ['a property named __proto__', [JSON.parse('{"__proto__":{"token":"hunter2"},"before":1}'), 'text']],
     [
-      'a request as far as pino can tell',
+      'an object that pino takes for a request',
       [{ method: 'GET', headers: { Authorization: 'hunter2' }, socket: {} }, 'text'],
     ],
-    ['nothing', []],
-  ])('never throws, and prints a line, for any input: %s', (caseName, args) => {
+    ['no arguments', []],
+  ])('never throws, and prints a line, for any arguments: %s', (caseName, args) => {
     let printed = '';
     const log = createLog('info', { write: (line) => (printed += line) });
     (log.info as (...args: unknown[]) => void)(...args);
@@ -236,7 +242,7 @@ describe('the log', () => {
     }
   });
 
-  test('prints no value of a secret, at any place', () => {
+  test('never prints the value of a secret, wherever it is', () => {
     const name = fc.constantFrom(
       'token',
       'Authorization',
@@ -290,7 +296,7 @@ describe('the log', () => {
     ['an error without a message', (log: Logger) => log.error(new Error('hunter2'))],
     ['an error as a property without a message', (log: Logger) => log.error({ err: new Error('hunter2') })],
     ['an error and a message', (log: Logger) => log.error(new Error('hunter2'), 'failed')],
-  ])('does not print the message of a foreign error: %s', (_what, write) => {
+  ])('does not print the message of a foreign error: %s', (_caseName, write) => {
     let printed = '';
     write(createLog('info', { write: (line) => (printed += line) }));
     expect(printed).not.toMatch(/hunter2/);

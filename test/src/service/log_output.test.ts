@@ -17,7 +17,7 @@ function open(path: string, flags: number): number {
 }
 
 /** Makes a pipe that only the test reads. */
-function unreadPipe(): number {
+function createPipe(): number {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'pipe');
@@ -38,35 +38,35 @@ function readAll(fd: number): string {
 
 const formatLine = (number: number) => `${String(number).padStart(1023, '.')}\n`;
 
-test('a log that nobody reads keeps at most 4 MiB of lines; once it is read again, it reports how many lines are lost', async () => {
-  const pipe = unreadPipe();
+test('a log without a reader keeps at most 4 MiB of lines; once it is read again, it reports how many lines were lost', async () => {
+  const pipe = createPipe();
   const lost: number[] = [];
   const output = new LogOutput(pipe, (lines) => lost.push(lines));
-  const written = 20_000;
-  for (let number = 0; number < written; number += 1) output.write(formatLine(number));
-  expect(output.waiting).toBe(MAX_WAITING_BYTES);
+  const lineCount = 20_000;
+  for (let number = 0; number < lineCount; number += 1) output.write(formatLine(number));
+  expect(output.waitingBytes).toBe(MAX_WAITING_BYTES);
   let read = '';
-  const unread = () => {
+  const drain = () => {
     read += readAll(pipe);
-    return output.waiting;
+    return output.waitingBytes;
   };
-  await expect.poll(unread, { interval: 5 }).toBe(0);
-  unread();
-  const kept = MAX_WAITING_BYTES / 1024;
-  expect(read).toBe(Array.from({ length: kept }, (_, number) => formatLine(number)).join(''));
-  expect(lost).toEqual([written - kept]);
+  await expect.poll(drain, { interval: 5 }).toBe(0);
+  drain();
+  const keptCount = MAX_WAITING_BYTES / 1024;
+  expect(read).toBe(Array.from({ length: keptCount }, (_, number) => formatLine(number)).join(''));
+  expect(lost).toEqual([lineCount - keptCount]);
   output.write('again\n');
   await expect.poll(() => readAll(pipe)).toBe('again\n');
 });
 
-test('a log writes its first line at once, and lines within the pause after it together', async () => {
+test('a log writes its first line at once, and all lines of the pause after it together', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
-  const pipe = unreadPipe();
+  const pipe = createPipe();
   const output = new LogOutput(pipe, () => expect.fail());
   // `expect.poll` would advance the clock.
   const waitFor = async (bytes: number) => {
-    while (output.waiting > bytes) await new Promise(setImmediate);
+    while (output.waitingBytes > bytes) await new Promise(setImmediate);
     return readAll(pipe);
   };
   output.write('first\n');
@@ -75,23 +75,20 @@ test('a log writes its first line at once, and lines within the pause after it t
     output.write(line);
     await new Promise(setImmediate);
   }
-  expect([readAll(pipe), output.waiting]).toEqual(['', 13]);
+  expect([readAll(pipe), output.waitingBytes]).toEqual(['', 13]);
   vi.advanceTimersByTime(10);
   expect(await waitFor(12)).toBe('second\nthird\n');
 });
 
-test.runIf(isLinux)(
-  'a log that can not be written is tried once for all lines that came meanwhile, without an error',
-  async () => {
-    const lost: number[] = [];
-    const output = new LogOutput(open('/dev/full', constants.O_WRONLY), (lines) => lost.push(lines));
-    for (let number = 0; number < 100; number += 1) output.write(formatLine(number));
-    await expect.poll(() => output.waiting).toBe(0);
-    expect(lost).toEqual([]);
-  },
-);
+test.runIf(isLinux)('a log that can not be written drops its lines without an error', async () => {
+  const lost: number[] = [];
+  const output = new LogOutput(open('/dev/full', constants.O_WRONLY), (lines) => lost.push(lines));
+  for (let number = 0; number < 100; number += 1) output.write(formatLine(number));
+  await expect.poll(() => output.waitingBytes).toBe(0);
+  expect(lost).toEqual([]);
+});
 
-test.runIf(isLinux)('a process whose log can not be written ends when it exits', () => {
+test.runIf(isLinux)('a process whose log can not be written still exits with its own code', () => {
   const code = `const { createLog } = await import('${LOG}');
     const log = createLog('info');
     log.info('first');

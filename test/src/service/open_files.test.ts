@@ -19,8 +19,8 @@ describe('the limit on open files', () => {
     writeFileSync(join(dir, 'limits'), text);
     return openFilesLimit(join(dir, 'limits'));
   };
-  /** Reads the limits of a process: proc_pid_limits(5). */
-  const limits = (
+  /** Formats the limits of a process as Linux does: see proc_pid_limits(5). */
+  const formatLimits = (
     soft: string,
     hard: string,
   ) => `Limit                     Soft Limit           Hard Limit           Units     
@@ -30,12 +30,12 @@ Max locked memory         8388608              8388608              bytes
 `;
 
   test('is the soft limit', () => {
-    expect(read(limits('1024', '524288'))).toBe(1024);
-    expect(read(limits('1048576', '1048576'))).toBe(1_048_576);
+    expect(read(formatLimits('1024', '524288'))).toBe(1024);
+    expect(read(formatLimits('1048576', '1048576'))).toBe(1_048_576);
   });
 
-  test('does not exist if the system sets none, or does not report it', () => {
-    expect(read(limits('unlimited', 'unlimited'))).toBe(Number.POSITIVE_INFINITY);
+  test('is infinite if the system sets none, or does not report it', () => {
+    expect(read(formatLimits('unlimited', 'unlimited'))).toBe(Number.POSITIVE_INFINITY);
     expect(openFilesLimit('/nonexistent/limits')).toBe(Number.POSITIVE_INFINITY);
   });
 
@@ -70,18 +70,18 @@ Max locked memory         8388608              8388608              bytes
     [95, 1, 96],
     [79, 0, 80],
     [200, 100, 264],
-  ])('of %d is too low for a server of %d hosts', (limit, hosts, needed) => {
+  ])('of %d is too low for a server of %d hosts', (limit, hosts, requiredFiles) => {
     expect(() => shareOpenFiles(hosts, limit)).toThrow(
       expect.objectContaining({
         code: 'CONFIG',
-        message: expect.stringMatching(`RLIMIT_NOFILE .* ${limit} open files, .* needs ${needed}`),
+        message: expect.stringMatching(`RLIMIT_NOFILE .* ${limit} open files, .* needs ${requiredFiles}`),
       }),
     );
   });
 });
 
-/** Runs Node as a process that may open this number of files. It ends with the test. */
-function startWithin(openFiles: number, args: readonly string[], env: Record<string, string> = {}) {
+/** Starts Node in a process that may open this number of files. It ends with the test. */
+function startLimited(openFiles: number, args: readonly string[], env: Record<string, string> = {}) {
   const command = [`ulimit -n ${openFiles} && exec "$@"`, 'sh', process.execPath, ...args];
   const child = spawn('sh', ['-c', ...command], {
     env: { ...COMPILE_CACHE, ...env },
@@ -118,9 +118,9 @@ const SERVERS = {
 
 describe.runIf(process.platform === 'linux')('a server that may open 256 files', () => {
   test.each(Object.entries(SERVERS))(
-    '%s: 400 half bodies keep no other caller out',
-    async (_what, server) => {
-      const { printed } = startWithin(256, [join(SRC, server.entry), ...server.args], server.env);
+    'answers another caller while 400 requests lack half of their bodies: %s',
+    async (_caseName, server) => {
+      const { printed } = startLimited(256, [join(SRC, server.entry), ...server.args], server.env);
       await expect.poll(printed).toMatch(/"url":"/);
       const [, url = ''] = /"url":"([^"]+)"/.exec(printed()) ?? [];
       const sockets = Array.from({ length: 400 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
@@ -144,12 +144,12 @@ describe.runIf(process.platform === 'linux')('a server that may open 256 files',
 });
 
 test.runIf(process.platform === 'linux')(
-  'of 96 open files, an upstream takes 16 sockets at most',
+  'a process that may open 96 files uses at most 16 sockets for an upstream',
   async () => {
-    let [open, most] = [0, 0];
+    let [open, maxOpen] = [0, 0];
     const host = createServer((_request, response) => setTimeout(() => response.end('yes'), 20));
     host.on('connection', (socket) => {
-      most = Math.max(most, ++open);
+      maxOpen = Math.max(maxOpen, ++open);
       socket.once('close', () => open--);
     });
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
@@ -161,9 +161,9 @@ test.runIf(process.platform === 'linux')(
     const answers = Array.from({ length: 40 }, () => client.get('/', { responseType: 'text' }));
     console.log((await Promise.all(answers)).map(({ data }) => data).join(' '));
     process.exit();`;
-    const { child, printed } = startWithin(96, ['--input-type=module', '-e', program]);
+    const { child, printed } = startLimited(96, ['--input-type=module', '-e', program]);
     await once(child, 'close');
     expect(printed().trim()).toBe('yes '.repeat(40).trim());
-    expect(most).toBe(16);
+    expect(maxOpen).toBe(16);
   },
 );

@@ -57,16 +57,16 @@ test('an ordered list keeps no reference to removed elements, and these refer ne
   expect([...list].map(({ name }) => name)).toEqual([1, 3]);
 });
 
-test('an ordered list may change during a visit, which reaches the elements that were there at the beginning', () => {
+test('an ordered list that changes during an iteration yields exactly the elements that it had at the start', () => {
   const list = new OrderedList<Element>();
   const elements = Array.from({ length: 4 }, (_, name) => new Element(name));
   for (const element of elements) list.add(element);
-  const seen: number[] = [];
+  const visited: number[] = [];
   for (const element of list) {
-    seen.push(element.name);
+    visited.push(element.name);
     list.delete(element);
     list.add(new Element(9));
   }
-  expect(seen).toEqual([0, 1, 2, 3]);
+  expect(visited).toEqual([0, 1, 2, 3]);
   expect(list.size).toBe(4);
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { RateLimit } from '../../../src/service/rate_limit.ts';
 
 describe('a rate limit', () => {
-  test('allows a burst of its size, and then one request at a time, and returns how many seconds are left', () => {
+  test('allows a burst of its size, then single requests, and returns the seconds until the next request', () => {
     let now = 0;
     const limit = new RateLimit(3, () => now);
     expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([0, 0, 0]);
@@ -17,18 +17,18 @@ describe('a rate limit', () => {
     expect([limit.take('a'), limit.take('a')]).toEqual([0, 20]);
   });
 
-  test('is full again after a minute, and never more than full', () => {
+  test('is full again after a minute, and does not grow further', () => {
     let now = 0;
     const limit = new RateLimit(2, () => now);
-    for (const later of [0, 60_000, 10_000_000]) {
-      now = later;
+    for (const time of [0, 60_000, 10_000_000]) {
+      now = time;
       expect([limit.take('a'), limit.take('a'), limit.take('a') > 0]).toEqual([0, 0, true]);
     }
   });
 
   const pauses = fc.array(fc.nat(30_000), { maxLength: 200 });
 
-  test('never allows more requests within an interval than its size and the refill', () => {
+  test('never allows more requests within an interval than its size plus the refill', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), pauses, (perMinute, waits) => {
         let now = 0;
@@ -64,7 +64,7 @@ describe('a rate limit', () => {
     );
   });
 
-  test('allows a further request each time a minute divided by the limit has passed, despite rounding', () => {
+  test('allows another request each 60 / perMinute seconds, despite rounding errors', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1000 }),

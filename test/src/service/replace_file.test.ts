@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 
 test.each([replaceFile, replaceFileDurably])(
-  '%o replaces the content, and leaves nothing beside the file',
+  '%o replaces the content, and leaves no other file in the folder',
   (replace) => {
     for (const content of ['first', Buffer.from('second')]) {
       replace(file, content);
@@ -35,14 +35,14 @@ test.each([replaceFile, replaceFileDurably])(
 );
 
 test('replaceFile gives the file its mode, with any umask', () => {
-  const before = process.umask(0o077);
+  const oldUmask = process.umask(0o077);
   try {
     replaceFile(file, 'x', 0o644);
     expect(statSync(file).mode & 0o777).toBe(0o644);
     replaceFile(file, 'x');
     expect(statSync(file).mode & 0o777).toBe(0o600);
   } finally {
-    process.umask(before);
+    process.umask(oldUmask);
   }
 });
 
@@ -61,12 +61,12 @@ test('replaceFile replaces a FIFO without opening it', () => {
   expect(lstatSync(file).isFile()).toBe(true);
 });
 
-test('replaceFile writes to another path each time, so that no other file in the folder can prevent it', () => {
+test('replaceFile first writes to a random path, so that no other file in the folder can block it', () => {
   const paths = [0, 1].map(() => {
     let path = '';
-    replaceBy(file, (fresh) => {
-      path = fresh;
-      writeFileSync(fresh, 'x', { flag: 'wx' });
+    replaceBy(file, (newPath) => {
+      path = newPath;
+      writeFileSync(newPath, 'x', { flag: 'wx' });
     });
     return path;
   });
@@ -77,11 +77,11 @@ test('replaceFile writes to another path each time, so that no other file in the
   expect(readFileSync(file, 'utf8')).toBe('new');
 });
 
-test('replaceFile leaves the old file, and nothing else, if the new one can not be written or put in its place', () => {
+test('replaceFile leaves only the old file if the new file can not be written or renamed', () => {
   writeFileSync(file, 'old');
   const fail = () =>
-    replaceBy(file, (fresh) => {
-      writeFileSync(fresh, 'half');
+    replaceBy(file, (newPath) => {
+      writeFileSync(newPath, 'half');
       throw new Error('the disk is full');
     });
   expect(fail).toThrow('the disk is full');

@@ -6,18 +6,18 @@ import vectors from '../../vectors/salt.json' with { type: 'json' };
 const hex = (text: string) => Buffer.from(text, 'hex');
 
 test.each(vectors.fingerprints)(
-  'the fingerprint of a seed: $fingerprint',
+  'a seed has the fingerprint $fingerprint',
   ({ seed, fingerprint: expected }) => {
     expect(fingerprint(hex(seed))).toBe(expected);
   },
 );
 
 describe('seeds', () => {
-  const [firstSeed, two] = ['ab'.repeat(32), 'CD'.repeat(32)];
+  const [firstSeed, secondSeed] = ['ab'.repeat(32), 'CD'.repeat(32)];
 
   test('are 64 hex characters per line; the first line is version 1', () => {
     expect(parseSeeds(firstSeed)).toEqual([hex(firstSeed)]);
-    expect(parseSeeds(`${firstSeed}\n${two}`)).toEqual([hex(firstSeed), hex(two)]);
+    expect(parseSeeds(`${firstSeed}\n${secondSeed}`)).toEqual([hex(firstSeed), hex(secondSeed)]);
   });
 
   test.each([
@@ -26,11 +26,15 @@ describe('seeds', () => {
     ['with 0x', `0x${firstSeed.slice(2)}`, /line 1/],
     ['in base64', hex(firstSeed).toString('base64'), /line 1/],
     ['with a space', ` ${firstSeed}`, /line 1/],
-    ['empty', '', /line 1/],
-    ['with an empty line', `${firstSeed}\n\n${two}`, /line 2/],
-    ['with a carriage return', `${firstSeed}\r\n${two}`, /line 1/],
-    ['one twice', `${firstSeed}\n${two}\n${firstSeed}`, /^SALT_SEED, line 3, repeats line 1$/],
-  ])('are rejected %s, without repeating them', (_what, text, message) => {
+    ['an empty file', '', /line 1/],
+    ['with an empty line', `${firstSeed}\n\n${secondSeed}`, /line 2/],
+    ['with a carriage return', `${firstSeed}\r\n${secondSeed}`, /line 1/],
+    [
+      'a seed that occurs twice',
+      `${firstSeed}\n${secondSeed}\n${firstSeed}`,
+      /^SALT_SEED, line 3, repeats line 1$/,
+    ],
+  ])('are refused by an error that does not quote them: %s', (_caseName, text, message) => {
     expect(() => parseSeeds(text)).toThrow(ConfigError);
     expect(() => parseSeeds(text)).toThrow(message);
     expect(() => parseSeeds(text)).not.toThrow(/abab|cdcd/i);

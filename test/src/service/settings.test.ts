@@ -1,4 +1,4 @@
-/** Tables of settings: reading their values, and the messages for invalid ones. */
+/** Tests how the values of a table of settings are read, and the messages for invalid values. */
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import {
@@ -24,11 +24,11 @@ const TABLE = {
   FILE: { schema: textSetting('be a path'), optional: true, meaning },
   LINES: { schema: v.string(), default: '', meaning },
 } as const satisfies SettingTable;
-const NEEDED = { NAME: 'a', ANY: 'b' };
+const REQUIRED = { NAME: 'a', ANY: 'b' };
 
 describe('readSettings', () => {
-  test('has the default of a setting that is not set', () => {
-    expect(readSettings(TABLE, NEEDED)).toEqual({
+  test('returns the default of a setting that is not set', () => {
+    expect(readSettings(TABLE, REQUIRED)).toEqual({
       COUNT: 5,
       WORD: 'small',
       LEVEL: 'c',
@@ -41,8 +41,8 @@ describe('readSettings', () => {
     });
   });
 
-  test('has the type of each value', () => {
-    const env = { ...NEEDED, COUNT: '10', WORD: 'large', LEVEL: 'a', ON: 'true', FLAG: '1', FILE: '/f' };
+  test('returns each value with the type of its schema', () => {
+    const env = { ...REQUIRED, COUNT: '10', WORD: 'large', LEVEL: 'a', ON: 'true', FLAG: '1', FILE: '/f' };
     const settings = readSettings(TABLE, { ...env, ELSE: 'x' });
     expect(settings).toMatchObject({
       COUNT: 10,
@@ -74,24 +74,24 @@ describe('readSettings', () => {
     ['NAME', 'A', 'must be a name in lower case'],
     ['NAME', undefined, 'must be a name in lower case'],
     ['ANY', undefined, 'must be set'],
-  ])('names what %s=%o must be', (name, text, message) => {
-    expect(() => readSettings(TABLE, { ...NEEDED, [name]: text })).toThrow(
+  ])('says what a setting must be: %s=%o', (name, text, message) => {
+    expect(() => readSettings(TABLE, { ...REQUIRED, [name]: text })).toThrow(
       expect.objectContaining({ code: 'CONFIG', message: `${name} ${message}` }),
     );
   });
 
   test.each(Object.keys(TABLE).filter((name) => name !== 'LINES'))(
-    'refuses an empty %s, unless that is its default',
+    'refuses an empty %s, whose default is not empty',
     (name) => {
-      expect(() => readSettings(TABLE, { ...NEEDED, LINES: '', [name]: '' })).toThrow(
+      expect(() => readSettings(TABLE, { ...REQUIRED, LINES: '', [name]: '' })).toThrow(
         `${name} is set but empty: give it a value or unset it`,
       );
     },
   );
 });
 
-test('a setting without meaning does not compile', () => {
-  // @ts-expect-error: for the README
+test('a setting without a `meaning` does not compile', () => {
+  // @ts-expect-error: `meaning` is missing
   const setting: Setting = { schema: v.string() };
   expect(setting).not.toHaveProperty('meaning');
 });

@@ -21,19 +21,19 @@ describe('the description of a thrown value', () => {
   });
 
   test('prints an ApplicationMistake with its message and location', () => {
-    const printed = describeError(new ApplicationMistake('Roll is not among the types'));
-    expect(printed).toMatchObject({ type: 'ApplicationMistake', code: 'APPLICATION' });
-    expect(printed['message']).toMatch(/^Roll is not/);
-    expect(JSON.stringify(printed['stack'])).toMatch(/thrown\.test\.ts/);
+    const description = describeError(new ApplicationMistake('Roll is not among the types'));
+    expect(description).toMatchObject({ type: 'ApplicationMistake', code: 'APPLICATION' });
+    expect(description['message']).toMatch(/^Roll is not/);
+    expect(JSON.stringify(description['stack'])).toMatch(/thrown\.test\.ts/);
   });
 
   test('prints a ConfigError with its location, since an option of an upstream may be refused in a request', () => {
-    const printed = describeError(new ConfigError('an upstream request has no option proxy'));
-    expect(printed).toMatchObject({ type: 'ConfigError', code: 'CONFIG' });
-    expect(JSON.stringify(printed['stack'])).toMatch(/thrown\.test\.ts/);
+    const description = describeError(new ConfigError('an upstream request has no option proxy'));
+    expect(description).toMatchObject({ type: 'ConfigError', code: 'CONFIG' });
+    expect(JSON.stringify(description['stack'])).toMatch(/thrown\.test\.ts/);
   });
 
-  test('prints class and code of causes, without their messages and locations', () => {
+  test('prints the class and code of causes, without their messages and locations', () => {
     const system = Object.assign(new Error('getaddrinfo ENOTFOUND hunter2'), { code: 'ENOTFOUND' });
     const cause = new Error('hunter2', { cause: system });
     expect(describeError(new ServerError('OVERLOADED', 'busy', { cause }))).toEqual({
@@ -44,7 +44,7 @@ describe('the description of a thrown value', () => {
     });
   });
 
-  test('ends at a cycle of causes', () => {
+  test('stops at a cycle of causes', () => {
     const error = new Error('hunter2');
     error.cause = error;
     expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
@@ -75,25 +75,28 @@ describe('the description of a thrown value', () => {
   });
 
   test.each([['a string with hunter2'], [null], [undefined], [{ hunter2: true }]])(
-    'survives %o thrown',
+    'survives a thrown %o',
     (thrown) => {
       expect(JSON.stringify(describeError(thrown))).not.toMatch(/hunter2/);
     },
   );
 
-  test.each(HOSTILE_THROWN)('reads %s without throwing, printing a secret, or a long line', (_what, make) => {
-    const thrown = make();
-    for (const withMessages of [false, true]) {
-      const printed = JSON.stringify(describeError(thrown, withMessages));
-      expect(printed.length).toBeLessThan(100_000);
-      expect(printed).toMatch(/^\{"type":"\w+"/);
-      if (!withMessages) expect(printed).not.toContain('hunter2');
-    }
-    for (const read of [classOf, codeOf, messageOf, findPlaces]) expect(() => read(thrown)).not.toThrow();
-    expect([true, false]).toContain(isInstance(thrown, Error));
-  });
+  test.each(HOSTILE_THROWN)(
+    'handles %s without throwing, and prints neither a secret nor a long line',
+    (_caseName, make) => {
+      const thrown = make();
+      for (const withMessages of [false, true]) {
+        const printed = JSON.stringify(describeError(thrown, withMessages));
+        expect(printed.length).toBeLessThan(100_000);
+        expect(printed).toMatch(/^\{"type":"\w+"/);
+        if (!withMessages) expect(printed).not.toContain('hunter2');
+      }
+      for (const read of [classOf, codeOf, messageOf, findPlaces]) expect(() => read(thrown)).not.toThrow();
+      expect([true, false]).toContain(isInstance(thrown, Error));
+    },
+  );
 
-  test('says how many characters of a message are left out', () => {
+  test('truncates a long message, and adds its full length', () => {
     expect(messageOf(new Error('x'.repeat(8192)))).toBe('x'.repeat(8192));
     expect(messageOf(new Error('x'.repeat(8193)))).toBe(`${'x'.repeat(8192)}… (8193 characters)`);
   });

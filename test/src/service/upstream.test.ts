@@ -1,4 +1,4 @@
-/** The client of an upstream: axios, with bounds below it that no option lifts. */
+/** Tests the client of an upstream: axios, with limits that no option can lift. */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type AxiosInstance, type AxiosRequestConfig, isCancel } from 'axios';
@@ -13,10 +13,10 @@ import {
 } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 
-/** Returns the error of a request. */
-async function failure(call: Promise<unknown>): Promise<UpstreamError> {
+/** Returns the UpstreamError that a request throws. */
+async function catchFailure(call: Promise<unknown>): Promise<UpstreamError> {
   const error: unknown = await call.then(
-    () => expect.fail('was answered'),
+    () => expect.fail('the request was answered'),
     (thrown) => thrown,
   );
   expect(isUpstreamError(error)).toBe(true);
@@ -88,16 +88,16 @@ describe('a client', () => {
 
   test('passes failures to its response interceptors, and throws what request interceptors throw', async () => {
     const { client } = await host((_request, response) => response.writeHead(404).end('{}'));
-    const seen: unknown[] = [];
+    const reasons: unknown[] = [];
     client.interceptors.response.use(null, (error) => {
-      seen.push(error.reason);
+      reasons.push(error.reason);
       throw error;
     });
     await expect(client.get('/')).rejects.toMatchObject({ reason: 'status', status: 404 });
     const thrown = new Error('thrown by an interceptor');
     client.interceptors.request.use(() => Promise.reject(thrown));
     await expect(client.get('/')).rejects.toBe(thrown);
-    expect(seen).toEqual(['status', undefined]);
+    expect(reasons).toEqual(['status', undefined]);
   });
 
   test('shares its connections with other clients of its host, but not its bounds', async () => {
@@ -105,7 +105,7 @@ describe('a client', () => {
     const upstream = createUpstream(origin);
     await upstream().get('/');
     await upstream().get('/');
-    expect((await failure(upstream({ maxSize: 10 }).get('/'))).reason).toBe('too large');
+    expect((await catchFailure(upstream({ maxSize: 10 }).get('/'))).reason).toBe('too large');
     expect(connections()).toBe(1);
   });
 
@@ -118,31 +118,31 @@ describe('a client', () => {
   });
 
   test.each([{ timeoutMs: 0 }, { timeoutMs: Number.NaN }, { maxSize: Number.NaN }, { maxSize: -1 }])(
-    'is not made with the bounds %o',
+    'can not be made with the bounds %o',
     (bounds) => expect(() => createUpstream('http://127.0.0.1:1')(bounds)).toThrow(ConfigError),
   );
 
-  test('without bounds of its own has 5 s and 64 KiB', async () => {
+  test('has limits of 5 s and 64 KiB by default', async () => {
     const { origin } = await host((request, response) => {
       response.end('x'.repeat(request.url === '/more' ? 65_537 : 65_536));
     });
     const client = createUpstream(origin)();
     expect((await client.get('/', { responseType: 'text' })).data).toHaveLength(65_536);
-    expect((await failure(client.get('/more'))).reason).toBe('too large');
+    expect((await catchFailure(client.get('/more'))).reason).toBe('too large');
     await client.get('/', { responseType: 'text', timeout: 5000 });
     await expect(client.get('/', { timeout: 5001 })).rejects.toBeInstanceOf(ApplicationMistake);
   });
 });
 
-describe('the time-out of a request', () => {
-  test('may be lower than the limit of its client, in defaults too', async () => {
+describe('the time limit of a request', () => {
+  test('may be lower than the limit of its client, by an option or by a default', async () => {
     const { client } = await host(() => {}, { timeoutMs: 60_000 });
-    expect((await failure(client.get('/', { timeout: 100 }))).reason).toBe('timeout');
+    expect((await catchFailure(client.get('/', { timeout: 100 }))).reason).toBe('timeout');
     client.defaults.timeout = 100;
-    expect((await failure(client.get('/'))).reason).toBe('timeout');
+    expect((await catchFailure(client.get('/'))).reason).toBe('timeout');
   });
 
-  test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1001, '100'])('is not %o', async (timeout) => {
+  test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1001, '100'])('can not be %o', async (timeout) => {
     const { client, connections } = await echo({ timeoutMs: 1000 });
     await expect(client.get('/', { timeout: timeout as number })).rejects.toBeInstanceOf(ApplicationMistake);
     client.defaults.timeout = timeout as number;
@@ -152,7 +152,7 @@ describe('the time-out of a request', () => {
 });
 
 describe('the signal of a request', () => {
-  test('ends it as cancelled, and closes its connection', async () => {
+  test('cancels the request, and closes its connection', async () => {
     const closed = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     const { client } = await host((request) => {
@@ -179,13 +179,13 @@ describe('the signal of a request', () => {
 });
 
 describe('an answer', () => {
-  async function answering(status: number, body: string | Buffer) {
+  async function startClient(status: number, body: string | Buffer) {
     const headers = { 'retry-after': '7', 'set-cookie': ['a=1', 'b=2'] };
     return (await host((_request, response) => response.writeHead(status, headers).end(body))).client;
   }
 
   test.each(['{"ä":[1]}', ' null ', '"text"', '0'])('is parsed as JSON: %s', async (body) => {
-    const { data, headers } = await (await answering(200, body)).get('/');
+    const { data, headers } = await (await startClient(200, body)).get('/');
     expect(data).toEqual(JSON.parse(body));
     expect(headers).toMatchObject({ 'retry-after': '7', 'set-cookie': ['a=1', 'b=2'] });
   });
@@ -198,47 +198,55 @@ describe('an answer', () => {
     '\ufeff{}',
     Buffer.from('{"ä":1}', 'latin1'),
   ];
-  test.each(malformed)('is malformed, and never text, if it is not JSON in UTF-8: %o', async (body) => {
-    const client = await answering(200, body);
-    expect(await failure(client.get('/'))).toMatchObject({ reason: 'malformed', status: 200 });
-    expect(await failure(client.get('/', { responseType: 'json' }))).toMatchObject({ reason: 'malformed' });
-    const { data } = await client.get<Buffer>('/', { responseType: 'arraybuffer' });
-    expect(data).toEqual(Buffer.from(body));
-  });
+  test.each(malformed)(
+    'is malformed, and is not returned as text, if it is not JSON in UTF-8: %o',
+    async (body) => {
+      const client = await startClient(200, body);
+      expect(await catchFailure(client.get('/'))).toMatchObject({ reason: 'malformed', status: 200 });
+      expect(await catchFailure(client.get('/', { responseType: 'json' }))).toMatchObject({
+        reason: 'malformed',
+      });
+      const { data } = await client.get<Buffer>('/', { responseType: 'arraybuffer' });
+      expect(data).toEqual(Buffer.from(body));
+    },
+  );
 
   test('can be requested as text, which must be UTF-8', async () => {
-    const text = (client: AxiosInstance) => client.get('/', { responseType: 'text' });
-    expect((await text(await answering(200, '{"ä":1}'))).data).toBe('{"ä":1}');
-    expect((await text(await answering(200, ''))).data).toBe('');
-    const latin = await answering(200, Buffer.from('ä', 'latin1'));
-    expect(await failure(text(latin))).toMatchObject({ reason: 'malformed' });
+    const getText = (client: AxiosInstance) => client.get('/', { responseType: 'text' });
+    expect((await getText(await startClient(200, '{"ä":1}'))).data).toBe('{"ä":1}');
+    expect((await getText(await startClient(200, ''))).data).toBe('');
+    const latin = await startClient(200, Buffer.from('ä', 'latin1'));
+    expect(await catchFailure(getText(latin))).toMatchObject({ reason: 'malformed' });
   });
 
   test.each([204, 205])('with status %i has no content', async (status) => {
-    expect(await (await answering(status, '')).get('/')).toMatchObject({ status, data: undefined });
+    expect(await (await startClient(status, '')).get('/')).toMatchObject({ status, data: undefined });
   });
 
-  test.each([300, 302, 304, 404, 500, 999])('with status %i fails, with its data', async (status) => {
-    const client = await answering(status, status === 304 ? '' : '{"a":1}');
-    const error = await failure(client.get('/'));
-    expect(error).toMatchObject({ reason: 'status', status });
-    expect(error.response?.data).toEqual(status === 304 ? undefined : { a: 1 });
-  });
+  test.each([300, 302, 304, 404, 500, 999])(
+    'with status %i causes an error that contains its data',
+    async (status) => {
+      const client = await startClient(status, status === 304 ? '' : '{"a":1}');
+      const error = await catchFailure(client.get('/'));
+      expect(error).toMatchObject({ reason: 'status', status });
+      expect(error.response?.data).toEqual(status === 304 ? undefined : { a: 1 });
+    },
+  );
 
   test('that is refused by its status need not be JSON', async () => {
-    const client = await answering(500, '<html>');
-    const error = await failure(client.get('/'));
+    const client = await startClient(500, '<html>');
+    const error = await catchFailure(client.get('/'));
     expect([error.reason, error.response?.data]).toEqual(['status', '<html>']);
-    expect((await failure(client.get('/', { responseType: 'text' }))).response?.data).toBe('<html>');
+    expect((await catchFailure(client.get('/', { responseType: 'text' }))).response?.data).toBe('<html>');
   });
 
   test('succeeds if validateStatus accepts its status', async () => {
-    const client = await answering(404, '{"a":1}');
+    const client = await startClient(404, '{"a":1}');
     const accepting404: AxiosRequestConfig = { validateStatus: (status) => status === 404 };
     expect(await client.get('/', accepting404)).toMatchObject({ status: 404, data: { a: 1 } });
     expect(await client.get('/', { validateStatus: null })).toMatchObject({ status: 404 });
     // axios would accept any status here.
-    expect(await failure(client.get('/', { validateStatus: undefined } as object))).toMatchObject({
+    expect(await catchFailure(client.get('/', { validateStatus: undefined } as object))).toMatchObject({
       status: 404,
     });
     client.defaults.validateStatus = () => true;

@@ -1,6 +1,6 @@
 /**
- * A strict host parses on a kept connection exactly the requests that were sent: no body becomes the next
- * request.
+ * Tests that a strict host parses exactly the requests that were sent on a kept connection, so that no body
+ * becomes the next request.
  */
 import { createServer, type Socket } from 'node:net';
 import type { Method } from 'axios';
@@ -23,20 +23,20 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
  * Reads one request by RFC 9112 alone: with any method, there is a body only with a Content-Length.
  *
  * @returns undefined if more bytes are needed
- * @throws if it is not a request of HTTP/1.1, is chunked, or repeats a header that decides about framing
+ * @throws if the bytes are not a request of HTTP/1.1, if it is chunked, or if it repeats a header
  */
 function parseRequest(bytes: Buffer): { request: ParsedRequest; length: number } | undefined {
   const headLength = bytes.indexOf('\r\n\r\n');
   if (headLength === -1) return undefined;
-  const [first = '', ...lines] = bytes.toString('latin1', 0, headLength).split('\r\n');
-  const [, method = '', target = ''] = /^([A-Z]+) (\/[!-~]*) HTTP\/1\.1$/.exec(first) ?? [];
-  if (method === '') throw new Error(`not a request line: ${first}`);
+  const [requestLine = '', ...lines] = bytes.toString('latin1', 0, headLength).split('\r\n');
+  const [, method = '', target = ''] = /^([A-Z]+) (\/[!-~]*) HTTP\/1\.1$/.exec(requestLine) ?? [];
+  if (method === '') throw new Error(`not a request line: ${requestLine}`);
   const headers: Record<string, string> = Object.create(null);
   for (const line of lines) {
-    const at = line.indexOf(':');
-    const name = line.slice(0, at).toLowerCase();
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).toLowerCase();
     if (!TOKEN.test(name) || name in headers) throw new Error(`not a header, or repeated: ${line}`);
-    headers[name] = trimBlanks(line.slice(at + 1));
+    headers[name] = trimBlanks(line.slice(colon + 1));
   }
   const { 'content-length': bodyLength = '0', 'transfer-encoding': coding } = headers;
   if (coding !== undefined || !/^(0|[1-9]\d*)$/.test(bodyLength)) throw new Error('not a length');
@@ -46,8 +46,8 @@ function parseRequest(bytes: Buffer): { request: ParsedRequest; length: number }
   return { request: { method, target, headers, body: bytes.subarray(start, length) }, length };
 }
 
-/** Starts a host that answers each request with its number, and keeps its connections. */
-async function strictHost(bounds?: UpstreamBounds) {
+/** Starts a host that answers each request with the request's X-Id, and keeps its connections open. */
+async function startStrictHost(bounds?: UpstreamBounds) {
   const requests: ParsedRequest[] = [];
   const faults: unknown[] = [];
   let connections = 0;
@@ -108,10 +108,10 @@ const header = fc.tuple(
 const headers = fc.uniqueArray(header, { selector: ([name]) => name.toLowerCase() });
 const call: fc.Arbitrary<Call> = fc
   .tuple(fc.constantFrom(...METHODS), data, headers)
-  .map(([method, { data, headers }, more]) => ({
+  .map(([method, { data, headers }, extraHeaders]) => ({
     method,
     data,
-    headers: { ...Object.fromEntries(more), ...headers },
+    headers: { ...Object.fromEntries(extraHeaders), ...headers },
   }));
 
 /** Removes surrounding white space, which is not part of a header's value. */
@@ -127,13 +127,13 @@ const isRefused = ({ method, data }: Call) =>
   /^(get|head)$/i.test(method) && data !== undefined && data !== null;
 
 test('a strict host parses all requests as they were sent, one by one or at once, with any methods, bodies and headers', async () => {
-  const { client, requests, faults, connections } = await strictHost();
-  let calls = 0;
+  const { client, requests, faults, connections } = await startStrictHost();
+  let callCount = 0;
 
   /** Makes a call, and expects the answer to this call. */
   const make = async (call: Call) => {
-    calls += 1;
-    const id = String(calls);
+    callCount += 1;
+    const id = String(callCount);
     const { method, data, headers } = call;
     const answer = client.request<Buffer>({
       ...RAW,
@@ -146,8 +146,8 @@ test('a strict host parses all requests as they were sent, one by one or at once
     const isHead = /^head$/i.test(method);
     expect(await answer).toMatchObject({ status: 200, data: Buffer.from(isHead ? '' : id) });
     expect((await answer).headers['x-id']).toBe(id);
-    const [parsed, ...more] = requests.filter(({ target }) => target === `/${id}`);
-    expect(more).toEqual([]);
+    const [parsed, ...duplicates] = requests.filter(({ target }) => target === `/${id}`);
+    expect(duplicates).toEqual([]);
     expect([parsed?.method, parsed?.body]).toEqual([method.toUpperCase(), toBytes(data)]);
     for (const [name, value] of Object.entries(headers)) {
       expect(parsed?.headers[name.toLowerCase()]).toBe(trimBlanks(value));
@@ -164,17 +164,17 @@ test('a strict host parses all requests as they were sent, one by one or at once
     }),
     { numRuns: 150 },
   );
-  // Each simultaneous call has a connection, which is used again and again.
+  // Each simultaneous call has a connection, which later calls reuse.
   expect(connections()).toBeLessThanOrEqual(8);
 });
 
 describe('data', () => {
   test.each(['get', 'head'] as const)('with %s is refused, by an error that says why', async (method) => {
-    const { client, requests } = await strictHost();
+    const { client, requests } = await startStrictHost();
     for (const data of ['', SMUGGLED, {}, new Uint8Array(0), new URLSearchParams()]) {
-      const refused = client[method]('/', { data, headers: TYPE });
-      await expect(refused).rejects.toBeInstanceOf(ApplicationMistake);
-      await expect(refused).rejects.toThrow(
+      const refusal = client[method]('/', { data, headers: TYPE });
+      await expect(refusal).rejects.toBeInstanceOf(ApplicationMistake);
+      await expect(refusal).rejects.toThrow(
         /^data of an upstream request must be left out with GET and HEAD/,
       );
     }
@@ -184,7 +184,7 @@ describe('data', () => {
   });
 
   test('with DELETE has its length, and the next caller gets the answer to its own request', async () => {
-    const { client, requests, connections } = await strictHost();
+    const { client, requests, connections } = await startStrictHost();
     for (let turn = 0; turn < 20; turn += 1) {
       await client.delete('/', { ...RAW, data: SMUGGLED, headers: { ...TYPE, 'x-id': `evil${turn}` } });
       const { data } = await client.get<Buffer>('/', { ...RAW, headers: { 'x-id': `honest${turn}` } });
@@ -194,9 +194,9 @@ describe('data', () => {
     expect(connections()).toBe(1);
   });
 
-  test('of bytes is the content of its memory at the time of the call, no matter what the object claims or becomes', async () => {
+  test('that is bytes is copied at the time of the call, whatever its properties say and however its buffer changes', async () => {
     const buffer = new ArrayBuffer(8, { maxByteLength: 8 });
-    const { client, requests } = await strictHost({ budget: () => buffer.resize(0) });
+    const { client, requests } = await startStrictHost({ budget: () => buffer.resize(0) });
     const lying = Object.defineProperties(new TextEncoder().encode('12345678'), {
       length: { value: 2 },
       byteLength: { value: 2 },
@@ -211,8 +211,8 @@ describe('data', () => {
   test.each([
     ['a text with a lone surrogate', '\ud800'],
     ['a text with a lone surrogate at its end', 'a\udc00'],
-  ])('that is %s is refused', async (_what, data) => {
-    const { client, requests } = await strictHost();
+  ])('that is %s is refused', async (_caseName, data) => {
+    const { client, requests } = await startStrictHost();
     client.interceptors.request.use((config) => ({ ...config, data }));
     await expect(client.post('/', '', { headers: TYPE })).rejects.toBeInstanceOf(ApplicationMistake);
     expect(requests).toEqual([]);

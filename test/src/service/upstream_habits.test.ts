@@ -1,6 +1,6 @@
 /**
- * Calls as users of axios write them. Each works as axios' documentation says, or is refused by an error that
- * says why.
+ * Tests calls that are common among users of axios. Each works as axios documents it, or is refused by an
+ * error that says why.
  */
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -12,124 +12,127 @@ import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts'
 import { createUpstream, type UpstreamClient } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 
-/** Returns the received request, in short. */
-const sent = async (exchange: Promise<{ data: Echo }>) => {
+/** Returns the method, URL and body of the request that the host received. */
+const readRequest = async (exchange: Promise<{ data: Echo }>) => {
   const { method, url, body } = (await exchange).data;
   return `${method} ${url} ${body}`.trim();
 };
-const header = async (exchange: Promise<{ data: Echo }>, name: string) => (await exchange).data.headers[name];
-const form = (fields: Record<string, string | Blob>) => {
+const readHeader = async (exchange: Promise<{ data: Echo }>, name: string) =>
+  (await exchange).data.headers[name];
+const createForm = (fields: Record<string, string | Blob>) => {
   const data = new FormData();
   for (const [name, value] of Object.entries(fields)) data.append(name, value);
   return data;
 };
 /** Lists the names and values of a multipart body, without its boundary. */
-const parts = (body: string) =>
+const listParts = (body: string) =>
   [...body.matchAll(/name="([^"]*)".*?\r\n\r\n(.*?)\r\n--/gs)].map(([, name, value]) => `${name}=${value}`);
 
 type Row = readonly [habit: string, run: (client: UpstreamClient) => unknown, expected: unknown];
 
-const WORK: readonly Row[] = [
-  ['`get("/v1/x")`', (client) => sent(client.get('/v1/x')), 'GET /v1/x'],
-  ['`get("v1/x")`', (client) => sent(client.get('v1/x')), 'GET /v1/x'],
-  ['no `url`', (client) => sent(client({ method: 'get' })), 'GET /'],
-  ['`client(url, options)`', (client) => sent(client('/x', { method: 'delete' })), 'DELETE /x'],
+const SUPPORTED: readonly Row[] = [
+  ['`get("/v1/x")`', (client) => readRequest(client.get('/v1/x')), 'GET /v1/x'],
+  ['`get("v1/x")`', (client) => readRequest(client.get('v1/x')), 'GET /v1/x'],
+  ['no `url`', (client) => readRequest(client({ method: 'get' })), 'GET /'],
+  ['`client(url, options)`', (client) => readRequest(client('/x', { method: 'delete' })), 'DELETE /x'],
   [
     '`request(options)`',
-    (client) => sent(client.request({ url: '/x', method: 'PUT', data: 'a' })),
+    (client) => readRequest(client.request({ url: '/x', method: 'PUT', data: 'a' })),
     'PUT /x a',
   ],
-  ['`options(url)`', (client) => sent(client.options('/x')), 'OPTIONS /x'],
-  ['`query(url, data)`', (client) => sent(client.query('/x', { a: 1 })), 'QUERY /x {"a":1}'],
+  ['`options(url)`', (client) => readRequest(client.options('/x')), 'OPTIONS /x'],
+  ['`query(url, data)`', (client) => readRequest(client.query('/x', { a: 1 })), 'QUERY /x {"a":1}'],
   [
     'an absolute URL of the host',
-    (client) => sent(client.get(`${client.defaults.baseURL}/x?a=1`)),
+    (client) => readRequest(client.get(`${client.defaults.baseURL}/x?a=1`)),
     'GET /x?a=1',
   ],
   [
     '`baseURL` of the host',
-    (client) => sent(client.get('x', { baseURL: `${client.defaults.baseURL}/v1/` })),
+    (client) => readRequest(client.get('x', { baseURL: `${client.defaults.baseURL}/v1/` })),
     'GET /v1/x',
   ],
-  ['`baseURL` that is a path', (client) => sent(client.get('/x', { baseURL: '/v1' })), 'GET /v1/x'],
+  ['`baseURL` that is a path', (client) => readRequest(client.get('/x', { baseURL: '/v1' })), 'GET /v1/x'],
   [
     '`params` with a list',
-    (client) => sent(client.get('/', { params: { a: [1, 2] } })),
+    (client) => readRequest(client.get('/', { params: { a: [1, 2] } })),
     'GET /?a%5B%5D=1&a%5B%5D=2',
   ],
   [
     '`params` with a date',
-    (client) => sent(client.get('/', { params: { a: new Date(0) } })),
+    (client) => readRequest(client.get('/', { params: { a: new Date(0) } })),
     'GET /?a=1970-01-01T00%3A00%3A00.000Z',
   ],
   [
     '`params` with an object',
-    (client) => sent(client.get('/', { params: { a: { b: 'c' } } })),
+    (client) => readRequest(client.get('/', { params: { a: { b: 'c' } } })),
     'GET /?a%5Bb%5D=c',
   ],
   [
     '`paramsSerializer: { indexes: null }`',
-    (client) => sent(client.get('/', { params: { a: [1, 2] }, paramsSerializer: { indexes: null } })),
+    (client) => readRequest(client.get('/', { params: { a: [1, 2] }, paramsSerializer: { indexes: null } })),
     'GET /?a=1&a=2',
   ],
   [
     '`paramsSerializer: { serialize }`',
-    (client) => sent(client.get('/', { params: { a: 1 }, paramsSerializer: { serialize: () => 'own=1' } })),
+    (client) =>
+      readRequest(client.get('/', { params: { a: 1 }, paramsSerializer: { serialize: () => 'own=1' } })),
     'GET /?own=1',
   ],
   [
     '`defaults.params`',
     (client) => {
       client.defaults.params = { key: 'k' };
-      return sent(client.get('/', { params: { q: 1 } }));
+      return readRequest(client.get('/', { params: { q: 1 } }));
     },
     'GET /?key=k&q=1',
   ],
   [
     '`auth`',
-    (client) => header(client.get('/', { auth: { username: 'ä', password: 'b:c' } }), 'authorization'),
+    (client) => readHeader(client.get('/', { auth: { username: 'ä', password: 'b:c' } }), 'authorization'),
     `Basic ${Buffer.from('ä:b:c').toString('base64')}`,
   ],
   [
     '`headers: new AxiosHeaders(…)`',
-    (client) => header(client.get('/', { headers: new AxiosHeaders({ 'X-A': 'b' }) }), 'x-a'),
+    (client) => readHeader(client.get('/', { headers: new AxiosHeaders({ 'X-A': 'b' }) }), 'x-a'),
     'b',
   ],
   [
     '`defaults.headers.post`',
     (client) => {
       client.defaults.headers.post['x-a'] = 'b';
-      return header(client.post('/'), 'x-a');
+      return readHeader(client.post('/'), 'x-a');
     },
     'b',
   ],
   [
     'text as data',
-    (client) => header(client.post('/', 'a=1'), 'content-type'),
+    (client) => readHeader(client.post('/', 'a=1'), 'content-type'),
     'application/x-www-form-urlencoded',
   ],
   [
     'an object as `application/x-www-form-urlencoded`',
     (client) =>
-      sent(
+      readRequest(
         client.post('/', { a: 'b c' }, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
       ),
     'POST / a=b+c',
   ],
   [
     'an `ArrayBuffer`, a `Buffer` or a view as data',
-    (client) => sent(client.post('/', new TextEncoder().encode('a').buffer)),
+    (client) => readRequest(client.post('/', new TextEncoder().encode('a').buffer)),
     'POST / a',
   ],
   [
     '`FormData`',
-    async (client) => parts((await client.post<Echo>('/', form({ a: 'b', f: new Blob(['c']) }))).data.body),
+    async (client) =>
+      listParts((await client.post<Echo>('/', createForm({ a: 'b', f: new Blob(['c']) }))).data.body),
     ['a=b', 'f=c'],
   ],
   [
     'the boundary and length of a form',
     async (client) => {
-      const { headers, body } = (await client.post<Echo>('/', form({ a: 'b' }))).data;
+      const { headers, body } = (await client.post<Echo>('/', createForm({ a: 'b' }))).data;
       const [, boundary] = /^multipart\/form-data; boundary=(.+)$/.exec(headers['content-type'] ?? '') ?? [];
       return [
         headers['content-length'] === String(Buffer.byteLength(body)),
@@ -140,21 +143,21 @@ const WORK: readonly Row[] = [
   ],
   [
     '`postForm(url, object)`',
-    async (client) => parts((await client.postForm<Echo>('/', { a: 'b', l: [1, 2] })).data.body),
+    async (client) => listParts((await client.postForm<Echo>('/', { a: 'b', l: [1, 2] })).data.body),
     ['a=b', 'l[]=1', 'l[]=2'],
   ],
   [
     '`putForm`, `patchForm`',
     async (client) => [
-      parts((await client.putForm<Echo>('/', { a: 'b' })).data.body),
-      parts((await client.patchForm<Echo>('/', { a: 'b' })).data.body),
+      listParts((await client.putForm<Echo>('/', { a: 'b' })).data.body),
+      listParts((await client.patchForm<Echo>('/', { a: 'b' })).data.body),
     ],
     [['a=b'], ['a=b']],
   ],
   [
     'a `Blob` as data',
     async (client) =>
-      header(
+      readHeader(
         client.put('/', new Blob(['x'], { type: 'image/png' }), { headers: { 'content-type': 'image/png' } }),
         'content-type',
       ),
@@ -168,8 +171,16 @@ const WORK: readonly Row[] = [
     },
     ['ab', '2', undefined],
   ],
-  ['a `ReadableStream` as data', (client) => sent(client.post('/', new Blob(['ab']).stream())), 'POST / ab'],
-  ['`delete(url, { data })`', (client) => sent(client.delete('/', { data: { a: 1 } })), 'DELETE / {"a":1}'],
+  [
+    'a `ReadableStream` as data',
+    (client) => readRequest(client.post('/', new Blob(['ab']).stream())),
+    'POST / ab',
+  ],
+  [
+    '`delete(url, { data })`',
+    (client) => readRequest(client.delete('/', { data: { a: 1 } })),
+    'DELETE / {"a":1}',
+  ],
   [
     '`maxBodyLength`',
     (client) => client.post('/', 'ab', { maxBodyLength: 1 }).catch(({ code }) => code),
@@ -177,13 +188,13 @@ const WORK: readonly Row[] = [
   ],
   [
     '`transformRequest`',
-    (client) => sent(client.post('/', { a: 1 }, { transformRequest: (data) => `x=${data.a}` })),
+    (client) => readRequest(client.post('/', { a: 1 }, { transformRequest: (data) => `x=${data.a}` })),
     'POST / x=1',
   ],
   [
     '`transformRequest` that sets a header',
     (client) =>
-      header(
+      readHeader(
         client.post(
           '/',
           {},
@@ -240,14 +251,16 @@ const WORK: readonly Row[] = [
   [
     '`create(defaults)`',
     (client) =>
-      sent(client.create({ params: { key: 'k' }, baseURL: `${client.defaults.baseURL}/v2` }).get('/x')),
+      readRequest(
+        client.create({ params: { key: 'k' }, baseURL: `${client.defaults.baseURL}/v2` }).get('/x'),
+      ),
     'GET /v2/x?key=k',
   ],
   [
     'interceptors of `create()`',
     async (client) => {
       client.interceptors.request.use(() => expect.fail('was called'));
-      return await sent(client.create().get('/'));
+      return await readRequest(client.create().get('/'));
     },
     'GET /',
   ],
@@ -262,7 +275,7 @@ const WORK: readonly Row[] = [
       client.interceptors.request.use(() => expect.fail('was called'), null, {
         runWhen: ({ method }) => method === 'post',
       });
-      return sent(client.get('/'));
+      return readRequest(client.get('/'));
     },
     'GET /',
   ],
@@ -293,7 +306,7 @@ const WORK: readonly Row[] = [
     async (client) => {
       let turn = 0;
       client.interceptors.response.use((answer) => (turn++ === 0 ? client(answer.config) : answer));
-      return [await sent(client.post('/x', { a: 1 })), turn];
+      return [await readRequest(client.post('/x', { a: 1 })), turn];
     },
     ['POST /x {"a":1}', 2],
   ],
@@ -393,7 +406,7 @@ const REFUSED: readonly (readonly [
     '`maxRedirects` above 0',
     (client) => client.get('/', { maxRedirects: 5 }),
     ConfigError,
-    /option maxRedirects: it follows no redirect/,
+    /option maxRedirects: it does not follow redirects/,
   ],
   [
     '`decompress: true`',
@@ -411,7 +424,7 @@ const REFUSED: readonly (readonly [
     'a user name in the URL',
     (client) => client.get(`${client.defaults.baseURL?.replace('//', '//user@')}/`),
     ApplicationMistake,
-    /without a user name/,
+    /no user name/,
   ],
   [
     'a URL that starts with `//`',
@@ -475,7 +488,7 @@ const REFUSED: readonly (readonly [
   ],
 ];
 
-/** Rows of the table in the page: the outcome of each habit. */
+/** Outcomes in the table of src/apps/README.md, by habit. */
 const ROWS: ReadonlyMap<string, string> = new Map(
   readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8')
     .split('\n| habit of axios | here |\n| --- | --- |\n')[1]
@@ -484,15 +497,15 @@ const ROWS: ReadonlyMap<string, string> = new Map(
     .map((row) => row.slice(2, -2).split(' | ') as [string, string]),
 );
 
-describe('works:', () => {
-  test.each(WORK)('%s', async (_habit, run, expected) => {
+describe('a client', () => {
+  test.each(SUPPORTED)('supports %s as axios does', async (_habit, run, expected) => {
     const { client } = await echo({ maxSize: 5000 });
     expect(await run(client)).toEqual(expected);
   });
 });
 
-describe('is refused, and not sent:', () => {
-  test.each(REFUSED)('%s', async (habit, run, error, reason) => {
+describe('a client', () => {
+  test.each(REFUSED)('refuses %s, and sends nothing', async (habit, run, error, reason) => {
     const { client, connections } = await echo();
     const exchange = Promise.resolve(run(client));
     await expect(exchange).rejects.toBeInstanceOf(error as new () => Error);
@@ -503,8 +516,8 @@ describe('is refused, and not sent:', () => {
   });
 });
 
-test('the table of the page has exactly these rows', () => {
-  expect([...ROWS.keys()]).toEqual([...WORK, ...REFUSED].map(([habit]) => habit));
+test('the table in src/apps/README.md has exactly these habits', () => {
+  expect([...ROWS.keys()]).toEqual([...SUPPORTED, ...REFUSED].map(([habit]) => habit));
 });
 
 describe('a failure', () => {
@@ -526,9 +539,12 @@ describe('a failure', () => {
     expect(error.request).toBeUndefined();
   });
 
-  test('without an answer has the code of Node, or the code of axios', async () => {
-    const nobody = createUpstream('http://127.0.0.1:1')();
-    await expect(nobody.get('/')).rejects.toMatchObject({ code: 'ECONNREFUSED', reason: 'unreachable' });
+  test("without an answer has the code of Node's error, or else a code of axios", async () => {
+    const unreachableClient = createUpstream('http://127.0.0.1:1')();
+    await expect(unreachableClient.get('/')).rejects.toMatchObject({
+      code: 'ECONNREFUSED',
+      reason: 'unreachable',
+    });
     const { client } = await host(() => {}, { timeoutMs: 100 });
     await expect(client.get('/')).rejects.toMatchObject({ code: 'ECONNABORTED', reason: 'timeout' });
   });
@@ -550,8 +566,8 @@ describe('a failure', () => {
 
 test('the compiler refuses the options that an upstream refuses', async () => {
   const { client } = await echo();
-  // @ts-expect-error refused
+  // @ts-expect-error the option is refused
   await expect(client.get('/', { proxy: { host: 'a', port: 1 } })).rejects.toBeInstanceOf(ConfigError);
-  // @ts-expect-error refused
+  // @ts-expect-error the option is refused
   expect(() => client.create({ adapter: 'fetch' })).toThrow(ConfigError);
 });

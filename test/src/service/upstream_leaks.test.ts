@@ -1,6 +1,6 @@
 /**
- * No value that a client of an upstream throws or returns contains a part of its request, no matter who
- * prints it.
+ * Tests that the errors and answers of an upstream's client show no part of the request, however they are
+ * printed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ import { host, listen } from './hosts.ts';
 
 const KEY = 'hunter2-0123456789abcdef';
 
-/** A request with the key in every part. */
+/** Options of a request with the key in every part. */
 const PARTS: AxiosRequestConfig & { headers: Record<string, string> } = {
   method: 'POST',
   url: `/${KEY}/v1?key=${KEY}`,
@@ -33,13 +33,13 @@ const PARTS: AxiosRequestConfig & { headers: Record<string, string> } = {
 };
 const AUTH = { username: KEY, password: KEY };
 
-/** Returns all that a reader could get out of a value without asking for a property by its name. */
-function everythingIn(value: object): string {
-  const whole = { depth: Number.POSITIVE_INFINITY, maxArrayLength: null, maxStringLength: null };
+/** Returns all text that printing, serialising or copying a value shows. */
+function printInAllWays(value: object): string {
+  const unlimited = { depth: Number.POSITIVE_INFINITY, maxArrayLength: null, maxStringLength: null };
   const texts = [true, false].flatMap((showHidden) =>
-    [true, false].map((customInspect) => inspect(value, { ...whole, showHidden, customInspect })),
+    [true, false].map((customInspect) => inspect(value, { ...unlimited, showHidden, customInspect })),
   );
-  texts.push(printedByLog(value), String(value), inspect(Object.entries(value), whole));
+  texts.push(printByLog(value), String(value), inspect(Object.entries(value), unlimited));
   const readers: ((thrownError: object) => unknown)[] = [
     JSON.stringify,
     structuredClone,
@@ -47,20 +47,20 @@ function everythingIn(value: object): string {
   ];
   for (const read of readers) {
     try {
-      texts.push(inspect(read(value), whole));
+      texts.push(inspect(read(value), unlimited));
     } catch {
       // A cycle or a function can't be read in this way.
     }
   }
   if (value instanceof Error) {
     texts.push(String(value.stack), value.message);
-    if (value.cause instanceof Error) texts.push(everythingIn(value.cause));
+    if (value.cause instanceof Error) texts.push(printInAllWays(value.cause));
   }
   return texts.join('\n');
 }
 
-/** Returns what a log prints of a value, in each way. */
-function printedByLog(value: object | undefined = {}): string {
+/** Logs a value in each possible way, and returns the printed text. */
+function printByLog(value: object | undefined = {}): string {
   let printed = '';
   const log = createLog('trace', {
     write(line) {
@@ -79,41 +79,41 @@ function printedByLog(value: object | undefined = {}): string {
 function expectNoKey(value: object): void {
   const bytes = [...Buffer.from(KEY.slice(0, 7))];
   const hex = bytes.map((byte) => byte.toString(16));
-  const text = everythingIn(value);
+  const text = printInAllWays(value);
   const base64 = Buffer.from(KEY.slice(0, 18)).toString('base64');
   for (const form of [KEY, base64, hex.join(' '), hex.join(''), bytes.join(','), bytes.join(', ')]) {
     expect(text).not.toContain(form);
   }
 }
 
-const thrownBy = (exchange: Promise<unknown>): Promise<Error> =>
+const catchError = (exchange: Promise<unknown>): Promise<Error> =>
   exchange.then(
-    () => expect.fail('was answered'),
+    () => expect.fail('the request was answered'),
     (thrown) => thrown,
   );
 
 const bounds = { timeoutMs: 200, maxSize: 1000 };
-/** Bounds for hosts that fail otherwise than by time. The time-out is long, since a busy machine is slow. */
-const patient = { ...bounds, timeoutMs: 15_000 };
+/** Limits for failures other than a time-out. The time limit is long, since a busy machine is slow. */
+const longBounds = { ...bounds, timeoutMs: 15_000 };
 /** Headers that repeat the key in every part of an answer except its data. */
 const TELLTALE = { location: `/${KEY}`, 'set-cookie': `key=${KEY}`, 'x-key': KEY };
 
 type Start = () => Promise<AxiosInstance>;
 
-const answering = (status: number, body: string): Start => {
+const startAnswering = (status: number, body: string): Start => {
   return async () =>
     (await host((_, response) => response.writeHead(status, KEY, TELLTALE).end(body))).client;
 };
 
 const failures: [string, Start, string | undefined][] = [
-  ['nobody listens', async () => createUpstream('http://127.0.0.1:1')(patient), 'unreachable'],
+  ['nobody listens', async () => createUpstream('http://127.0.0.1:1')(longBounds), 'unreachable'],
   ['the host hangs up', async () => (await host((_, response) => response.destroy())).client, 'unreachable'],
   ['the host does not answer', async () => (await host(() => {}, bounds)).client, 'timeout'],
   [
     'the host repeats the request, as something that is not HTTP',
     async () => {
       const port = await listen(createTcpServer((socket) => socket.on('error', () => {}).pipe(socket)));
-      return createUpstream(`http://127.0.0.1:${port}`)(patient);
+      return createUpstream(`http://127.0.0.1:${port}`)(longBounds);
     },
     'unreachable',
   ],
@@ -122,7 +122,7 @@ const failures: [string, Start, string | undefined][] = [
     async () => {
       const tls = makeTls(['other.example']);
       const port = await listen(createTlsServer(tls, (_, response) => response.end()));
-      return createUpstream(`https://127.0.0.1:${port}`, tls.ca)(patient);
+      return createUpstream(`https://127.0.0.1:${port}`, tls.ca)(longBounds);
     },
     'unreachable',
   ],
@@ -143,14 +143,14 @@ const failures: [string, Start, string | undefined][] = [
       (await host((_, response) => void response.writeHead(200, TELLTALE).write(KEY), bounds)).client,
     'slow body',
   ],
-  ['the answer is too large', answering(200, KEY.repeat(100)), 'too large'],
-  ['the answer is not JSON', answering(200, `<html>${KEY}`), 'malformed'],
-  ['the host refuses the key, and repeats it', answering(401, JSON.stringify({ error: KEY })), 'status'],
-  ['the host redirects', answering(302, KEY), 'status'],
+  ['the answer is too large', startAnswering(200, KEY.repeat(100)), 'too large'],
+  ['the answer is not JSON', startAnswering(200, `<html>${KEY}`), 'malformed'],
+  ['the host refuses the key, and repeats it', startAnswering(401, JSON.stringify({ error: KEY })), 'status'],
+  ['the host redirects', startAnswering(302, KEY), 'status'],
 ];
 
 describe('a thrown error contains nothing of the request', () => {
-  test.each(failures)('if %s', async (_what, start, reason) => {
+  test.each(failures)('if %s', async (_caseName, start, reason) => {
     const client = await start();
     client.defaults.headers.common['x-default'] = KEY;
     client.interceptors.request.use((config) => {
@@ -162,24 +162,24 @@ describe('a thrown error contains nothing of the request', () => {
       errors.push(error);
       throw error;
     });
-    errors.push(await thrownBy(client({ ...PARTS, auth: AUTH })));
+    errors.push(await catchError(client({ ...PARTS, auth: AUTH })));
     expect(errors[0]).toBe(errors[1]);
     expect(errors[0]).toMatchObject({ reason });
     expect(isUpstreamError(errors[0])).toBe(true);
     expect(errors[0]).not.toHaveProperty('request');
-    // Code that asks for the options gets all of them, for example to send the request again.
+    // Code can read all options by name, for example to send the request again.
     const { config } = errors[0] as UpstreamError;
     expect([config?.url, config?.params, config?.auth]).toEqual([PARTS.url, PARTS.params, AUTH]);
     expect(JSON.stringify(config)).toBe('{}');
     expect(inspect(config)).not.toContain(KEY);
-    expect(printedByLog(config)).not.toContain(KEY);
+    expect(printByLog(config)).not.toContain(KEY);
     expectNoKey(errors[0] as Error);
     expectNoKey(client);
   });
 
-  test('but gives the data of a refused answer to callers that ask for it', async () => {
-    const client = await answering(401, JSON.stringify({ error: KEY }))();
-    const error = (await thrownBy(client(PARTS))) as UpstreamError;
+  test('but its `response` has the data of a refused answer', async () => {
+    const client = await startAnswering(401, JSON.stringify({ error: KEY }))();
+    const error = (await catchError(client(PARTS))) as UpstreamError;
     expect([error.status, error.response?.data]).toEqual([401, { error: KEY }]);
     expectNoKey(new Error('a translation', { cause: error }));
   });
@@ -192,60 +192,60 @@ describe('a thrown error contains nothing of the request', () => {
     ['a header with a line break', { headers: { key: `${KEY}\r\nx: y` } }],
     ['a header that is not allowed', { headers: { host: KEY } }],
     ['a header with an object', { headers: { key: { [KEY]: KEY }, x: [[KEY]] } }],
-    ['a method', { method: KEY }],
+    ['an invalid method', { method: KEY }],
     ['a lone surrogate', { params: { key: `${KEY}\ud800` } }],
-    ['a body that JSON lacks', { data: { [KEY]: 1n, key: KEY } }],
-    ['a time-out', { timeout: KEY }],
-    ['a response type', { responseType: KEY }],
+    ['a body that JSON can not represent', { data: { [KEY]: 1n, key: KEY } }],
+    ['an invalid time limit', { timeout: KEY }],
+    ['an invalid response type', { responseType: KEY }],
     ['an invalid serializer', { paramsSerializer: { encode: KEY } }],
   ];
 
-  test.each(mistakes)('if the request has a mistake: %s', async (_what, options) => {
-    const client = await answering(200, '{}')();
-    expectNoKey(await thrownBy(client({ ...PARTS, ...options } as AxiosRequestConfig)));
+  test.each(mistakes)('if the request has a mistake: %s', async (_caseName, options) => {
+    const client = await startAnswering(200, '{}')();
+    expectNoKey(await catchError(client({ ...PARTS, ...options } as AxiosRequestConfig)));
     client.interceptors.request.use((config) => Object.assign(config, options) as never);
-    expectNoKey(await thrownBy(client(PARTS)));
+    expectNoKey(await catchError(client(PARTS)));
     Object.assign(client.defaults, options);
-    expectNoKey(await thrownBy(client(PARTS)));
+    expectNoKey(await catchError(client(PARTS)));
   });
 
   test('if axios itself rejects an option', async () => {
-    const client = await answering(200, '{}')();
+    const client = await startAnswering(200, '{}')();
     const exchange = client({ ...PARTS, transitional: { [KEY]: KEY } } as AxiosRequestConfig);
-    expectNoKey(await thrownBy(exchange));
+    expectNoKey(await catchError(exchange));
     await expect(exchange).rejects.toMatchObject({ code: 'APPLICATION' });
     expect(() => client.getUri({ url: `https:${KEY}` })).toThrow(/ERR_INVALID_URL/);
     expect(() => client.getUri({ url: `https:${KEY}` })).not.toThrow(new RegExp(KEY));
   });
 
   test('if the parameters or the data have a cycle, which axios itself rejects', async () => {
-    const client = await answering(200, '{}')();
+    const client = await startAnswering(200, '{}')();
     const params: Record<string, unknown> = { key: KEY };
     params[KEY] = params;
-    expectNoKey(await thrownBy(client.get(`/${KEY}`, { params })));
-    expectNoKey(await thrownBy(client.post(`/${KEY}`, params)));
+    expectNoKey(await catchError(client.get(`/${KEY}`, { params })));
+    expectNoKey(await catchError(client.post(`/${KEY}`, params)));
   });
 
   test('if a signal aborts the call, or if the budget is used up', async () => {
     const { origin } = await host(() => {});
     const client = createUpstream(origin)({ budget: createBudget({ UPSTREAM_CALLS_PER_MINUTE: '1' }) });
     const controller = new AbortController();
-    const thrownByCall = thrownBy(client({ ...PARTS, signal: controller.signal }));
+    const errorOfCall = catchError(client({ ...PARTS, signal: controller.signal }));
     setTimeout(() => controller.abort(), 50);
-    expectNoKey(await thrownByCall);
-    expectNoKey(await thrownBy(client({ ...PARTS, signal: controller.signal })));
-    const refused = await thrownBy(client(PARTS));
-    expect(refused).toMatchObject({ code: 'UPSTREAM_BUDGET_EXCEEDED' });
-    expectNoKey(refused);
+    expectNoKey(await errorOfCall);
+    expectNoKey(await catchError(client({ ...PARTS, signal: controller.signal })));
+    const budgetError = await catchError(client(PARTS));
+    expect(budgetError).toMatchObject({ code: 'UPSTREAM_BUDGET_EXCEEDED' });
+    expectNoKey(budgetError);
   });
 
-  test('if any part of the request has any text', async () => {
-    const client = await answering(500, KEY)();
+  test('whatever text any part of the request contains', async () => {
+    const client = await startAnswering(500, KEY)();
     const text = fc.string({ unit: 'binary' }).map((noise) => noise.slice(0, 5) + KEY + noise.slice(5));
     const part = fc.constantFrom('url', 'params', 'headers', 'data', 'method', 'key', 'timeout');
     const property = fc.asyncProperty(part, text, text, async (part, name, value) => {
       const requestConfig = part === 'url' ? `/${value}` : { [name]: value, key: value };
-      expectNoKey(await thrownBy(client({ url: '/', method: 'post', [part]: requestConfig })));
+      expectNoKey(await catchError(client({ url: '/', method: 'post', [part]: requestConfig })));
     });
     await fc.assert(property, { numRuns: 100 });
   });
@@ -271,20 +271,20 @@ test('an uncaught error of a request is printed without the key', async () => {
 });
 
 describe("an upstream's answer", () => {
-  test('prints, serialises and copies nothing but its status', async () => {
-    const client = await answering(200, '{"cents":123}')();
+  test('shows only its status and duration when it is printed, serialised or copied', async () => {
+    const client = await startAnswering(200, '{"cents":123}')();
     const answer = await client({ ...PARTS, auth: AUTH });
     expectNoKey(answer);
     const printed = { status: 200, statusText: 'OK', duration: expect.any(Number) };
     expect(JSON.parse(JSON.stringify(answer))).toEqual(printed);
     expect({ ...answer }).toEqual(printed);
-    // Code that asks for the other properties gets them.
+    // Code can read the other properties by name.
     expect(answer.data).toEqual({ cents: 123 });
     expect(answer.headers['location']).toBe(TELLTALE.location);
     expect(answer.config.url).toBe(PARTS.url);
-    expect(
-      inspect(answer.config) + JSON.stringify(answer.config) + printedByLog(answer.config),
-    ).not.toContain(KEY);
+    expect(inspect(answer.config) + JSON.stringify(answer.config) + printByLog(answer.config)).not.toContain(
+      KEY,
+    );
     expect(answer.request).toBeUndefined();
   });
 });
@@ -292,7 +292,7 @@ describe("an upstream's answer", () => {
 describe('a server', () => {
   const Payload = v.strictObject({ status: v.string() });
 
-  test('answers INTERNAL for failures that its handler leaves to it, and neither sends nor logs the key', async () => {
+  test('answers INTERNAL if its handler does not catch a failure, and neither sends nor logs the key', async () => {
     const upstream = await host((request, response) => {
       const status = Number(request.url?.match(/status=(\d+)/)?.[1] ?? 204);
       response.writeHead(status, TELLTALE).end(KEY);
@@ -324,7 +324,7 @@ describe('a server', () => {
       expect(text).not.toContain(KEY);
     }
     await server.get('/health_check');
-    expect(server.printed()).toContain('the URL of an upstream request must be one of the host');
+    expect(server.printed()).toContain('the URL of an upstream request must have the host');
     expect(server.printed()).toContain('"type":"ConfigError","code":"CONFIG"');
     expect(server.printed()).toContain('an upstream request can not have the option proxy');
     expect(server.printed().match(/"type":"AxiosError"/g)?.length).toBeGreaterThanOrEqual(4);

@@ -10,22 +10,22 @@ import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts'
 import { createUpstream } from '../../../src/service/upstream.ts';
 import { type Echo, echo, listen } from './hosts.ts';
 
-/** Starts the host of a client, and another host, which must never be asked. */
+/** Starts the host of a client, and an evil host, which must never get a connection. */
 async function setUp() {
   const ours = await echo({ timeoutMs: 5000 });
-  let evil = 0;
+  let evilConnections = 0;
   const server = createServer((_request, response) => response.end('{"evil":true}'));
-  server.on('connection', () => evil++);
+  server.on('connection', () => evilConnections++);
   const port = await listen(server);
-  return { ...ours, port, evilOrigin: `http://127.0.0.1:${port}`, evil: () => evil };
+  return { ...ours, port, evilOrigin: `http://127.0.0.1:${port}`, evil: () => evilConnections };
 }
 
 type Config = AxiosRequestConfig & Record<string, unknown>;
 
-/** Ways by which options get into a request. */
-const WAYS: [string, (client: AxiosInstance, options: Config) => Promise<unknown>][] = [
-  ['its own', (client, options) => client.get('/', options)],
-  ['those of a call of the client', (client, options) => client({ url: '/', ...options })],
+/** Places from which options get into a request. */
+const SOURCES: [string, (client: AxiosInstance, options: Config) => Promise<unknown>][] = [
+  ['the options of get()', (client, options) => client.get('/', options)],
+  ['the options of client()', (client, options) => client({ url: '/', ...options })],
   [
     'the defaults',
     (client, options) => {
@@ -50,24 +50,24 @@ const WAYS: [string, (client: AxiosInstance, options: Config) => Promise<unknown
   ],
 ];
 
-/** Expects that the options are refused as a mistake, by each way, and that neither host gets a request. */
+/** Expects that the options are refused from each source, and that neither host gets a connection. */
 async function expectRefused(
   options: (evil: string, port: number) => Config,
   {
-    ways = WAYS,
-    as = ApplicationMistake,
-  }: { ways?: typeof WAYS; as?: typeof ApplicationMistake | typeof ConfigError } = {},
+    sources = SOURCES,
+    errorClass = ApplicationMistake,
+  }: { sources?: typeof SOURCES; errorClass?: typeof ApplicationMistake | typeof ConfigError } = {},
 ): Promise<void> {
   const { origin, connections, evilOrigin, port, evil } = await setUp();
-  for (const [way, ask] of ways) {
+  for (const [source, ask] of sources) {
     const exchange = ask(createUpstream(origin)(), options(evilOrigin, port));
-    await expect(exchange, `by ${way}`).rejects.toBeInstanceOf(as);
+    await expect(exchange, `by ${source}`).rejects.toBeInstanceOf(errorClass);
   }
   expect([connections(), evil()]).toEqual([0, 0]);
 }
 
 describe('an option that redirects a request or lifts a bound', () => {
-  const elsewhere: [string, (evil: string, port: number) => Config][] = [
+  const redirections: [string, (evil: string, port: number) => Config][] = [
     ['the adapter fetch', () => ({ adapter: 'fetch' })],
     ['a list of adapters', () => ({ adapter: ['xhr', 'http', 'fetch'] })],
     ['an adapter', () => ({ adapter: async () => expect.fail('was called') })],
@@ -91,8 +91,8 @@ describe('an option that redirects a request or lifts a bound', () => {
     ['onDownloadProgress', () => ({ onDownloadProgress: () => {} })],
   ];
 
-  test.each(elsewhere)('is refused: %s', async (_name, options) =>
-    expectRefused(options, { as: ConfigError }),
+  test.each(redirections)('is refused: %s', async (_name, options) =>
+    expectRefused(options, { errorClass: ConfigError }),
   );
 
   test('is refused by a message that names the option and the reason, without its value', async () => {
@@ -102,7 +102,7 @@ describe('an option that redirects a request or lifts a bound', () => {
     );
   });
 
-  test('is accepted if it requests what applies anyway', async () => {
+  test('is accepted if its value changes nothing', async () => {
     const { client } = await echo();
     const options = {
       proxy: false,
@@ -180,7 +180,7 @@ describe('a URL', () => {
     expect(connections()).toBe(0);
   });
 
-  test('that is any path of the host arrives there unchanged', async () => {
+  test('that is a path of the host arrives unchanged', async () => {
     const { client, origin } = await echo();
     const urls = [
       '/',
@@ -230,10 +230,10 @@ describe('a header', () => {
   ];
 
   test.each(forbidden)('%s is refused', async (name) => {
-    const [, , ...furtherWays] = WAYS;
+    const [, , ...otherSources] = SOURCES;
     await expectRefused(() => ({ headers: { [name]: 'evil.example' } }));
     await expectRefused(() => ({ headers: new AxiosHeaders({ [name]: 'evil.example' }) }), {
-      ways: furtherWays,
+      sources: otherSources,
     });
     await expectRefused(() => ({ headers: { common: { [name]: 'evil.example' } } as never }));
     await expectRefused(() => ({ headers: { get: { [name]: 'evil.example' } } as never }));
@@ -255,8 +255,8 @@ describe('a header', () => {
   ];
 
   test.each(invalid)('%j: %o is refused, without a part of it in the message', async (name, value) => {
-    const [callWithConfig, call, defaults] = WAYS;
-    for (const [, ask] of [callWithConfig, call, defaults] as typeof WAYS) {
+    const [callWithConfig, call, defaults] = SOURCES;
+    for (const [, ask] of [callWithConfig, call, defaults] as typeof SOURCES) {
       const { client, connections } = await echo();
       const exchange = ask(client, { headers: { [name]: value } } as Config);
       await expect(exchange).rejects.toBeInstanceOf(ApplicationMistake);
@@ -265,7 +265,7 @@ describe('a header', () => {
     }
   });
 
-  test('is sent once, in any case of its letters, or not at all if it is null', async () => {
+  test('is sent once, whatever the case of its letters, and not at all if it is null', async () => {
     const { client } = await echo();
     client.defaults.headers.common['x-a'] = '1';
     client.defaults.headers.common['x-b'] = '1';
@@ -278,7 +278,7 @@ describe('a header', () => {
 });
 
 describe('params', () => {
-  test('are encoded, so that none changes path, query or host', async () => {
+  test('are encoded, so that they can not change the path, the query or the host', async () => {
     const { client } = await echo();
     const odd = { 'a&b=c#d': '&=#?/\\\r\n', '//evil': '../..', __proto__x: 'é', '': '' };
     const { data } = await client.get<Echo>('/x?a=1', { params: odd });
@@ -310,22 +310,22 @@ describe('params', () => {
     expect(await ask({})).toBe('/');
   });
 
-  const refused: unknown[] = [{ a: '\ud800' }, { '\ud800': 'a' }];
+  const invalidParams: unknown[] = [{ a: '\ud800' }, { '\ud800': 'a' }];
 
-  test.each(refused)('%o are refused', async (params) => {
+  test.each(invalidParams)('%o are refused', async (params) => {
     await expectRefused(() => ({ params }));
   });
 });
 
 describe('data', () => {
-  const sent: [unknown, string, string][] = [
+  const bodies: [unknown, string, string][] = [
     [{ a: 'ä', b: [1, null] }, 'application/json', '{"a":"ä","b":[1,null]}'],
     [[1, 2], 'application/json', '[1,2]'],
     [{}, 'application/json', '{}'],
     [new URLSearchParams({ a: '&b' }), 'application/x-www-form-urlencoded', 'a=%26b'],
   ];
 
-  test.each(sent)('%o is sent as %s', async (body, type, text) => {
+  test.each(bodies)('%o is sent as %s', async (body, type, text) => {
     const { client } = await echo();
     const { data } = await client.post<Echo>('/', body);
     expect(data).toMatchObject({ body: text, headers: { 'content-type': type } });
@@ -356,9 +356,9 @@ describe('data', () => {
     circular['hunter2'] = { a: circular };
     const deep = JSON.parse(`${'{"hunter2":'.repeat(200)}1${'}'.repeat(200)}`);
     const { client, connections } = await echo();
-    const seen: unknown[] = [];
+    const errors: unknown[] = [];
     client.interceptors.response.use(null, (error) => {
-      seen.push(error);
+      errors.push(error);
       throw error;
     });
     let data: unknown;
@@ -369,11 +369,11 @@ describe('data', () => {
     for (data of [{ hunter2: { a: Symbol('hunter2') } }, deep]) {
       await expect(client.postForm('/', {})).rejects.toBeInstanceOf(ApplicationMistake);
     }
-    expect(inspect(seen)).not.toContain('hunter2');
-    expect([seen.length, connections()]).toEqual([4, 0]);
+    expect(inspect(errors)).not.toContain('hunter2');
+    expect([errors.length, connections()]).toEqual([4, 0]);
   });
 
-  test('of a view is only the content of the view, not of the memory around it', async () => {
+  test('that is a view is sent without the memory around it', async () => {
     const { client } = await echo();
     const memory = new TextEncoder().encode('hunter2 public hunter2').buffer;
     for (const view of [
@@ -418,22 +418,22 @@ describe('an interceptor', () => {
     Object.assign(interceptors.request, { forEach() {} });
     await expect(client.get('/', { adapter: 'fetch' } as object)).rejects.toBeInstanceOf(ConfigError);
     await expect(client.get('//')).rejects.toBeInstanceOf(ApplicationMistake);
-    for (const replaced of [
+    for (const attack of [
       () => Object.assign(interceptors, { request: new Axios().interceptors.request }),
       () => Object.assign(interceptors, { response: new Axios().interceptors.response }),
       () => Object.assign(client, { interceptors: new Axios().interceptors }),
       () => Object.assign(client, { defaults: {} }),
     ])
-      expect(replaced).toThrow(TypeError);
+      expect(attack).toThrow(TypeError);
     expect(client).not.toHaveProperty('_request');
     expect(connections()).toBe(0);
   });
 
   test('can change nothing once the check has begun', async () => {
     const { client } = await setUp();
-    const kept: Config[] = [];
+    const configs: Config[] = [];
     client.interceptors.request.use((config) => {
-      kept.push(config as Config);
+      configs.push(config as Config);
       const spoil = () => Object.assign(config, { url: '//evil.example', adapter: evilAdapter });
       queueMicrotask(() => queueMicrotask(() => queueMicrotask(() => queueMicrotask(spoil))));
       setImmediate(spoil);
@@ -446,10 +446,10 @@ describe('an interceptor', () => {
       );
       if (outcome !== '/x') expect(outcome).toBeInstanceOf(ApplicationMistake);
     }
-    expect(kept).toHaveLength(5);
+    expect(configs).toHaveLength(5);
   });
 
-  test('can not answer differently when it is asked again', async () => {
+  test('can not change an option between two reads', async () => {
     const { client } = await setUp();
     client.interceptors.request.use((config) => {
       let reads = 0;
@@ -466,7 +466,7 @@ describe('an interceptor', () => {
     ['a text', () => 'http://evil.example/'],
     ['a list', () => []],
     ['an object that inherits its url', (config: object) => Object.create({ ...config, url: '/' })],
-  ])('that returns %s is a mistake', async (_what, returns) => {
+  ])('that returns %s makes the request fail as a mistake', async (_caseName, returns) => {
     const { client, connections } = await setUp();
     client.interceptors.request.use(returns as never);
     await expect(client.get('/')).rejects.toBeInstanceOf(ConfigError);
@@ -474,7 +474,7 @@ describe('an interceptor', () => {
   });
 });
 
-describe('a polluted Object.prototype changes no request:', () => {
+describe('a polluted Object.prototype does not change a request:', () => {
   const pollution: [string, (port: number) => unknown][] = [
     ...['url', 'path', 'pathname'].map((name) => [name, () => '//evil.example/x'] as [string, () => unknown]),
     ['baseURL', (port) => `http://127.0.0.1:${port}`],

@@ -1,6 +1,6 @@
 /**
- * Attacks on the walls below axios: its own adapters, bodies without bounds, and answers that may not reach
- * the application.
+ * Tests attacks on the checks below axios: by axios' own adapters, by endless bodies, and by answers that
+ * must not reach the application.
  */
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
@@ -10,18 +10,18 @@ import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts'
 import { createUpstreams } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host, rawHost } from './hosts.ts';
 
-function form(fields: Record<string, string | Blob>): FormData {
+function createForm(fields: Record<string, string | Blob>): FormData {
   const data = new FormData();
   for (const [name, value] of Object.entries(fields)) data.append(name, value);
   return data;
 }
 
-describe('JSON that is not valid', () => {
+describe('an invalid body', () => {
   test.each([
-    ['text', {}, 'text'],
-    ['other than UTF-8', {}, Buffer.from('"ä"', 'latin1')],
-    ['encoded', { 'content-encoding': 'gzip' }, '{}'],
-  ])("does not reach the application's code: an answer that is %s", async (_what, headers, body) => {
+    ['not JSON', {}, 'text'],
+    ['not UTF-8', {}, Buffer.from('"ä"', 'latin1')],
+    ['compressed', { 'content-encoding': 'gzip' }, '{}'],
+  ])("does not reach the application's code: an answer that is %s", async (_caseName, headers, body) => {
     const { client } = await host((_request, response) => response.writeHead(200, headers).end(body));
     client.defaults.transformResponse = () => expect.fail('was called');
     await expect(client.get('/')).rejects.toMatchObject({
@@ -38,10 +38,14 @@ describe('a body that is read before it is sent is refused', () => {
   }
 
   test.each([
-    ['without an end', () => Readable.from(endless()), ApplicationMistake],
-    ['of a form', () => form({ f: new Blob([Buffer.alloc(2 ** 21)]) }), ApplicationMistake],
-    ['of other things', () => Readable.from([{ a: 1 }]), ApplicationMistake],
-  ])('if it is %s', async (_what, data, error) => {
+    ['endless', () => Readable.from(endless()), ApplicationMistake],
+    [
+      'a form that is too large',
+      () => createForm({ f: new Blob([Buffer.alloc(2 ** 21)]) }),
+      ApplicationMistake,
+    ],
+    ['a stream of objects', () => Readable.from([{ a: 1 }]), ApplicationMistake],
+  ])('if it is %s', async (_caseName, data, error) => {
     const { client, connections } = await echo();
     await expect(client.post('/', data())).rejects.toBeInstanceOf(error);
     expect(connections()).toBe(0);
@@ -54,7 +58,7 @@ describe('a body that is read before it is sent is refused', () => {
   });
 });
 
-describe('the adapter stays in place', () => {
+describe('the adapter can not be replaced', () => {
   const evil = async () => expect.fail('was called');
   const ATTACKS: readonly (readonly [string, (client: AxiosInstance) => unknown])[] = [
     [
@@ -66,7 +70,7 @@ describe('the adapter stays in place', () => {
       (client) => client.interceptors.request.use((config) => Object.assign(config, { adapter: 'fetch' })),
     ],
     [
-      'an interceptor names all',
+      'an interceptor names all adapters',
       (client) =>
         client.interceptors.request.use((config) =>
           Object.assign(config, { adapter: ['xhr', 'http', 'fetch'] }),
@@ -80,11 +84,11 @@ describe('the adapter stays in place', () => {
       'an interceptor returns a new object',
       (client) => client.interceptors.request.use(({ url, headers }) => ({ url, headers }) as never),
     ],
-    ['defaults without it', (client) => Object.assign(client.defaults, { adapter: undefined })],
-    ['defaults that name fetch', (client) => Object.assign(client.defaults, { adapter: 'fetch' })],
+    ['the defaults lack it', (client) => Object.assign(client.defaults, { adapter: undefined })],
+    ['the defaults name fetch', (client) => Object.assign(client.defaults, { adapter: 'fetch' })],
   ];
 
-  test.each(ATTACKS)('for %s', async (_what, attack) => {
+  test.each(ATTACKS)('if %s', async (_caseName, attack) => {
     const { client, connections } = await echo();
     attack(client);
     await expect(client.get('/')).rejects.toBeInstanceOf(ConfigError);
@@ -119,7 +123,7 @@ describe('the adapter stays in place', () => {
     await expect(client.get('/x', { transformRequest: redirect })).rejects.toBeInstanceOf(ApplicationMistake);
   });
 
-  test('and refuses the options of one host for another', async () => {
+  test('by the options of a request to another host', async () => {
     const { origin } = await echo();
     const upstream = createUpstreams(
       { endpoints: ['a.example', 'b.example'] },
@@ -141,7 +145,10 @@ describe('an interceptor', () => {
     ],
     ['the URL to another port', (config) => Object.assign(config, { url: 'http://127.0.0.1:1/' })],
     ['the baseURL', (config) => Object.assign(config, { baseURL: 'https://evil.example' })],
-    ['the baseURL, to none', (config) => Object.assign(config, { baseURL: '', url: '//evil.example' })],
+    [
+      'the baseURL, to an empty text',
+      (config) => Object.assign(config, { baseURL: '', url: '//evil.example' }),
+    ],
     ['Host', (config) => config.headers.set('Host', 'evil.example')],
     ['Transfer-Encoding', (config) => config.headers.set('Transfer-Encoding', 'chunked')],
     ['Content-Length', (config) => config.headers.set('content-length', '1')],
@@ -149,9 +156,9 @@ describe('an interceptor', () => {
       'the headers, to a header with CR and LF',
       (config) => Object.assign(config, { headers: { a: 'b\r\nHost: evil' } }),
     ],
-    ['headers to a text of lines', (config) => config.headers.set('a: b\r\nHost: evil.example')],
+    ['the headers, to a text of lines', (config) => config.headers.set('a: b\r\nHost: evil.example')],
     [
-      'a serializer, to one that makes a URL',
+      'the serializer, to a serializer that returns a URL',
       (config) =>
         Object.assign(config, {
           params: {},
@@ -160,7 +167,7 @@ describe('an interceptor', () => {
     ],
   ];
 
-  test.each(CHANGES)('is refused if it changes %s', async (_what, change) => {
+  test.each(CHANGES)('is refused if it changes %s', async (_caseName, change) => {
     const { client, connections } = await echo();
     client.interceptors.request.use((config) => {
       change(config);
@@ -170,7 +177,7 @@ describe('an interceptor', () => {
     expect(connections()).toBe(0);
   });
 
-  test('adds no header by CR and LF in a value that axios has cleaned', async () => {
+  test('can not add a header by CR and LF in a value, which axios removes', async () => {
     const { client } = await echo();
     client.interceptors.request.use((config) => {
       config.headers.set('x-a', 'b\r\nX-Evil: c');
@@ -198,7 +205,7 @@ describe('__proto__ pollutes nothing', () => {
       (client) =>
         client.post(
           '/',
-          form({ '__proto__[polluted]': 'true', 'constructor[prototype][polluted]': 'true' }),
+          createForm({ '__proto__[polluted]': 'true', 'constructor[prototype][polluted]': 'true' }),
           {
             headers: { 'content-type': 'application/json' },
           },
@@ -219,7 +226,7 @@ describe('__proto__ pollutes nothing', () => {
     ['in defaults of create()', async (client) => client.create(polluting()).get('/')],
   ];
 
-  test.each(ATTACKS)('%s', async (_what, attack) => {
+  test.each(ATTACKS)('%s', async (_caseName, attack) => {
     const { client, origin } = await host((request, response) => {
       expect(request.headers.host).toBe(new URL(origin).host);
       response.end('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}');
@@ -232,7 +239,7 @@ describe('__proto__ pollutes nothing', () => {
 });
 
 describe('an answer', () => {
-  test('that is a gzip bomb is never decoded, and its encoded size is bounded', async () => {
+  test('that is a gzip bomb is not decompressed, and its compressed size is limited', async () => {
     const bomb = gzipSync(Buffer.alloc(2 ** 22));
     const headers = { 'content-encoding': 'gzip' };
     const { client } = await host((_request, response) => response.writeHead(200, headers).end(bomb), {
@@ -247,7 +254,7 @@ describe('an answer', () => {
     await expect(small.client.get('/')).rejects.toMatchObject({ reason: 'too large' });
   });
 
-  test('that is larger than it has announced is broken', async () => {
+  test('that is longer than its Content-Length is an error', async () => {
     const { client, open } = await rawHost((socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{"evil":true}'),
     );
@@ -256,7 +263,7 @@ describe('an answer', () => {
   });
 
   test.each(['json', 'text', 'arraybuffer', 'stream'] as const)(
-    'without an end is bounded as %s',
+    'that never ends fails at the size limit: %s',
     async (responseType) => {
       const { client, open } = await rawHost((socket) => {
         const send = () =>
@@ -270,7 +277,7 @@ describe('an answer', () => {
 });
 
 describe('a form of 10,000 parts', () => {
-  const parts = (value: string) =>
+  const createParts = (value: string) =>
     Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`p${i}`, value]));
 
   test('arrives whole, below the limit', async () => {
@@ -280,14 +287,14 @@ describe('a form of 10,000 parts', () => {
       response.end(JSON.stringify(Number(request.headers['content-length']) === size));
     });
     const postForm = (data: FormData | object) => client.postForm('/', data, { maxBodyLength: 2 ** 21 });
-    expect((await postForm(form(parts('a')))).data).toBe(true);
+    expect((await postForm(createForm(createParts('a')))).data).toBe(true);
   });
 
   test.each([
-    ['FormData', () => form(parts('x'.repeat(200)))],
-    ['an object', () => parts('x'.repeat(200))],
-    ['many small parts', () => form(parts('a'))],
-  ])('is refused above the limit: %s', async (_what, data) => {
+    ['FormData', () => createForm(createParts('x'.repeat(200)))],
+    ['an object', () => createParts('x'.repeat(200))],
+    ['many small parts', () => createForm(createParts('a'))],
+  ])('is refused above the limit: %s', async (_caseName, data) => {
     const { client, connections } = await echo();
     await expect(client.postForm('/', data(), { maxBodyLength: 100_000 })).rejects.toBeInstanceOf(
       ApplicationMistake,

@@ -1,6 +1,6 @@
 /**
- * The bytes that usual calls send. They were recorded before axios built the requests itself, and have stayed
- * the same.
+ * Tests the bytes that common calls send. They were recorded before axios built the requests, and must not
+ * change.
  */
 import { createServer } from 'node:net';
 import type { AxiosInstance } from 'axios';
@@ -13,11 +13,11 @@ const DEFAULTS = 'accept: */*|accept-encoding: identity|user-agent: sui-enclave'
 type Call = (client: AxiosInstance) => Promise<unknown>;
 
 /**
- * Returns the request that a call sends, as text, with the lines of its head joined by `|`, without `Host`
- * and `Connection`.
+ * Returns the request that a call sends as text. The lines of its head are joined by `|`, `Host` and
+ * `Connection` are left out, and `DEFAULTS` stands for the default headers.
  */
 async function record(call: Call): Promise<string> {
-  const recorded = Promise.withResolvers<string>();
+  const requestText = Promise.withResolvers<string>();
   const server = createServer((socket) => {
     let text = '';
     socket.on('error', () => {});
@@ -27,19 +27,19 @@ async function record(call: Call): Promise<string> {
       const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
       if (!text.includes('\r\n\r\n') || body.length < length) return;
       const lines = head.split('\r\n').filter((line) => !/^(Host|Connection): /.test(line));
-      recorded.resolve(`${lines.join('|')}||${body}`.replace(DEFAULTS, 'DEFAULTS'));
+      requestText.resolve(`${lines.join('|')}||${body}`.replace(DEFAULTS, 'DEFAULTS'));
       socket.end(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n${head.startsWith('HEAD ') ? '' : '{}'}`);
     });
   });
   const client = createUpstream(`http://127.0.0.1:${await listen(server)}`)();
   await call(client);
-  return await recorded.promise;
+  return await requestText.promise;
 }
 
 const bytes = new TextEncoder().encode('{"a":1}');
-const within = new Uint8Array(new TextEncoder().encode('before{"a":1}after').buffer, 6, 7);
+const view = new Uint8Array(new TextEncoder().encode('before{"a":1}after').buffer, 6, 7);
 
-const CALLS: readonly (readonly [call: Call, sent: string])[] = [
+const CALLS: readonly (readonly [call: Call, request: string])[] = [
   [(client) => client.get('/'), 'GET / HTTP/1.1|DEFAULTS||'],
   [
     (client) =>
@@ -126,7 +126,7 @@ const CALLS: readonly (readonly [call: Call, sent: string])[] = [
     'POST /x HTTP/1.1|DEFAULTS|content-type: application/octet-stream|content-length: 7||{"a":1}',
   ],
   [
-    (client) => client.post('/x', within, { headers: { 'content-type': 'application/octet-stream' } }),
+    (client) => client.post('/x', view, { headers: { 'content-type': 'application/octet-stream' } }),
     'POST /x HTTP/1.1|DEFAULTS|content-type: application/octet-stream|content-length: 7||{"a":1}',
   ],
   [
@@ -154,7 +154,7 @@ const CALLS: readonly (readonly [call: Call, sent: string])[] = [
 ];
 
 describe('a call sends exactly its recorded bytes:', () => {
-  test.each(CALLS)('%s', async (call, sent) => {
-    expect(await record(call)).toBe(sent);
+  test.each(CALLS)('%s', async (call, request) => {
+    expect(await record(call)).toBe(request);
   });
 });

@@ -1,4 +1,6 @@
-/** A request that waits for a call that another request began holds no slot, so it can't block others. */
+/**
+ * Tests that a request that waits for another request's call holds no slot, so that it can't block others.
+ */
 import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,8 +26,8 @@ import { type Flood, flood, getRequest, postRequest } from './flood.ts';
 
 const OVERLOADED = { code: 'OVERLOADED', status: 503, retryAfterSeconds: 1 };
 
-describe('the room', () => {
-  test('gives at most half of its places to one call, and immediately refuses callers for whom no place is left', async () => {
+describe('the waiting room', () => {
+  test('gives at most half of its places to one call, and refuses further callers immediately', async () => {
     const room = new WaitingRoom(8);
     const first = Promise.withResolvers<string>();
     const second = Promise.withResolvers<string>();
@@ -39,7 +41,7 @@ describe('the room', () => {
     expect(room.size).toBe(4);
     expect(await room.waitFor(Promise.resolve('third'))).toBe('third');
     second.reject(new Error('failed'));
-    for (const waiting of secondWaits) await expect(waiting).rejects.toThrow('failed');
+    for (const wait of secondWaits) await expect(wait).rejects.toThrow('failed');
     expect(room.size).toBe(0);
   });
 
@@ -52,9 +54,9 @@ describe('the room', () => {
     caller.abort(new Error('left'));
     await expect(waiting).rejects.toThrow('left');
     await expect(room.waitFor(call.promise, [caller.signal])).rejects.toThrow('left');
-    const stays = room.waitFor(call.promise, [new AbortController().signal]);
+    const otherWait = room.waitFor(call.promise, [new AbortController().signal]);
     call.resolve('done');
-    expect(await stays).toBe('done');
+    expect(await otherWait).toBe('done');
     expect(room.size).toBe(0);
   });
 
@@ -74,9 +76,9 @@ describe('the room', () => {
     expect(room.size).toBe(0);
     expect(signalsOfLeavers.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
     const { signal } = new AbortController();
-    const stays = [room.waitFor(call.promise, [signal]), room.waitFor(call.promise, [signal])];
+    const otherWaits = [room.waitFor(call.promise, [signal]), room.waitFor(call.promise, [signal])];
     call.resolve('done');
-    expect(await Promise.all(stays)).toEqual(['done', 'done']);
+    expect(await Promise.all(otherWaits)).toEqual(['done', 'done']);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     // Callers who come when the call is settled do not wait.
     expect(await room.waitFor(call.promise, [signal])).toBe('done');
@@ -100,7 +102,7 @@ interface Size {
   readonly waiting: number;
 }
 /**
- * Size of the default settings. One attack has this size; the others are the same at an eighth of its cost.
+ * Size for the default settings. One attack has this size. The others have an eighth of it, to save time.
  */
 const FULL: Size = { connections: 2048, slots: 256, callers: 2000, waiting: 256 };
 const SMALL: Size = { connections: 256, slots: 32, callers: 250, waiting: 32 };
@@ -119,7 +121,7 @@ async function expectAnswered(attack: Flood, honest: () => Promise<number>, size
 }
 
 /** Starts a service whose callers all wait for the same call, which the test ends. */
-async function startHung() {
+async function startHangingService() {
   const call = Promise.withResolvers<string>();
   const then = vi.spyOn(call.promise, 'then');
   let printed = '';
@@ -150,9 +152,9 @@ async function startHung() {
   return { url, reactions: then, inFlight, release: () => call.resolve('done'), printed: () => printed };
 }
 
-describe('callers who leave a hung call', { timeout: 60_000 }, () => {
+describe('callers who leave a hanging call', { timeout: 60_000 }, () => {
   test.each(['/work', '/outside'])('leave their places to others: %s', async (path) => {
-    const { url, reactions, inFlight, release, printed } = await startHung();
+    const { url, reactions, inFlight, release, printed } = await startHangingService();
     for (let wave = 0; wave < 4; wave += 1) {
       const leavers = await flood(url, Array(SMALL.waiting + 1).fill(getRequest(path)));
       // These callers have half of the places. There are a quarter as many places as connections.
@@ -171,17 +173,17 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
 
   test('lose their places at /health_check when their deadline has passed', async () => {
     changeDeadline(5000, 120_000);
-    const upstream = await hanging();
+    const upstream = await startHangingHost();
     const server = await startServer({
       origins: { 'api.weatherapi.com': upstream.origin },
       env: { REQUEST_TIMEOUT_MS: '1000', ...SMALL_ENV },
     });
     const request = getRequest('/health_check');
     for (let wave = 0; wave < 2; wave += 1) {
-      const late = await flood(server.url, Array(SMALL.waiting + 1).fill(request));
-      await expect.poll(() => late.answered(504)).toBeGreaterThanOrEqual(SMALL.waiting);
+      const lateCallers = await flood(server.url, Array(SMALL.waiting + 1).fill(request));
+      await expect.poll(() => lateCallers.answered(504)).toBeGreaterThanOrEqual(SMALL.waiting);
     }
-    expect(upstream.asked()).toBe(1);
+    expect(upstream.requestCount()).toBe(1);
     expect(server.printed()).not.toContain('TypeError');
   });
 });
@@ -189,7 +191,9 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
 describe('a call that others wait for', () => {
   /**
    * Begins an outer call, which waits for an inner call. The caller who began the outer call leaves, while
-   * another caller waits for it. @returns what the other caller gets
+   * another caller waits for it.
+   *
+   * @returns the answer or error that the other caller gets
    */
   async function leaveBehind(start: <T>(begin: () => T) => T) {
     const inner = Promise.withResolvers<string>();
@@ -198,7 +202,7 @@ describe('a call that others wait for', () => {
       isSealed: false,
       id: '',
       waitFor: untilOneEnds,
-      left: () => left,
+      leavingSignal: () => left,
     });
     const outer = runAs(createWork(leaving.signal), () =>
       start(async () => `outer ${await waitForShared(inner.promise)}`),
@@ -218,11 +222,12 @@ describe('a call that others wait for', () => {
     expect(await leaveBehind((begin) => begin())).toMatchObject(OVERLOADED);
   });
 
-  test('ends its own waits when nobody is left', async () => {
+  test('ends its own waits when nobody waits for it any more', async () => {
     const abandoned = new AbortController();
     const never = new Promise<never>(() => {});
-    const shared = runAs({ isSealed: false, id: '', waitFor: untilOneEnds, left: () => undefined }, () =>
-      startShared(() => waitForShared(never), abandoned.signal),
+    const shared = runAs(
+      { isSealed: false, id: '', waitFor: untilOneEnds, leavingSignal: () => undefined },
+      () => startShared(() => waitForShared(never), abandoned.signal),
     );
     abandoned.abort('abandoned');
     await expect(shared).rejects.toBe('abandoned');
@@ -232,15 +237,15 @@ describe('a call that others wait for', () => {
 const MICROSOFT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
 const CUSTOM_ISSUER = 'https://id.example';
 
-/** Makes a token that anyone can write: it is not signed. */
-function forgedToken(iss = MICROSOFT): string {
+/** Creates a token with an invalid signature, as anyone can. */
+function createForgedToken(iss = MICROSOFT): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const tid = '9188040d-6c67-4c5b-b112-36a304b66dad';
   return `${part({ alg: 'RS256', kid: 'x' })}.${part({ iss, aud: CLIENT_ID, sub: '1', tid })}.AAAA`;
 }
 
-/** Starts a server whose answers all wait until the test releases them. */
-async function hanging(): Promise<{ origin: string; asked(): number; release(): void }> {
+/** Starts a host whose answers all wait until the test releases them. */
+async function startHangingHost(): Promise<{ origin: string; requestCount(): number; release(): void }> {
   const gate = Promise.withResolvers<void>();
   let requestCount = 0;
   const server = createServer(async (_, response) => {
@@ -254,7 +259,7 @@ async function hanging(): Promise<{ origin: string; asked(): number; release(): 
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { origin: `http://127.0.0.1:${port}`, asked: () => requestCount, release: gate.resolve };
+  return { origin: `http://127.0.0.1:${port}`, requestCount: () => requestCount, release: gate.resolve };
 }
 
 describe('many callers of one slow upstream do not block other callers', { timeout: 120_000 }, () => {
@@ -272,12 +277,12 @@ describe('many callers of one slow upstream do not block other callers', { timeo
   });
 
   test('if all request /health_check, and an endpoint hangs', async () => {
-    const upstream = await hanging();
+    const upstream = await startHangingHost();
     const server = await startServer({ origins: { 'api.weatherapi.com': upstream.origin } });
     const attack = await flood(server.url, Array(FULL.callers).fill(getRequest('/health_check')));
     await expectAnswered(attack, async () => (await server.get('/boot')).status, FULL);
     expect(attack.answered(200)).toBe(0);
-    expect(upstream.asked()).toBe(1);
+    expect(upstream.requestCount()).toBe(1);
     upstream.release();
     await expect.poll(() => attack.answered(200)).toBe(FULL.waiting + 1);
   });
@@ -289,7 +294,7 @@ describe('many callers of one slow upstream do not block other callers', { timeo
     const token = await issuer.token();
     expect((await server.ask(token)).status).toBe(200);
     issuer.answer = () => {};
-    const forged = postRequest('/get_salt', { token: forgedToken() });
+    const forged = postRequest('/get_salt', { token: createForgedToken() });
     const attack = await flood(server.url, Array(SMALL.callers).fill(forged));
     await expectAnswered(attack, async () => (await server.ask(token)).status);
     expect(issuer.asked).toBe(2);
@@ -319,7 +324,7 @@ describe('many callers of one slow upstream do not block other callers', { timeo
     issuer.answer = () => {};
     // Each token has a salt of its own: with the same salt, callers would also wait for each other's proof.
     const forged = Array.from({ length: SMALL.callers }, (_, salt) =>
-      postRequest('/v1', requestFor(forgedToken(CUSTOM_ISSUER), { salt: String(salt) })),
+      postRequest('/v1', requestFor(createForgedToken(CUSTOM_ISSUER), { salt: String(salt) })),
     );
     const attack = await flood(url, forged);
     await expectAnswered(attack, async () => (await ask()).status);
@@ -341,7 +346,7 @@ test('one call answers all callers who ask for a location whose cached reading h
   onTestFinished(() => waits.mockRestore());
   const cachedRequest = postRequest('/process_data', { payload: { location: 'Paris' } });
   const callers = await flood(server.url, Array(128).fill(cachedRequest));
-  // All but the first, which sends the call.
+  // All callers wait but the first, which sends the call.
   await expect.poll(() => waits.mock.calls.length).toBe(127);
   release();
   await expect.poll(() => callers.answered(200)).toBe(128);

@@ -24,7 +24,7 @@ describe('the development authority, read by OpenSSL', () => {
     x509: new X509Certificate(certificate),
   }));
 
-  test('every certificate is signed by the one before it and names it as its issuer', () => {
+  test('every certificate is signed by the certificate before it, which it names as its issuer', () => {
     for (const [index, { x509 }] of parsed.entries()) {
       const issuer = parsed[Math.max(0, index - 1)]?.x509 as X509Certificate;
       expect(x509.checkIssued(issuer)).toBe(true);
@@ -42,24 +42,24 @@ describe('the development authority, read by OpenSSL', () => {
     ]);
   });
 
-  test('lifetimes are those seen in the field', () => {
+  test('lifetimes equal those of AWS', () => {
     const hours = parsed.map(({ x509 }) => (x509.validToDate.getTime() - AT.getTime()) / HOUR);
     expect(hours.slice(1)).toEqual([480, 144, 24, 3]);
     expect(parsed.every(({ x509 }) => x509.validFromDate < AT)).toBe(true);
   });
 
-  test('all keys are P-384, and no name can be mistaken for that of AWS', () => {
+  test('all keys are P-384, and no name can be mistaken for a name of AWS', () => {
     for (const { x509 } of parsed) {
       expect(x509.publicKey.asymmetricKeyDetails?.namedCurve).toBe('secp384r1');
       expect(x509.subject).toMatch(/O=sui-enclave\nCN=.*(DEVELOPMENT ONLY|development-only)/);
     }
   });
 
-  test('the PEM of a certificate reads back', () => {
+  test('the PEM of a certificate can be parsed', () => {
     expect(new X509Certificate(toPem(root.certificate)).raw).toEqual(Buffer.from(root.certificate));
   });
 
-  test('a certificate can be given faults on purpose', () => {
+  test('a certificate can have faults', () => {
     const wrong = createCertificate({
       name: 'wrong',
       issuer: root,
@@ -89,14 +89,17 @@ describe('the document writer', () => {
     nonce: null,
   };
 
-  test.each(['definite', 'indefinite'] as const)('writes a %s payload map that reads back', (length) => {
-    const payload = encodePayload(fields, length);
-    expect(payload[0]).toBe(length === 'definite' ? 0xa7 : 0xbf);
-    const back = decode(payload, { useMaps: true });
-    expect([...back.keys()]).toEqual(Object.keys(fields));
-    expect(back.get('pcrs').get(0)).toEqual(measure('x'));
-    expect(back.get('nonce')).toBeNull();
-  });
+  test.each(['definite', 'indefinite'] as const)(
+    'writes a payload map of %s length, which can be decoded',
+    (length) => {
+      const payload = encodePayload(fields, length);
+      expect(payload[0]).toBe(length === 'definite' ? 0xa7 : 0xbf);
+      const decoded = decode(payload, { useMaps: true });
+      expect([...decoded.keys()]).toEqual(Object.keys(fields));
+      expect(decoded.get('pcrs').get(0)).toEqual(measure('x'));
+      expect(decoded.get('nonce')).toBeNull();
+    },
+  );
 
   test('signs the Sig_structure with the key of the leaf', () => {
     const document = signDocument(encodePayload(fields), chain.leaf);
@@ -110,7 +113,7 @@ describe('the document writer', () => {
     expect(verify('sha384', message, { key, dsaEncoding: 'ieee-p1363' }, signature)).toBe(true);
   });
 
-  test('writes duplicate keys as given', () => {
+  test('writes duplicate keys', () => {
     const twice = encodeMap([
       ['a', encode(1)],
       ['a', encode(2)],

@@ -24,33 +24,33 @@ import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Makes a folder to which a first start has written. */
-function started() {
+function createStartedFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-trust-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const url = pathToFileURL(`${folder}/out/`);
   DevelopmentTrust.load(url, 'weather').save();
   const file = (name: string) => join(folder, 'out', name);
   const read = (name: string) => readFileSync(file(name), 'utf8');
-  const isKept = (now = Date.now()) => {
+  const isRootKept = (now = Date.now()) => {
     const pem = read('dev-root.pem');
     return DevelopmentTrust.load(url, 'weather', { now }).nsm.rootPem() === pem;
   };
-  return { url, file, read, isKept };
+  return { url, file, read, isRootKept };
 }
 
 test('the root stays the same from start to start, and only its owner can read its key', () => {
-  const { url, file, read, isKept } = started();
+  const { url, file, read, isRootKept } = createStartedFolder();
   const [pem, key] = [read('dev-root.pem'), read('dev-root.key')];
   expect(statSync(file('dev-root.key')).mode & 0o777).toBe(0o600);
-  expect(isKept()).toBe(true);
+  expect(isRootKept()).toBe(true);
   expect(DevelopmentTrust.load(url, 'weather').save()).toMatch(
     /under the root in out\/dev-root\.pem: .* prove nothing/,
   );
   expect([read('dev-root.pem'), read('dev-root.key')]).toEqual([pem, key]);
 });
 
-test('neither the key nor the registers are written through links', () => {
-  const { url, file, read } = started();
+test('the root, its key and the registers replace links, and do not change their targets', () => {
+  const { url, file, read } = createStartedFolder();
   writeFileSync(file('victim'), 'kept');
   rmSync(file('dev.pcrs'));
   symlinkSync(file('victim'), file('dev.pcrs'));
@@ -64,7 +64,7 @@ test('neither the key nor the registers are written through links', () => {
 });
 
 test('documents of a later start verify under the root of the first', async () => {
-  const { url, read } = started();
+  const { url, read } = createStartedFolder();
   const roots = certificatesFromPem(read('dev-root.pem'));
   const images = [parsePcrs(read('dev.pcrs'))];
   const document = await new Nsm(DevelopmentTrust.load(url, 'weather').nsm).attestation({
@@ -77,16 +77,16 @@ test('documents of a later start verify under the root of the first', async () =
 });
 
 test('each application has its own PCR2, in a file of its own, under the same root', () => {
-  const { url, read } = started();
+  const { url, read } = createStartedFolder();
   const [pem, weather] = [read('dev-root.pem'), read('dev.pcrs')];
   expect(DevelopmentTrust.load(url, 'salt').save()).toMatch(/Registers: out\/dev-salt\.pcrs\.$/);
   expect([read('dev-root.pem'), read('dev.pcrs')]).toEqual([pem, weather]);
-  const [mine, saltImage] = [parsePcrs(weather), parsePcrs(read('dev-salt.pcrs'))];
-  expect(saltImage).toEqual({ ...mine, pcr2: expect.not.stringMatching(mine.pcr2) });
+  const [weatherImage, saltImage] = [parsePcrs(weather), parsePcrs(read('dev-salt.pcrs'))];
+  expect(saltImage).toEqual({ ...weatherImage, pcr2: expect.not.stringMatching(weatherImage.pcr2) });
 });
 
 test('each image of an application has its own PCR2, in a file of its own', () => {
-  const { url, read } = started();
+  const { url, read } = createStartedFolder();
   const weather = read('dev.pcrs');
   expect(DevelopmentTrust.load(url, 'weather', { image: 2 }).save()).toMatch(/out\/dev\.2\.pcrs\.$/);
   expect(DevelopmentTrust.load(url, 'salt', { image: 2 }).save()).toMatch(/out\/dev-salt\.2\.pcrs\.$/);
@@ -97,12 +97,12 @@ test('each image of an application has its own PCR2, in a file of its own', () =
 });
 
 test('a root that cannot be used is replaced, not trusted', () => {
-  const another = createRoot(new Date());
-  const key = another.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const otherRoot = createRoot(new Date());
+  const key = otherRoot.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const impostor = createRoot(new Date(), { name: 'another root' });
   for (const spoil of [
     ({ file }) => writeFileSync(file('dev-root.key'), key),
-    ({ file }) => writeFileSync(file('dev-root.pem'), toPem(another.certificate)),
+    ({ file }) => writeFileSync(file('dev-root.pem'), toPem(otherRoot.certificate)),
     ({ file }) => writeFileSync(file('dev-root.pem'), 'damaged'),
     ({ file }) => writeFileSync(file('dev-root.key'), 'damaged'),
     ({ file }) => rmSync(file('dev-root.key')),
@@ -111,12 +111,12 @@ test('a root that cannot be used is replaced, not trusted', () => {
       writeFileSync(file('dev-root.pem'), toPem(impostor.certificate));
       writeFileSync(file('dev-root.key'), impostor.privateKey.export({ type: 'pkcs8', format: 'pem' }));
     },
-  ] satisfies ((folder: ReturnType<typeof started>) => void)[]) {
-    const folder = started();
-    expect(folder.isKept()).toBe(true);
+  ] satisfies ((folder: ReturnType<typeof createStartedFolder>) => void)[]) {
+    const folder = createStartedFolder();
+    expect(folder.isRootKept()).toBe(true);
     spoil(folder);
     expect(DevelopmentTrust.load(folder.url, 'weather').save()).toMatch(/under a new root/);
-    expect(folder.isKept()).toBe(true);
+    expect(folder.isRootKept()).toBe(true);
     expect(statSync(folder.file('dev-root.key')).mode & 0o777).toBe(0o600);
   }
 });
@@ -151,16 +151,16 @@ test('programs that start at the same moment have the same root', async () => {
 });
 
 test('the lock of a program that was killed expires', () => {
-  const { url, file, isKept } = started();
+  const { url, file, isRootKept } = createStartedFolder();
   rmSync(file('dev-root.key'));
   mkdirSync(file('dev-root.lock'));
   utimesSync(file('dev-root.lock'), 0, 0);
   expect(DevelopmentTrust.load(url, 'weather').isNew).toBe(true);
-  expect(isKept()).toBe(true);
+  expect(isRootKept()).toBe(true);
 });
 
 test('a root is replaced before it expires', () => {
-  const { isKept } = started();
-  expect(isKept(Date.now() + 29 * 365 * DAY_MS)).toBe(true);
-  expect(isKept(Date.now() + 30 * 365 * DAY_MS)).toBe(false);
+  const { isRootKept } = createStartedFolder();
+  expect(isRootKept(Date.now() + 29 * 365 * DAY_MS)).toBe(true);
+  expect(isRootKept(Date.now() + 30 * 365 * DAY_MS)).toBe(false);
 });

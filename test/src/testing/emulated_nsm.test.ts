@@ -19,7 +19,7 @@ async function ask(nsm: EmulatedNsm, request: unknown): Promise<Answer> {
 interface Payload {
   pcrs: Map<number, Uint8Array>;
   certificate: Uint8Array;
-  cabundle: [root: Uint8Array, ...others: Uint8Array[]];
+  cabundle: [root: Uint8Array, ...authorities: Uint8Array[]];
 }
 
 async function attest(nsm: EmulatedNsm, args: Record<string, unknown> = {}): Promise<Payload> {
@@ -29,8 +29,9 @@ async function attest(nsm: EmulatedNsm, args: Record<string, unknown> = {}): Pro
 }
 
 describe('requests recorded from an emulated NSM', () => {
-  // Each request in the file is a hexadecimal line after REQ. Answers without secrets are complete there.
-  const recorded = readFileSync(new URL('../../vectors/nsm-shapes.txt', import.meta.url), 'utf8')
+  // Each request in the file is a hexadecimal line after REQ. Only answers without secrets are complete
+  // there.
+  const recordedExchanges = readFileSync(new URL('../../vectors/nsm-shapes.txt', import.meta.url), 'utf8')
     .split('\n\n')
     .flatMap((entry) => {
       const request = /^REQ ([0-9a-f]+) /m.exec(entry)?.[1];
@@ -38,17 +39,19 @@ describe('requests recorded from an emulated NSM', () => {
       return request === undefined || answer === undefined ? [] : [{ request, answer }];
     });
 
-  test('get every complete answer of the recording, in its order, byte for byte', async () => {
+  test('get the recorded answers, in order and byte for byte, except for the value of register 0', async () => {
     const nsm = new EmulatedNsm();
     const answers: string[] = [];
-    for (const { request } of recorded) {
+    for (const { request } of recordedExchanges) {
       answers.push(Buffer.from(await nsm.transact(Buffer.from(request, 'hex'))).toString('hex'));
     }
-    expect(recorded).toHaveLength(12);
-    const differing = answers.flatMap((answer, index) => (answer === recorded[index]?.answer ? [] : [index]));
+    expect(recordedExchanges).toHaveLength(12);
+    const differing = answers.flatMap((answer, index) =>
+      answer === recordedExchanges[index]?.answer ? [] : [index],
+    );
     // Only the value of register 0 differs, which measured an image in the recording.
     expect(differing).toEqual([0]);
-    expect(recorded[0]?.request).toBe('a16b4465736372696265504352a165696e64657800');
+    expect(recordedExchanges[0]?.request).toBe('a16b4465736372696265504352a165696e64657800');
   });
 });
 
@@ -68,15 +71,15 @@ describe('registers', () => {
 
   test('16 to 31 can be extended until they are locked', async () => {
     const nsm = new EmulatedNsm();
-    const once = await ask(nsm, { ExtendPCR: { index: 31, data: Buffer.from('a') } });
-    const twice = await ask(nsm, { ExtendPCR: { index: 31, data: Buffer.from('a') } });
-    expect(twice.ExtendPCR.data).not.toEqual(once.ExtendPCR.data);
+    const firstAnswer = await ask(nsm, { ExtendPCR: { index: 31, data: Buffer.from('a') } });
+    const secondAnswer = await ask(nsm, { ExtendPCR: { index: 31, data: Buffer.from('a') } });
+    expect(secondAnswer.ExtendPCR.data).not.toEqual(firstAnswer.ExtendPCR.data);
     expect(await ask(nsm, { LockPCRs: { range: 32 } })).toBe('LockPCRs');
     expect(await ask(nsm, { ExtendPCR: { index: 31, data: Buffer.from('a') } })).toEqual({
       Error: 'ReadOnlyIndex',
     });
     const { DescribePCR } = await ask(nsm, { DescribePCR: { index: 31 } });
-    expect(DescribePCR).toEqual({ lock: true, data: twice.ExtendPCR.data });
+    expect(DescribePCR).toEqual({ lock: true, data: secondAnswer.ExtendPCR.data });
   });
 
   test.each([
@@ -85,7 +88,7 @@ describe('registers', () => {
     ['LockPCR', { index: 32 }],
     ['LockPCRs', { range: 33 }],
     ['DescribePCR', { index: -1 }],
-  ])('%s refuses %j as InvalidIndex', async (operation, args) => {
+  ])('that do not exist are refused with InvalidIndex: %s %j', async (operation, args) => {
     expect(await ask(new EmulatedNsm(), { [operation]: args })).toEqual({ Error: 'InvalidIndex' });
   });
 });
@@ -126,7 +129,7 @@ describe('an invalid request gets', () => {
 });
 
 describe('documents', () => {
-  test('contain what was requested, the clock and the locked registers', async () => {
+  test('contain the requested fields, the time and the locked registers', async () => {
     const nsm = new EmulatedNsm(() => AT);
     await ask(nsm, { LockPCR: { index: 20 } });
     const args = { public_key: Uint8Array.of(1), user_data: Uint8Array.of(2), nonce: Uint8Array.of(3) };
@@ -135,7 +138,7 @@ describe('documents', () => {
     expect([...document.pcrs.keys()]).toEqual([...Array(16).keys(), 20]);
   });
 
-  test('chain to the root whose PEM is returned', async () => {
+  test('chain to the root that rootPem returns', async () => {
     const nsm = new EmulatedNsm(() => AT);
     const document = await attest(nsm);
     const root = new X509Certificate(nsm.rootPem());
@@ -146,7 +149,7 @@ describe('documents', () => {
     }
   });
 
-  test('keep their chain for an hour, then get a new one under the same root', async () => {
+  test('keep their chain for an hour, then get a new chain under the same root', async () => {
     let now = AT;
     const nsm = new EmulatedNsm(() => now);
     const first = await attest(nsm);

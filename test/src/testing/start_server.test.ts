@@ -14,7 +14,9 @@ async function connectElsewhere(): Promise<string> {
 test('startServer refuses connections to other machines while it runs, and names upstream()', async () => {
   const server = await startServer();
   expect((await server.get('/health_check')).status).toBe(200);
-  expect(await connectElsewhere()).toMatch(/^a connection to feed\.invalid .* ask it by upstream\(\)/);
+  expect(await connectElsewhere()).toMatch(
+    /^a connection to feed\.invalid .* send requests to it by upstream\(\)/,
+  );
 });
 
 test('startServer allows connections to other machines with allowNetwork', async () => {

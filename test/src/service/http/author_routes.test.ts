@@ -17,17 +17,17 @@ import { startServer } from '../../server/support.ts';
 
 const manifest: Manifest = { endpoints: [], secrets: [] };
 
-/** Records of the router and its application. */
+/** The URLs that a router received, and its Express application. */
 interface RouterRecord {
   readonly urls: string[];
   app?: express.Express;
 }
 
-function createModule(seen: RouterRecord = { urls: [] }): ApplicationModule {
+function createModule(record: RouterRecord = { urls: [] }): ApplicationModule {
   const router = Router();
   router.use((request, _response, next) => {
-    seen.urls.push(`${request.method} ${request.baseUrl}${request.url}`);
-    seen.app = request.app as express.Express;
+    record.urls.push(`${request.method} ${request.baseUrl}${request.url}`);
+    record.app = request.app as express.Express;
     next();
   });
   router.use(helmet());
@@ -55,8 +55,8 @@ async function read(response: Response) {
   return { status: response.status, headers: response.headers, body: await response.text() };
 }
 
-const start = (env: Record<string, string> = {}, startManifest = manifest, seen?: RouterRecord) =>
-  startServer({ module: createModule(seen), manifest: startManifest, env });
+const start = (env: Record<string, string> = {}, startManifest = manifest, record?: RouterRecord) =>
+  startServer({ module: createModule(record), manifest: startManifest, env });
 
 describe("an application's routes", () => {
   test('answer below their prefix, with middleware of npm and the headers of the server', async () => {
@@ -70,43 +70,46 @@ describe("an application's routes", () => {
   });
 
   test('see nothing outside their prefix, and come after all endpoints', async () => {
-    const seen: RouterRecord = { urls: [] };
-    const { get, post } = await start({}, manifest, seen);
+    const record: RouterRecord = { urls: [] };
+    const { get, post } = await start({}, manifest, record);
     for (const path of ['/', '/quote', '/livez', '/X/text', '/xy', '/y/x', '/%78/text']) await get(path);
     await post('/sealed', {});
-    expect(seen.urls).toEqual([]);
+    expect(record.urls).toEqual([]);
     await get('/x');
     await get('/x/text');
-    expect(seen.urls).toEqual(['GET /x/', 'GET /x/text']);
+    expect(record.urls).toEqual(['GET /x/', 'GET /x/text']);
   });
 
   test("get an Express application of their own: they can't change the server's", async () => {
-    const seen: RouterRecord = { urls: [] };
-    const { get } = await start({}, manifest, seen);
+    const record: RouterRecord = { urls: [] };
+    const { get } = await start({}, manifest, record);
     await get('/x/text');
-    seen.app?.use((_request, response) => void response.send('mine'));
-    seen.app?.set('query parser', () => ({ nonce: 'x' }));
-    expect((seen.app as unknown as { parent?: unknown }).parent).toBeUndefined();
+    record.app?.use((_request, response) => void response.send('mine'));
+    record.app?.set('query parser', () => ({ nonce: 'x' }));
+    expect((record.app as unknown as { parent?: unknown }).parent).toBeUndefined();
     expect(await (await get('/quote')).json()).toEqual({ quote: 1 });
     expect((await get('/nowhere')).status).toBe(404);
   });
 
-  test.each([['/nowhere'], ['/pass'], ['']])('do not answer %j: it is 404, as elsewhere', async (path) => {
-    const { get } = await start();
-    const answer = await get(`/x${path}`);
-    expect([answer.status, await answer.json()]).toEqual([
-      404,
-      { error: 'no such endpoint', code: 'NOT_FOUND' },
-    ]);
-  });
+  test.each([['/nowhere'], ['/pass'], ['']])(
+    'answer %j with 404, as the server does elsewhere',
+    async (path) => {
+      const { get } = await start();
+      const answer = await get(`/x${path}`);
+      expect([answer.status, await answer.json()]).toEqual([
+        404,
+        { error: 'no such endpoint', code: 'NOT_FOUND' },
+      ]);
+    },
+  );
 
   test('get the body of a request, and the address of its caller', async () => {
     const { url } = await start({ TRUSTED_PROXIES: '1' });
     const headers = { 'content-type': 'image/png', 'x-forwarded-for': '192.0.2.1' };
-    const sent = await fetch(`${url}/x/size`, { method: 'PUT', body: new Uint8Array(1000), headers });
-    expect(await sent.json()).toEqual({ isBuffer: true, size: 1000, ip: '192.0.2.1' });
-    const none = await fetch(`${url}/x/size`, { method: 'PUT' });
-    expect(await none.json()).toMatchObject({ isBuffer: true, size: 0 });
+    const answer = await fetch(`${url}/x/size`, { method: 'PUT', body: new Uint8Array(1000), headers });
+    expect(await answer.json()).toEqual({ isBuffer: true, size: 1000, ip: '192.0.2.1' });
+    const emptyAnswer = await fetch(`${url}/x/size`, { method: 'PUT' });
+    expect(await emptyAnswer.json()).toMatchObject({ isBuffer: true, size: 0 });
   });
 
   test('get no body that is too large, too slow or compressed', async () => {
@@ -126,7 +129,7 @@ describe("an application's routes", () => {
     expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 408 .*"code":"REQUEST_TIMEOUT"/s);
   });
 
-  test('have bodies that count among the incomplete ones', async () => {
+  test('have bodies that count towards the memory limit of incomplete bodies', async () => {
     const read = vi.spyOn(JsonBodies.prototype, 'readAny');
     onTestFinished(() => read.mockRestore());
     const { url } = await start();
@@ -139,25 +142,25 @@ describe("an application's routes", () => {
     await expect.poll(() => (read.mock.contexts[0] as JsonBodies).held).toBe(0);
   });
 
-  test('count as work until they are answered or their caller has left, and among the pending requests', async () => {
-    const opened = vi.spyOn(Connections.prototype, 'opened');
-    onTestFinished(() => opened.mockRestore());
+  test('hold a slot, and count as pending, until they are answered or their caller has left', async () => {
+    const addConnection = vi.spyOn(Connections.prototype, 'addConnection');
+    onTestFinished(() => addConnection.mockRestore());
     const { get, url } = await start({ MAX_CONCURRENT_REQUESTS: '1' });
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.write('GET /x/stream HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /);
-    expect((opened.mock.contexts[0] as Connections).pending).toBe(1);
-    const refused = await get('/quote');
-    expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'OVERLOADED' }]);
+    expect((addConnection.mock.contexts[0] as Connections).pending).toBe(1);
+    const refusal = await get('/quote');
+    expect([refusal.status, await refusal.json()]).toMatchObject([503, { code: 'OVERLOADED' }]);
     socket.destroy();
     await expect.poll(async () => (await get('/quote')).status).toBe(200);
-    expect((opened.mock.contexts[0] as Connections).pending).toBe(0);
+    expect((addConnection.mock.contexts[0] as Connections).pending).toBe(0);
   });
 
-  test('have the deadline of all requests: 504 before the headers, and a stream ends there', async () => {
+  test('have the deadline of all requests, which answers with 504, or closes the connection of a stream', async () => {
     const { get } = await start({ REQUEST_TIMEOUT_MS: '1000' });
-    const late = await get('/x/hang');
-    expect([late.status, await late.json()]).toMatchObject([504, { code: 'ANSWER_TIMEOUT' }]);
+    const lateAnswer = await get('/x/hang');
+    expect([lateAnswer.status, await lateAnswer.json()]).toMatchObject([504, { code: 'ANSWER_TIMEOUT' }]);
     const started = performance.now();
     const stream = await get('/x/stream');
     expect(stream.status).toBe(200);
@@ -175,7 +178,7 @@ describe("an application's routes", () => {
     expect((await get('/quote')).status).toBe(200);
   });
 
-  test('send a signed answer as its JSON, with its header, also within another value', async () => {
+  test('send a signed answer as its JSON, and add its header unless it is within another value', async () => {
     const json = '{"response":{"intent":0,"timestamp_ms":1,"data":{"n":9007199254740991}},"signature":"ab"}';
     const startSigned = async (env: Record<string, string>) => {
       const router = Router();
@@ -201,13 +204,13 @@ describe("an application's routes", () => {
       expect([path, answer, headers.get('x-enclave-key')]).toEqual([path, { status, body }, key]);
       expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     }
-    // It may have been signed while the clock was still confirmed.
+    // The answer may have been signed while the clock was still confirmed.
     const unconfirmed = await startSigned({ CLOCK_REQUIRED: 'true', NSM_DEVICE: '/none' });
     expect((await unconfirmed.get('/x/json')).status).toBe(503);
     expect((await unconfirmed.get('/x/plain')).status).toBe(200);
   });
 
-  test('wait for the secrets', async () => {
+  test('are refused until the secrets arrive', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'routes-'));
     const path = join(folder, 'pipe');
     execFileSync('mkfifo', [path]);
@@ -226,7 +229,7 @@ describe("an application's routes", () => {
     ['/x*', 'must be a fixed path'],
     ['/livez', "the prefix /livez of the application's routes contains the endpoint /livez"],
     ['/api', "the prefix /api of the application's routes contains the endpoint /api/quote"],
-  ])('stop the start if their prefix is %j', async (prefix, message) => {
+  ])('keep the server from starting if their prefix is %j', async (prefix, message) => {
     const quote = endpoint({ method: 'GET', path: '/api/quote', handle: async () => ({}) });
     const routes = { prefix, router: Router() };
     const module = { signs: [], create: () => ({ endpoints: [quote], routes }) };
@@ -235,19 +238,19 @@ describe("an application's routes", () => {
 });
 
 describe('with REQUESTS=sealed, the routes', () => {
-  test('stop the start, since no request would reach them', async () => {
+  test('keep the server from starting, since no request would reach them', async () => {
     await expect(start({ REQUESTS: 'sealed' })).rejects.toMatchObject({
       code: 'CONFIG',
       message: expect.stringContaining('set plain: true in app.yaml'),
     });
   });
 
-  test('are refused if app.yaml has plain: true', async () => {
-    const seen: RouterRecord = { urls: [] };
-    const { get, url } = await start({ REQUESTS: 'sealed' }, { ...manifest, plain: true }, seen);
+  test('refuse all requests if app.yaml has plain: true', async () => {
+    const record: RouterRecord = { urls: [] };
+    const { get, url } = await start({ REQUESTS: 'sealed' }, { ...manifest, plain: true }, record);
     const answer = await get('/x/text');
     expect([answer.status, await answer.json()]).toMatchObject([403, { code: 'SEALED_REQUIRED' }]);
     expect((await fetch(`${url}/x/size`, { method: 'PUT', body: 'x' })).status).toBe(403);
-    expect(seen.urls).toEqual([]);
+    expect(record.urls).toEqual([]);
   });
 });

@@ -1,4 +1,7 @@
-/** A body in many pieces ends its connection at the same bound everywhere, even if nobody reads the body. */
+/**
+ * Tests that a body in too many pieces ends its connection at the same limit everywhere, even if it is
+ * unread.
+ */
 import { once } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -10,39 +13,39 @@ import { Connections } from '../../../../src/service/http/connections.ts';
 import { serveMetrics } from '../../../../src/service/http/metrics_listener.ts';
 import { startServer } from '../../server/support.ts';
 
-/** Number of pieces that ends a connection: 256, one more for every 16 bytes, and one more than allowed. */
-const MOST = 256 + 17 + 1;
+/** Number of one-byte pieces that ends a connection: 256, one for every 16 bytes, and one more. */
+const LIMIT = 256 + 17 + 1;
 /** Body that takes Node more than two reads. */
 const PIECES = '1\r\nx\r\n'.repeat(25_000);
 
 /** Number of pieces of bodies that Node's parsers have handed over. */
-let handedOver = 0;
+let pieceCount = 0;
 
-/** Parsers that already count. Node reuses parsers. */
-const counting = new WeakSet<object>();
+/** Parsers whose pieces are already counted. Node reuses parsers. */
+const countedParsers = new WeakSet<object>();
 
 /** Counts the pieces of a parser: Node calls one function of the parser for each piece. */
 function countPieces({ parser }: Socket & { parser?: Record<string, (piece: Buffer) => void> }): void {
-  if (parser && counting.has(parser)) return;
+  if (parser && countedParsers.has(parser)) return;
   const name = Object.keys(parser ?? {}).find((name) => parser?.[name]?.name === 'parserOnBody');
   const original = name === undefined ? undefined : parser?.[name];
   if (!parser || name === undefined || !original) throw new Error('this Node has another parser');
-  counting.add(parser);
+  countedParsers.add(parser);
   parser[name] = function parserOnBody(this: unknown, piece: Buffer) {
-    handedOver += 1;
+    pieceCount += 1;
     original.call(this, piece);
   };
 }
 
 beforeEach(() => {
-  handedOver = 0;
-  const { opened } = Connections.prototype;
-  const spy = vi.spyOn(Connections.prototype, 'opened').mockImplementation(function (
+  pieceCount = 0;
+  const { addConnection } = Connections.prototype;
+  const spy = vi.spyOn(Connections.prototype, 'addConnection').mockImplementation(function (
     this: Connections,
     socket,
   ) {
     countPieces(socket as never);
-    opened.call(this, socket);
+    addConnection.call(this, socket);
   });
   onTestFinished(() => spy.mockRestore());
 });
@@ -71,7 +74,7 @@ function dial(url: string, bytes: string): Socket {
 }
 
 /** Waits until the connection is closed. A reset counts too, though `once` would throw at a reset. */
-async function closed(socket: Socket): Promise<void> {
+async function waitUntilClosed(socket: Socket): Promise<void> {
   if (!socket.closed) await new Promise<void>((resolve) => socket.once('close', () => resolve()));
 }
 
@@ -105,22 +108,22 @@ describe('a connection ends after 274 pieces of one byte', () => {
     ["of an unknown path of the application's routes", head('POST /x/nowhere')],
     ['behind a request that hangs', `GET /hang HTTP/1.1\r\nHost: x\r\n\r\n${head('GET /')}`],
     ['behind a request that is answered', `GET / HTTP/1.1\r\nHost: x\r\n\r\n${head('POST /nowhere')}`],
-  ])('%s', async (_what, bytes) => {
+  ])('%s', async (_caseName, bytes) => {
     const { url, get } = await start();
-    await closed(dial(url, bytes + PIECES));
-    expect(handedOver).toBeLessThanOrEqual(MOST);
+    await waitUntilClosed(dial(url, bytes + PIECES));
+    expect(pieceCount).toBeLessThanOrEqual(LIMIT);
     expect((await get('/quote')).status).toBe(200);
   });
 });
 
-test.each([20, 60])('%i connections of such bodies keep no honest caller out', async (count) => {
+test.each([20, 60])('%i connections with such bodies do not keep honest callers out', async (count) => {
   const { url, get, post } = await start();
   const attackers = Array.from({ length: count }, () => dial(url, head('GET /') + PIECES));
-  const ended = Promise.all(attackers.map((socket) => closed(socket)));
+  const ended = Promise.all(attackers.map((socket) => waitUntilClosed(socket)));
   await Promise.all(attackers.map((socket) => once(socket, 'connect')));
   for (let turn = 0; turn < 5; turn += 1) expect((await get('/quote')).status).toBe(200);
   await ended;
-  expect(handedOver).toBeLessThanOrEqual(count * MOST);
+  expect(pieceCount).toBeLessThanOrEqual(count * LIMIT);
   // The stopped parsers are reused for others, whose bodies are read.
   const answers = await Promise.all(Array.from({ length: count }, () => post('/x/json', 'x'.repeat(5000))));
   expect(await Promise.all(answers.map((answer) => answer.json()))).toEqual(Array(count).fill(5000));
@@ -128,21 +131,21 @@ test.each([20, 60])('%i connections of such bodies keep no honest caller out', a
 
 test('a parser that a request has stopped serves the request behind it, and requests of other connections', async () => {
   const { url, post } = await start();
-  const whole = `${'1\r\nx\r\n'.repeat(1000)}0\r\n\r\n`;
+  const wholeBody = `${'1\r\nx\r\n'.repeat(1000)}0\r\n\r\n`;
   const behind = [
     `CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`,
     `GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n`,
     'garbage\r\n\r\n',
-    head('GET /') + whole,
+    head('GET /') + wholeBody,
   ];
-  for (const bytes of behind) await closed(dial(url, head('GET /') + whole + bytes));
+  for (const bytes of behind) await waitUntilClosed(dial(url, head('GET /') + wholeBody + bytes));
   for (let turn = 0; turn < 5; turn += 1) {
     const headers = { connection: 'close', 'content-type': 'text/plain' };
     expect(await (await post('/x/json', 'x'.repeat(5000), { headers })).json()).toBe(5000);
   }
 });
 
-test('pieces of 16 bytes are not excess', async () => {
+test('a body in pieces of 16 bytes may have any number of pieces', async () => {
   const { post } = await start();
   const body = new ReadableStream({
     pull(controller) {
@@ -157,7 +160,7 @@ test('pieces of 16 bytes are not excess', async () => {
 });
 
 describe('a body that no endpoint reads', () => {
-  test('has the same limit of size as other bodies, by its Content-Length', async () => {
+  test('has the same size limit as other bodies, by its Content-Length', async () => {
     const { url } = await start({ BODY_LIMIT_BYTES: '1024' });
     const ask = async (bytes: number) => {
       const socket = dial(url, `GET / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`);
@@ -168,25 +171,25 @@ describe('a body that no endpoint reads', () => {
     expect(await ask(1024)).toMatch(/^HTTP\/1\.1 200 .*Pong!$/s);
   });
 
-  test('has the same limit by its chunks', async () => {
+  test('has the same size limit if it is chunked', async () => {
     const { url } = await start({ BODY_LIMIT_BYTES: '1024' });
     const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
     const socket = dial(url, head('GET /hang') + chunk);
-    await expect.poll(() => handedOver).toBe(1);
+    await expect.poll(() => pieceCount).toBe(1);
     expect(socket.closed).toBe(false);
     socket.write('1\r\nx\r\n');
-    await closed(socket);
+    await waitUntilClosed(socket);
   });
 });
 
-test('the listener of the metrics has the same bound', async () => {
+test('the metrics listener has the same limit', async () => {
   const expose = vi.fn(() => new Promise<never>(() => {}));
   const listener = await serveMetrics({ port: 0, expose, maxAgeMs: 60_000 });
   onTestFinished(() => listener.close());
   const push = vi.spyOn(IncomingMessage.prototype, 'push');
   onTestFinished(() => push.mockRestore());
   const socket = dial(listener.url, head('GET /metrics') + PIECES);
-  await closed(socket);
+  await waitUntilClosed(socket);
   expect(expose).toHaveBeenCalledOnce();
-  expect(push.mock.calls.length).toBeLessThanOrEqual(MOST);
+  expect(push.mock.calls.length).toBeLessThanOrEqual(LIMIT);
 });

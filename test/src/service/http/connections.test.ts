@@ -19,14 +19,14 @@ interface Client {
   received: string;
 }
 
-/** The servers' ends of the connections since the last call of `open`, by the ports of the clients. */
+/** The server's sockets of the connections since the last call of `open`, by the client's port. */
 const serverSockets = new Map<number | undefined, Socket>();
 subscribe('net.server.socket', (message) => {
   const { socket } = message as { socket: Socket };
   serverSockets.set(socket.remotePort, socket);
 });
 
-/** Opens a connection and sends these bytes, which the server has read then. */
+/** Opens a connection, sends these bytes, and waits until the server has read them. */
 async function open(url: string, bytes = ''): Promise<Client> {
   serverSockets.clear();
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
@@ -48,7 +48,7 @@ async function open(url: string, bytes = ''): Promise<Client> {
 
 const openAll = async (url: string, count: number, bytes?: string) => {
   const clients: Client[] = [];
-  for (let opened = 0; opened < count; opened += 1) clients.push(await open(url, bytes));
+  for (let index = 0; index < count; index += 1) clients.push(await open(url, bytes));
   return clients;
 };
 
@@ -58,24 +58,26 @@ const HALF_BODY =
   'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\r\n{"payload"';
 const REST_OF_BODY = ':{"sides":6}}';
 
-const ended = (clients: readonly Client[]) => clients.map(({ socket }) => socket.readyState !== 'open');
+const areClosed = (clients: readonly Client[]) => clients.map(({ socket }) => socket.readyState !== 'open');
 
-async function closes({ socket }: Client): Promise<void> {
+async function waitUntilClosed({ socket }: Client): Promise<void> {
   if (socket.readyState === 'open') await closed(socket);
 }
 
 describe('at the connection limit, a new connection replaces', () => {
   test('the connection that has been idle longest', async () => {
     const { url } = await dice();
-    const served = await openAll(url, MAX, get('/rules'));
-    await expect.poll(() => served.every(({ received }) => received.endsWith('}}'))).toBe(true);
+    const servedClients = await openAll(url, MAX, get('/rules'));
+    await expect.poll(() => servedClients.every(({ received }) => received.endsWith('}}'))).toBe(true);
     // The first connection is now the one that became idle last.
-    served[0]?.socket.write(get('/rules'));
+    servedClients[0]?.socket.write(get('/rules'));
     await sleep(50);
-    const late = await openAll(url, 2, get('/rules'));
-    await closes(served[2] as Client);
-    expect(ended(served)).toEqual(served.map((_, at) => at === 1 || at === 2));
-    await expect.poll(() => late.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);
+    const lateClients = await openAll(url, 2, get('/rules'));
+    await waitUntilClosed(servedClients[2] as Client);
+    expect(areClosed(servedClients)).toEqual(servedClients.map((_, at) => at === 1 || at === 2));
+    await expect
+      .poll(() => lateClients.every(({ received }) => received.startsWith('HTTP/1.1 200')))
+      .toBe(true);
   });
 
   test('an idle connection before a connection with incomplete headers or an incomplete body', async () => {
@@ -83,9 +85,9 @@ describe('at the connection limit, a new connection replaces', () => {
     const slow = [await open(url, HALF_HEAD), await open(url, HALF_BODY)];
     const idle = await openAll(url, MAX - 2, get('/rules'));
     await openAll(url, MAX - 2, get('/slow'));
-    await closes(idle.at(-1) as Client);
-    expect(ended(idle)).toEqual(idle.map(() => true));
-    expect(ended(slow)).toEqual([false, false]);
+    await waitUntilClosed(idle.at(-1) as Client);
+    expect(areClosed(idle)).toEqual(idle.map(() => true));
+    expect(areClosed(slow)).toEqual([false, false]);
     slow[1]?.socket.write(REST_OF_BODY);
     slow[0]?.socket.write(' x\r\n\r\n');
     await expect
@@ -95,11 +97,11 @@ describe('at the connection limit, a new connection replaces', () => {
 
   test('a connection that has sent nothing, oldest first, so that the newest can send its request', async () => {
     const { url } = await dice();
-    const silent = await openAll(url, MAX + 3);
-    await closes(silent[2] as Client);
-    expect(ended(silent)).toEqual(silent.map((_, at) => at < 3));
-    silent.at(-1)?.socket.write(get('/rules'));
-    await expect.poll(() => silent.at(-1)?.received).toMatch(/^HTTP\/1.1 200/);
+    const silentClients = await openAll(url, MAX + 3);
+    await waitUntilClosed(silentClients[2] as Client);
+    expect(areClosed(silentClients)).toEqual(silentClients.map((_, at) => at < 3));
+    silentClients.at(-1)?.socket.write(get('/rules'));
+    await expect.poll(() => silentClients.at(-1)?.received).toMatch(/^HTTP\/1.1 200/);
   });
 
   test('a connection with an incomplete request, oldest first, and never a connection that is being answered', async () => {
@@ -108,40 +110,41 @@ describe('at the connection limit, a new connection replaces', () => {
     const slow = [await open(url, HALF_BODY), await open(url, HALF_HEAD)];
     // The latest request of this connection is incomplete, but an earlier one is being answered.
     const pipelined = await open(url, get('/slow') + HALF_BODY);
-    const late = [await open(url, get('/slow')), await open(url, get('/slow'))];
-    await closes(slow[1] as Client);
-    expect(ended(slow)).toEqual([true, true]);
-    const refused = await open(url, get('/rules'));
-    await closes(refused);
-    const all = [...answered, pipelined, ...late];
+    const lateClients = [await open(url, get('/slow')), await open(url, get('/slow'))];
+    await waitUntilClosed(slow[1] as Client);
+    expect(areClosed(slow)).toEqual([true, true]);
+    const refusedClient = await open(url, get('/rules'));
+    await waitUntilClosed(refusedClient);
+    const all = [...answered, pipelined, ...lateClients];
     await expect.poll(() => all.every(({ received }) => received.endsWith('{"slow":true}'))).toBe(true);
   });
 });
 
-test('at the connection limit, a connection whose next request has arrived is not idle, even if that is not read yet', async () => {
+test('at the connection limit, a connection whose next request has arrived is not idle, even if the request is not read yet', async () => {
   const { url } = await dice();
-  const served = await openAll(url, MAX, get('/rules'));
-  await expect.poll(() => served.every(({ received }) => received.endsWith('}}'))).toBe(true);
-  const [first, second] = served as [Client, Client];
+  const servedClients = await openAll(url, MAX, get('/rules'));
+  await expect.poll(() => servedClients.every(({ received }) => received.endsWith('}}'))).toBe(true);
+  const [first, second] = servedClients as [Client, Client];
   const closing = closed(second.socket);
-  const late = connect(Number(new URL(url).port), '127.0.0.1');
-  onTestFinished(() => void late.destroy());
+  const newSocket = connect(Number(new URL(url).port), '127.0.0.1');
+  onTestFinished(() => void newSocket.destroy());
   first.received = '';
-  // The socket connects in a callback of this queue too. The server then finds both in one turn.
+  // The new socket connects in a callback of the same queue, so the server finds the connection and the
+  // request in one turn.
   process.nextTick(() => first.socket.write(get('/rules')));
   await closing;
   await expect.poll(() => first.received).toMatch(/^HTTP\/1.1 200/);
-  expect(ended(served)).toEqual(served.map((client) => client === second));
+  expect(areClosed(servedClients)).toEqual(servedClients.map((client) => client === second));
 });
 
-test('the newest of connections with complete requests is closed if all came in one turn', async () => {
+test('of connections that all have complete requests, the newest is closed at the end of the turn', async () => {
   const connections = new Connections(2);
   const sockets = Array.from({ length: 3 }, () => new Socket());
   for (const socket of sockets) {
-    connections.opened(socket);
+    connections.addConnection(socket);
     const request = Object.assign(new IncomingMessage(socket), { complete: true });
     const response = new ServerResponse(request);
-    connections.began(connections.of(request) as Connection, { request, response });
+    connections.addRequest(connections.find(request) as Connection, { request, response });
   }
   await new Promise(setImmediate);
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, true]);
@@ -163,23 +166,23 @@ describe('of thousands of requests in one read', () => {
     return () => count;
   }
 
-  test('only the first eight of a connection use memory, and it is closed', async () => {
+  test('only the first eight use memory, and the connection is closed', async () => {
     const { url } = await dice();
     const count = countRequests();
-    await closes(await open(url, get('/slow') + get('/rules').repeat(1900)));
+    await waitUntilClosed(await open(url, get('/slow') + get('/rules').repeat(1900)));
     expect(count()).toBe(8);
   });
 
-  test('only one of a connection uses memory while more requests wait than connections are allowed', async () => {
+  test('only one uses memory while more requests wait than connections are allowed', async () => {
     const { url } = await dice();
     const busy = await openAll(url, 2, get('/slow').repeat(8));
     const count = countRequests();
     const flooding = await open(url, get('/slow').repeat(2));
-    await closes(flooding);
+    await waitUntilClosed(flooding);
     expect(count()).toBe(1);
     const honest = await open(url, get('/rules'));
     await expect.poll(() => honest.received).toMatch(/^HTTP\/1.1 200/);
-    expect(ended(busy)).toEqual([false, false]);
+    expect(areClosed(busy)).toEqual([false, false]);
   });
 });
 
@@ -195,7 +198,7 @@ describe('a connection is closed', () => {
       if (times < 1000) expect(closing).not.toMatch(/connection: close/i);
     }
     expect(closing).toMatch(/connection: close/i);
-    await closes(client);
+    await waitUntilClosed(client);
   });
 
   test('after its next answer when it is 10 minutes old', async () => {
@@ -206,12 +209,12 @@ describe('a connection is closed', () => {
     const now = vi.spyOn(performance, 'now').mockImplementation(() => later);
     onTestFinished(() => now.mockRestore());
     client.socket.write(get('/livez'));
-    await closes(client);
+    await waitUntilClosed(client);
     expect(client.received).toMatch(/connection: close.*"live":true\}$/is);
   });
 });
 
-// The number of connections is twice the allowed one.
+// There are twice as many connections as allowed.
 test('1,000 connections with half a body do not block an honest caller', async () => {
   const { url } = await dice({ MAX_CONNECTIONS: '512', LOG_LEVEL: 'info' });
   const port = Number(new URL(url).port);
@@ -219,26 +222,26 @@ test('1,000 connections with half a body do not block an honest caller', async (
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
   });
-  for (let opened = 1; opened <= 1000; opened += 1) {
+  for (let count = 1; count <= 1000; count += 1) {
     const socket = connect(port, '127.0.0.1', () => socket.write(HALF_BODY));
     socket.on('error', () => {});
     sockets.push(socket);
-    if (opened % 20 !== 0) continue;
-    // On a connection of its own, since the server closes idle ones in favour of the others.
+    if (count % 20 !== 0) continue;
+    // This caller needs a new connection each time, since the server closes idle connections for others.
     const caller = await open(url, postRequest('/process_data', { payload: { sides: 6 } }));
     await expect.poll(() => caller.received).toMatch(/^HTTP\/1.1 200/);
     caller.socket.destroy();
   }
 });
 
-test('the shutdown does not wait for a connection that sent nothing, but for the answer to a request that has begun', async () => {
+test('the shutdown does not wait for a connection that sent nothing, but waits for the answer to a begun request', async () => {
   const { url, close } = await dice();
   const unused = await open(url);
-  const begun = await open(url, HALF_BODY);
+  const busyClient = await open(url, HALF_BODY);
   const closing = close();
-  await closes(unused);
-  expect(ended([begun])).toEqual([false]);
-  begun.socket.write(REST_OF_BODY);
+  await waitUntilClosed(unused);
+  expect(areClosed([busyClient])).toEqual([false]);
+  busyClient.socket.write(REST_OF_BODY);
   await closing;
-  expect(begun.received).toMatch(/^HTTP\/1\.1 200 /);
+  expect(busyClient.received).toMatch(/^HTTP\/1\.1 200 /);
 });

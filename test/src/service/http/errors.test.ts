@@ -1,5 +1,6 @@
 /**
- * How connections with malformed HTTP end (in_flight.test.ts tests the answers), and how a bug is answered.
+ * Tests how connections with malformed HTTP end (in_flight.test.ts tests the answers), and how a bug is
+ * answered.
  */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -14,44 +15,44 @@ import { startServer } from '../../server/support.ts';
 import { HOSTILE_THROWN } from '../hostile_thrown.ts';
 
 /** Makes a connection that records what is written to it. */
-function connection() {
-  const seen = { written: '', errors: [] as Error[] };
+function createConnection() {
+  const record = { written: '', errors: [] as Error[] };
   const socket = new Duplex({
     read() {},
     write(chunk, _encoding, done) {
-      seen.written += chunk;
+      record.written += chunk;
       done();
     },
   });
-  socket.on('error', (error) => seen.errors.push(error));
-  return { socket: socket as Socket, seen };
+  socket.on('error', (error) => record.errors.push(error));
+  return { socket: socket as Socket, record };
 }
 
-const failure = (code: string) => Object.assign(new Error(code), { code });
+const createError = (code: string) => Object.assign(new Error(code), { code });
 
 test('an open connection gets an answer', async () => {
-  const { socket, seen } = connection();
-  onClientError(failure('HPE_INVALID_METHOD'), socket);
+  const { socket, record } = createConnection();
+  onClientError(createError('HPE_INVALID_METHOD'), socket);
   await setImmediate();
-  expect(seen.written).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(record.written).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   expect(socket.writableEnded).toBe(true);
 });
 
 test('a reset connection is destroyed', async () => {
-  const { socket, seen } = connection();
-  onClientError(failure('ECONNRESET'), socket);
+  const { socket, record } = createConnection();
+  onClientError(createError('ECONNRESET'), socket);
   await setImmediate();
   expect(socket.destroyed).toBe(true);
-  expect(seen).toEqual({ written: '', errors: [] });
+  expect(record).toEqual({ written: '', errors: [] });
 });
 
 test('a connection after its last answer is destroyed', async () => {
-  const { socket, seen } = connection();
+  const { socket, record } = createConnection();
   socket.end('the answer');
-  onClientError(failure('HPE_INVALID_METHOD'), socket);
+  onClientError(createError('HPE_INVALID_METHOD'), socket);
   await setImmediate();
   expect(socket.destroyed).toBe(true);
-  expect(seen).toEqual({ written: 'the answer', errors: [] });
+  expect(record).toEqual({ written: 'the answer', errors: [] });
 });
 
 /**
@@ -75,7 +76,7 @@ const THROWN = [
   }),
 ];
 
-test('any value that a handler throws or rejects with is 500, with the same text', async () => {
+test('any value that a handler throws or rejects with is answered with 500 and the same text', async () => {
   const endpoints = THROWN.flatMap((thrown, number) => [
     endpoint({
       method: 'GET',
@@ -101,11 +102,11 @@ test('any value that a handler throws or rejects with is 500, with the same text
   expect(printed()).not.toContain('hunter2');
 });
 
-test('an answer that waits for the end of its turn is not lost by an error after it', async () => {
-  const waited: boolean[] = [];
+test('an answer that waits for the end of its turn is sent despite a later error', async () => {
+  const delays: boolean[] = [];
   const listener: RequestListener = (request, response) => {
     sendJson(response, 200, { whole: true });
-    waited.push(!response.writableEnded);
+    delays.push(!response.writableEnded);
     answerError(new Error('a bug'), request, response, createLog('silent'));
   };
   const server = createServer(listener);
@@ -114,7 +115,7 @@ test('an answer that waits for the end of its turn is not lost by an error after
     const { port } = server.address() as AddressInfo;
     const answer = await fetch(`http://127.0.0.1:${port}/`);
     expect(await answer.json()).toEqual({ whole: true });
-    expect(waited).toEqual([true]);
+    expect(delays).toEqual([true]);
   } finally {
     server.close();
   }

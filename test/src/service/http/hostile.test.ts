@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 
-/** Secret that must not be printed, at any place in a request. */
+/** Secret that occurs anywhere in requests, and must not be printed. */
 const MARK = 'hunter2';
 
 const token = fc.constantFrom(
@@ -123,7 +123,7 @@ function isAnswered(received: string): boolean {
   return status < 400 || bodyParts.join('') === '' || /"code":"[A-Z_]+"/.test(bodyParts.join(''));
 }
 
-test('the server answers 20,000 requests of any shape, without a crash, a leak or a print of their text', async () => {
+test('the server answers 20,000 requests of any shape, and neither crashes, nor leaks sockets, nor prints their text', async () => {
   const warnings: string[] = [];
   const onWarning = (warning: Error) => warnings.push(String(warning));
   process.on('warning', onWarning);
@@ -134,7 +134,7 @@ test('the server answers 20,000 requests of any shape, without a crash, a leak o
   });
   const port = Number(new URL(url).port);
   const open = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
-  const before = open();
+  const openBefore = open();
 
   const requests = fc.array(request, { minLength: 50, maxLength: 50 });
   await fc.assert(
@@ -147,7 +147,7 @@ test('the server answers 20,000 requests of any shape, without a crash, a leak o
   );
 
   expect((await get('/rules', { headers: { connection: 'close' } })).status).toBe(200);
-  await expect.poll(open).toBeLessThanOrEqual(before);
+  await expect.poll(open).toBeLessThanOrEqual(openBefore);
   expect(printed()).not.toContain(MARK);
   expect(printed()).not.toMatch(/"level":"(warn|error)"/);
   expect(warnings).toEqual([]);

@@ -34,7 +34,7 @@ function openConnection(port: number): Socket {
   return socket;
 }
 
-/** Opens connections, and has each ask for `/`. @returns the status lines of the answers */
+/** Opens connections, and requests `/` on each. @returns the status lines of the answers */
 async function askOnEach(port: number, connections: number): Promise<Set<string>> {
   const sockets = Array.from({ length: connections }, () => openConnection(port));
   const lines = sockets.map(async (socket) => {
@@ -52,27 +52,30 @@ const isRefused = async (port: number) =>
   });
 
 describe('new connections', () => {
-  test.runIf(process.platform === 'linux')('do not wait for one turn of the event loop each', async () => {
-    const { server, port } = await startService();
-    let turn = 0;
-    let isCounting = true;
-    const count = () => {
-      turn += 1;
-      if (isCounting) setImmediate(count);
-    };
-    const turns: number[] = [];
-    const all = Promise.withResolvers<void>();
-    server.on('connection', () => {
-      turns.push(turn);
-      if (turns.length === 64) all.resolve();
-    });
-    for (let opened = 0; opened < 64; opened += 1) openConnection(port);
-    setImmediate(count);
-    await all.promise;
-    isCounting = false;
-    // The system chooses a socket for each connection by a hash, so some turns have fewer than others.
-    expect(new Set(turns).size).toBeLessThan(32);
-  });
+  test.runIf(process.platform === 'linux')(
+    'are accepted several at a time in a turn of the event loop',
+    async () => {
+      const { server, port } = await startService();
+      let turn = 0;
+      let isCounting = true;
+      const count = () => {
+        turn += 1;
+        if (isCounting) setImmediate(count);
+      };
+      const turns: number[] = [];
+      const allAccepted = Promise.withResolvers<void>();
+      server.on('connection', () => {
+        turns.push(turn);
+        if (turns.length === 64) allAccepted.resolve();
+      });
+      for (let index = 0; index < 64; index += 1) openConnection(port);
+      setImmediate(count);
+      await allAccepted.promise;
+      isCounting = false;
+      // The system chooses a socket for each connection by a hash, so some turns accept fewer than others.
+      expect(new Set(turns).size).toBeLessThan(32);
+    },
+  );
 
   test('are answered whichever socket accepts them', async () => {
     const { port } = await startService();
@@ -84,7 +87,7 @@ describe('a port', () => {
   const refusal = (port: number) =>
     `can't listen on HOST 127.0.0.1 and PORT ${port}: EADDRINUSE (another process listens there): set PORT to another port`;
 
-  test('is not shared with another of these servers', async () => {
+  test('is not shared with another server of this kind', async () => {
     const { port } = await startService();
     await expect(listen(createService(), { ...ADDRESS, port })).rejects.toThrow(refusal(port));
     expect(await askOnEach(port, 32)).toEqual(new Set(['HTTP/1.1 200 OK']));
@@ -118,7 +121,7 @@ describe('a port', () => {
     ]);
   });
 
-  test('refuses connections once the server shuts down, and is free then', async () => {
+  test('refuses connections after the server has shut down, and can be used again', async () => {
     const { server, port } = await startService();
     await askOnEach(port, 32);
     await shutDown(server, 0);

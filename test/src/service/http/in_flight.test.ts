@@ -30,17 +30,17 @@ function raw(url: string, bytes: string, ms = 8000): Promise<string> {
   });
 }
 
-const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const formatGet = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
 describe('the limit of concurrent requests', () => {
-  test('refuses further requests by 503 with Retry-After, except for liveness, until an answer releases its slot', async () => {
+  test('refuses further requests with 503 and Retry-After, except for liveness, until an answer releases its slot', async () => {
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
     const busy = [get('/slow'), get('/slow')];
     await sleep(200);
-    const refused = await get('/rules');
-    expect(refused.status).toBe(503);
-    expect(refused.headers.get('retry-after')).toBe('1');
-    expect(await refused.json()).toMatchObject({ code: 'OVERLOADED' });
+    const refusal = await get('/rules');
+    expect(refusal.status).toBe(503);
+    expect(refusal.headers.get('retry-after')).toBe('1');
+    expect(await refusal.json()).toMatchObject({ code: 'OVERLOADED' });
     for (const path of ['/', '/boot', '/health_check']) expect((await get(path)).status).toBe(503);
     expect((await get('/livez')).status).toBe(200);
     expect((await get('/readyz')).status).toBe(200);
@@ -56,7 +56,7 @@ describe('the limit of concurrent requests', () => {
     await expect.poll(async () => (await get('/rules')).status).toBe(200);
   });
 
-  test('counts work that never ends until its deadline', async () => {
+  test('counts endless work until its deadline', async () => {
     const passDeadlines = stopDeadlines();
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
     const leaving = new AbortController();
@@ -69,23 +69,23 @@ describe('the limit of concurrent requests', () => {
     expect((await get('/rules')).status).toBe(200);
   });
 
-  test('does not count answers that wait for an earlier one of their connection', async () => {
+  test('does not count answers that wait for an earlier answer of their connection', async () => {
     const { get, url } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
-    const last = ask('/rules').replace('Host', 'Connection: close\r\nHost');
-    const answers = raw(url, ask('/slow') + ask('/rules').repeat(6) + last);
+    const last = formatGet('/rules').replace('Host', 'Connection: close\r\nHost');
+    const answers = raw(url, formatGet('/slow') + formatGet('/rules').repeat(6) + last);
     await sleep(200);
     expect((await get('/rules')).status).toBe(200);
     expect((await answers).match(/HTTP\/1.1 (200|503)/g)).toHaveLength(8);
   });
 
-  test('closes a connection that sends a ninth request before its answers', async () => {
+  test('closes a connection that sends a ninth request while eight are unanswered', async () => {
     const { get, url, printed } = await dice();
-    const before = printed().length;
-    expect(await raw(url, ask('/slow') + ask('/rules').repeat(8))).toBe('');
-    // Thousands of requests in one read leave no more behind than the first eight.
-    expect(await raw(url, ask('/rules').repeat(2000))).not.toMatch(/(200.*){9}/s);
+    const startLength = printed().length;
+    expect(await raw(url, formatGet('/slow') + formatGet('/rules').repeat(8))).toBe('');
+    // Of thousands of requests in one read, only the first eight have an effect.
+    expect(await raw(url, formatGet('/rules').repeat(2000))).not.toMatch(/(200.*){9}/s);
     expect((await get('/rules')).status).toBe(200);
-    expect(printed().slice(before).split('"msg":"request"').length - 1).toBeLessThan(20);
+    expect(printed().slice(startLength).split('"msg":"request"').length - 1).toBeLessThan(20);
   });
 
   test('allows any number of sequential requests of a connection', async () => {
@@ -94,7 +94,7 @@ describe('the limit of concurrent requests', () => {
     onTestFinished(() => void socket.destroy());
     for (let times = 0; times < 30; times += 1) {
       const answer = new Promise((resolve) => socket.once('data', resolve));
-      socket.write(ask('/rules'));
+      socket.write(formatGet('/rules'));
       expect(String(await answer)).toMatch(/^HTTP\/1.1 200/);
     }
   });
@@ -110,7 +110,7 @@ describe('the limit of concurrent requests', () => {
 });
 
 describe('after a time limit', () => {
-  test('a request that is not answered is 504, and releases its slot', async () => {
+  test('a request without an answer gets 504, and releases its slot', async () => {
     const passDeadlines = stopDeadlines();
     const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
     const pending = get('/hang');
@@ -126,7 +126,7 @@ describe('after a time limit', () => {
     const passDeadlines = stopDeadlines();
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const late = endpoint({
+    const lateEndpoint = endpoint({
       method: 'GET',
       path: '/late',
       async handle() {
@@ -137,7 +137,7 @@ describe('after a time limit', () => {
     });
     const { url, printed: log } = await startServer({
       manifest: { endpoints: [], secrets: [] },
-      module: { signs: [], create: () => ({ endpoints: [late] }) },
+      module: { signs: [], create: () => ({ endpoints: [lateEndpoint] }) },
     });
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     onTestFinished(() => void socket.destroy());
@@ -145,20 +145,20 @@ describe('after a time limit', () => {
     socket.on('data', (chunk) => {
       received += chunk;
     });
-    socket.write(ask('/late'));
+    socket.write(formatGet('/late'));
     await begun.promise;
     passDeadlines();
     await expect.poll(() => received).toMatch(/504 .*"code":"ANSWER_TIMEOUT"/s);
     released.resolve();
     await expect.poll(log).toMatch(/request failed.*request failed/s);
     received = '';
-    socket.write(ask('/livez'));
+    socket.write(formatGet('/livez'));
     await expect.poll(() => received).toMatch(/^HTTP\/1.1 200 .*"live":true/s);
     expect(printed).not.toHaveBeenCalled();
     expect(log()).not.toMatch(/hunter2/);
   });
 
-  test('a body that does not arrive is 408, and the connection is closed', async () => {
+  test('a request whose body does not arrive gets 408, and the connection is closed', async () => {
     const { url } = await dice({}, SOON);
     const head = 'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     const received = await raw(url, `${head}Content-Length: 100\r\n\r\n{"payload"`);
@@ -184,7 +184,7 @@ describe('after a time limit', () => {
     },
   );
 
-  test('headers that do not end are 408', async () => {
+  test('a request whose headers do not end gets 408', async () => {
     const { url } = await dice({}, SOON);
     const received = await raw(url, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
     expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
@@ -219,7 +219,7 @@ describe('the log', () => {
       ]);
   });
 
-  test('has a line for bytes that never become a request, without repeating any', async () => {
+  test('has a line for bytes that are not a request, without repeating them', async () => {
     const { url, printed } = await dice();
     await raw(url, 'hunter2\r\n\r\n');
     await raw(url, `GET /rules HTTP/1.1\r\nHost: x\r\nCookie: ${'hunter2'.repeat(4000)}\r\n\r\n`);
@@ -240,7 +240,7 @@ describe('the log', () => {
     expect(listRequests(printed())).toEqual([]);
   });
 
-  test('names the code of an answer that came too late for its handler', async () => {
+  test('names the code of the answer to a request that reached its deadline', async () => {
     const { get, printed } = await dice({}, SOON);
     await get('/hang');
     const line = { level: 'info', route: '/hang', status: 504, code: 'ANSWER_TIMEOUT' };
@@ -339,7 +339,7 @@ describe('a server that shuts down', () => {
 
   test('also closes a connection on which CONNECT follows a request', async () => {
     const { url, close } = await dice({ SHUTDOWN_GRACE_MS: '200' });
-    const received = raw(url, `${ask('/hang')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const received = raw(url, `${formatGet('/hang')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
     await sleep(100);
     const start = performance.now();
     await close();

@@ -1,4 +1,4 @@
-/** A connection leaves nothing behind when it closes, no matter what it has sent. */
+/** Tests that a connection leaves nothing in memory when it closes, whatever it has sent. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -16,16 +16,16 @@ import { sleep } from '../../server/support.ts';
 const CONNECTIONS = Number(process.env['LEAK_CONNECTIONS'] ?? 1000);
 const AT_ONCE = 25;
 
-interface Tested {
+interface LeakTest {
   readonly port: number;
   readonly requests: IncomingMessage[];
   /** Counts what the server keeps: entries, bytes of bodies, requests without an answer, connections. */
   held(): number[];
 }
 
-async function start(): Promise<Tested> {
-  const opened = vi.spyOn(Connections.prototype, 'opened');
-  onTestFinished(() => opened.mockRestore());
+async function start(): Promise<LeakTest> {
+  const addConnection = vi.spyOn(Connections.prototype, 'addConnection');
+  onTestFinished(() => addConnection.mockRestore());
   let inFlight = undefined as unknown as InFlight;
   let bodies = undefined as unknown as JsonBodies;
   const server = createHttpServer({
@@ -59,7 +59,7 @@ async function start(): Promise<Tested> {
   server.on('request', (request) => void requests.push(request));
   const url = await listen(server, { host: '127.0.0.1', port: 0, maxConnections: 400 });
   onTestFinished(() => shutDown(server, 0));
-  const connections = () => opened.mock.contexts[0] as Connections | undefined;
+  const connections = () => addConnection.mock.contexts[0] as Connections | undefined;
   return {
     port: Number(new URL(url).port),
     requests,
@@ -84,7 +84,7 @@ const JSON_HEAD = 'Content-Type: application/json\r\n';
 const echo = (body: string, head = JSON_HEAD) =>
   `POST /echo HTTP/1.1\r\nHost: x\r\n${head}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-/** Complete requests of a client. */
+/** Requests of a client, by kind. */
 const PIECES = {
   'a GET': ask('/0'),
   'a slow GET': ask('/20'),
@@ -123,7 +123,7 @@ describe('a connection that closes leaves nothing behind after', () => {
   });
 });
 
-test('connections that were cut anywhere, in any of these ways, leave nothing behind', async () => {
+test('connections that are cut at any byte, in any of three ways, leave nothing behind', async () => {
   const { port, held } = await start();
   const cut = fc.record({
     pieces: fc.array(fc.constantFrom(...Object.values(PIECES)), { minLength: 1, maxLength: 12 }),
@@ -156,7 +156,7 @@ test('connections that were cut anywhere, in any of these ways, leave nothing be
   await expect.poll(() => received.match(/200 OK/g)?.length).toBe(8);
 }, 3_600_000);
 
-test('bodies that nobody will read are not kept, not even behind a slow request', async () => {
+test('bodies that nobody reads are not kept, even behind a slow request', async () => {
   const { port, requests } = await start();
   const unread = [PIECES['a GET with a body'], PIECES['a POST of another type'], PIECES['a GET with chunks']];
   await send(port, ask('/300') + unread.join(''));
@@ -164,7 +164,7 @@ test('bodies that nobody will read are not kept, not even behind a slow request'
   expect(requests.map(({ readableLength }) => readableLength)).toEqual([0, 0, 0, 0]);
 });
 
-test('2,400 requests in one write create nine objects', async () => {
+test('2,400 requests in one write create at most nine objects', async () => {
   const isFull = vi.spyOn(Connections.prototype, 'isFull');
   onTestFinished(() => isFull.mockRestore());
   const { port } = await start();

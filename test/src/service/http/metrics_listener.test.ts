@@ -44,7 +44,7 @@ test('the listener answers GET /metrics, and nothing else', async () => {
   expect(await requestStatus('/metrics', { method: 'POST', body: 'x'.repeat(100_000) })).toBe(405);
 });
 
-test('the listener listens only on loopback, and names the setting to change', async () => {
+test('the listener listens only on loopback, and names its setting if the port is taken', async () => {
   const { url } = await start();
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
   const port = Number(new URL(url).port);
@@ -54,7 +54,7 @@ test('the listener listens only on loopback, and names the setting to change', a
   });
 });
 
-test('the listener closes a connection after its answer, even if it has sent a second request in advance', async () => {
+test('the listener closes a connection after its answer, even if a second request was sent in advance', async () => {
   const { url } = await start({ maxAgeMs: 60_000 });
   const socket = dial(url);
   const request = 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -65,13 +65,13 @@ test('the listener closes a connection after its answer, even if it has sent a s
 
 test.each([
   ['an incomplete request', 'GET /met'],
-  ['headers without an end', 'GET /metrics HTTP/1.1\r\nHost: a\r\n'],
+  ['headers that do not end', 'GET /metrics HTTP/1.1\r\nHost: a\r\n'],
   ['a body that does not arrive', 'POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n'],
   ['an upgrade', 'GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
   ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
   ['another protocol', '\x16\x03\x01\x00\xa5'],
   ['headers that are too long', `GET /metrics HTTP/1.1\r\nHost: ${'a'.repeat(8000)}\r\n\r\n`],
-])('the listener closes a connection with %s', async (_what, bytes) => {
+])('the listener closes a connection with %s', async (_caseName, bytes) => {
   const { url } = await start({ maxAgeMs: 200 });
   const socket = dial(url);
   socket.write(bytes);
@@ -90,7 +90,7 @@ test('the listener closes a connection that sends bytes for ever', async () => {
   await closed(socket);
 });
 
-test('the listener keeps 16 connections in a flood, and answers nevertheless', async () => {
+test('the listener keeps 16 connections of a flood, and still answers', async () => {
   // The age limit is far longer than the test, so that no connection ends by its age.
   const { url } = await start({ maxAgeMs: 60_000 });
   const sockets = Array.from({ length: 300 }, () => dial(url));
@@ -105,7 +105,7 @@ test('the listener answers while silent connections take all places', async () =
   for (let times = 0; times < 20; times += 1) expect((await fetch(url)).status).toBe(200);
 });
 
-test('the listener closes a connection whose figures fail', async () => {
+test('the listener closes the connection if the metrics can not be produced', async () => {
   const { url } = await start({
     expose: () => {
       throw new Error('not now');

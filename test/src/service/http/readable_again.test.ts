@@ -1,5 +1,6 @@
 /**
- * Bodies in an application's own router, which Express' parsers and streams read within the server's limits.
+ * Tests that Express' parsers and streams read bodies in an application's own router, within the server's
+ * limits.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -10,20 +11,20 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { proverProxy } from '../../../../src/library/zklogin/index.ts';
 import { startServer, type TestServer } from '../../server/support.ts';
 
-interface Started extends TestServer {
-  /** Records of the handlers. */
-  readonly told: string[];
+interface RouterServer extends TestServer {
+  /** Messages from the handlers. */
+  readonly messages: string[];
 }
 
 async function start(
-  add: (router: Router, tell: (text: string) => void) => void,
+  add: (router: Router, report: (text: string) => void) => void,
   env: Record<string, string> = {},
-): Promise<Started> {
-  const told: string[] = [];
+): Promise<RouterServer> {
+  const messages: string[] = [];
   const router = Router();
-  add(router, (text) => void told.push(text));
+  add(router, (text) => void messages.push(text));
   const module = { signs: [], create: () => ({ routes: { prefix: '/x', router } }) };
-  return { ...(await startServer({ module, manifest: { endpoints: [], secrets: [] }, env })), told };
+  return { ...(await startServer({ module, manifest: { endpoints: [], secrets: [] }, env })), messages };
 }
 
 /** Opens a connection that records the received bytes. */
@@ -104,7 +105,7 @@ describe('a body can be read', () => {
 describe('a handler', () => {
   test.each<[string, RequestHandler]>([
     [
-      'that reads half of it and throws',
+      'that reads a part of the body and throws',
       async (incoming) => {
         for await (const _chunk of incoming) throw new Error('hunter2');
       },
@@ -123,7 +124,7 @@ describe('a handler', () => {
         throw new Error('hunter2');
       },
     ],
-  ])('%s is answered 500, and the connection serves the next request', async (_name, handler) => {
+  ])('%s causes an answer with 500, and the connection serves the next request', async (_name, handler) => {
     const server = await start((router) => {
       router.post('/throw', handler);
       router.post('/json', express.json(), echo);
@@ -136,10 +137,10 @@ describe('a handler', () => {
     expect(server.printed()).not.toContain('hunter2');
   });
 
-  test('that never reads a body is answered, and its request ends', async () => {
-    const server = await start((router, tell) => {
+  test('that never reads the body can answer, and its request ends', async () => {
+    const server = await start((router, report) => {
       router.post('/never', (incoming, response) => {
-        incoming.on('close', () => tell(`closed, aborted: ${incoming.aborted}`));
+        incoming.on('close', () => report(`closed, aborted: ${incoming.aborted}`));
         response.json({});
       });
     });
@@ -147,31 +148,31 @@ describe('a handler', () => {
     const twice = request('POST /x/never', 'x'.repeat(1000)).repeat(2);
     socket.write(twice);
     await expect.poll(() => received().match(/200 OK/g)?.length).toBe(2);
-    await expect.poll(() => server.told).toEqual(['closed, aborted: false', 'closed, aborted: false']);
+    await expect.poll(() => server.messages).toEqual(['closed, aborted: false', 'closed, aborted: false']);
   });
 
-  test('is told when its caller leaves', async () => {
-    const server = await start((router, tell) => {
+  test('gets events when its caller leaves', async () => {
+    const server = await start((router, report) => {
       router.post('/hang', (incoming, response) => {
-        incoming.on('aborted', () => tell('aborted'));
-        incoming.on('error', (error) => tell(error.message));
-        incoming.on('close', () => tell('request'));
-        response.on('close', () => tell('response'));
-        tell('begun');
+        incoming.on('aborted', () => report('aborted'));
+        incoming.on('error', (error) => report(error.message));
+        incoming.on('close', () => report('request'));
+        response.on('close', () => report('response'));
+        report('begun');
       });
     });
     const { socket } = open(server);
     socket.write(request('POST /x/hang', 'x'));
-    await expect.poll(() => server.told).toEqual(['begun']);
+    await expect.poll(() => server.messages).toEqual(['begun']);
     socket.destroy();
     await expect
-      .poll(() => server.told.toSorted())
+      .poll(() => server.messages.toSorted())
       .toEqual(['aborted', 'aborted', 'begun', 'request', 'response']);
   });
 });
 
 describe('a hostile body', () => {
-  const upload: (router: Router) => void = (router) => {
+  const addRoutes: (router: Router) => void = (router) => {
     router.post('/json', express.json(), echo);
     router.post('/form', express.urlencoded({ extended: true }), echo);
     router.get('/query', (incoming, response) => void response.json({ ...incoming.query }));
@@ -183,8 +184,8 @@ describe('a hostile body', () => {
     });
   };
 
-  test('without an end is refused at the limit of size', async () => {
-    const server = await start(upload);
+  test('that never ends is refused at the size limit', async () => {
+    const server = await start(addRoutes);
     const { socket, received } = open(server);
     socket.write(
       'POST /x/json HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
@@ -195,8 +196,8 @@ describe('a hostile body', () => {
     await expect.poll(received).toMatch(/^HTTP\/1\.1 413 .*"code":"BODY_TOO_LARGE"/s);
   });
 
-  test('that is longer than it announces is cut at the announced length', async () => {
-    const server = await start(upload);
+  test('that is longer than its Content-Length is cut there', async () => {
+    const server = await start(addRoutes);
     const { socket, received } = open(server);
     socket.write(`${request('POST /x/json', '{}')}"more"}`);
     // The connection may also be reset, since more was sent than read.
@@ -207,7 +208,7 @@ describe('a hostile body', () => {
   test.each(['gzip', 'br', 'deflate', 'zstd', 'x', 'gzip, identity'])(
     'that is compressed (%s) is refused before it has arrived',
     async (encoding) => {
-      const server = await start(upload);
+      const server = await start(addRoutes);
       const { socket, received } = open(server);
       const head = `Content-Type: application/json\r\nContent-Encoding: ${encoding}\r\n`;
       socket.write(request('POST /x/json', 'x'.repeat(1000), head).slice(0, -900));
@@ -215,21 +216,21 @@ describe('a hostile body', () => {
     },
   );
 
-  test('of 10,000 parts is read if it is within the limit of size', async () => {
+  test('of 10,000 parts is read if it is within the size limit', async () => {
     const part = (name: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n1\r\n`;
     const parts = Array.from({ length: 10_000 }, (_, number) => part(`n${number}`)).join('');
     const type = { headers: { 'content-type': 'multipart/form-data; boundary=b' } };
-    const server = await start(upload, { BODY_LIMIT_BYTES: '1048576' });
+    const server = await start(addRoutes, { BODY_LIMIT_BYTES: '1048576' });
     const answer = await server.post('/x/upload', `${parts}--b--\r\n`, type);
     expect(await answer.json()).toMatchObject({ names: 10_000 });
-    const small = await start(upload);
+    const small = await start(addRoutes);
     expect((await small.post('/x/upload', `${parts}--b--\r\n`, type)).status).toBe(413);
-    const cut = await server.post('/x/upload', parts, type);
-    expect([cut.status, await cut.json()]).toMatchObject([500, { code: 'INTERNAL' }]);
+    const cutAnswer = await server.post('/x/upload', parts, type);
+    expect([cutAnswer.status, await cutAnswer.json()]).toMatchObject([500, { code: 'INTERNAL' }]);
   });
 
-  test('pollutes no prototype', async () => {
-    const server = await start(upload);
+  test('does not pollute a prototype', async () => {
+    const server = await start(addRoutes);
     const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } };
     const multipart = { headers: { 'content-type': 'multipart/form-data; boundary=b' } };
     const field = (name: string) =>
@@ -245,8 +246,8 @@ describe('a hostile body', () => {
     expect((await server.get('/x/query?a=1')).status).toBe(200);
   });
 
-  test('that is slow takes no place, with any method', async () => {
-    const server = await start(upload, { MAX_CONCURRENT_REQUESTS: '1' });
+  test('that is slow takes no slot, whatever the method', async () => {
+    const server = await start(addRoutes, { MAX_CONCURRENT_REQUESTS: '1' });
     for (const method of ['POST', 'GET', 'HEAD']) {
       const { socket } = open(server);
       socket.write(request(`${method} /x/json`, '{"a":1}').slice(0, -1));

@@ -1,7 +1,7 @@
 /**
- * Requests to a server with endpoints and routes of an application, and their whole recorded answers, so that
- * no change of the framework around Express changes an answer by accident. `npm test -- recorded -u` records
- * them again.
+ * Compares a server's answers with recorded answers, so that no change of the framework around Express
+ * changes an answer by accident. The server has endpoints and routes of an application. To record the answers
+ * again, run `npm test -- recorded -u`.
  */
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -155,8 +155,8 @@ async function exchange(port: number, bytes: string): Promise<string> {
   });
   // `end` would close the client's side, which a server may treat in another way.
   socket.write(bytes);
-  const last = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
-  socket.write(last);
+  const lastRequest = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  socket.write(lastRequest);
   await closed(socket);
   return received
     .replace(/\r\n/g, '\n')

@@ -11,7 +11,7 @@ import type { InFlight, RequestEnd } from '../../../../src/service/http/in_fligh
 import { sendJson } from '../../../../src/service/http/respond.ts';
 import { createLog } from '../../../../src/service/log.ts';
 
-/** Starts a service of one slot. `/held` holds the slot until `release` is called. */
+/** Starts a service with one slot. `/held` holds the slot until `release` is called. */
 async function startService({
   level = 'info',
   ...parts
@@ -77,7 +77,7 @@ async function startFull(parts: Parameters<typeof startService>[0] = {}) {
 interface Peer {
   readonly socket: Socket;
   send(bytes: string): void;
-  /** Returns what has arrived once this many answers have, or the connection has ended. */
+  /** Waits for this many answers, or the end of the connection. Returns all that was received. */
   answers(count: number): Promise<string>;
 }
 
@@ -104,7 +104,7 @@ const postHead = (body: string, headers = '') =>
 const post = (body: string, headers = '') => postHead(body, headers) + body;
 const listStatuses = (received: string) =>
   [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
-/** Replaces what differs between two requests. */
+/** Replaces the parts in which two answers differ. */
 const normalise = (received: string) =>
   received
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, '<id>')
@@ -120,17 +120,17 @@ test.each([
   ['an allowed origin', ['https://a.test'], 'https://a.test'],
   ['another origin', ['https://a.test'], 'https://b.test'],
 ] as const)(
-  'answers a page of %s as an endpoint that refuses the whole body, byte by byte',
+  'a full service answers a page of %s byte for byte as the endpoint would after reading the body',
   async (_, corsOrigins, origin) => {
     const { open } = await startFull({ corsOrigins, exposedHeaders: ['x-key'] });
-    const [early, late] = [open(), open()];
-    early.send(post('{}', `Origin: ${origin}\r\n`));
-    const answer = await early.answers(1);
-    // The endpoint reads a body that comes after its head.
-    late.send(postHead('{}', `Origin: ${origin}\r\n`));
+    const [earlyPeer, latePeer] = [open(), open()];
+    earlyPeer.send(post('{}', `Origin: ${origin}\r\n`));
+    const answer = await earlyPeer.answers(1);
+    // This body arrives after its head, so the endpoint reads it.
+    latePeer.send(postHead('{}', `Origin: ${origin}\r\n`));
     await new Promise((resolve) => setTimeout(resolve, 50));
-    late.send('{}');
-    expect(normalise(answer)).toBe(normalise(await late.answers(1)));
+    latePeer.send('{}');
+    expect(normalise(answer)).toBe(normalise(await latePeer.answers(1)));
     expect(answer).toMatch(/^HTTP\/1\.1 503 /);
     expect(answer).toMatch(/\r\nretry-after: 1\r\n/);
     expect(answer).toMatch(/\r\ncache-control: no-store\r\n/);
@@ -142,7 +142,7 @@ test.each([
   },
 );
 
-test('keeps the connection, on which later requests are answered', async () => {
+test('a full service keeps the connection, on which later requests are answered', async () => {
   const { open, release, busy } = await startFull();
   const peer = open();
   peer.send(post('not JSON'));
@@ -157,7 +157,7 @@ test('keeps the connection, on which later requests are answered', async () => {
   expect(received).toMatch(/\{"body":\{"a":1\}\}$/);
 });
 
-test('answers a request whose body comes when a slot is free again', async () => {
+test('a full service answers a request whose body comes when a slot is free again', async () => {
   const { open, release, busy } = await startFull();
   const peer = open();
   peer.send(postHead('{"a":1}'));
@@ -168,14 +168,14 @@ test('answers a request whose body comes when a slot is free again', async () =>
   expect(await peer.answers(1)).toMatch(/^HTTP\/1\.1 200 .*\{"body":\{"a":1\}\}$/s);
 });
 
-test('answers pipelined requests in their order', async () => {
+test('a full service answers pipelined requests in their order', async () => {
   const { open } = await startFull();
   const peer = open();
   peer.send(get('/livez') + post('{}') + get('/livez') + get('/list') + get('/livez'));
   expect(listStatuses(await peer.answers(5))).toEqual(['200', '503', '200', '503', '200']);
 });
 
-test('refuses pipelined requests beyond the eighth by closing the connection', async () => {
+test('a full service refuses pipelined requests beyond the eighth by closing the connection', async () => {
   const { open, size } = await startFull();
   const peer = open();
   peer.send(get('/list').repeat(2000));
@@ -186,20 +186,20 @@ test('refuses pipelined requests beyond the eighth by closing the connection', a
 
 test.each([
   ['without Host', 'GET /list HTTP/1.1\r\n\r\n', '400 '],
-  ['with two of Host', get('/list', 'Host: y\r\n'), '400 '],
+  ['with two Host headers', get('/list', 'Host: y\r\n'), '400 '],
   ['with too many headers', get('/list', 'A: b\r\n'.repeat(101)), '431 '],
   ['for an unknown path', get('/lists'), '404 '],
   ['for a method that the endpoint lacks', 'PUT /sum HTTP/1.1\r\nHost: x\r\n\r\n', '405 '],
   ['for liveness', get('/livez'), '200 '],
   ['with a body beyond the limit', postHead('x'.repeat(1025)), '413 '],
-])('leaves a request %s to the application', async (_, request, status) => {
+])('a full service leaves a request %s to the application', async (_, request, status) => {
   const { open } = await startFull();
   const peer = open();
   peer.send(request);
   expect((await peer.answers(1)).slice('HTTP/1.1 '.length)).toMatch(new RegExp(`^${status}`));
 });
 
-test('leaves a request from a page that a development server does not admit to the application', async () => {
+test('a full service leaves a request that a development server does not admit to the application', async () => {
   const corsOrigins = { includes: () => false, admits: ({ url }: IncomingMessage) => url === '/held' };
   const { open } = await startFull({ corsOrigins });
   const peer = open();
@@ -207,7 +207,7 @@ test('leaves a request from a page that a development server does not admit to t
   expect(await peer.answers(1)).toMatch(/^HTTP\/1\.1 400 /);
 });
 
-test('gives a preflight its answer', async () => {
+test('a full service answers a preflight', async () => {
   const { open } = await startFull();
   const peer = open();
   peer.send(
@@ -216,7 +216,7 @@ test('gives a preflight its answer', async () => {
   expect(await peer.answers(Number.POSITIVE_INFINITY)).toMatch(/^HTTP\/1\.1 204 /);
 });
 
-test('logs each refusal at level debug, counts it, and warns of all of them once a second', async () => {
+test('a full service logs each refusal at level debug, and logs a warning with their number once a second', async () => {
   const { open, ends, printed } = await startFull({ level: 'debug' });
   const peer = open();
   for (let count = 1; count <= 3; count += 1) {
@@ -225,8 +225,8 @@ test('logs each refusal at level debug, counts it, and warns of all of them once
   }
   const received = await peer.answers(3);
   const ids = [...received.matchAll(/x-request-id: (\S+)/g)].map(([, id]) => id);
-  const refused = { route: '/sum', status: 503, code: 'OVERLOADED', isComplete: true, isSealed: false };
-  expect(ends).toMatchObject(ids.map((id) => ({ id, ...refused })));
+  const refusal = { route: '/sum', status: 503, code: 'OVERLOADED', isComplete: true, isSealed: false };
+  expect(ends).toMatchObject(ids.map((id) => ({ id, ...refusal })));
   await expect.poll(printed).toContain('"level":"warn"');
   const lines = listLines(printed());
   expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([{ code: 'OVERLOADED', requests: 3 }]);
@@ -240,7 +240,7 @@ test('logs each refusal at level debug, counts it, and warns of all of them once
   expect(printed()).not.toContain('hunter2');
 });
 
-test('logs no line of each refusal at level info', async () => {
+test('a full service does not log single refusals at level info', async () => {
   const { open, printed } = await startFull();
   const peer = open();
   peer.send(get('/list'));
@@ -249,7 +249,7 @@ test('logs no line of each refusal at level info', async () => {
   expect(listLines(printed())).toMatchObject([{ level: 'warn', code: 'OVERLOADED', requests: 1 }]);
 });
 
-test('reports refusals that the log has not named when the service stops', async () => {
+test('a full service that stops reports the refusals that it has not reported yet', async () => {
   const { open, close, release, printed } = await startFull({ level: 'warn' });
   const peer = open();
   peer.send(get('/list'));
@@ -259,23 +259,23 @@ test('reports refusals that the log has not named when the service stops', async
   expect(listLines(printed())).toMatchObject([{ level: 'warn', code: 'OVERLOADED', requests: 1 }]);
 });
 
-test('refuses during the end of the service, and closes the connection', async () => {
+test('a full service that shuts down refuses requests, and closes their connections', async () => {
   const { open, close, release } = await startFull();
   const peer = open();
   peer.send(get('/list'));
   await peer.answers(1);
-  const late = open();
-  late.send('GET /list HTTP/1.1\r\n');
-  await expect.poll(() => late.socket.bytesWritten).toBeGreaterThan(0);
+  const peerWithOpenHead = open();
+  peerWithOpenHead.send('GET /list HTTP/1.1\r\n');
+  await expect.poll(() => peerWithOpenHead.socket.bytesWritten).toBeGreaterThan(0);
   await new Promise((resolve) => setTimeout(resolve, 50));
   const closed = close();
-  late.send('Host: x\r\n\r\n');
-  expect(await late.answers(Number.POSITIVE_INFINITY)).toMatch(/^HTTP\/1\.1 503 /);
+  peerWithOpenHead.send('Host: x\r\n\r\n');
+  expect(await peerWithOpenHead.answers(Number.POSITIVE_INFINITY)).toMatch(/^HTTP\/1\.1 503 /);
   release();
   await closed;
 });
 
-test('forgets callers who leave before they are refused', async () => {
+test('a full service forgets callers who leave before they are refused', async () => {
   const { open, size, printed } = await startFull();
   for (let count = 0; count < 50; count += 1) {
     const peer = open();

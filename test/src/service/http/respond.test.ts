@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 const MODULE = new URL('../../../../src/service/http/respond.ts', import.meta.url).href;
 
-test('the end of a turn has tasks in their order, also those that tasks add and those after one that throws', () => {
+test('atEndOfTurn runs tasks in order, including tasks that other tasks add, and tasks after one that throws', () => {
   const code = `
     import { atEndOfTurn } from '${MODULE}';
     process.on('uncaughtException', (error) => console.log(error.message));

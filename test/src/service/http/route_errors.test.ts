@@ -1,6 +1,6 @@
 /**
- * Errors of an application's own routes: which of them are the caller's fault, and what caller and log see of
- * them.
+ * Tests which errors of an application's own routes are the caller's fault, and what the caller and the log
+ * see of them.
  */
 import { AxiosHeaders } from 'axios';
 import express, { Router } from 'express';
@@ -40,7 +40,8 @@ async function start(thrown: unknown) {
   return { ...server, answers };
 }
 
-const like = (message: string, properties: object) => Object.assign(new Error(message), properties);
+const createErrorWith = (message: string, properties: object) =>
+  Object.assign(new Error(message), properties);
 const refusal = { status: 404, statusCode: 404, expose: true };
 
 describe("an error that is the caller's fault", () => {
@@ -50,7 +51,7 @@ describe("an error that is the caller's fault", () => {
     [403, 'REQUEST_REFUSED', 'not you', createError(403, 'not you')],
     [404, 'NOT_FOUND', 'Not Found', createError(404)],
     [404, 'NOT_FOUND', 'no such thing', createError(404, new Error('no such thing'))],
-    [404, 'NOT_FOUND', 'made by hand', like('made by hand', refusal)],
+    [404, 'NOT_FOUND', 'made by hand', createErrorWith('made by hand', refusal)],
     [405, 'METHOD_NOT_ALLOWED', 'Method Not Allowed', new createError.MethodNotAllowed()],
     [413, 'BODY_TOO_LARGE', 'Payload Too Large', createError(413)],
     [418, 'REQUEST_REFUSED', "I'm a Teapot", createError(418)],
@@ -89,27 +90,33 @@ describe("an error that is the caller's fault", () => {
   });
 });
 
-describe('an error is INTERNAL and its message hidden if it is an error', () => {
+describe('an error is answered with INTERNAL, without its message:', () => {
   const upstream = () =>
-    like('hunter2', { isAxiosError: true, config: {}, status: 404, response: {}, request: {} });
+    createErrorWith('hunter2', { isAxiosError: true, config: {}, status: 404, response: {}, request: {} });
   const createUpstreamError = () => upstreamError('status', { headers: new AxiosHeaders() }, { status: 404 });
   test.each<[string, unknown]>([
     ['of the server', createError(500, 'hunter2')],
     ['of the server, which is exposed', createError(503, 'hunter2', { expose: true })],
     ['of an upstream', upstream()],
-    ['of an upstream, with the shape', Object.assign(upstream(), refusal)],
-    ['that http-errors has made of the error of an upstream', createError(404, upstream())],
+    ['of an upstream, with the properties of an http-errors error', Object.assign(upstream(), refusal)],
+    ['that http-errors made from an error of an upstream', createError(404, upstream())],
     ['of upstream()', createUpstreamError()],
-    ['that http-errors has made of an error of upstream()', createError(404, createUpstreamError())],
+    ['that http-errors made from an error of upstream()', createError(404, createUpstreamError())],
     ['with a cause', createError(404, 'hunter2', { cause: upstream() })],
-    ['with a response', like('hunter2', { ...refusal, response: undefined })],
-    ['with a request', like('hunter2', { ...refusal, request: undefined })],
-    ['with a status alone', like('hunter2', { status: 404 })],
-    ['with two statuses', like('hunter2', { ...refusal, status: 403 })],
-    ['without expose', like('hunter2', { status: 404, statusCode: 404 })],
-    ['with a status that is a text', like('hunter2', { ...refusal, status: '404', statusCode: '404' })],
-    ['with a status of success', like('hunter2', { ...refusal, status: 200, statusCode: 200 })],
-    ['with a status that is not whole', like('hunter2', { ...refusal, status: 404.5, statusCode: 404.5 })],
+    ['with a response', createErrorWith('hunter2', { ...refusal, response: undefined })],
+    ['with a request', createErrorWith('hunter2', { ...refusal, request: undefined })],
+    ['with a status alone', createErrorWith('hunter2', { status: 404 })],
+    ['with two different statuses', createErrorWith('hunter2', { ...refusal, status: 403 })],
+    ['without expose', createErrorWith('hunter2', { status: 404, statusCode: 404 })],
+    [
+      'with a status that is a text',
+      createErrorWith('hunter2', { ...refusal, status: '404', statusCode: '404' }),
+    ],
+    ['with a status of success', createErrorWith('hunter2', { ...refusal, status: 200, statusCode: 200 })],
+    [
+      'with a fractional status',
+      createErrorWith('hunter2', { ...refusal, status: 404.5, statusCode: 404.5 }),
+    ],
     ['of this project', Object.assign(new ConfigError('a port is missing'), refusal)],
     ['that is not an Error', { ...refusal, message: 'hunter2' }],
     ...HOSTILE_THROWN.map(([name, make]): [string, unknown] => [name, make()]),
@@ -122,7 +129,7 @@ describe('an error is INTERNAL and its message hidden if it is an error', () => 
   });
 });
 
-test("an error handler keeps the application's own errors, and a challenge that the router has set", async () => {
+test("the error handler keeps the application's own errors, and a challenge that the router has set", async () => {
   const serverError = new ServerError('OVERLOADED', 'try again', { retryAfterSeconds: 7 });
   const { get } = await start(serverError);
   expect((await get('/x/throws')).headers.get('retry-after')).toBe('7');

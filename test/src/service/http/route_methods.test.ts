@@ -1,4 +1,4 @@
-/** Browsers' preflights for an application's own routes. */
+/** Tests the preflights of browsers for an application's own routes. */
 import express, { Router } from 'express';
 import { describe, expect, test } from 'vitest';
 import { methodsAt } from '../../../../src/service/http/route_methods.ts';
@@ -70,7 +70,7 @@ describe('a preflight', () => {
     ['/x', 'GET, HEAD, POST'],
     ['/xy', 'GET, HEAD, POST'],
     ['/process_data', 'GET, HEAD, POST'],
-  ])('of %s allows %s, to the origins of the server', async (path, methods) => {
+  ])('of %s allows %s to the origins of the server', async (path, methods) => {
     const { url } = await start();
     const ask = (origin: string) =>
       fetch(url + path, { method: 'OPTIONS', headers: { origin, ...preflight } });
@@ -100,10 +100,10 @@ describe('a preflight', () => {
     }
   });
 
-  test('stops the start with cors of another value than own', async () => {
+  test('is not possible with another value of cors than own, which keeps the server from starting', async () => {
     const routes = { prefix: '/x', router: Router(), cors: 'any' as 'own' };
     const module = { signs: [], create: () => ({ routes }) };
-    const started = startServer({ module, manifest: { endpoints: [], secrets: [] } });
-    await expect(started).rejects.toMatchObject({ code: 'CONFIG' });
+    const startup = startServer({ module, manifest: { endpoints: [], secrets: [] } });
+    await expect(startup).rejects.toMatchObject({ code: 'CONFIG' });
   });
 });

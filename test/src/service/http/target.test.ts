@@ -48,7 +48,7 @@ describe('a request target (RFC 9112, section 3.2)', () => {
     expect(originForm('GET', target)).toBeNull();
   });
 
-  test('may be * for OPTIONS alone', () => {
+  test('may be * only for OPTIONS', () => {
     expect(originForm('OPTIONS', '*')).toBe('*');
     expect(originForm('POST', '*')).toBeNull();
     expect(originForm(undefined, '*')).toBeNull();

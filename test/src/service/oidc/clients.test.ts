@@ -25,8 +25,8 @@ test('a service defines which issuers and client ids it can use', () => {
 test.each([
   ['issuer', `https://${'i'.repeat(30)}.example`],
   ['client_id', 'other-1'],
-])('an entry with another %s is refused, naming it', (name, value) => {
-  const refused = () => parse({ ...ENTRY, [name]: value });
-  expect(refused).toThrow(ConfigError);
-  expect(refused).toThrow(new RegExp(`^CLIENTS, 0\\.${name}: must be an array of a shape`));
+])('an entry with another %s is refused by an error that names it', (name, value) => {
+  const parseEntry = () => parse({ ...ENTRY, [name]: value });
+  expect(parseEntry).toThrow(ConfigError);
+  expect(parseEntry).toThrow(new RegExp(`^CLIENTS, 0\\.${name}: must be an array of a shape`));
 });

@@ -1,4 +1,4 @@
-/** The issuer's keys are fetched rarely, and stay cached through outages. */
+/** Tests that an issuer's keys are fetched rarely, and stay cached during outages. */
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import type { JWK } from 'jose';
@@ -25,10 +25,10 @@ const failures: [string, (response: ServerResponse) => unknown, string][] = [
   ['answers with no content', (response) => response.writeHead(204).end(), 'ISSUER_REFUSED'],
   ['redirects', (response) => response.writeHead(302, { location: '/x' }).end(), 'ISSUER_UNREACHABLE'],
   ['answers garbage', (response) => response.end('<html>'), 'ISSUER_MALFORMED'],
-  ['answers another JSON', (response) => response.end('{"keys":{}}'), 'ISSUER_MALFORMED'],
+  ['answers other JSON', (response) => response.end('{"keys":{}}'), 'ISSUER_MALFORMED'],
   ['answers null keys', (response) => response.end('{"keys":[null]}'), 'ISSUER_MALFORMED'],
   ['answers no keys', (response) => response.end('{"keys":[]}'), 'ISSUER_MALFORMED'],
-  ['answers without end', (response) => response.end(' '.repeat(300_000)), 'ISSUER_MALFORMED'],
+  ['answers without an end', (response) => response.end(' '.repeat(300_000)), 'ISSUER_MALFORMED'],
 ];
 
 describe('keys', () => {
@@ -68,14 +68,14 @@ describe('keys', () => {
       clock.now += 100;
       await expect(keys.findKey(`unknown-${i}`)).rejects.toMatchObject({ code: 'TOKEN_KEY_UNKNOWN' });
     }
-    // The loop takes 100 seconds, and the issuer is asked at most once in 30.
+    // The loop takes 100 simulated seconds, and the issuer gets at most one request in 30 seconds.
     expect(issuer.asked).toBe(1 + 3);
     await keys.findKey('key-1');
     expect(issuer.asked).toBe(1 + 3);
   });
 });
 
-test('padding after n and e is ignored, as validators ignore it', async () => {
+test('padding after n and e is ignored, as validators of Sui ignore it', async () => {
   const { issuer, keys } = await setUp();
   const [validKey] = issuer.keys;
   issuer.keys = [{ ...validKey, n: `${validKey?.n}==`, e: `${validKey?.e}=` }] as JWK[];
@@ -119,7 +119,7 @@ describe('a malformed key', () => {
     expect(issuer.asked).toBe(1);
   });
 
-  test('with the same id as a valid one is ignored', async () => {
+  test('with the same id as a valid key is ignored', async () => {
     const { issuer, keys } = await setUp();
     const [validKey = {}] = issuer.keys;
     issuer.keys = [{ ...validKey, e: '' }, validKey];
@@ -176,7 +176,7 @@ describe('a malformed key', () => {
 describe('an issuer that', () => {
   test.each(failures)(
     '%s has no keys, and is asked again after five seconds',
-    async (_what, answer, code) => {
+    async (_caseName, answer, code) => {
       const { issuer, keys, clock } = await setUp();
       const { answer: healthy } = issuer;
       issuer.answer = answer;
@@ -191,7 +191,7 @@ describe('an issuer that', () => {
     },
   );
 
-  test.each(failures)('%s does not affect known keys for a day', async (_what, answer, code) => {
+  test.each(failures)('%s does not affect known keys for a day', async (_caseName, answer, code) => {
     const { issuer, keys, clock } = await setUp();
     await keys.findKey('key-1');
     issuer.answer = answer;
@@ -217,7 +217,7 @@ describe('an issuer that', () => {
     expect(first).toBeGreaterThan(1990);
     clock.now += 5000;
     expect(await measureMs(keys.findKey('key-1'))).toBeLessThan(1990);
-    // The issuer is asked nevertheless.
+    // The issuer gets a request nevertheless.
     await expect.poll(() => issuer.asked).toBe(3);
     await expect(keys.findKey('key-2')).rejects.toMatchObject({ code: 'ISSUER_TIMEOUT' });
   });

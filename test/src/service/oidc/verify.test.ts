@@ -1,6 +1,6 @@
 /**
- * Verification as its callers use it. The attacks on tokens are in the tests of the salt service and of the
- * prover.
+ * Tests verification as its callers use it. The tests of the salt service and of the prover contain the
+ * attacks on tokens.
  */
 import { describe, expect, test } from 'vitest';
 import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
@@ -14,30 +14,30 @@ async function setUp(
 ) {
   const issuer = await Issuer.start();
   const keys = new IssuerKeys(createUpstream(issuer.origin)(KEYS_BOUNDS), '/jwks');
-  const accepted = { issuer: GOOGLE, presenters: [], ...client };
-  return { issuer, accepted, verifier: new TokenVerifier([accepted], () => keys, options) };
+  const acceptedClient = { issuer: GOOGLE, presenters: [], ...client };
+  return { issuer, acceptedClient, verifier: new TokenVerifier([acceptedClient], () => keys, options) };
 }
 
-test('returns the client, the claims and the canonical key', async () => {
-  const { issuer, verifier, accepted } = await setUp();
+test('verify returns the client, the claims and the canonical key', async () => {
+  const { issuer, verifier, acceptedClient } = await setUp();
   const {
     client,
     issuer: iss,
     payload,
     key,
   } = await verifier.verify(await issuer.token({ email: 'a@id.example' }));
-  expect(client).toBe(accepted);
+  expect(client).toBe(acceptedClient);
   expect([iss, payload['email']]).toEqual([GOOGLE, 'a@id.example']);
   expect(key).toEqual({ kty: 'RSA', n: issuer.keys[0]?.n, e: 'AQAB' });
 });
 
-test('names an issuer that has two spellings by one of them', async () => {
+test('verify returns always the same spelling of an issuer that has two', async () => {
   const { issuer, verifier } = await setUp();
   const verified = await verifier.verify(await issuer.token({ iss: 'accounts.google.com' }));
   expect([verified.issuer, verified.payload.iss]).toEqual([GOOGLE, 'accounts.google.com']);
 });
 
-test('a client without an id stands for every client of its issuer, no matter which party presents the token', async () => {
+test('a client without an id stands for every client of its issuer, and for any presenter', async () => {
   const { issuer, verifier } = await setUp({});
   await verifier.verify(await issuer.token({ aud: 'anyone', azp: 'anybody' }));
   await expect(verifier.verify(await issuer.token({ iss: 'https://id.example' }))).rejects.toMatchObject({
@@ -61,11 +61,13 @@ describe('a refused token', () => {
   ])('causes an error with the code of its fault: %s', async (_, claims, header, expected) => {
     const { issuer, verifier } = await setUp();
     const [, payload, signature] = (await issuer.token({ ...claims })).split('.');
-    const changed = Buffer.from(JSON.stringify({ alg: 'RS256', kid: issuer.kid, typ: 'JWT', ...header }));
+    const changedHeader = Buffer.from(
+      JSON.stringify({ alg: 'RS256', kid: issuer.kid, typ: 'JWT', ...header }),
+    );
     const isSigned = Object.keys(header).length === 0;
     const jwt = isSigned
       ? await issuer.token({ ...claims })
-      : `${changed.toString('base64url')}.${payload}.${signature}`;
+      : `${changedHeader.toString('base64url')}.${payload}.${signature}`;
     await expect(verifier.verify(jwt)).rejects.toMatchObject(expected);
   });
 
@@ -80,16 +82,16 @@ describe('a refused token', () => {
 });
 
 test('only the verification of a signature is subject to the limit', async () => {
-  let verified = 0;
+  let limitedCount = 0;
   const limit: VerifierOptions['limit'] = (work) => {
-    verified++;
+    limitedCount++;
     return work();
   };
   const { issuer, verifier } = await setUp({ clientId: CLIENT_ID }, { limit });
   await expect(verifier.verify(await issuer.token({ aud: 'another' }))).rejects.toThrow();
-  expect(verified).toBe(0);
+  expect(limitedCount).toBe(0);
   await verifier.verify(await issuer.token());
-  expect(verified).toBe(1);
+  expect(limitedCount).toBe(1);
 });
 
 test('readToken throws only an OidcError, for any text', () => {
