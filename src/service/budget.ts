@@ -8,7 +8,7 @@ export const BUDGET_SETTINGS = {
     schema: integerBetween(1, 100_000),
     default: '60',
     meaning:
-      "requests that an application with [a budget](../apps/README.md#asking-an-endpoint) sends to its upstream in a minute, in bursts or spread out; further calls are answered 503. Health checks don't count",
+      "maximum number of requests that an application with [a budget](../apps/README.md#asking-an-endpoint) sends to its upstream in a minute, in bursts or spread out. Further calls are answered with 503. Health checks don't count",
   },
 } as const satisfies SettingTable;
 

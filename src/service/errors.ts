@@ -1,4 +1,4 @@
-/** The errors with which every HTTP service answers, and the base of a service's own errors. */
+/** The errors that every HTTP service can answer with, and the base of a service's own errors. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** HTTP statuses of errors (RFC 9110, section 15; RFC 6585 for 429 and 431). */

@@ -1,6 +1,6 @@
 /**
- * Answers and errors of an upstream's client. They are those of axios, but printing them shows neither
- * request nor body.
+ * Answers and errors of an upstream's client. They have the form of axios' answers and errors, but
+ * printing them shows neither request nor body.
  */
 import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';

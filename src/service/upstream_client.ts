@@ -31,8 +31,8 @@ export interface Site {
 }
 
 /**
- * Marks options as those of a client of upstream(). It sends nothing: the function that sends a request is
- * passed to axios only.
+ * Adapter that marks the options of a client of upstream(). It sends nothing: only axios gets the function
+ * that sends a request.
  */
 export const ADAPTER: AxiosAdapter = async () => {
   throw new ApplicationMistake('only a client of upstream() can send requests by its adapter');
@@ -93,7 +93,7 @@ export function createAxios(site: Site, defaults = createDefaults(site)) {
   const axios = new Axios(defaults);
   const { request, response } = axios.interceptors;
   // axios sees only one interceptor, ours, which calls the application's interceptors as axios would. Ours is
-  // thus the last, however the others are ordered or removed, and wherever they fail.
+  // always the last, even if the application's interceptors are reordered or removed, or fail.
   const forEach = (visit: (interceptor: object) => void) => {
     const handlers = (request.handlers ?? []).filter((handler) => handler !== null);
     const synchronous = handlers.every(

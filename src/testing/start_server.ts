@@ -17,7 +17,7 @@ export interface TestServer extends RunningServer {
   /** Returns everything that was logged so far, as it was printed. */
   printed(): string;
   /**
-   * Moves the clock of the tasks, which otherwise stands still, forward by this number of milliseconds.
+   * Moves the clock of the tasks forward by this number of milliseconds. The clock doesn't move by itself.
    * Returns when all runs that begin in this time have ended. The clock of `Date` and the time limits of
    * runs do not change: a run that never ends is only ended by its time limit.
    */

@@ -39,7 +39,7 @@ export const FAILURES = {
     response.once('close', () => clearInterval(timer));
   },
   '!garbage': (response) => response.end('<html>it is sunny</html>'),
-  // A valid reading, except for the byte 0xff in one of its strings.
+  // This reading is valid, except for the byte 0xff in one of its strings.
   '!notutf8': (response, place) =>
     response.end(Buffer.from(JSON.stringify(reading(place, { condition: { text: '\u00ff' } })), 'latin1')),
   '!missing': (response) => json(response, 200, { location: { name: 'Nowhere' }, current: {} }),

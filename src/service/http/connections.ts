@@ -95,8 +95,8 @@ export class Connections {
       after: undefined,
     };
     this.#open.set(socket, connection);
-    // A new connection does not count as idle: otherwise new ones would replace each other before they could
-    // send anything.
+    // If a new connection counted as idle, new connections would replace each other before they could send
+    // anything.
     this.#receiving.add(connection);
     socket.once('close', () => {
       this.#forget(connection);

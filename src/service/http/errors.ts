@@ -57,7 +57,7 @@ const CODE = Symbol('code');
 type Refusal = ServerResponse & { [CODE]?: string };
 
 /**
- * Returns the code of the error with which the response answers, for the log; undefined without an error.
+ * Returns the code of the error that the response contains, for the log; undefined if it contains no error.
  */
 export function refusalCode(response: ServerResponse): string | undefined {
   return (response as Refusal)[CODE];

@@ -40,7 +40,7 @@ export interface HttpServerParts extends AppOptions {
   readonly limits: Limits;
   /** Number of hosts that the server calls as upstreams, which need open files too. */
   readonly upstreamHosts: number;
-  /** Number of open files to reserve besides those of connections and callers' upstreams. Default: 0. */
+  /** Number of open files to reserve, besides those for connections and callers' upstreams. Default: 0. */
   readonly reservedFiles?: number;
   readonly log: Logger;
   /** Adds the endpoints of the service. */

@@ -126,10 +126,10 @@ export class InFlight {
 
   /**
    * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it
-   * failed, otherwise at debug. The lines of requests that an overload refused are at debug too, so that they
-   * don't fill the log: a warning a second says how many there were. Each line contains only the method and
-   * the route of the request, and the code of the error that answered it: the caller controls paths, queries
-   * and bodies, which may contain anything.
+   * failed, otherwise at debug. The lines of requests that are refused with OVERLOADED are at debug too, so
+   * that they don't fill the log. One warning a second gives their number. Each line contains only the method
+   * and the route of the request, and the code of the error that answered it: the caller controls paths,
+   * queries and bodies, which may contain anything.
    *
    * @param fail answers the request with an error; called when the deadline has passed
    * @returns false if the request must not be handled because its connection is closed
@@ -203,7 +203,11 @@ export class InFlight {
     }
   }
 
-  /** Does the same as `work` for a synchronous handler, which never waits and thus needs no slot. */
+  /**
+   * Runs a synchronous handler as `work` does, but without a slot, since it never waits.
+   *
+   * @throws OVERLOADED
+   */
   workAtOnce(response: ServerResponse, handler: () => void): void {
     if (this.#admit(response)) handler();
   }

@@ -17,7 +17,7 @@ const CODES: Readonly<Record<number, ServerCode>> = {
 
 /**
  * Properties by which errors of HTTP clients are recognised, since an upstream's 404 is not the caller's
- * fault. (`createError(404, error)` of http-errors returns the given error itself.)
+ * fault. (`createError(404, error)` of http-errors returns `error` itself.)
  */
 const MARKS_OF_CLIENTS = ['response', 'request', 'config', 'cause', 'reason', 'isAxiosError'];
 
@@ -59,8 +59,8 @@ function findStatus(thrown: unknown): number | undefined {
   };
   if (typeof status !== 'number' || status !== statusCode || !(status >= 400 && status <= 499))
     return undefined;
-  // This is the check of `isHttpError` in http-errors. For a path that it can't decode, Express' router gives
-  // only a status.
+  // This is the check of `isHttpError` in http-errors. If Express' router can't decode a path, its error
+  // has only a status.
   if (typeof expose !== 'boolean' && !isInstance(thrown, URIError)) return undefined;
   if (!Number.isInteger(status) || MARKS_OF_CLIENTS.some((name) => name in thrown)) return undefined;
   return status;

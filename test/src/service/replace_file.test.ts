@@ -34,7 +34,7 @@ test.each([replaceFile, replaceFileDurably])(
   },
 );
 
-test('replaceFile gives the file its mode, with any umask', () => {
+test('replaceFile gives the file its mode, whatever the umask', () => {
   const oldUmask = process.umask(0o077);
   try {
     replaceFile(file, 'x', 0o644);

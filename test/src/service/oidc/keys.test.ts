@@ -52,7 +52,7 @@ describe('keys', () => {
     expect(issuer.asked).toBe(2);
   });
 
-  test('that are new are found immediately, unless the issuer was asked just before', async () => {
+  test('that are new are found immediately, unless the keys were fetched just before', async () => {
     const { issuer, keys, clock } = await setUp();
     await keys.findKey('key-1');
     issuer.keys.push({ ...issuer.keys[0], kid: 'key-2' } as never);
@@ -175,7 +175,7 @@ describe('a malformed key', () => {
 
 describe('an issuer that', () => {
   test.each(failures)(
-    '%s has no keys, and is asked again after five seconds',
+    '%s has no keys, and gets another request after five seconds',
     async (_caseName, answer, code) => {
       const { issuer, keys, clock } = await setUp();
       const { answer: healthy } = issuer;
