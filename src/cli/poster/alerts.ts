@@ -1,7 +1,7 @@
-/** Reports of a poster: one `code` for each cause. */
+/** Alerts of a poster: one `code` for each cause. */
 import { findCause } from '../rounds/cause.ts';
 
-/** Every code of an alert: whether it is only a warning, and its meaning. */
+/** Codes of the alerts, each with its severity and its meaning. */
 export const ALERTS = {
   NODE_UNUSABLE: [
     'alert',
@@ -46,7 +46,7 @@ export const ALERTS = {
     'alert',
     'A transaction was not executed in its epoch or the next one. Its gas coin is free again.',
   ],
-  COINS_IN_FLIGHT: ['alert', 'Each gas coin has a transaction in flight, so nothing newer is signed.'],
+  COINS_IN_FLIGHT: ['alert', 'Each gas coin has a transaction in flight, so no new transaction is signed.'],
   NO_GAS_COIN: ['alert', 'The poster has no free coin of SUI with at least `gas_budget`.'],
   GAS_PRICE: ['alert', 'The price of gas is above `max_gas_price`. Nothing is signed.'],
   GAS_AN_HOUR: [

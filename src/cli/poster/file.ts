@@ -25,16 +25,16 @@ const SECOND = 1000;
 const MAX_ENCLAVES = 16;
 const MAX_OBJECTS = 16;
 const MAX_ABORTS = 32;
-/** Maximum amount in MIST: up to this one, YAML's numbers are exact. */
+/** Maximum amount in MIST, up to which numbers in YAML are exact. */
 const MAX_MIST = Number.MAX_SAFE_INTEGER;
 const DEFAULT_BUDGET = 50_000_000;
 
 const name = v.pipe(v.string('must be a string'), v.nonEmpty('must not be empty'));
 
-/** JSON in YAML. YAML's larger integers are not exact. */
+/** JSON values in YAML, whose integers above 2^53 are not exact. */
 const body = v.pipe(
   v.unknown(),
-  v.check(isExact, 'must have integers above 2^53 as strings, and no other values than those of JSON'),
+  v.check(isExact, 'must consist of JSON values, with integers above 2^53 as strings'),
 );
 
 function isExact(value: unknown): boolean {
@@ -147,9 +147,9 @@ export interface PosterFile {
   readonly maxPauseMs: number;
   /** Maximum age of a value by the clock of this machine, in milliseconds. */
   readonly maxAgeMs: number;
-  /** Maximum gas of what is signed in an hour, in MIST. Each transaction counts with its whole budget. */
+  /** Maximum gas of the transactions signed in an hour, in MIST. Each counts with its whole budget. */
   readonly gasAnHour: bigint;
-  /** Maximum gas of 24 hours, in MIST. */
+  /** Maximum gas of the transactions signed in 24 hours, in MIST. */
   readonly gasADay: bigint;
   /** The gas budget of a transaction, in MIST. */
   readonly gasBudget: bigint;
@@ -160,6 +160,8 @@ export interface PosterFile {
 }
 
 /**
+ * Parses `poster.yaml`.
+ *
  * @param path the file's path. Paths in the file are relative to its folder
  * @throws PosterFileError that names the property and what it must be
  */

@@ -1,4 +1,4 @@
-/** A poster's figures, for Prometheus (OpenMetrics). */
+/** Metrics of a poster, for Prometheus (OpenMetrics). */
 import { Counter, Gauge } from 'prom-client';
 import type { GasBudget, GasCode } from '../rounds/budget.ts';
 import { RoundMetrics } from '../rounds/metrics.ts';
@@ -30,14 +30,14 @@ export class Metrics extends RoundMetrics<Report> {
       ...this.describe('alert_rounds_total', 'Rounds that had an alert or warning.'),
       labelNames: ['code'],
     });
-    // In a series that began at 1, Prometheus would see no increase.
+    // Each series begins at 0, since Prometheus would see no increase in a series that begins at 1.
     for (const code of codes) this.#alertRounds.inc({ code }, 0);
-    this.#gas('gas_mist', 'Gas budgets of what was signed in the window, in MIST.', (code) =>
+    this.#gas('gas_mist', 'Gas budgets of the transactions signed in the window, in MIST.', (code) =>
       gas.spent(code),
     );
-    this.#gas('gas_left_mist', 'What the limit of the window leaves, in MIST.', (code) => gas.left(code));
+    this.#gas('gas_left_mist', 'Gas that the limit still allows in the window, in MIST.', (code) => gas.left(code));
     this.#values = this.gauge('values', 'Enclaves that gave a valid value in the last round.');
-    this.#inFlight = this.gauge('in_flight', 'Signed transactions without an end.');
+    this.#inFlight = this.gauge('in_flight', 'Signed transactions whose outcome is not known yet.');
     this.#lastValue = this.gauge('last_value_seconds', 'Time of the newest written value, in Unix time.');
   }
 
@@ -51,7 +51,7 @@ export class Metrics extends RoundMetrics<Report> {
     this.#inFlight.set(report.inFlight);
   }
 
-  /** Adds a gauge of both windows in which gas is limited. */
+  /** Adds a gauge with a series for each of the two windows in which gas is limited. */
   #gas(name: string, help: string, read: (code: GasCode) => bigint): void {
     new Gauge({
       ...this.describe(name, help),

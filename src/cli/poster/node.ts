@@ -67,9 +67,9 @@ export interface Terms {
 }
 
 /** The outcome of an executed transaction, as a node shows it. */
-export type Shown =
+export type TransactionOutcome =
   | { readonly kind: 'unknown' }
-  /** The effects are those of another transaction. */
+  /** The node's answer contradicts itself or the transaction, such as by the effects of another one. */
   | { readonly kind: 'contradiction' }
   | { readonly kind: 'succeeded' }
   | { readonly kind: 'failed'; readonly error: SuiError };
@@ -102,12 +102,12 @@ interface Prepared {
   readonly objects: readonly string[];
 }
 
-/** Maximum epoch, which no chain reaches: later ones fit into a u64, too. */
+/** Maximum epoch that is accepted. No chain reaches it, and the epochs after it still fit into a u64. */
 const MAX_EPOCH = 2n ** 48n;
 
 /** Offset of the time in the content of the clock, after its id. */
 const CLOCK_TIME = 32;
-/** Time limit of an enclave's answer, in time limits of a request: an attestation and a call. */
+/** Time limit of an enclave's value, in time limits of a request: it takes an attestation and a call. */
 const REQUESTS = 2;
 /** Maximum number of pages of coins that are read. */
 const MAX_PAGES = 4;
@@ -174,7 +174,7 @@ export class PosterNode {
     return versions;
   }
 
-  /** Returns the sender's coins of SUI with at least this balance. @throws SuiError */
+  /** Returns the owner's coins of SUI with at least this balance, in MIST. @throws SuiError */
   async listCoins(owner: string, least: bigint): Promise<readonly Coin[]> {
     const coins: Coin[] = [];
     let cursor: string | null = null;
@@ -231,12 +231,13 @@ export class PosterNode {
    * Returns a value that a key registered under the config has signed.
    *
    * @param stop ends the request
-   * @throws ClientError, AttestationError: the enclave's answer is not valid; other EnclaveErrors: the node's
+   * @throws ClientError or AttestationError if the enclave's answer is not valid, and another EnclaveError if
+   *   the node's answer is not
    */
   async ask(url: string, stop: AbortSignal): Promise<Value> {
     const { request, anyAnswer, timeoutMs } = this.#settings;
     const { signedType } = await this.#prepare();
-    // A host could otherwise delay the other enclaves' values by answers of ever new keys.
+    // Without a limit, a host could delay the other enclaves' values by answers with ever new keys.
     const timeout = AbortSignal.timeout(REQUESTS * timeoutMs);
     const signal = AbortSignal.any([stop, timeout]);
     const expect = anyAnswer ? {} : echoes(request.body, signedType.names);
@@ -267,8 +268,8 @@ export class PosterNode {
   }
 
   /**
-   * Builds the transaction that passes on a value. The node names versions of objects only: it can change
-   * neither the function nor an argument, the payment or the sender.
+   * Builds the transaction that passes a value to the function. The node provides only the versions of objects:
+   * it can't change the function, an argument, the payment or the sender.
    *
    * @throws SuiError
    */
@@ -307,8 +308,8 @@ export class PosterNode {
   }
 
   /**
-   * Reads how transactions name objects. Only shared and immutable ones are taken: transactions in flight
-   * would block each other by an object that an address owns.
+   * Reads the references by which transactions name objects. Accepts only shared and immutable objects, since
+   * an object that an address owns would make transactions in flight block each other.
    */
   async #readReferences(ids: readonly string[]): Promise<void> {
     const { call } = await this.#prepare();
@@ -326,12 +327,12 @@ export class PosterNode {
       } else if (owner.$kind === 'Immutable') {
         this.#references.set(id, Inputs.ObjectRef({ objectId: id, version, digest }));
       } else {
-        throw new SuiError('SUI_VALUE', `the object ${id} must be shared or immutable, not of one owner`);
+        throw new SuiError('SUI_VALUE', `the object ${id} must be shared or immutable, not owned by an address`);
       }
     }
   }
 
-  /** Has the node simulate a transaction. @throws SuiError: why it would fail */
+  /** Has the node simulate a transaction. @throws SuiError that says why it would fail */
   async simulate(transaction: Uint8Array): Promise<void> {
     const { FailedTransaction: failed } = await fromNode(
       this.#client.core.simulateTransaction({ transaction }),
@@ -352,10 +353,10 @@ export class PosterNode {
   }
 
   /** Looks a transaction up. @throws SuiError */
-  async lookUp({ digest, coin }: Pending): Promise<Shown> {
-    const looking = this.#client.core.getTransaction({ digest, include: { effects: true } });
+  async lookUp({ digest, coin }: Pending): Promise<TransactionOutcome> {
+    const lookup = this.#client.core.getTransaction({ digest, include: { effects: true } });
     const answer = await fromNode(
-      looking.catch((error: unknown) => {
+      lookup.catch((error: unknown) => {
         if (error instanceof TransactionError && error.reason === 'notFound') return undefined;
         throw error;
       }),
@@ -363,10 +364,10 @@ export class PosterNode {
     if (answer === undefined) return { kind: 'unknown' };
     const executed = answer.Transaction ?? answer.FailedTransaction;
     const { effects, status } = executed;
-    const paid = effects.changedObjects.some(
+    const isPaid = effects.changedObjects.some(
       ({ objectId, inputVersion }) => objectId === coin.id && inputVersion === `${coin.version}`,
     );
-    const isSame = executed.digest === digest && effects.transactionDigest === digest && paid;
+    const isSame = executed.digest === digest && effects.transactionDigest === digest && isPaid;
     if (!isSame || effects.status.success !== status.success) return { kind: 'contradiction' };
     return status.error === null
       ? { kind: 'succeeded' }

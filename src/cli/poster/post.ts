@@ -1,4 +1,4 @@
-/** `sui-enclave post`: writes the newest answer of some enclaves on chain, in each period. */
+/** `sui-enclave post`: in each period, writes the newest signed answer of its enclaves on chain. */
 import {
   command,
   type Environment,
@@ -29,8 +29,8 @@ import { Transactions } from './transactions.ts';
 export const main = command({
   name: 'post',
   purpose: `Asks the enclaves of a file in each period until SIGTERM, verifies that registered keys signed their answers, and
-calls a Move function of any contract with the newest one, as submit does, if the contract would take it. It holds neither
-an EnclaveCap nor secrets: anyone may pass on a signed answer.`,
+calls a Move function of any contract with the newest answer, as submit does, if the contract would accept it. It holds
+neither an EnclaveCap nor secrets: anyone may submit a signed answer.`,
   example: 'poster.yaml --dry-run',
   arguments: { file: { schema: path } },
   options: {
@@ -39,7 +39,7 @@ an EnclaveCap nor secrets: anyone may pass on a signed answer.`,
     keystore: COMMON.keystore,
     record: {
       value: '<file>',
-      help: 'what was signed in the last 24 hours (default: the path of the file with .record.json)',
+      help: 'the gas budgets signed in the last 24 hours (default: the path of the file with .record.json)',
       schema: path,
     },
     transactions: {
@@ -73,7 +73,7 @@ exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2
   },
 });
 
-/** The circumstances in which a poster starts. */
+/** Key, files and clocks with which a poster starts. */
 export interface Start {
   /** The path of its file, for messages. */
   readonly path: string;
@@ -88,7 +88,7 @@ export interface Start {
 }
 
 /**
- * Creates the poster of a file. Sends no request yet.
+ * Creates the poster of a file, and sends no request yet.
  *
  * @throws PosterFileError, SuiCommandError, UnreadableFileError, ClientError: CLIENT_SCHEMA
  */

@@ -1,4 +1,4 @@
-/** A poster: in each round, it settles what it has sent, asks the enclaves, and posts the newest value. */
+/** A poster: in each round, it settles its transactions, asks the enclaves, and posts the newest value. */
 import { type EnclaveError, isEnclaveError } from 'sui-enclave/errors';
 import { MoveAbortError, SuiError } from 'sui-enclave/sui/errors';
 import { quantity } from 'sui-enclave/wording';
@@ -17,13 +17,13 @@ const MINUTE_MS = 60_000;
 /** Number of epochs after the present one in which a transaction can still be executed. */
 const MORE_EPOCHS = 1n;
 
-/** Codes of errors that are of the node, and not of a value, a function or a transaction. */
-const OF_NODE = ['SUI_NODE_UNREACHABLE', 'SUI_NODE_ANSWER', 'SUI_NODE_REFUSED', 'SUI_UNKNOWN_OUTCOME'];
+/** Codes of errors that the node causes, and not a value, a function or a transaction. */
+const NODE_CODES = ['SUI_NODE_UNREACHABLE', 'SUI_NODE_ANSWER', 'SUI_NODE_REFUSED', 'SUI_UNKNOWN_OUTCOME'];
 
-/** The end of a transaction, or `sent` while it has none. */
+/** Outcome of a transaction; `sent` while the outcome is not known. */
 export type PostResult = 'posted' | 'sent' | 'failed' | 'moved' | 'expired' | 'simulated';
 
-/** Something that a round did. */
+/** Action of a round: the transaction, its outcome and its value. */
 export interface Done {
   readonly result: PostResult;
   /** Digest of the transaction; undefined for a simulated one. */
@@ -40,14 +40,14 @@ export interface Report {
   readonly alerts: readonly Alert[];
   /** Number of enclaves that gave a valid value. */
   readonly values: number;
-  /** Number of signed transactions without an end. */
+  /** Number of signed transactions whose outcome is not known. */
   readonly inFlight: number;
-  /** Whether the next round should come later: no node could be used. */
+  /** Whether the round failed with each node that it tried, so that the next round should come later. */
   readonly hasFailed: boolean;
 }
 
 export interface PosterSettings {
-  /** The nodes, at least one. A round that fails at one is repeated with the next. */
+  /** The nodes, at least one. A round that fails with a node is repeated with the next node. */
   readonly nodes: readonly [PosterNode, ...PosterNode[]];
   readonly urls: readonly string[];
   /** The name of the function, for reports. */
@@ -73,16 +73,19 @@ export interface PosterSettings {
 interface Findings {
   readonly done: Done[];
   readonly alerts: Alert[];
-  /** Digests of the transactions of which the node contradicts itself. */
+  /** Digests of the transactions about which the node contradicts itself. */
   readonly contradicted: Set<string>;
   values: number;
 }
 
 export class Poster {
   readonly #settings: PosterSettings;
-  /** Index of the node that answered last. */
+  /** Index of the node in use. */
   #node = 0;
-  /** Transactions of which a node contradicted itself in the last round. A node may lag for a moment. */
+  /**
+   * Digests of the transactions about which a node contradicted itself in the last round. A node that only lags
+   * does not contradict itself again in the next round.
+   */
   #contradicted: ReadonlySet<string> = new Set();
 
   constructor(settings: PosterSettings) {
@@ -105,9 +108,9 @@ export class Poster {
           findings.alerts.push(createAlert('NOT_RECORDED', this.#settings.sender, error));
           break;
         }
-        const isOfNode = isNodeFault(error);
-        if (!isOfNode && !isEnclaveError(error)) throw error;
-        const [code, subject]: [AlertCode, string] = isOfNode
+        const isNodeError = isNodeFault(error);
+        if (!isNodeError && !isEnclaveError(error)) throw error;
+        const [code, subject]: [AlertCode, string] = isNodeError
           ? ['NODE_UNUSABLE', node.name]
           : ['CALL_UNUSABLE', this.#settings.target];
         findings.alerts.push(createAlert(code, subject, error));
@@ -119,14 +122,14 @@ export class Poster {
     const { done, alerts, values } = findings;
     return {
       done,
-      alerts: withoutDuplicates(alerts),
+      alerts: removeDuplicates(alerts),
       values,
       inFlight: transactions.pending.length,
       hasFailed,
     };
   }
 
-  /** Takes the next node of the file from now on. */
+  /** Forgets what the node said, and changes to the next node of the file. */
   #leave(node: PosterNode): void {
     node.forget();
     this.#node = (this.#node + 1) % this.#settings.nodes.length;
@@ -153,8 +156,8 @@ export class Poster {
   }
 
   /**
-   * Returns the time of the newest value that was signed for, unless it is ahead of the clock, which then was
-   * wrong when the value was signed for.
+   * Returns the time of the newest value for which a transaction was signed, or null if there is none. Also
+   * returns null if the time is more than a minute ahead of the clock: the clock was wrong at the signature.
    */
   #newestSigned(): bigint | null {
     const { transactions, now } = this.#settings;
@@ -162,27 +165,27 @@ export class Poster {
     return newestMs !== null && newestMs <= BigInt(now()) + BigInt(MINUTE_MS) ? newestMs : null;
   }
 
-  /** Returns the valid values of the enclaves, which are asked at once. @throws SuiError of the node */
+  /** Asks all enclaves at the same time, and returns the valid values. @throws SuiError of the node */
   async #ask(
     node: PosterNode,
     urls: readonly string[],
     findings: Findings,
     stop: AbortSignal,
   ): Promise<Value[]> {
-    const results = await Promise.allSettled(urls.map((url) => node.ask(url, stop)));
+    const outcomes = await Promise.allSettled(urls.map((url) => node.ask(url, stop)));
     const values: Value[] = [];
     const faults: Alert[] = [];
-    for (const [index, result] of results.entries()) {
+    for (const [index, outcome] of outcomes.entries()) {
       const url = urls[index] ?? '';
-      if (result.status === 'fulfilled') {
-        values.push(result.value);
+      if (outcome.status === 'fulfilled') {
+        values.push(outcome.value);
         continue;
       }
-      const { reason } = result;
+      const { reason } = outcome;
       if (isNodeFault(reason)) throw reason;
-      // Whatever an enclave answers must not end the round for the others.
-      const isAway = isEnclaveError(reason) && reason.code === 'CLIENT_UNREACHABLE';
-      faults.push(createAlert(isAway ? 'ENCLAVE_UNREACHABLE' : 'VALUE_REFUSED', url, reason));
+      // The answer of an enclave must not end the round for the other enclaves.
+      const isUnreachable = isEnclaveError(reason) && reason.code === 'CLIENT_UNREACHABLE';
+      faults.push(createAlert(isUnreachable ? 'ENCLAVE_UNREACHABLE' : 'VALUE_REFUSED', url, reason));
     }
     findings.values = values.length;
     findings.alerts.push(...faults);
@@ -193,7 +196,7 @@ export class Poster {
     return values;
   }
 
-  /** Posts the first of these values that the contract would take. */
+  /** Posts the first of these values that the contract would accept. */
   async #postFirst(
     node: PosterNode,
     values: readonly Value[],
@@ -203,7 +206,7 @@ export class Poster {
     const { sender, gasBudget: budget, maxGasPrice, target, isDryRun } = this.#settings;
     const { gasPrice: price, epoch } = state;
     if (price > maxGasPrice) {
-      const message = `the node sets a gas price of ${price} MIST, and at most ${maxGasPrice} is signed: compare it with that of another node`;
+      const message = `the node reports a gas price of ${price} MIST, and the maximum is ${maxGasPrice}: compare the price with another node's`;
       findings.alerts.push({ code: 'GAS_PRICE', subject: node.name, message });
       return;
     }
@@ -225,7 +228,7 @@ export class Poster {
           return;
         }
         if (!isRefusal(error)) throw error;
-        // Older values would not be taken either.
+        // The contract would not accept older values either.
         if (this.#isExpected(error)) return;
         findings.alerts.push(createAlert('WOULD_FAIL', url, error));
       }
@@ -236,7 +239,10 @@ export class Poster {
     return error instanceof MoveAbortError && this.#settings.expectedAborts.includes(error.abort);
   }
 
-  /** Chooses the coin with the most SUI of those that no transaction in flight uses. @throws SuiError */
+  /**
+   * Returns the coin with the most SUI among those that no transaction in flight uses. Reports it if there is no
+   * such coin. @throws SuiError
+   */
   async #chooseCoin(node: PosterNode, findings: Findings): Promise<Coin | undefined> {
     const { transactions, sender, gasBudget } = this.#settings;
     const { pending } = transactions;
@@ -251,7 +257,7 @@ export class Poster {
         ? {
             code: 'COINS_IN_FLIGHT',
             subject: sender,
-            message: `${pending.length} transactions are in flight, and no other coin with ${gasBudget} MIST is free: send SUI to the poster, in at most ${MAX_COINS} coins`,
+            message: `${quantity(pending.length, 'transaction')} in flight, and no other coin with ${gasBudget} MIST is free: send SUI to the poster, in at most ${MAX_COINS} coins`,
           }
         : {
             code: 'NO_GAS_COIN',
@@ -262,7 +268,7 @@ export class Poster {
     return undefined;
   }
 
-  /** Signs, keeps and sends a transaction. @throws GasLimitError; PosterFileError; SuiError of the node */
+  /** Signs, records and sends a transaction. @throws GasLimitError; PosterFileError; SuiError of the node */
   async #post(
     node: PosterNode,
     transaction: Uint8Array,
@@ -280,7 +286,7 @@ export class Poster {
     }
   }
 
-  /** Sends the transaction. No failure ends the round, since what counts is what the node shows. */
+  /** Sends the transaction. A failure does not end the round, since the transaction is looked up anyway. */
   async #send(node: PosterNode, post: Pending, { alerts }: Findings): Promise<void> {
     try {
       await node.send(post);
@@ -290,7 +296,7 @@ export class Poster {
     }
   }
 
-  /** Settles the transactions in flight, and sends those again that have no end. @throws SuiError */
+  /** Settles the transactions in flight, and sends those again whose outcome is unknown. @throws SuiError */
   async #settle(node: PosterNode, state: ChainState, findings: Findings, stop: AbortSignal): Promise<void> {
     const { transactions } = this.#settings;
     for (const post of transactions.pending) {
@@ -301,7 +307,7 @@ export class Poster {
       await this.#settleOne(node, post, findings);
     }
     for (const post of transactions.expire(state.epoch)) {
-      const message = `not executed until the end of epoch ${post.lastEpoch}, and the epoch is ${state.epoch}`;
+      const message = `not executed by the end of epoch ${post.lastEpoch}, and the epoch is ${state.epoch}`;
       this.#end('expired', post, findings);
       findings.alerts.push({ code: 'EXPIRED', subject: post.digest, message });
     }
@@ -309,22 +315,22 @@ export class Poster {
 
   /**
    * Ends a transaction if the node shows that it was executed and that its gas coin changed, or that another
-   * transaction used the coin. A node's word that it was executed is not sufficient.
+   * transaction used the coin. The node's claim that it was executed is not sufficient.
    *
-   * @returns whether the transaction has an end
+   * @returns whether the transaction has ended
    * @throws SuiError
    */
   async #settleOne(node: PosterNode, post: Pending, findings: Findings): Promise<boolean> {
     const { coin, digest } = post;
-    // The coin is read first: if it changed, the transaction that changed it can be looked up by then.
+    // The coin is read first: the transaction that changed it can then be looked up.
     const version = (await node.readVersions([coin.id])).get(coin.id);
-    const shown = await node.lookUp(post);
+    const outcome = await node.lookUp(post);
     const hasMoved = version === undefined || version > coin.version;
-    const isExecuted = shown.kind === 'succeeded' || shown.kind === 'failed';
+    const isExecuted = outcome.kind === 'succeeded' || outcome.kind === 'failed';
     if (isExecuted && hasMoved) {
-      this.#end(shown.kind === 'succeeded' ? 'posted' : 'failed', post, findings);
-      if (shown.kind === 'failed' && !this.#isExpected(shown.error)) {
-        findings.alerts.push(createAlert('POST_FAILED', digest, shown.error));
+      this.#end(outcome.kind === 'succeeded' ? 'posted' : 'failed', post, findings);
+      if (outcome.kind === 'failed' && !this.#isExpected(outcome.error)) {
+        findings.alerts.push(createAlert('POST_FAILED', digest, outcome.error));
       }
       return true;
     }
@@ -335,14 +341,14 @@ export class Poster {
       return true;
     }
     const isOlder = version !== undefined && version < coin.version;
-    if (isExecuted || shown.kind === 'contradiction' || isOlder) this.#contradict(node, post, findings);
+    if (isExecuted || outcome.kind === 'contradiction' || isOlder) this.#contradict(node, post, findings);
     return false;
   }
 
-  /** Reports a contradiction that lasts for more than one round. */
+  /** Reports a contradiction that lasts for more than one round, and changes to the next node. */
   #contradict(node: PosterNode, { digest, coin }: Pending, { alerts, contradicted }: Findings): void {
     if (this.#contradicted.has(digest) && !contradicted.has(digest)) {
-      const message = `what ${node.name} shows of this transaction and of its gas coin ${coin.id} contradicts itself: compare with another node, and name that one`;
+      const message = `${node.name} contradicts itself about this transaction and its gas coin ${coin.id}: compare its answers with another node's, and name that node in the file`;
       alerts.push({ code: 'NODE_CONTRADICTS', subject: digest, message });
       this.#leave(node);
     }
@@ -356,7 +362,7 @@ export class Poster {
 }
 
 function isNodeFault(error: unknown): error is SuiError {
-  return error instanceof SuiError && OF_NODE.includes(error.code);
+  return error instanceof SuiError && NODE_CODES.includes(error.code);
 }
 
 /** Returns whether the error says that the transaction would fail. */
@@ -364,8 +370,8 @@ function isRefusal(error: unknown): error is EnclaveError {
   return error instanceof SuiError && !isNodeFault(error);
 }
 
-/** Keeps the last of the alerts about the same subject. */
-function withoutDuplicates(alerts: readonly Alert[]): Alert[] {
+/** Returns the alerts without earlier ones that have the same code and subject. */
+function removeDuplicates(alerts: readonly Alert[]): Alert[] {
   return [...new Map(alerts.map((alert) => [`${alert.code} ${alert.subject}`, alert])).values()];
 }
 

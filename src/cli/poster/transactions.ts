@@ -1,7 +1,7 @@
 /**
  * The file with a poster's signed transactions in flight, so that the same bytes are sent again after a
- * restart. The file contains no key. A coin is never signed for twice at one version while the first
- * transaction can still be executed: validators would lock the coin.
+ * restart. The file contains no key. While a transaction can still be executed, no other transaction is
+ * signed with the same version of its coin: validators would lock the coin.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
@@ -24,7 +24,7 @@ export interface SignedPost {
   readonly timestampMs: bigint;
 }
 
-/** A signed transaction, and what its bytes say. */
+/** A signed transaction, with the digest, the gas coin and the last epoch that its bytes contain. */
 export interface Pending extends SignedPost {
   /** Digest of the transaction, in base58. */
   readonly digest: string;
@@ -51,7 +51,7 @@ const u64 = v.pipe(
 const base64 = v.pipe(v.string(), v.base64(), v.maxLength(200_000));
 
 const TransactionsFile = v.strictObject({
-  /** Time of the newest value that was signed for. */
+  /** Time of the newest value for which a transaction was signed. */
   newest: v.nullable(u64),
   used: v.array(v.strictObject({ coin: objectId, version: u64, last_epoch: u64 })),
   pending: v.array(
@@ -75,9 +75,9 @@ export class Transactions {
   #pending: readonly Pending[];
 
   /**
-   * @param path the file, which is made if it is missing; undefined for a process that signs nothing
+   * @param path the file, which is created if it is missing; undefined for a process that signs nothing
    * @param sender address of the poster
-   * @throws PosterFileError if the file can't be read or written, or is of another kind or another sender
+   * @throws PosterFileError if the file can't be read or written, or does not have this sender's transactions
    */
   constructor(path: string | undefined, sender: string) {
     this.#path = path;
@@ -89,13 +89,13 @@ export class Transactions {
       try {
         return describePost({ transaction: fromBase64(transaction), signature, url, timestampMs }, sender);
       } catch (cause) {
-        throw foreignFile(path ?? '', cause);
+        throw createFileError(path ?? '', cause);
       }
     });
     this.#write();
   }
 
-  /** Time of the newest value that was signed for, in milliseconds since 1970; null before the first. */
+  /** Time of the newest value in a signed transaction, in milliseconds since 1970; null before the first. */
   get newestMs(): bigint | null {
     return this.#newestMs;
   }
@@ -105,13 +105,13 @@ export class Transactions {
     return this.#pending;
   }
 
-  /** Returns whether a transaction may not be signed for the coin at this version. */
+  /** Returns whether the coin is in use at this version, so that no transaction may be signed with it. */
   isUsed(id: string, version: bigint): boolean {
     const isPending = this.#pending.some(({ coin }) => coin.id === id);
     return isPending || this.#used.some((used) => used.id === id && used.version >= version);
   }
 
-  /** Notes a signed transaction, before it is sent. @throws PosterFileError; it must then not be sent */
+  /** Records a signed transaction. @throws PosterFileError; the transaction must then not be sent */
   add(post: Pending): void {
     const { coin, lastEpoch, timestampMs } = post;
     const used = [...this.#used.filter(({ id }) => id !== coin.id), { ...coin, lastEpoch }];
@@ -119,12 +119,12 @@ export class Transactions {
     this.#replace({ used, newestMs, pending: [...this.#pending, post] });
   }
 
-  /** Forgets a transaction that was executed, or whose coin moved on. */
+  /** Forgets a transaction that was executed, or whose coin another transaction used. */
   settle(digest: string): void {
     this.#replace({ pending: this.#pending.filter((post) => post.digest !== digest) });
   }
 
-  /** Forgets coins and transactions that can no longer be executed. @returns these transactions */
+  /** Forgets the coins and transactions whose last epoch is over. @returns these transactions */
   expire(epoch: bigint): readonly Pending[] {
     const isOver = ({ lastEpoch }: { readonly lastEpoch: bigint }) => epoch > lastEpoch;
     const expired = this.#pending.filter(isOver);
@@ -134,7 +134,7 @@ export class Transactions {
     return expired;
   }
 
-  /** Changes the state only if the file could be written. */
+  /** Changes the state and the file; leaves the state unchanged if the file can't be written. */
   #replace({
     used = this.#used,
     newestMs = this.#newestMs,
@@ -187,8 +187,8 @@ export class Transactions {
 }
 
 /**
- * Reads digest, coin and expiration from a transaction's bytes. @throws TypeError if they are not those of a
- * poster with this address
+ * Reads digest, coin and expiration from a transaction's bytes. @throws TypeError if it is not a transaction of
+ * the poster with this address
  */
 export function describePost(post: SignedPost, sender: string): Pending {
   const { V1: data } = bcs.TransactionData.parse(post.transaction);
@@ -206,9 +206,9 @@ export function describePost(post: SignedPost, sender: string): Pending {
   };
 }
 
-function foreignFile(path: string, cause?: unknown): PosterFileError {
+function createFileError(path: string, cause?: unknown): PosterFileError {
   return new PosterFileError(
-    `${path} does not have the transactions of this poster, so those in flight are not known: name the poster's own file by --transactions, or remove the file after two epochs (two days), when no transaction in it can be executed`,
+    `${path} does not have the transactions of this poster, so the transactions in flight are not known: name the poster's own file by --transactions, or remove the file after two epochs (two days), when no transaction in it can be executed`,
     { cause },
   );
 }
@@ -223,6 +223,6 @@ function read(path: string): Content {
     throw new PosterFileError(`${path} can't be read: ${code}`, { cause });
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), TransactionsFile), text);
-  if (!parsed.success) throw foreignFile(path);
+  if (!parsed.success) throw createFileError(path);
   return parsed.output;
 }

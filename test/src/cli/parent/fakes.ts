@@ -1,6 +1,6 @@
 /**
- * Fakes of the parent's programs on PATH. They record their calls, and keep as much state as the real
- * programs show. Tests have neither nitro-cli nor aws. The relay is the real one, with a stand-in for vsock.
+ * Fakes of the parent's programs on PATH, since tests have neither nitro-cli nor aws. They record their calls,
+ * and keep the state that the real programs would show. The relay is real, but connects by IP in place of vsock.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -32,13 +32,13 @@ const SCRIPTS = fileURLToPath(new URL('../../../../src/cli/parent', import.meta.
 
 /** Functions that all fakes share. `$FAKES` is the folder of their state; a missing file counts as empty. */
 const COMMON = String.raw`
-# In one write, since several fakes may start at the same time.
+# A single write, since several fakes may append at the same time.
 call=$(printf '%s\001' "$(basename "$0")" "$@")
 printf '%s\n' "$call" >>"$FAKES/calls"
 text() { cat "$FAKES/$1" 2>/dev/null || :; }
 fail() { printf %s "$1" >&2; exit 1; }
 [ -z "$(text "$(basename "$0") is interrupted")" ] || fail interrupted
-# The argument after an option.
+# Prints the argument that follows an option.
 after() {
   option=$1; shift
   while [ $# -gt 1 ]; do [ "$1" != "$option" ] || { printf %s "$2"; return; }; shift; done
@@ -91,7 +91,7 @@ case $1 in
 esac`,
   journalctl: 'text journal',
   'systemd-sysusers': '',
-  // Makes the folders below `root`, with the owners in the files `owner of USER`, if there are any.
+  // Makes the folders below `root`. If the file `owner of USER` exists, it has the owner of USER's folders.
   'systemd-tmpfiles': `
 [ -z "$(text 'systemd-tmpfiles does nothing')" ] || exit 0
 shift
@@ -145,11 +145,11 @@ esac`,
 
 export class Parent {
   readonly dir = mkdtempSync(join(tmpdir(), 'parent-'));
-  /** The first three bytes of the addresses that stand for CIDs. */
+  /** First three bytes of the IPv4 addresses that stand for CIDs; the last byte is the CID. */
   readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
   readonly #bin = join(this.dir, 'bin');
 
-  /** @param missing names of programs that this machine lacks */
+  /** @param missing names of programs that this parent lacks */
   constructor(missing: readonly (keyof typeof PROGRAMS)[] = []) {
     mkdirSync(this.#bin);
     for (const [name, source] of Object.entries(PROGRAMS)) {
@@ -166,7 +166,7 @@ export class Parent {
   }
 
   get path(): string {
-    // PATH has the system's own programs, such as id, but not those that have a fake.
+    // The fakes come before the system's programs, such as id.
     return `${this.#bin}:/usr/bin:/bin`;
   }
 
@@ -186,13 +186,13 @@ export class Parent {
     return join(this.dir, 'state/sui-enclave');
   }
 
-  /** Returns the process of the relay; undefined if none was started. */
+  /** Returns the relay's process id; undefined if no relay was started. */
   get relayPid(): number | undefined {
     const path = join(this.dir, 'state/relay/relay.json');
     return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).pid : undefined;
   }
 
-  /** Returns the settings of the relay for an enclave; undefined if it has none. */
+  /** Returns the settings of the relay for an enclave; undefined if there are none. */
   conf(name = 'sui-enclave'): string | undefined {
     const path = join(this.dir, 'state/relay', `${name}.conf`);
     return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
@@ -203,9 +203,9 @@ export class Parent {
     script: string,
     args: readonly string[] = [],
     env: Record<string, string> = {},
-    input = '',
+    stdin = '',
   ): Promise<Result> {
-    return callScript(`parent/${script}`, args, { env: { ...this.env, ...env }, input });
+    return callScript(`parent/${script}`, args, { env: { ...this.env, ...env }, input: stdin });
   }
 
   /** Starts one of the parent's commands as a process, which ends with the test at the latest. */
@@ -227,7 +227,7 @@ export class Parent {
     return child;
   }
 
-  /** Returns the calls of the programs so far, without queries of the present state. */
+  /** Returns the calls of the fakes so far. @param name the program; undefined for all */
   calls(name?: string): string[] {
     const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
     return lines
@@ -274,7 +274,7 @@ export class Parent {
  * Writes a small image whose application has this manifest.
  *
  * @param serverEnv the application's server.env
- * @param form the form of app.yaml: the present one, or that of older builds
+ * @param form the manifest's file in the image: app.json, or app.yaml as in older builds
  * @returns the image's path
  */
 export function writeImage(

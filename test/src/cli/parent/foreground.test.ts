@@ -1,4 +1,4 @@
-/** run_enclave --foreground as a process, which a supervisor may start, end and kill at any time. */
+/** Runs run_enclave --foreground as a process, which a supervisor may start, end and kill at any time. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -26,9 +26,9 @@ beforeEach(() => {
   eif = parent.makeImage();
 });
 
-const pcr0Of = (path: string) => measureImage(readEif(readFileSync(path))).pcr0;
-const starts = () => parent.calls('nitro-cli').filter((call) => call.includes(' run-enclave '));
-const ends = () => parent.calls('nitro-cli').filter((call) => call.includes(' terminate-enclave '));
+const measurePcr0 = (path: string) => measureImage(readEif(readFileSync(path))).pcr0;
+const startCalls = () => parent.calls('nitro-cli').filter((call) => call.includes(' run-enclave '));
+const endCalls = () => parent.calls('nitro-cli').filter((call) => call.includes(' terminate-enclave '));
 
 /** Starts the command, and waits until it reports that the enclave runs. */
 async function start(image = eif): Promise<{ child: ChildProcess; output: Promise<string>; first: string }> {
@@ -44,7 +44,7 @@ async function awaitExit(child: ChildProcess): Promise<number | null> {
   return child.exitCode;
 }
 
-test('the command starts an enclave, and ends with it and with its reason', async () => {
+test('the command starts an enclave, exits when the enclave ends, and prints why', async () => {
   const running = spawnScript('parent/run_enclave.ts', ['--foreground', '--eif', eif], { env: parent.env });
   const enclaves = join(parent.dir, 'enclaves');
   await expect.poll(() => existsSync(enclaves)).toBe(true);
@@ -59,7 +59,7 @@ test('the command starts an enclave, and ends with it and with its reason', asyn
     expect.stringMatching(/^i-1-enc1 runs as CID 16 with 512 MiB\. PCR0 /),
   ]);
   expect(stderr).toBe('ENCLAVE_ENDED: i-1-enc1 has ended: the server ended (CONFIG)\n');
-  expect(ends()).toEqual([]);
+  expect(endCalls()).toEqual([]);
 });
 
 test('the command terminates the enclave on SIGTERM, and succeeds', async () => {
@@ -69,11 +69,11 @@ test('the command terminates the enclave on SIGTERM, and succeeds', async () => 
     0,
     expect.stringMatching(/\ni-1-enc1 was terminated\n$/),
   ]);
-  expect(ends()).toEqual(['nitro-cli terminate-enclave --enclave-id i-1-enc1']);
+  expect(endCalls()).toEqual(['nitro-cli terminate-enclave --enclave-id i-1-enc1']);
 });
 
-test('the command watches the running enclave after SIGKILL, and starts none', async () => {
-  parent.set('pcr0', pcr0Of(eif));
+test('the command watches the running enclave when it is started again after SIGKILL', async () => {
+  parent.set('pcr0', measurePcr0(eif));
   const { child } = await start();
   child.kill('SIGKILL');
   await awaitExit(child);
@@ -81,28 +81,28 @@ test('the command watches the running enclave after SIGKILL, and starts none', a
   rmSync(join(parent.dir, 'state/relay/sui-enclave.conf'));
   const restarted = await start();
   expect(restarted.first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
-  expect([starts().length, ends()]).toEqual([1, []]);
+  expect([startCalls().length, endCalls()]).toEqual([1, []]);
   expect(parent.conf()).toMatch(/^cid 16\nupstream /);
   parent.set('enclaves', '');
   expect(await awaitExit(restarted.child)).toBe(1);
 });
 
-test('the command watches the enclave of the image that it started, even if a newer image was installed', async () => {
+test('the command watches the running enclave after SIGKILL, even if a newer image was installed', async () => {
   const older = join(parent.dir, 'older.eif');
   const installed = join(parent.dir, 'nitro.eif');
   copyFileSync(eif, older);
   symlinkSync(older, installed);
-  parent.set('pcr0', pcr0Of(older));
+  parent.set('pcr0', measurePcr0(older));
   const { child } = await start(installed);
-  expect(starts()).toEqual([expect.stringContaining(` --eif-path ${older} `)]);
+  expect(startCalls()).toEqual([expect.stringContaining(` --eif-path ${older} `)]);
   child.kill('SIGKILL');
   await awaitExit(child);
   rmSync(installed);
   symlinkSync(parent.makeImage('endpoints: []\nsecrets: []\n'), installed);
-  expect(pcr0Of(installed)).not.toBe(pcr0Of(older));
+  expect(measurePcr0(installed)).not.toBe(measurePcr0(older));
   const restarted = await start(installed);
   expect(restarted.first).toMatch(/runs already/);
-  expect([starts().length, ends()]).toEqual([1, []]);
+  expect([startCalls().length, endCalls()]).toEqual([1, []]);
 });
 
 test('the command touches no enclave of this name that runs another image', async () => {
@@ -112,15 +112,15 @@ test('the command touches no enclave of this name that runs another image', asyn
     1,
     expect.stringMatching(/^WRONG_STATE: an enclave named sui-enclave runs another image, whose PCR0 is ab/),
   ]);
-  expect([starts(), ends()]).toEqual([[], []]);
+  expect([startCalls(), endCalls()]).toEqual([[], []]);
 });
 
-test('the command waits for a start that an earlier process left behind, and does not start a second enclave', async () => {
-  // The list of processes has nitro-cli with these arguments.
-  mkdirSync(join(parent.dir, 'left'));
-  const left = join(parent.dir, 'left/nitro-cli');
-  writeFileSync(left, 'setTimeout(() => {}, 60_000)');
-  const args = [left, 'run-enclave', '--enclave-name', 'sui-enclave', '--eif-path', eif];
+test('the command waits for a start that an earlier process nitroCli behind, and does not start a second enclave', async () => {
+  // The list of processes then has nitro-cli with the arguments of a start.
+  mkdirSync(join(parent.dir, 'nitroCli'));
+  const nitroCli = join(parent.dir, 'nitroCli/nitro-cli');
+  writeFileSync(nitroCli, 'setTimeout(() => {}, 60_000)');
+  const args = [nitroCli, 'run-enclave', '--enclave-name', 'sui-enclave', '--eif-path', eif];
   const starter = spawn(process.execPath, args, { stdio: 'ignore' });
   onTestFinished(() => {
     starter.kill('SIGKILL');
@@ -129,10 +129,10 @@ test('the command waits for a start that an earlier process left behind, and doe
   const running = start();
   const countDescribes = () => parent.calls('nitro-cli').filter((call) => call.includes('describe')).length;
   await expect.poll(countDescribes).toBeGreaterThan(2);
-  expect(starts()).toEqual([]);
+  expect(startCalls()).toEqual([]);
   parent.setEnclave();
   expect((await running).first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
-  expect(starts()).toEqual([]);
+  expect(startCalls()).toEqual([]);
 });
 
 test('the command does not take a failure of nitro-cli for the end of the enclave', async () => {
@@ -156,7 +156,7 @@ test.each([
   await expect.poll(() => existsSync(join(folder, 'changed'))).toBe(true);
   // The enclave must not start before the relay uses the configuration, since its first reports would be
   // lost.
-  expect(starts()).toEqual([]);
+  expect(startCalls()).toEqual([]);
   mkdirSync(join(parent.dir, output, 'relay'), { recursive: true });
   writeFileSync(join(parent.dir, output, 'relay/in_effect'), `sui-enclave\n${parent.conf()}\n`);
   expect(await running).toMatchObject({ status: 0 });

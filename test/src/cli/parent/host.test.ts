@@ -52,23 +52,23 @@ const options = (eif: string, more: Partial<InstallOptions> = {}): InstallOption
   port: 3000,
   ...more,
 });
-const files = () =>
+const listFiles = () =>
   globSync('**', { cwd: root, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
     .sort();
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const mode = (path: string) => (statSync(join(root, path)).mode & 0o777).toString(8);
-const pcr0Of = (eif: string) => measureImage(readEif(readFileSync(eif))).pcr0.slice(0, 16);
-const changes = () =>
+const readMode = (path: string) => (statSync(join(root, path)).mode & 0o777).toString(8);
+const measurePcr0Prefix = (eif: string) => measureImage(readEif(readFileSync(eif))).pcr0.slice(0, 16);
+const listChanges = () =>
   parent.calls().filter((call) => /^(systemctl|systemd-|userdel)/.test(call) && !call.includes('is-active'));
 
 describe('host install', () => {
-  test('writes image, relay, settings, units and users, and enables them', () => {
+  test('writes image, relay, settings, units and users, and enables the units', () => {
     const eif = build();
     install(host, 'weather', options(eif));
-    const imagePath = `usr/local/lib/sui-enclave/weather/${pcr0Of(eif)}`;
-    expect(files()).toEqual(
+    const imagePath = `usr/local/lib/sui-enclave/weather/${measurePcr0Prefix(eif)}`;
+    expect(listFiles()).toEqual(
       [
         'etc/sui-enclave/weather/settings.env',
         'etc/systemd/system/sui-enclave-end@.service',
@@ -91,14 +91,14 @@ describe('host install', () => {
       join(root, `${imagePath}.eif`),
     );
     expect(read('usr/local/lib/sui-enclave/weather/relay')).toBe('the relay of out, with --in-effect');
-    expect([mode(`${imagePath}.eif`), mode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
+    expect([readMode(`${imagePath}.eif`), readMode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(
       /^RUN_OPTIONS=--cpus 2 --memory 512\nEXPOSE_OPTIONS=--address 0\.0\.0\.0 --port 3000$/m,
     );
     expect(read('etc/systemd/system/sui-enclave@.service')).toMatch(
       /^ExecStart=\/usr\/bin\/node \/opt\/cli\/bin\.cjs run_enclave --foreground --name %i /m,
     );
-    expect(changes()).toEqual([
+    expect(listChanges()).toEqual([
       'systemd-sysusers /etc/sysusers.d/sui-enclave.conf',
       'systemd-tmpfiles --create /etc/tmpfiles.d/sui-enclave-weather.conf',
       'systemctl daemon-reload',
@@ -110,23 +110,23 @@ describe('host install', () => {
   test('lets only root read the secrets, and gives the service a copy', () => {
     install(host, 'weather', options(build(), { secrets: '{"API_KEY":"hunter2"}' }));
     expect(read('etc/sui-enclave/weather/secrets.json')).toBe('{"API_KEY":"hunter2"}');
-    expect(mode('etc/sui-enclave/weather/secrets.json')).toBe('600');
+    expect(readMode('etc/sui-enclave/weather/secrets.json')).toBe('600');
     expect(read('etc/systemd/system/sui-enclave-expose@weather.service.d/secrets.conf')).toBe(
       '[Service]\nLoadCredential=secrets.json:/etc/sui-enclave/weather/secrets.json\nEnvironment="EXPOSE_SECRETS=--secrets %d/secrets.json"\n',
     );
-    expect(files().filter((path) => read(path).includes('hunter2'))).toEqual([
+    expect(listFiles().filter((path) => read(path).includes('hunter2'))).toEqual([
       'etc/sui-enclave/weather/secrets.json',
     ]);
     expect(parent.calls().join('')).not.toMatch(/hunter2/);
   });
 
-  test('lets an image behind a proxy listen on the loopback address', () => {
+  test('exposes an image that trusts proxies on the loopback address', () => {
     const eif = build('out', undefined, 'TRUSTED_PROXIES=1\n');
     install(host, 'weather', options(eif));
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(/--address 127\.0\.0\.1 --port 3000$/m);
   });
 
-  test('passes the id of a secret on', () => {
+  test('writes the id of a secret to the settings', () => {
     install(host, 'weather', options(build(), { 'secret-id': 'arn:aws:x/y' }));
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(/--port 3000 --secret-id arn:aws:x\/y$/m);
   });
@@ -165,28 +165,28 @@ describe('host install', () => {
       }),
       /provisioners of its app\.yaml only/,
     ],
-  ])('refuses %s, and changes nothing', (_what, installOptions, message) => {
+  ])('refuses %s, and changes nothing', (_case, installOptions, message) => {
     const { name = 'weather', ...more } = installOptions();
     expect(() => install(host, name, options(more.eif ?? build(), more))).toThrow(message);
-    expect([existsSync(root), changes()]).toEqual([false, []]);
+    expect([existsSync(root), listChanges()]).toEqual([false, []]);
   });
 
-  test('refuses a second enclave with the same name or port, and accepts another one', () => {
+  test('refuses a second enclave with the same name or port, and accepts another name with another port', () => {
     const eif = build();
     install(host, 'blue', options(eif));
-    const before = files();
+    const before = listFiles();
     expect(() => install(host, 'blue', options(eif, { port: 3001 }))).toThrow(
       expect.objectContaining({ code: 'WRONG_STATE' }),
     );
     expect(() => install(host, 'green', options(eif))).toThrow(
       'port 3000 is that of blue: give another --port',
     );
-    expect(files()).toEqual(before);
+    expect(listFiles()).toEqual(before);
     install(host, 'green', options(eif, { port: 3001 }));
     expect(read('etc/sui-enclave/green/settings.env')).toMatch(/--port 3001$/m);
   });
 
-  test('starts a program in a folder whose name has spaces and characters of systemd', () => {
+  test('starts a program in a folder whose name has spaces and characters that systemd expands', () => {
     const folder = join(parent.dir, 'with 50 % of $HOME');
     mkdirSync(folder);
     const main = join(folder, 'main.cjs');
@@ -232,21 +232,21 @@ describe('host upgrade', () => {
     const folder = join(root, 'usr/local/lib/sui-enclave/weather');
     // run_enclave --foreground leaves this link.
     mkdirSync(join(root, 'var/lib/sui-enclave/weather'), { recursive: true });
-    symlinkSync(join(folder, `${pcr0Of(first)}.eif`), join(root, 'var/lib/sui-enclave/weather/image.eif'));
+    symlinkSync(join(folder, `${measurePcr0Prefix(first)}.eif`), join(root, 'var/lib/sui-enclave/weather/image.eif'));
     parent.set('active', 'active\n');
     const second = build('second', OTHER_APP_YAML);
     expect(upgrade(host, 'weather', second)).toMatchObject({ isNewRelay: true, isRunning: true });
-    expect(readlinkSync(join(folder, 'nitro.eif'))).toBe(`${pcr0Of(second)}.eif`);
-    const images = () => files().flatMap((path) => /weather\/(\w{16})\.eif$/.exec(path)?.[1] ?? []);
-    expect(images()).toEqual([pcr0Of(first), pcr0Of(second)].sort());
+    expect(readlinkSync(join(folder, 'nitro.eif'))).toBe(`${measurePcr0Prefix(second)}.eif`);
+    const images = () => listFiles().flatMap((path) => /weather\/(\w{16})\.eif$/.exec(path)?.[1] ?? []);
+    expect(images()).toEqual([measurePcr0Prefix(first), measurePcr0Prefix(second)].sort());
     expect(read('usr/local/lib/sui-enclave/relay')).toBe('the relay of second, with --in-effect');
     // The image that neither runs nor starts next is removed.
     const third = build('third', 'endpoints: [a.example]\nsecrets: []\n');
     upgrade(host, 'weather', third);
-    expect(images()).toEqual([pcr0Of(first), pcr0Of(third)].sort());
+    expect(images()).toEqual([measurePcr0Prefix(first), measurePcr0Prefix(third)].sort());
   });
 
-  test('replaces the units of all enclaves that name the program at its old place', () => {
+  test('rewrites the units of all enclaves if they name the program at its old path', () => {
     install(host, 'blue', options(build()));
     install(host, 'green', options(build('other'), { port: 3001 }));
     const units = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-end@.service'].map(
@@ -262,28 +262,28 @@ describe('host upgrade', () => {
     expect(units.map(read)).toEqual(before);
   });
 
-  test('starts, stops and restarts nothing', () => {
+  test('starts, stops and restarts nothing if no enclave runs', () => {
     install(host, 'weather', options(build()));
-    const before = changes().length;
+    const before = listChanges().length;
     upgrade(host, 'weather', build('second', OTHER_APP_YAML));
-    const words = changes()
+    const commands = listChanges()
       .slice(before)
       .map((call) => call.split(' ').slice(0, 2).join(' '));
-    expect(words).toEqual([
+    expect(commands).toEqual([
       'systemd-sysusers /etc/sysusers.d/sui-enclave.conf',
       'systemd-tmpfiles --create',
       'systemctl daemon-reload',
     ]);
   });
 
-  test('starts the unit that ends an enclave for those that run, which older versions lack', () => {
+  test('starts sui-enclave-end, which older versions lack, for each enclave that runs', () => {
     install(host, 'blue', options(build()));
     install(host, 'green', options(build('other'), { port: 3001 }));
-    const before = changes().length;
+    const before = listChanges().length;
     parent.set('active', 'active\n');
     upgrade(host, 'blue', build('second', OTHER_APP_YAML));
     expect(
-      changes()
+      listChanges()
         .slice(before)
         .filter((call) => / (start|stop|restart|try-restart) /.test(call)),
     ).toEqual([
@@ -313,9 +313,9 @@ describe('host remove', () => {
       writeFileSync(join(root, 'var/lib/sui-enclave', path), '');
     }
     remove(host, 'weather', false);
-    expect(files()).toEqual([]);
+    expect(listFiles()).toEqual([]);
     expect(globSync('*/*/sui-enclave*', { cwd: root })).toEqual([]);
-    expect(changes().slice(-6)).toEqual([
+    expect(listChanges().slice(-6)).toEqual([
       'systemctl disable --quiet --now sui-enclave-expose@weather.service sui-enclave@weather.service sui-enclave-relay.path sui-enclave-relay.service',
       'systemctl stop sui-enclave-end@weather.service',
       'systemctl reset-failed sui-enclave-expose@weather.service sui-enclave@weather.service sui-enclave-end@weather.service sui-enclave-relay.path sui-enclave-relay.service',
@@ -328,32 +328,32 @@ describe('host remove', () => {
   test('touches neither files of another enclave nor shared ones', () => {
     const eif = build();
     install(host, 'blue', options(eif));
-    const alone = files();
+    const blueFiles = listFiles();
     install(host, 'green', options(eif, { port: 3001 }));
     remove(host, 'green', false);
-    expect(files()).toEqual(alone);
-    expect(changes().slice(-3).join('\n')).not.toMatch(/sui-enclave-relay|blue|userdel/);
+    expect(listFiles()).toEqual(blueFiles);
+    expect(listChanges().slice(-3).join('\n')).not.toMatch(/sui-enclave-relay|blue|userdel/);
   });
 
   test('keeps the files of other programs in the folder of the settings', () => {
     install(host, 'weather', options(build()));
     writeFileSync(join(root, 'etc/sui-enclave/keeper.yaml'), '');
     remove(host, 'weather', false);
-    expect(files()).toEqual(['etc/sui-enclave/keeper.yaml']);
+    expect(listFiles()).toEqual(['etc/sui-enclave/keeper.yaml']);
   });
 
   test.each(['active', 'activating', 'deactivating', 'reloading'])(
     'refuses while the enclave is %s, unless told to stop it',
     (state) => {
       install(host, 'weather', options(build()));
-      const before = [files(), changes()];
+      const before = [listFiles(), listChanges()];
       parent.set('active', `${state}\n`);
       expect(() => remove(host, 'weather', false)).toThrow(
         'weather runs: give --stop to end it, and lose its key',
       );
-      expect([files(), changes()]).toEqual(before);
+      expect([listFiles(), listChanges()]).toEqual(before);
       remove(host, 'weather', true);
-      expect(files()).toEqual([]);
+      expect(listFiles()).toEqual([]);
     },
   );
 
@@ -364,21 +364,21 @@ describe('host remove', () => {
     expect(() => remove(host, 'weather', false)).toThrow(expect.objectContaining({ code: 'WRONG_STATE' }));
     remove(host, 'weather', true);
     expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc7');
-    expect(files()).toEqual([]);
+    expect(listFiles()).toEqual([]);
   });
 
   test('removes an enclave of an older version, which has no unit for its end', () => {
     install(host, 'weather', options(build()));
     parent.set('systemctl fails', 'stop');
     remove(host, 'weather', false);
-    expect(files()).toEqual([]);
+    expect(listFiles()).toEqual([]);
   });
 
   test('removes no file if the units can not be stopped', () => {
     install(host, 'weather', options(build()));
-    const before = files();
+    const before = listFiles();
     parent.set('systemctl fails', 'disable');
     expect(() => remove(host, 'weather', true)).toThrow(/^systemctl disable .* failed: no such unit$/);
-    expect(files()).toEqual(before);
+    expect(listFiles()).toEqual(before);
   });
 });

@@ -43,9 +43,9 @@ const PROVISIONER = {
 
 let parent: Parent;
 let host: Host;
-const pathOf = (path: string) => join(parent.dir, 'root', path);
-const read = (path: string) => readFileSync(pathOf(path), 'utf8');
-const mode = (path: string) => (statSync(pathOf(path)).mode & 0o777).toString(8);
+const resolvePath = (path: string) => join(parent.dir, 'root', path);
+const read = (path: string) => readFileSync(resolvePath(path), 'utf8');
+const readMode = (path: string) => (statSync(resolvePath(path)).mode & 0o777).toString(8);
 
 function writeProgram(path: string): void {
   writeFileSync(
@@ -59,15 +59,15 @@ beforeEach(() => {
   parent = new Parent();
   for (const name of ['dnf', 'useradd', 'id']) writeProgram(join(parent.dir, 'bin', name));
   for (const folder of ['etc/nitro_enclaves', 'opt/aws/amazon-cloudwatch-agent/bin', 'etc/sui-enclave']) {
-    mkdirSync(pathOf(folder), { recursive: true });
+    mkdirSync(resolvePath(folder), { recursive: true });
   }
-  writeProgram(pathOf('opt/aws/amazon-cloudwatch-agent/bin/amazon-cloudwatch-agent-ctl'));
-  writeFileSync(pathOf('etc/nitro_enclaves/allocator.yaml'), '---\nmemory_mib: 512\ncpu_count: 2\n');
+  writeProgram(resolvePath('opt/aws/amazon-cloudwatch-agent/bin/amazon-cloudwatch-agent-ctl'));
+  writeFileSync(resolvePath('etc/nitro_enclaves/allocator.yaml'), '---\nmemory_mib: 512\ncpu_count: 2\n');
   const program = ['/opt/sui-enclave/bin/node', '/opt/sui-enclave/bin.cjs'] as const;
   host = { root: join(parent.dir, 'root'), env: parent.env, program };
 });
 
-/** Writes the files of the release. @returns the registers of the image */
+/** Writes the image and the relay as a release has them. @returns the registers of the image */
 function unpackImage() {
   mkdirSync(join(parent.dir, 'image'));
   const eif = join(parent.dir, 'image/nitro.eif');
@@ -108,19 +108,19 @@ test('continues after a failure, without a second installation', () => {
   expect(parent.calls().at(-1)).toMatch('systemctl start');
 });
 
-test('refuses an image with other registers than those of the stack, and installs nothing', () => {
+test("refuses an image whose registers differ from the stack's, and installs nothing", () => {
   unpackImage();
   expect(() => boot(host, parseBootFile(JSON.stringify(ENCLAVE)), parent.dir)).toThrow(
     /nitro.pcrs has the registers of another image/,
   );
-  expect(existsSync(pathOf('etc/systemd/system/sui-enclave@.service'))).toBe(false);
+  expect(existsSync(resolvePath('etc/systemd/system/sui-enclave@.service'))).toBe(false);
 });
 
 test('starts a keeper, whose keystore only root can read', () => {
   parent.set('secret', '["a key"]');
   writeFileSync(join(parent.dir, 'keeper.yaml'), 'network: testnet\n');
   boot(host, parseBootFile(JSON.stringify(KEEPER)), parent.dir);
-  expect([read('etc/sui-enclave/sui.keystore'), mode('etc/sui-enclave/sui.keystore')]).toEqual([
+  expect([read('etc/sui-enclave/sui.keystore'), readMode('etc/sui-enclave/sui.keystore')]).toEqual([
     '["a key"]',
     '600',
   ]);
@@ -137,7 +137,7 @@ test('starts a watcher for each enclave', () => {
   boot(host, parseBootFile(JSON.stringify(PROVISIONER)), parent.dir);
   expect(read('etc/sui-enclave/provision-2.env')).toBe('ENCLAVE_URL=http://10.0.1.5:3000\n');
   expect(read('etc/sui-enclave/nitro.pcrs')).toBe(formatPcrs(PCRS));
-  expect(['secrets.json', 'provisioner.pem'].map((file) => mode(`etc/sui-enclave/${file}`))).toEqual([
+  expect(['secrets.json', 'provisioner.pem'].map((file) => readMode(`etc/sui-enclave/${file}`))).toEqual([
     '600',
     '600',
   ]);
@@ -159,8 +159,8 @@ test.each<[string, object, RegExp]>([
   ['a name with a command', { ...ENCLAVE, name: '$(id)' }, /parameter name/],
   ['a newline in an address', { ...ENCLAVE, address: '10.0.0.1\n' }, /parameter address/],
   ['a register that is too short', { ...ENCLAVE, pcr1: '22' }, /parameter pcr1/],
-  ['a further parameter', { ...KEEPER, more: '' }, /parameter more/],
-  ['another role', { ...KEEPER, role: 'admin' }, /parameter role/],
+  ['an unknown parameter', { ...KEEPER, more: '' }, /parameter more/],
+  ['an unknown role', { ...KEEPER, role: 'admin' }, /parameter role/],
   ['a URL with a password', { ...PROVISIONER, urls: 'http://a:b@c' }, /parameter urls/],
   [
     'a secret of another region',

@@ -84,7 +84,7 @@ afterEach(() => {
 const codes = ({ faults, enclaves }: HostStatus) =>
   [...faults, ...enclaves.flatMap((enclave) => enclave.faults)].map(({ code }) => code);
 
-/** Faults of one kind each, by the codes that are expected. */
+/** Changes to the host that cause one fault each, and the advice to expect, by the code of the fault. */
 const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: RegExp]>> = {
   NITRO_UNREADABLE: [() => parent.set('describe fails', '[ E07 ]'), /continue meanwhile/],
   RELAY_DOWN: [
@@ -176,9 +176,9 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
 };
 
 describe('host_status', () => {
-  test('finds no fault where all is well, and prints what runs', async () => {
-    const at = String(Date.UTC(2026, 10, 27) * 1000);
-    const message = (text: unknown) => `${JSON.stringify({ MESSAGE: text, __REALTIME_TIMESTAMP: at })}\n`;
+  test('finds no fault on a healthy host, and prints its state', async () => {
+    const timestamp = String(Date.UTC(2026, 10, 27) * 1000);
+    const message = (text: unknown) => `${JSON.stringify({ MESSAGE: text, __REALTIME_TIMESTAMP: timestamp })}\n`;
     parent.set(
       'journal',
       message('weather {"event":"listening","ms":3}') + message('weathervane {"event":"a"}') + message([1]),
@@ -203,7 +203,7 @@ describe('host_status', () => {
   });
 
   test.each(Object.entries(FAULTS))(
-    'finds %s, and says the command that mends it',
+    'finds %s, and advises the command that mends it',
     async (code, [harm, advice]) => {
       harm();
       const status = await readHostStatus(host, 'weather');
@@ -217,7 +217,7 @@ describe('host_status', () => {
     },
   );
 
-  test('is tested by a check that finds advice which ends an enclave without a warning', () => {
+  test('is tested by endsWithoutWarning, which detects advice to end an enclave without a warning', () => {
     expect(endsWithoutWarning('systemctl restart sui-enclave@a.service: it starts')).toBe(true);
     expect(endsWithoutWarning('systemctl start sui-enclave@a.service: it starts')).toBe(false);
   });
@@ -240,7 +240,7 @@ describe('host_status', () => {
     expect(formatStatus(status)).toMatch(/last report +end: out of memory/);
   });
 
-  test('sends an enclave with provisioners to provision, which ends nothing', async () => {
+  test('advises provision, which ends nothing, if the secrets are not on the host', async () => {
     rmSync(join(host.root, 'etc/sui-enclave/weather/secrets.json'));
     answers['/readyz'] = [503, { missing: ['API_KEY'], refused: '\u001b[31mno\n' }];
     const [fault] = (await readHostStatus(host)).enclaves[0]?.faults ?? [];
@@ -251,7 +251,7 @@ describe('host_status', () => {
     });
   });
 
-  test('lists the worst first, and faults of the host before those of an enclave', async () => {
+  test('lists the host and enclaves with faults first, and faults of the host before those of enclaves', async () => {
     const second = build('green', 'endpoints: []\nsecrets: []\n');
     const program = ['/usr/bin/node', '/opt/cli/bin.cjs'] as const;
     install({ ...host, program }, 'green', { eif: second, cpus: 2, port: 3999 });
@@ -264,13 +264,13 @@ describe('host_status', () => {
   });
 
   test('says that nothing is installed, and names enclaves that were started by hand', async () => {
-    const bare = { root: join(parent.dir, 'nowhere'), env: parent.env };
-    const status = await readHostStatus(bare);
+    const bareHost = { root: join(parent.dir, 'nowhere'), env: parent.env };
+    const status = await readHostStatus(bareHost);
     expect(codes(status)).toEqual(['NOTHING_INSTALLED']);
     expect(formatStatus(status)).toMatch(
       /^not installed here: enclave weather \(i-1-enc1\) runs as CID 16$/m,
     );
-    await expect(readHostStatus(bare, 'weather')).rejects.toMatchObject({ code: 'WRONG_STATE' });
+    await expect(readHostStatus(bareHost, 'weather')).rejects.toMatchObject({ code: 'WRONG_STATE' });
   });
 
   test('is not misled or held up by the files of a relay that was taken over', async () => {
@@ -315,9 +315,9 @@ describe('host_status', () => {
   });
 
   test('has a code for every fault that it finds, and no other', () => {
-    const ofChain = ['CHAIN_UNREADABLE', 'ATTESTATION_REFUSED', 'CONFIG_RETIRED', 'UNREGISTERED'];
-    const keys = ['KEY_DESTROYED', 'KEY_TOO_OLD'];
-    const tested = ['NOTHING_INSTALLED', ...Object.keys(FAULTS), ...ofChain, ...keys];
+    const chainCodes = ['CHAIN_UNREADABLE', 'ATTESTATION_REFUSED', 'CONFIG_RETIRED', 'UNREGISTERED'];
+    const keyCodes = ['KEY_DESTROYED', 'KEY_TOO_OLD'];
+    const tested = ['NOTHING_INSTALLED', ...Object.keys(FAULTS), ...chainCodes, ...keyCodes];
     expect(tested.toSorted()).toEqual(Object.keys(HOST_FAULTS).toSorted());
   });
 
@@ -336,7 +336,7 @@ describe('host_status', () => {
   });
 });
 
-/** Returns whether a text tells a reader to end an enclave, and not that its key is lost. */
+/** Returns whether a text advises ending an enclave without the warning that its key is lost. */
 function endsWithoutWarning(text: string): boolean {
   const ends =
     /systemctl (re)?(start|stop) sui-enclave@\S+|terminate-enclave|stop_enclave|host_remove|allocator/g;

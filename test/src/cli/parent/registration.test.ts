@@ -1,4 +1,4 @@
-/** Whether contracts accept the key of an enclave of this host, as host_status reads it from the chain. */
+/** Tests that host_status reads from the chain whether contracts accept the key of an enclave. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Registrations } from '../../../../src/cli/parent/registration.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Creates a config that the deployment file names. @returns its id */
+/** Creates a config, and a deployment file that names it. @returns the config's id */
 async function createConfig(chain = '2a2a2a2a'): Promise<string> {
   const id = await fixture.config(capId);
   mkdirSync(fixture.file('deployments'), { recursive: true });
@@ -45,7 +45,7 @@ async function read(url: string, network: Network = 'localnet') {
 }
 
 describe('the registration of an enclave', () => {
-  test('has no fault once the key is registered, but has one before and after the registration', async () => {
+  test('has a fault before the enclave is registered and after it is destroyed, and none in between', async () => {
     const configId = await createConfig();
     const { url } = await startServer({ nsm: fixture.nsm });
     expect(await read(url)).toMatchObject({
@@ -83,15 +83,15 @@ describe('the registration of an enclave', () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     await fixture.register(configId, capId, url);
     await fixture.done('update_config', ...ofConfig(configId), '--max-key-age', '1');
-    const real = Date.now;
-    Date.now = () => real() + 2 * 3_600_000;
+    const originalNow = Date.now;
+    Date.now = () => originalNow() + 2 * 3_600_000;
     const reading = await read(url).finally(() => {
-      Date.now = real;
+      Date.now = originalNow;
     });
     expect(reading).toMatchObject({ code: 'KEY_TOO_OLD' });
   });
 
-  test('is unreadable without a node, a deployment file, or one of this chain', async () => {
+  test('is unreadable without a deployment file, or with a file of another chain', async () => {
     await createConfig('00000000');
     const { url } = await startServer({ nsm: fixture.nsm });
     expect(await read(url)).toMatchObject({

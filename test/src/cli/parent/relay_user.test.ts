@@ -68,12 +68,12 @@ function attack(script: string): void {
 }
 
 /** Makes a file as the unit of the enclave would. */
-function asEnclaves(path: string, make: (path: string) => void): void {
+function createAsEnclaveUnit(path: string, make: (path: string) => void): void {
   make(path);
   spawnSync('chown', ['-h', `${ENCLAVES}:${GROUP}`, path]);
 }
 
-/** Turns the install into that of a version from before the folders were split. */
+/** Turns the install into that of an older version, whose relay can write to the folders of others. */
 function makeOlder(): void {
   spawnSync('rm', ['-r', output()]);
   for (const folder of ['relay', 'weather']) chmodSync(state(folder), 0o3770);
@@ -99,11 +99,11 @@ beforeEach(() => {
 });
 
 const CONF = { cid: 16, upstreams: [], listens: [] };
-/** Writes the files that the units of the enclave leave in its folders. */
+/** Writes the files that a start of the enclave leaves in the folders of the state. */
 function run(): void {
-  asEnclaves(state('relay/weather.conf'), () => writeConf(env(), 'weather', CONF));
-  asEnclaves(state('weather/image.eif'), () => recordImage(state('weather'), eif));
-  asEnclaves(state('relay/changed'), (path) => writeFileSync(path, '', { mode: 0o640 }));
+  createAsEnclaveUnit(state('relay/weather.conf'), () => writeConf(env(), 'weather', CONF));
+  createAsEnclaveUnit(state('weather/image.eif'), () => recordImage(state('weather'), eif));
+  createAsEnclaveUnit(state('relay/changed'), (path) => writeFileSync(path, '', { mode: 0o640 }));
 }
 
 describe.skipIf(!isRoot)("the relay's user", () => {
@@ -170,9 +170,9 @@ describe.skipIf(!isRoot)("the relay's user", () => {
 });
 
 describe.skipIf(!isRoot)(
-  'host upgrade, of an install whose relay could write to the folders of others',
+  'host upgrade of an install whose relay could write to the folders of others',
   () => {
-    /** Writes the files that a relay of that version leaves. */
+    /** Writes the files that a running enclave and relay of the older version leave. */
     function runOlder(): void {
       makeOlder();
       run();
@@ -235,7 +235,7 @@ echo weather >relay/in_effect`);
       );
     });
 
-    test("removes all other files that the relay's user left there, without opening or following them", () => {
+    test("removes all other files that the relay's user left in those folders, without opening or following them", () => {
       runOlder();
       mkdirSync(join(parent.dir, 'others'));
       writeFileSync(join(parent.dir, 'others/file'), 'kept');
@@ -271,7 +271,7 @@ echo 'cid 16' >relay/weather.conf`);
       expect([readdirSync(state('relay')), readdirSync(state('weather'))]).toEqual([[], []]);
     });
 
-    test('refuses a folder that others can still write', () => {
+    test('refuses a folder that other users can still write to', () => {
       runOlder();
       chownSync(state('weather'), ENCLAVES, GROUP);
       parent.set('systemd-tmpfiles does nothing', '1');
@@ -279,7 +279,7 @@ echo 'cid 16' >relay/weather.conf`);
       expect(readFileSync(state('weather/reports.jsonl'), 'utf8')).toBe(END);
     });
 
-    test('handles all enclaves at once, and is also done by the install of another enclave', () => {
+    test('handles all enclaves at once, and also takes place when another enclave is installed', () => {
       install(host, 'green', { eif, cpus: 2, port: 3001 });
       runOlder();
       chmodSync(state('green'), 0o3770);
@@ -296,7 +296,7 @@ echo 'cid 16' >relay/weather.conf`);
 );
 
 test.skipIf(!isRoot)(
-  'a link with the name of a temporary file of older versions is not written through, even before the upgrade',
+  'the start of an enclave follows no link with the name of a temporary file of older versions, even before the upgrade',
   () => {
     makeOlder();
     attack(`cd var/lib/sui-enclave

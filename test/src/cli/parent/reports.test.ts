@@ -12,7 +12,7 @@ const FAILED = '{"event":"failed","code":"NSM_UNAVAILABLE"}\n';
 const END = '{"event":"end","reason":"the server ended with status 1"}\n';
 
 let dir: string;
-const tell = (text: string) => writeFileSync(reportsPath(dir), text);
+const writeReports = (text: string) => writeFileSync(reportsPath(dir), text);
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'reports-'));
@@ -27,8 +27,8 @@ test.each([
   ['the code of an earlier end', FAILED + END + END, 'the server ended with status 1'],
   ['an end and another boot', END + BOOT, undefined],
   ['two ends', `${END + BOOT}{"event":"end","reason":"fork"}\n`, 'fork'],
-])('lastEnd reads the end of the last enclave from %s', (_what, text, expected) => {
-  tell(text);
+])('lastEnd reads the end of the last enclave from %s', (_case, text, expected) => {
+  writeReports(text);
   expect(lastEnd(dir)).toBe(expected);
 });
 
@@ -47,22 +47,22 @@ test.each([
   '{"event":"end","reason":"cut short',
   'null\n',
 ])('lastEnd ignores a line that no enclave of this project would report: %j', (line) => {
-  tell(END + line);
+  writeReports(END + line);
   expect(lastEnd(dir)).toBe('the server ended with status 1');
 });
 
-test('lastEnd leaves earlier reports out on request', () => {
-  tell(END);
+test('lastEnd ignores reports before the position that it is passed', () => {
+  writeReports(END);
   const before = reportsSize(dir);
   expect(lastEnd(dir, before)).toBeUndefined();
-  tell(`${END}{"event":"end","reason":"fork"}\n`);
+  writeReports(`${END}{"event":"end","reason":"fork"}\n`);
   expect(lastEnd(dir, before)).toBe('fork');
 });
 
 test('lastEnd reads all of a new file that the relay has begun', () => {
-  tell(BOOT.repeat(10));
+  writeReports(BOOT.repeat(10));
   const before = reportsSize(dir);
-  tell(END);
+  writeReports(END);
   expect(lastEnd(dir, before)).toBe('the server ended with status 1');
 });
 
@@ -81,7 +81,7 @@ console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1
 
   test.each<[string, (path: string) => void, RegExp]>([
     [
-      'a link, also to a file of this form',
+      'a link to a file of reports',
       (path) => {
         writeFileSync(`${path}.other`, END);
         symlinkSync(`${path}.other`, path);
@@ -99,7 +99,7 @@ console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1
       },
       /is larger than any file that the relay writes$/,
     ],
-  ])('%s is not read, and the error says that it is not a report', (_kind, make, reason) => {
+  ])('does not read %s, and returns why the end is unknown', (_kind, make, reason) => {
     make(reportsPath(dir));
     expect(reportsSize(dir)).toBe(0);
     expect(lastEnd(dir)).toMatch(reason);
@@ -118,6 +118,6 @@ console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1
 });
 
 test('lastEnd reads only the end of a long file', () => {
-  tell(END + BOOT.repeat(5000) + FAILED + END);
+  writeReports(END + BOOT.repeat(5000) + FAILED + END);
   expect(lastEnd(dir)).toBe('the server ended with status 1 (NSM_UNAVAILABLE)');
 });

@@ -25,21 +25,21 @@ describe('run_enclave', () => {
 
   test.each([
     ['512 MiB to a small image', 128 * 1024 ** 2, 512],
-    ['four times its size in whole MiB to another', 128 * 1024 ** 2 + 1, 513],
-    ['four times its size to a large one', 1024 ** 3, 4096],
-  ])('gives %s, and refuses less', (_what, bytes, memoryMib) => {
+    ['four times its size in whole MiB to a larger image', 128 * 1024 ** 2 + 1, 513],
+    ['four times its size to a large image', 1024 ** 3, 4096],
+  ])('gives %s, and refuses less', (_case, bytes, memoryMib) => {
     expect(chooseMemory(undefined, bytes)).toBe(memoryMib);
     expect(chooseMemory(memoryMib, bytes)).toBe(memoryMib);
     const refused = new RegExp(`^--memory must be at least ${memoryMib} MiB: four times the image$`);
     expect(() => chooseMemory(memoryMib - 1, bytes)).toThrow(refused);
   });
 
-  test('gives an image the least memory by default', async () => {
+  test('gives an image the minimum memory by default', async () => {
     const parent = new Parent();
     expect((await parent.run('run_enclave.ts', ['--eif', parent.makeImage()])).stdout).toMatch(/512 MiB/);
   });
 
-  test('with --json prints its result alone, and the console of a debug enclave on standard error', async () => {
+  test('with --json prints JSON alone on standard output, and the console of a debug enclave on standard error', async () => {
     const parent = new Parent();
     const eif = parent.makeImage();
     const { stdout, stderr } = await parent.run('run_enclave.ts', ['--eif', eif, '--json']);
@@ -67,7 +67,7 @@ describe('run_enclave', () => {
     expect((await parent.run('run_enclave.ts', ['--eif', eif, '--name', 'other'])).status).toBe(0);
   });
 
-  test('in debug mode, as a process, prints that it proves nothing, and ends with its console on SIGTERM', async () => {
+  test('as a process in debug mode, warns against a registration, and ends with its console on SIGTERM', async () => {
     const parent = new Parent();
     parent.set('console stays', 'true');
     const child = parent.start('run_enclave.ts', ['--debug', '--eif', parent.makeImage()]);
@@ -93,7 +93,7 @@ describe('run_enclave', () => {
     );
   });
 
-  test('terminates an enclave with other registers', async () => {
+  test("terminates an enclave whose registers are not the image's", async () => {
     const parent = new Parent();
     const { status, stderr } = await parent.run('run_enclave.ts', ['--eif', parent.makeImage()], {
       NITRO_PCR0: 'ab',
@@ -103,7 +103,7 @@ describe('run_enclave', () => {
     expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc1');
   });
 
-  test('starts no image with other registers than those beside it', async () => {
+  test('refuses an image that does not match the registers beside it', async () => {
     const parent = new Parent();
     const eif = parent.makeImage();
     writeFileSync(eif.replace('.eif', '.pcrs'), formatPcrs({ pcr0: '1', pcr1: '2', pcr2: '3' }));
@@ -115,7 +115,7 @@ describe('run_enclave', () => {
     expect(parent.calls('nitro-cli').filter((call) => call.includes('run-enclave'))).toEqual([]);
   });
 
-  test('has the relay accept reports before the enclave starts, and connect the enclave to its hosts', async () => {
+  test('has the relay accept reports before the enclave starts, and connect the enclave to its upstreams', async () => {
     const parent = new Parent();
     const eif = parent.makeImage();
     const { stderr } = await parent.run('run_enclave.ts', ['--eif', eif], { NITRO_RUN_FAILS: '[ E36 ] x' });
@@ -130,7 +130,7 @@ describe('run_enclave', () => {
     expect(readFileSync(`${parent.state}/reports.jsonl`, 'utf8')).toBe('{"event":"boot"}\n');
   });
 
-  test('gives each enclave a CID of its own, and all enclaves the same relay', async () => {
+  test('gives each enclave a CID of its own', async () => {
     const parent = new Parent();
     parent.setEnclave({ EnclaveCID: 17 });
     const eif = parent.makeImage();

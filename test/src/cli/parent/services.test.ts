@@ -10,13 +10,13 @@ import { ensureRunning, type Service, stopServices } from '../../../../src/cli/p
 const kill = process.kill.bind(process);
 const IDLE: Service = { name: 'idle', command: ['sleep', '600'] };
 
-function folder(): string {
+function createFolder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'sui-enclave-services-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   return dir;
 }
 
-/** Starts a service, whose processes end with the test. @returns its process number */
+/** Starts a service, whose processes end with the test. @returns its process id */
 async function start(dir: string): Promise<number> {
   expect(await ensureRunning(process.env, dir, [IDLE])).toEqual(['started']);
   const { pid } = JSON.parse(readFileSync(join(dir, 'idle.json'), 'utf8'));
@@ -30,7 +30,7 @@ async function start(dir: string): Promise<number> {
   return pid;
 }
 
-const failure = (code: string) => Object.assign(new Error(code), { code });
+const createError = (code: string) => Object.assign(new Error(code), { code });
 
 function stubKill(implementation: typeof process.kill): void {
   const spy = vi.spyOn(process, 'kill').mockImplementation(implementation);
@@ -38,7 +38,7 @@ function stubKill(implementation: typeof process.kill): void {
 }
 
 test('a service runs until it is stopped', async () => {
-  const dir = folder();
+  const dir = createFolder();
   const pid = await start(dir);
   expect(await ensureRunning(process.env, dir, [IDLE])).toEqual(['running']);
   expect(() => kill(pid, 0)).not.toThrow();
@@ -47,8 +47,8 @@ test('a service runs until it is stopped', async () => {
   expect(await stopServices(dir)).toEqual([]);
 });
 
-test('a service that ends at once is reported, and the others run', async () => {
-  const dir = folder();
+test('a service that ends at once is reported, and the other services run', async () => {
+  const dir = createFolder();
   const services: Service[] = [{ name: 'broken', command: ['false'] }, IDLE];
   await expect(ensureRunning(process.env, dir, services)).rejects.toMatchObject({
     code: 'PROGRAM_FAILED',
@@ -59,28 +59,28 @@ test('a service that ends at once is reported, and the others run', async () => 
 });
 
 test('a service that ends just before it gets the signal counts as stopped', async () => {
-  const dir = folder();
+  const dir = createFolder();
   await start(dir);
   stubKill((pid) => {
     kill(pid, 'SIGKILL');
-    throw failure('ESRCH');
+    throw createError('ESRCH');
   });
   expect(await stopServices(dir)).toEqual(['idle']);
   expect(readdirSync(dir)).toEqual(['idle.log']);
 });
 
 test("a service that can't be stopped keeps its record", async () => {
-  const dir = folder();
+  const dir = createFolder();
   await start(dir);
   stubKill(() => {
-    throw failure('EPERM');
+    throw createError('EPERM');
   });
   await expect(stopServices(dir)).rejects.toMatchObject({ code: 'EPERM' });
   expect(readdirSync(dir)).toContain('idle.json');
 });
 
 test('a process with the id of a service, but another start time, is left alone', async () => {
-  const dir = folder();
+  const dir = createFolder();
   const otherProcess = spawn('sleep', ['600'], { detached: true });
   onTestFinished(() => void otherProcess.kill('SIGKILL'));
   await once(otherProcess, 'spawn');

@@ -21,20 +21,20 @@ beforeEach(() => {
   vi.spyOn(process, 'setuid').mockImplementation((user) => void rights.push(`user ${user}`));
 });
 
-const ended = () => parent.calls('nitro-cli').some((call) => call.includes('terminate-enclave'));
+const hasTerminated = () => parent.calls('nitro-cli').some((call) => call.includes('terminate-enclave'));
 
 describe('stop_enclave --if-unit-dead', () => {
   test.each([
-    ['stopped', 'inactive dead success 0'],
-    ['given up', 'failed failed start-limit-hit 0'],
-    ['failed', 'failed failed signal '],
-  ])('ends the enclave of a unit that is %s, with the rights of its user', async (_what, state) => {
+    ['is stopped', 'inactive dead success 0'],
+    ['systemd no longer restarts', 'failed failed start-limit-hit 0'],
+    ['has failed', 'failed failed signal '],
+  ])('ends the enclave of a unit that %s, with the rights of its user', async (_case, state) => {
     parent.set(UNIT, state);
     expect(await parent.run('stop_enclave.ts', STOP)).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/^i-1-enc1: terminated\n/),
     });
-    expect(ended()).toBe(true);
+    expect(hasTerminated()).toBe(true);
     expect(rights).toEqual(['groups ne', 'group sui-enclave', 'user sui-enclave']);
   });
 
@@ -45,13 +45,13 @@ describe('stop_enclave --if-unit-dead', () => {
     ['has failed and is being started', 'failed failed signal 77'],
     ['is starting', 'activating start success 77'],
     ['is stopping', 'deactivating stop-sigterm success 77'],
-  ])('ends nothing while the unit %s', async (_what, state) => {
+  ])('ends nothing while the unit %s', async (_case, state) => {
     parent.set(UNIT, state);
     expect(await parent.run('stop_enclave.ts', STOP)).toMatchObject({
       status: 0,
       stdout: 'the unit of weather is not stopped: its enclave continues\n',
     });
-    expect([ended(), rights]).toEqual([false, []]);
+    expect([hasTerminated(), rights]).toEqual([false, []]);
   });
 
   test('ends nothing if systemd does not answer', async () => {
@@ -60,6 +60,6 @@ describe('stop_enclave --if-unit-dead', () => {
       status: 1,
       stderr: expect.stringMatching(/^PROGRAM_FAILED: /),
     });
-    expect([ended(), rights]).toEqual([false, []]);
+    expect([hasTerminated(), rights]).toEqual([false, []]);
   });
 });

@@ -13,7 +13,7 @@ const SERVICES = FILES.filter((file) => file.endsWith('.service') && !file.inclu
 const valuesIn = (unit: string, key: string) =>
   [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('the units are those of this list', () => {
+test('the folder has exactly these units', () => {
   expect(FILES.map((file) => basename(file))).toEqual([
     'sui-enclave-end@.service',
     'sui-enclave-expose@.service',
@@ -30,7 +30,7 @@ describe.each(SERVICES)('%s', (file) => {
 
   const isEnd = file.includes('-end@');
 
-  test('has a user of its own, and no privilege, except for those to become that user', () => {
+  test('has a user of its own, and at most the privileges to become that user', () => {
     expect(values('User')).toEqual(
       isEnd ? [] : [file.includes('relay') ? 'sui-enclave-relay' : 'sui-enclave'],
     );
@@ -46,7 +46,7 @@ describe.each(SERVICES)('%s', (file) => {
       expect(values(key), key).toEqual(['yes']);
     }
     expect(values('ProtectSystem')).toEqual(['strict']);
-    // Only the services that start and end enclaves are in the group of nitro-cli.
+    // Services that call nitro-cli are in its group. sui-enclave-end@ joins the group when it gives up root.
     expect(values('SupplementaryGroups')).toEqual(isEnd || file.includes('relay') ? [] : ['ne']);
     expect(values('RestrictAddressFamilies')[0]?.split(' ')).toContain('AF_VSOCK');
   });
@@ -57,7 +57,7 @@ describe.each(SERVICES)('%s', (file) => {
   });
 });
 
-test('the units start an enclave that ends at once only a few times, and the relay always', () => {
+test('the units restart an enclave a limited number of times, and the relay without a limit', () => {
   const limits = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-relay.service'].map(
     (name) => {
       const unit = readFileSync(join(ROOT, 'src/cli/parent/units', name), 'utf8');
@@ -67,7 +67,7 @@ test('the units start an enclave that ends at once only a few times, and the rel
   expect(limits).toEqual([[10, 600], [20, 600], [0]]);
 });
 
-test('the unit of the end starts an enclave only after the end of one that was left behind, and never waits for it to run', () => {
+test('sui-enclave-end@ starts before the enclave, and a process that fails does not stop it', () => {
   const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave-end@.service'), 'utf8');
   expect(['Before', 'ExecStart', 'RemainAfterExit'].map((key) => valuesIn(unit, key))).toEqual([
     ['sui-enclave@%i.service'],
@@ -78,7 +78,7 @@ test('the unit of the end starts an enclave only after the end of one that was l
   expect(unit).not.toMatch(/^(BindsTo|Requires|ExecStopPost)=/m);
 });
 
-test('the units start the process that watches an enclave again after the time that the page names', () => {
+test('the units restart the process that watches an enclave after the time that the page states', () => {
   const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave@.service'), 'utf8');
   const [seconds] = valuesIn(unit, 'RestartSec');
   const page = readFileSync(join(ROOT, 'enclave/README.md'), 'utf8');
@@ -127,7 +127,7 @@ test('sui-enclave-end@.service stops by a command that exists', async () => {
 test.runIf(hasSystemd)('the units are accepted by systemd', () => {
   const units = FILES.map((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8');
-    // The relay's program comes with an image, so another program stands in for it.
+    // The relay's program comes with an image, so another program takes its place.
     return [basename(file), text.replace('/usr/local/lib/sui-enclave/relay', '/bin/true')];
   });
   expect(verifyUnits(Object.fromEntries(units))).toEqual([0, '']);

@@ -18,15 +18,15 @@ async function compile(): Promise<readonly Uint8Array[]> {
   const weather = await weatherModules();
   await initMovePackageBuilder();
   const { 'Published.toml': _published, ...sources } = sourcesForDependents('weather');
-  const result = await dumpMovePackage({
+  const dump = await dumpMovePackage({
     files: { ...sources, 'sources/board.move': BOARD },
     fetcher: chooseFramework({}).fetcher,
     network: 'devnet',
     ansiColor: false,
     withUnpublishedDependencies: true,
   });
-  if ('error' in result) throw new Error(result.error);
-  const board = result.modules
+  if ('error' in dump) throw new Error(dump.error);
+  const board = dump.modules
     .map((module) => new Uint8Array(Buffer.from(module, 'base64')))
     .find((module) => readModule(module, '0x0').name === 'board');
   if (board === undefined) throw new Error('the compiler made no module board');

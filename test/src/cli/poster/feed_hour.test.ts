@@ -15,7 +15,7 @@ const STEP = PERIODS_IN_STEP * PERIOD;
 const RULES = { minIntervalMs: 10_000n, heartbeatMs: 60_000n, minMoveBps: 50n };
 /**
  * Alerts that would mean that a poster used a coin twice, lost a transaction, or was wrong about its call or
- * its files, or that a transaction failed for another reason than that another poster's came first.
+ * its files, or that a transaction failed although the other poster had not written first.
  */
 const NEVER = [
   'COIN_MOVED',
@@ -37,7 +37,7 @@ const CAUSED = [
   'GAS_AN_HOUR',
 ];
 
-test('a poster finds the fields of a quote by the structs of the package', async () => {
+test('a poster finds the fields of a quote in the structs of the package', async () => {
   const fixture = await PriceFixture.start(START);
   const host = await Host.start();
   const enclave = await fixture.enclave(() => ({ dollars: '1.25', timeMs: fixture.time.now }));
@@ -60,14 +60,14 @@ function isDue(last: Quote | undefined, { value, timestampMs }: Quote): boolean 
   return elapsedMs >= RULES.minIntervalMs && (elapsedMs >= RULES.heartbeatMs || hasMoved);
 }
 
-/** Returns the quote that a poster takes: the newest, and of equally new ones the first. */
+/** Returns the quote that a poster takes: the newest, or the first of several that are equally new. */
 function chooseNewest(quotes: readonly (Quote | undefined)[]): Quote | undefined {
   return quotes.reduce((newest, quote) =>
     newest === undefined || (quote !== undefined && quote.timestampMs > newest.timestampMs) ? quote : newest,
   );
 }
 
-/** Has the enclaves sign in each period of a step, and replaces one of them in its steps. */
+/** Has the enclaves sign in each period of a step. Replaces one of them in the steps of `REPLACEMENT`. */
 async function sign(fixture: PriceFixture, signers: readonly Signer[], step: number): Promise<void> {
   const first = step * PERIODS_IN_STEP + 1;
   const replaced = signers[REPLACEMENT.enclave];
@@ -82,9 +82,9 @@ async function sign(fixture: PriceFixture, signers: readonly Signer[], step: num
 }
 
 /** The state before the rounds of a step. */
-interface Before {
+interface StateBefore {
   readonly last: Update | undefined;
-  /** The newest quote of those that posters get. */
+  /** The newest quote that the posters get. */
   readonly newest: Quote | undefined;
   /** Whether the newest quote is of this step. */
   readonly isFresh: boolean;
@@ -95,13 +95,13 @@ interface Before {
 /**
  * Compares what was written in a step with what could be written.
  *
- * A poster posts the newest quote of those that it gets, if the node executes transactions and the rules of
- * the feed allow the quote. Afterwards the rules therefore allow it no longer: it is written, or another one
- * of almost the same time or value. A transaction that the node did not take is sent again in the next round,
- * before the quote of that round, so such a step may write a quote of a step before, too, also if nothing new
- * can be posted. A node that executes a transaction and does not answer delays only what the poster knows.
+ * A poster posts the newest quote that it gets, if the node executes transactions and the rules of the feed
+ * allow the quote. After the step, the rules no longer allow it: it was written, or another quote of almost the
+ * same time or value was written. A transaction that the node did not accept is sent again in the next round,
+ * before that round's quote. A step may therefore also write a quote of an earlier step, even if nothing new
+ * can be posted. If a node executes a transaction but does not answer, only the poster learns of it later.
  */
-function expectWrites(written: readonly Update[], before: Before, step: number): void {
+function expectWrites(written: readonly Update[], before: StateBefore, step: number): void {
   const { last, newest, inFlight, obstacle } = before;
   const isPossible = newest !== undefined && obstacle === undefined;
   const label = `step ${step}`;
@@ -111,7 +111,7 @@ function expectWrites(written: readonly Update[], before: Before, step: number):
 }
 
 /** Returns why nothing was written in a step; an empty list if no quote was due. */
-function listCauses({ last, newest, isFresh, obstacle }: Before): readonly string[] {
+function listCauses({ last, newest, isFresh, obstacle }: StateBefore): readonly string[] {
   if (newest !== undefined && isFresh && !isDue(last, newest)) return [];
   return [
     ...(obstacle === undefined ? [] : [obstacle]),
@@ -120,7 +120,7 @@ function listCauses({ last, newest, isFresh, obstacle }: Before): readonly strin
   ];
 }
 
-test('for an hour, a write is missing only where sources, enclaves, node or posters were', async () => {
+test('for an hour, a write is missing only if sources, enclaves, the node or the posters failed', async () => {
   const fixture = await PriceFixture.start(START);
   const { updates } = fixture;
   const { node } = fixture.chain;
@@ -136,7 +136,7 @@ test('for an hour, a write is missing only where sources, enclaves, node or post
   for (let step = 0; step < STEPS; step += 1) {
     await sign(fixture, signers, step);
     for (const [method, fault] of faults.listNodeFaults(step)) node.faults.set(method, fault);
-    const newest = chooseNewest(signers.map((signer) => signer.findPassedOn(step)));
+    const newest = chooseNewest(signers.map((signer) => signer.findDeliveredQuote(step)));
     const isFresh = newest !== undefined && newest.timestampMs > BigInt(fixture.time.now - STEP);
     const obstacle = posters.findObstacle(step);
     const before = { last: updates.at(-1), newest, isFresh, inFlight: posters.inFlight, obstacle };
@@ -149,7 +149,7 @@ test('for an hour, a write is missing only where sources, enclaves, node or post
 
   // When nothing fails any more, one round is enough.
   for (const signer of signers) signer.setHost(STEPS);
-  const newest = chooseNewest(signers.map((signer) => signer.findPassedOn(STEPS)));
+  const newest = chooseNewest(signers.map((signer) => signer.findDeliveredQuote(STEPS)));
   await posters.round(STEPS);
   expect(posters.inFlight).toBe(0);
   expect(newest !== undefined && !isDue(updates.at(-1), newest)).toBe(true);
@@ -172,7 +172,7 @@ test('for an hour, a write is missing only where sources, enclaves, node or post
   expect(updates.length).toBeGreaterThan(STEPS / 2);
 });
 
-/** Expects that each update may follow the one before, so that none is of the same period. */
+/** Expects that the rules allow each update after the update before, and that no two are of one period. */
 function expectRules(updates: readonly Update[]): void {
   for (const [index, update] of updates.entries()) expect(isDue(updates[index - 1], update)).toBe(true);
   const times = updates.map(({ timestampMs }) => timestampMs);

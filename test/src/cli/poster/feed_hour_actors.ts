@@ -15,7 +15,7 @@ const COINS = [4, 2];
 /** Limits of an hour's gas. The second poster reaches its limit before the hour is over. */
 const LIMITS = [130n * BUDGET, 25n * BUDGET];
 
-/** An enclave, and what it must have signed. */
+/** An enclave, and the quotes that it must have signed. */
 export class Signer {
   readonly index: number;
   readonly host: Host;
@@ -25,7 +25,7 @@ export class Signer {
   id: string | undefined;
   /** All quotes of the present enclave, in their order. */
   #quotes: Quote[] = [];
-  /** All quotes of the registered enclaves, by the ids of these. */
+  /** All quotes of the registered enclaves, by the ids of the enclaves. */
   readonly signed = new Map<string, readonly Quote[]>();
   #reads = 0;
   #period = 0;
@@ -70,20 +70,20 @@ export class Signer {
     if (this.#enclave !== undefined) await this.#run(PERIOD);
   }
 
-  /** Has the host fail, or change answers, as it does in this step. */
+  /** Sets whether the host fails, and whether it changes answers, in this step. */
   setHost(step: number): void {
     this.host.isReachable = faults.isHostReachable(this.index, step);
     const isLying = faults.isHostLying(this.index, step);
     this.host.lie = (body) => (isLying ? body.replace(/"value":1/, '"value":2') : body);
   }
 
-  /** Returns the last quote, if the host passes it on as it was signed. */
-  findPassedOn(step: number): Quote | undefined {
+  /** Returns the last quote if the host passes it on unchanged; otherwise undefined. */
+  findDeliveredQuote(step: number): Quote | undefined {
     const isHonest = this.host.isReachable && !faults.isHostLying(this.index, step);
     return this.id !== undefined && isHonest ? this.#quotes.at(-1) : undefined;
   }
 
-  /** Has the task run, and compares what it signed with what its sources said. */
+  /** Lets the task run, and compares the quote that it signed with the readings of its sources. */
   async #run(ms: number): Promise<void> {
     const reads = this.#reads;
     await this.#enclave?.passTime(ms);
@@ -91,11 +91,11 @@ export class Signer {
     const quote = await this.#enclave?.readQuote();
     if (this.#period !== this.#next) return expect(quote).toEqual(this.#quotes.at(-1));
     const readings = faults.listHonestReadings(this.index, this.#period);
-    const agrees = readings.length >= 2;
-    this.#failures = agrees ? 0 : this.#failures + 1;
+    const hasMajority = readings.length >= 2;
+    this.#failures = hasMajority ? 0 : this.#failures + 1;
     // Each pause after failures is twice as long as the one before.
     this.#next += Math.min(2 ** Math.max(0, this.#failures - 1), 30);
-    if (!agrees) return expect(quote).toEqual(this.#quotes.at(-1));
+    if (!hasMajority) return expect(quote).toEqual(this.#quotes.at(-1));
     if (quote === undefined) throw new Error('the enclave has signed nothing');
     const values = readings.map(({ value }) => value);
     expect(values.some((value) => value <= quote.value)).toBe(true);
@@ -116,7 +116,7 @@ export class PosterPair {
   readonly #inFlight: number[] = [];
   /** Codes of all alerts and warnings. */
   readonly codes = new Set<string>();
-  /** Number of processes that started with a transaction of the one before in flight. */
+  /** Number of processes that started while a transaction of the process before was in flight. */
   startsInFlight = 0;
   /** Digests of all signed transactions, by the coins and versions that pay for them. */
   readonly payments = new Map<string, Set<string>>();
@@ -134,7 +134,7 @@ export class PosterPair {
     };
   }
 
-  /** Notes a signed transaction of a poster, which the node gets or a file keeps. */
+  /** Records a signed transaction of a poster, which the node received or a file contains. */
   #collect(transaction: Uint8Array): void {
     const { V1 } = bcs.TransactionData.parse(transaction);
     const index = this.#keys.findIndex((key) => key.toSuiAddress() === V1.sender);
@@ -151,7 +151,7 @@ export class PosterPair {
     return this.#inFlight.reduce((sum, number) => sum + number, 0);
   }
 
-  /** Returns the posters whose process runs in this step, and which may sign another transaction. */
+  /** Returns the indices of the posters that run in this step and may sign another transaction. */
   #listReady(step: number): readonly number[] {
     return [0, 1].filter((index) => {
       const spent = this.#posters[index]?.spent() ?? 0n;
@@ -159,7 +159,7 @@ export class PosterPair {
     });
   }
 
-  /** Returns what keeps both posters from having a new quote written in this step. */
+  /** Returns what prevents both posters from writing a new quote in this step; undefined if nothing does. */
   findObstacle(step: number): 'posters' | 'node' | undefined {
     const ready = this.#listReady(step);
     if (ready.length === 0) return 'posters';
@@ -169,20 +169,20 @@ export class PosterPair {
   /** Runs a round of each poster whose process runs. */
   async round(step: number): Promise<void> {
     const indices = [0, 1].filter((index) => faults.isPosterUp(index, step));
-    await Promise.all(indices.map((index) => this.#roundOf(index, step)));
+    await Promise.all(indices.map((index) => this.#runRound(index, step)));
   }
 
-  async #roundOf(index: number, step: number): Promise<void> {
+  async #runRound(index: number, step: number): Promise<void> {
     if (this.#posters[index] === undefined || faults.isPosterNew(index, step)) await this.#start(index);
     const report = await this.#posters[index]?.round();
     const { path = '' } = this.#posters[index] ?? {};
-    const { pending } = JSON.parse(readFileSync(`${path}.transactions.json`, 'utf8')) as Kept;
+    const { pending } = JSON.parse(readFileSync(`${path}.transactions.json`, 'utf8')) as TransactionsFile;
     for (const { transaction } of pending) this.#collect(fromBase64(transaction));
     this.#inFlight[index] = report?.inFlight ?? 0;
     for (const { code } of report?.alerts ?? []) this.codes.add(code);
   }
 
-  /** Starts a process, from the files of the one before. */
+  /** Starts a process, from the files of the process before. */
   async #start(index: number): Promise<void> {
     const { path } = this.#posters[index] ?? {};
     if ((this.#inFlight[index] ?? 0) > 0) this.startsInFlight += 1;
@@ -192,23 +192,23 @@ export class PosterPair {
     this.#posters[index] = await this.#fixture.poster(this.#hosts, options);
   }
 
-  /** Returns the gas of each poster in MIST: its limit, its count, its budgets, and what it has paid. */
+  /** Returns the gas of each poster in MIST: its limit, its count, the budgets it signed, and what it paid. */
   countGas(): readonly Readonly<Record<'limit' | 'counted' | 'budgets' | 'paid', bigint>>[] {
     const { ledger } = this.#fixture.chain.node;
     return this.#keys.map((key, index) => {
       const coins = ledger.owned(key.toSuiAddress());
-      const left = coins.reduce((sum, coin) => sum + ledger.balanceOf(coin), 0n);
+      const balance = coins.reduce((sum, coin) => sum + ledger.balanceOf(coin), 0n);
       return {
         limit: LIMITS[index] ?? 0n,
         counted: this.#posters[index]?.spent() ?? 0n,
         budgets: BUDGET * BigInt(this.#digests[index]?.size ?? 0),
-        paid: GAS * BigInt(COINS[index] ?? 0) - left,
+        paid: GAS * BigInt(COINS[index] ?? 0) - balance,
       };
     });
   }
 }
 
 /** The file with a poster's transactions in flight. */
-interface Kept {
+interface TransactionsFile {
   readonly pending: readonly { readonly transaction: string }[];
 }

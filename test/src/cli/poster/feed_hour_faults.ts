@@ -11,10 +11,10 @@ export const STEPS = 120;
 
 /** The exchanges, in the order of the template. */
 const HOSTS = ['api.crypto.com', 'api.kraken.com', 'www.bitstamp.net'];
-/** Distances of the honest values from the price, in thousandths of it, and ages of the readings. */
+/** Distances of the honest values from the price, in thousandths of the price, and ages of the readings. */
 const SPREADS = [-1n, 0n, 1n];
 const AGES_MS = [0, 1000, 3000];
-/** Lies in hundredths of the honest value. No two sources lie alike. The last is off by a little only. */
+/** Lies of the sources, in percent of the honest value. Each is different, and the last is almost right. */
 const LIES = [300n, 33n, 102n];
 
 /** Sources by step: honest (h), lying (l) or silent (s). */
@@ -22,15 +22,15 @@ const SOURCES = 'hhh lhh hhh hsh hhh hhl hls hhh hlh hhh sss hhh shh hhh llh hhh
 /** A long outage of two sources, in steps. Afterwards, the tasks pause for as long again. */
 const OUTAGE = { from: 64, until: 68 };
 
-/** Returns the step in which a period is. The first enclaves start in period 0. */
+/** Returns the step of a period. The first enclaves start in period 0. */
 export function findStep(period: number): number {
   return Math.max(0, Math.floor((period - 1) / PERIODS_IN_STEP));
 }
 
-/** Returns what a source is to an enclave in a step: h, l or s. */
+/** Returns how a source behaves towards an enclave in a step: h, l or s. */
 function readState(source: number, enclave: number, step: number): string {
   if (step >= OUTAGE.from && step < OUTAGE.until) return source === 0 ? 'h' : 's';
-  // One host after the other lets a single source through.
+  // Each host in turn lets only a single source through.
   if (step % 19 === 4 + enclave && source !== 1) return 's';
   return SOURCES[step % SOURCES.length]?.[source] ?? 's';
 }
@@ -56,17 +56,17 @@ export function listHonestReadings(enclave: number, period: number): readonly Qu
   );
 }
 
-/** Returns what an exchange answers to an enclave in a period. */
+/** Returns an exchange's answer to an enclave in a period; undefined if the exchange is silent. */
 export function readMarket(host: string, enclave: number, period: number): Market | undefined {
   const source = HOSTS.indexOf(host);
   const state = readState(source, enclave, findStep(period));
   if (state === 's') return undefined;
   const { value, timestampMs } = createReading(source, period);
-  const shown = state === 'h' ? value : (value * (LIES[source] ?? 1n)) / 100n;
-  return { dollars: (Number(shown) / 1e6).toFixed(6), timeMs: Number(timestampMs) };
+  const reported = state === 'h' ? value : (value * (LIES[source] ?? 1n)) / 100n;
+  return { dollars: (Number(reported) / 1e6).toFixed(6), timeMs: Number(timestampMs) };
 }
 
-/** Returns whether a host is reachable: each is away in turn, and all of them are now and then. */
+/** Returns whether a host is reachable: each fails in turn, and sometimes all fail at once. */
 export function isHostReachable(enclave: number, step: number): boolean {
   return step % 10 !== 2 + 3 * enclave && step % 29 !== 17;
 }
@@ -76,19 +76,19 @@ export function isHostLying(enclave: number, step: number): boolean {
   return step % 11 === enclave || step % 37 === 30;
 }
 
-/** Steps of the enclave that is replaced: its end, the start of the next one, and its registration. */
+/** Steps in which an enclave ends, its replacement starts, and the replacement is registered. */
 export const REPLACEMENT = { enclave: 1, end: 40, start: 42, registration: 44 };
 
 type NodeFault = readonly [method: string, fault: Fault];
 
-const GONE: Fault = { status: 'UNAVAILABLE', message: 'gone' };
+const UNAVAILABLE: Fault = { status: 'UNAVAILABLE', message: 'gone' };
 const NOT_SENT: NodeFault = ['ExecuteTransaction', 'reset'];
-const NOT_TAKEN: NodeFault = ['ExecuteTransaction', GONE];
+const NOT_TAKEN: NodeFault = ['ExecuteTransaction', UNAVAILABLE];
 const NO_ANSWER: NodeFault = ['ExecuteTransaction', 'executes, and does not answer'];
 const DENIED: NodeFault = ['ExecuteTransaction', 'executes, and says ABORTED'];
-const NOT_SHOWN: NodeFault = ['GetTransaction', GONE];
+const NOT_SHOWN: NodeFault = ['GetTransaction', UNAVAILABLE];
 const NO_STATE: NodeFault = ['GetEpoch', 'garbage'];
-const NO_SIMULATION: NodeFault = ['SimulateTransaction', GONE];
+const NO_SIMULATION: NodeFault = ['SimulateTransaction', UNAVAILABLE];
 const NO_OBJECTS: NodeFault = ['BatchGetObjects', 'reset'];
 /** Faults of the node by step. */
 const NODE: readonly (readonly NodeFault[])[] = [
@@ -130,7 +130,7 @@ export function listNodeFaults(step: number): readonly NodeFault[] {
 /** Returns whether the node executes a new transaction of a poster in a step. */
 export function canExecute(step: number, inFlight: number): boolean {
   const faults = new Map(listNodeFaults(step));
-  // Without the end of its last transaction, a poster signs nothing new.
+  // A poster signs nothing new before it knows the outcome of its last transaction.
   if (faults.has('GetTransaction') && inFlight > 0) return false;
   if (['GetEpoch', 'SimulateTransaction', 'BatchGetObjects'].some((method) => faults.has(method)))
     return false;
@@ -138,13 +138,13 @@ export function canExecute(step: number, inFlight: number): boolean {
   return fault === undefined || (typeof fault === 'string' && fault.startsWith('executes'));
 }
 
-/** Returns whether a poster's process runs: each ends in turn, and once both are away. */
+/** Returns whether a poster's process runs: each is down in turn, and once both are down. */
 export function isPosterUp(poster: number, step: number): boolean {
   const isOut = step % 20 === 7 + 10 * poster || step % 20 === 8 + 10 * poster;
   return !isOut && step !== 95;
 }
 
-/** Returns whether a poster's process ends after the last step, and another one starts from its files. */
+/** Returns whether a poster runs as a new process in this step, from the files of the process before. */
 export function isPosterNew(poster: number, step: number): boolean {
   return step % 5 === poster || !isPosterUp(poster, step - 1);
 }

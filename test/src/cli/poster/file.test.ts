@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PosterFileError, parsePosterFile } from '../../../../src/cli/poster/file.ts';
 
 const ID = `0x${'a'.repeat(64)}`;
-const LEAST = {
+const MINIMAL = {
   network: 'testnet',
   function: 'weather::update_weather',
   enclaves: ['https://one.example'],
@@ -13,8 +13,8 @@ const LEAST = {
 
 const parse = (content: object) => parsePosterFile(JSON.stringify(content), '/etc/poster.yaml');
 
-test('has defaults for all but network, function, enclaves and the limits of gas', () => {
-  expect(parse(LEAST)).toMatchObject({
+test('the file has defaults for all but network, function, enclaves and the limits of gas', () => {
+  expect(parse(MINIMAL)).toMatchObject({
     nodes: [],
     body: undefined,
     objects: [],
@@ -28,13 +28,13 @@ test('has defaults for all but network, function, enclaves and the limits of gas
     maxGasPrice: 3000n,
     metricsPort: undefined,
   });
-  for (const name of Object.keys(LEAST)) {
-    expect(() => parse({ ...LEAST, [name]: undefined }), name).toThrow(PosterFileError);
+  for (const name of Object.keys(MINIMAL)) {
+    expect(() => parse({ ...MINIMAL, [name]: undefined }), name).toThrow(PosterFileError);
   }
 });
 
-test('has a body in YAML, and a root beside the file', () => {
-  const yaml = `${JSON.stringify({ ...LEAST, root: 'root.pem' }).slice(0, -1)}, "body": {"payload": {"places": ["Oslo"], "days": 3}}}`;
+test('the file may have a body in YAML, and a root relative to its folder', () => {
+  const yaml = `${JSON.stringify({ ...MINIMAL, root: 'root.pem' }).slice(0, -1)}, "body": {"payload": {"places": ["Oslo"], "days": 3}}}`;
   expect(parsePosterFile(yaml, '/etc/poster.yaml')).toMatchObject({
     body: { payload: { places: ['Oslo'], days: 3 } },
     root: '/etc/root.pem',
@@ -57,25 +57,25 @@ test.each<[string, object, RegExp]>([
     /expected_aborts.0 must be a module and a name/,
   ],
   [
-    'an hour that allows no transaction',
+    'too little gas in an hour for a transaction',
     { gas_an_hour: 49_999_999 },
     /gas_an_hour must not be less than gas_budget/,
   ],
-  ['a day below an hour', { gas_an_hour: 100_000_001 }, /gas_a_day must not be less than gas_an_hour/],
+  ['less gas in a day than in an hour', { gas_an_hour: 100_000_001 }, /gas_a_day must not be less than gas_an_hour/],
   ['a pause below the interval', { interval: 400 }, /max_pause must not be less than interval/],
-  ['a plain URL of a node', { node: 'http://sui.example' }, /node must be an https URL/],
+  ['an http URL of a node', { node: 'http://sui.example' }, /node must be an https URL/],
   ['an enclave twice', { enclaves: ['https://a.example', 'https://a.example/'] }, /enclaves has a URL twice/],
   [
     'a body with a number that is not exact',
     { body: { at: 2 ** 60 } },
-    /body must have integers above 2\^53/,
+    /body must consist of JSON values, with integers above 2\^53/,
   ],
-])('refuses %s', (_, changes, message) => {
-  expect(() => parse({ ...LEAST, ...changes })).toThrow(
+])('the file is refused with %s', (_case, changes, message) => {
+  expect(() => parse({ ...MINIMAL, ...changes })).toThrow(
     expect.objectContaining({ code: 'POSTER_FILE', exit: 2, message: expect.stringMatching(message) }),
   );
 });
 
-test('refuses what is not YAML', () => {
+test('a file that is not YAML is refused', () => {
   expect(() => parsePosterFile('{', 'poster.yaml')).toThrow(PosterFileError);
 });

@@ -22,7 +22,7 @@ const FAULTS: readonly (readonly [method: string, fault: Fault] | undefined)[] =
 /** Alerts that would mean that a poster used a coin twice, or lost a transaction. */
 const NEVER = ['COIN_MOVED', 'EXPIRED', 'NODE_CONTRADICTS', 'NOT_RECORDED', 'CALL_UNUSABLE'];
 
-test('writes at most once a minute, keeps to the limits of gas, and loses no transaction', async () => {
+test('two posters write at most once a minute, keep to the limits of gas, and lose no transaction', async () => {
   const fixture = await PosterFixture.start();
   const { node } = fixture.chain;
   const enclaves = [await fixture.enclave(), await fixture.enclave()];
@@ -39,14 +39,14 @@ test('writes at most once a minute, keeps to the limits of gas, and loses no tra
     const fault = FAULTS[minute % FAULTS.length];
     node.faults.clear();
     if (fault !== undefined) node.faults.set(...fault);
-    // One enclave after the other gives answers that no key signed.
+    // Each enclave in turn gives answers that no key signed.
     for (const [index, enclave] of enclaves.entries()) {
       const isLying = minute % 11 === index;
       enclave.lie = (path, reply) =>
         isLying && path !== '/get_attestation' ? { ...reply, body: reply.body.replace('13', '14') } : reply;
     }
     for (const [index, key] of keys.entries()) {
-      // One process in five minutes ends and starts again.
+      // Each process ends and starts again once in five minutes.
       if (minute % 5 !== index) continue;
       posters[index] = await fixture.poster(enclaves, { ...posters[index], key, content: options });
     }

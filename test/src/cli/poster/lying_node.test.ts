@@ -1,4 +1,4 @@
-/** A lying node can delay values, and make a poster sign only a few transactions. */
+/** Tests that a lying node can only delay values, and make a poster sign a few transactions. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { LoopbackNode } from '../../../../src/devnet/node.ts';
@@ -14,7 +14,7 @@ async function startLyingNode(node: LoopbackNode): Promise<LyingNode> {
   return lying;
 }
 
-/** Changes the effects that the node shows for a transaction. */
+/** Returns a lie that changes the effects of a transaction. */
 const withEffects =
   (change: (effects: GrpcTypes.TransactionEffects) => void): Lie =>
   (answer) => {
@@ -38,7 +38,7 @@ test('a node that swallows transactions and claims success gets the same bytes a
   expect(fixture.board().writes).toBe(1);
 });
 
-test('a poster with two nodes leaves the one that contradicts itself', async () => {
+test('a poster with two nodes stops using the node that contradicts itself', async () => {
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
   const { node } = fixture.chain;
@@ -70,11 +70,11 @@ test.each<[string, Lie]>([
   const lying = await startLyingNode(fixture.chain.node);
   const poster = await fixture.poster([enclave], { content: { node: lying.url } });
   lying.lies.set('GetTransaction', lie);
-  // The coin changed, so the transaction is over, but nothing says that it wrote the value.
+  // The coin changed, so the transaction is over, but nothing proves that it wrote the value.
   expect(await poster.outcome()).toEqual([['moved'], ['COIN_MOVED']]);
 });
 
-test('a node that claims a version of the coin that it does not have blocks the coin for two epochs', async () => {
+test('a node that claims a wrong version of the coin blocks the coin for two epochs', async () => {
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
   const { node } = fixture.chain;

@@ -1,4 +1,4 @@
-/** A poster's figures, and the table of its alerts. */
+/** Tests a poster's metrics, and the table of its alerts. */
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../../../scripts/check/bench/ports.ts';
@@ -18,7 +18,7 @@ const done = (result: Done['result'], timestampMs: bigint): Done => ({
   timestampMs,
 });
 
-test('counts rounds and transactions, and has the times of the last round and of the newest value', async () => {
+test('the metrics count rounds and transactions, and have the times of the last round and of the newest value', async () => {
   const metrics = new Metrics(gas);
   const report: Report = {
     done: [done('posted', 1500n), done('failed', 9000n), done('sent', 9000n)],
@@ -60,7 +60,7 @@ test('counts rounds and transactions, and has the times of the last round and of
   });
 });
 
-test('are served on loopback, at one path', async () => {
+test('the metrics are served on loopback, at one path', async () => {
   const port = await freePort();
   const metrics = new Metrics(gas);
   const listener = await metrics.serve(port);

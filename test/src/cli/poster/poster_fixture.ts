@@ -1,4 +1,4 @@
-/** A chain with a board, enclaves that are registered for it, and posters with a key each. */
+/** A chain with a board, enclaves that are registered for it, and posters, each with its own key. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { bcs } from '@mysten/sui/bcs';
@@ -31,7 +31,7 @@ export interface TestPoster {
   readonly path: string;
   /** Runs one round of the poster. */
   round(stop?: AbortSignal): Promise<Report>;
-  /** Runs a round, and returns the results and codes. */
+  /** Runs a round, and returns the results of its transactions and the codes of its alerts. */
   outcome(): Promise<[results: string[], codes: string[]]>;
   spent(code?: 'GAS_AN_HOUR' | 'GAS_A_DAY'): bigint;
 }
@@ -45,8 +45,8 @@ export interface PosterOptions {
   readonly folder?: string;
 }
 
-/** A server at which posters ask. */
-export interface Place {
+/** A server from which posters request values. */
+export interface ValueServer {
   readonly url: string;
 }
 
@@ -73,9 +73,9 @@ export abstract class Posters {
     return key;
   }
 
-  /** Creates a poster, as a process that starts. */
+  /** Creates a poster from its files, as a new process does. */
   async poster(
-    enclaves: readonly Place[],
+    enclaves: readonly ValueServer[],
     { key = this.createKey(1_000_000_000n), folder = '', ...options }: PosterOptions = {},
   ): Promise<TestPoster> {
     const { path = this.createPath(folder), content = {} } = options;
@@ -166,7 +166,7 @@ export class PosterFixture extends Posters {
   }
 
   /** Writes a deployment file of weather. @returns the properties of a file that uses it */
-  deployed(): Record<string, unknown> {
+  writeDeployment(): Record<string, unknown> {
     const weather = {
       package: PACKAGE,
       original: PACKAGE,
@@ -214,7 +214,7 @@ export class PosterFixture extends Posters {
   }
 
   /** Returns the 32 bytes of a poster's private key. */
-  secretOf({ key }: Pick<TestPoster, 'key'>): Uint8Array {
+  decodeSecret({ key }: Pick<TestPoster, 'key'>): Uint8Array {
     return decodeSuiPrivateKey(key.getSecretKey()).secretKey;
   }
 
@@ -232,7 +232,7 @@ export class PosterFixture extends Posters {
 }
 
 /** Returns the text of the files that a poster keeps. */
-export function readKept({ path }: TestPoster): string {
+export function readPosterFiles({ path }: TestPoster): string {
   return ['record', 'transactions']
     .map((name) => `${path}.${name}.json`)
     .map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : ''))

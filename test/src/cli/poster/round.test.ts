@@ -5,7 +5,7 @@ import { fromBase64 } from '@mysten/sui/utils';
 import { describe, expect, test, vi } from 'vitest';
 import type { FakeEnclave } from '../../library/client/fake_enclave.ts';
 import { PACKAGE } from '../sui/chain_fixture.ts';
-import { BUDGET, MINUTE, PosterFixture, readKept, type TestPoster } from './poster_fixture.ts';
+import { BUDGET, MINUTE, PosterFixture, readPosterFiles, type TestPoster } from './poster_fixture.ts';
 
 // The first test of a process compiles the contract.
 vi.setConfig({ testTimeout: 120_000 });
@@ -85,7 +85,7 @@ describe('a value', () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const key = fixture.createKey(GAS);
-    const content = { ...fixture.deployed(), function: 'weather::update_weather' };
+    const content = { ...fixture.writeDeployment(), function: 'weather::update_weather' };
     const poster = await fixture.poster([enclave], { key, content });
     expect(await poster.outcome()).toEqual([['posted'], []]);
     const owned = fixture.chain.node.ledger.owned(key.toSuiAddress()).map(({ type }) => type);
@@ -415,9 +415,9 @@ test('the files of a poster contain no key, and belong to their user alone', asy
   const poster = await fixture.poster([enclave]);
   fixture.chain.node.faults.set('ExecuteTransaction', 'reset');
   await poster.round();
-  const kept = readKept(poster);
+  const kept = readPosterFiles(poster);
   expect(kept).toContain('"pending":[{"transaction":');
-  const secret = Buffer.from(fixture.secretOf(poster));
+  const secret = Buffer.from(fixture.decodeSecret(poster));
   for (const encoding of ['hex', 'base64'] as const) {
     expect(kept).not.toContain(secret.toString(encoding).replace(/=+$/, '').slice(0, 40));
   }

@@ -29,7 +29,7 @@ test('the unit runs a command that posts, with the files that systemd provides',
   const keystore = join(credentials ?? '', 'sui.keystore');
   writeFileSync(
     keystore,
-    JSON.stringify([Buffer.from([0, ...fixture.secretOf({ key })]).toString('base64')]),
+    JSON.stringify([Buffer.from([0, ...fixture.decodeSecret({ key })]).toString('base64')]),
   );
   chmodSync(keystore, 0o440);
   writeFileSync(
