@@ -206,7 +206,7 @@ export class Poster {
     const { sender, gasBudget: budget, maxGasPrice, target, isDryRun } = this.#settings;
     const { gasPrice: price, epoch } = state;
     if (price > maxGasPrice) {
-      const message = `the node reports a gas price of ${price} MIST, and the maximum is ${maxGasPrice}: compare the price with another node's`;
+      const message = `the node sets a gas price of ${price} MIST, and the maximum is ${maxGasPrice}: compare the price with another node's`;
       findings.alerts.push({ code: 'GAS_PRICE', subject: node.name, message });
       return;
     }

@@ -23,7 +23,7 @@ export interface Recipient {
   readonly state: EnclaveState;
 }
 
-/** @throws AttestationError, ClientError */
+/** Attests an enclave that meets the requirements. @throws AttestationError, ClientError */
 export async function attest(
   http: Http,
   { images, roots, allowDebug = false }: Requirements,
@@ -99,13 +99,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
   SECRETS_PROVISIONER: 'its app.yaml names provisioners: sign with the key of one of them, by --key',
   SECRETS_SIGNATURE: 'the message was changed on its way, or reached another enclave: try again',
   SEALED_ALTERED: 'the message was changed on its way: try again',
-  SEALED_KEY_UNKNOWN: 'it reached another start of the enclave than the attested one: try again',
+  SEALED_KEY_UNKNOWN: 'the message reached another start of the enclave than was attested: try again',
   SECRETS_FINAL: 'it has its secrets already, and the first set is final',
 };
 
 function refusedSecrets(problem: string, status: number, code: string | null): ProvisionError {
   const remedy = REMEDIES[code ?? ''];
-  const message = `${problem}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so it may not come from the enclave`;
+  const message = `${problem}: status ${status}${code === null ? '' : ` (${code})`} in an answer that is not sealed, so it may not come from the enclave`;
   return new ProvisionError(
     'SECRETS_NOT_TAKEN',
     remedy === undefined ? message : `${message}: ${remedy}`,

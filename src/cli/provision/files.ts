@@ -7,7 +7,7 @@ import { readRegularFile } from '../read_file.ts';
 import { type ProvisionFileCode, ProvisionFileError } from './errors.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** RFC 8410, section 7: PKCS #8 of an ed25519 private key, up to its 32 bytes. */
+/** Beginning of an ed25519 private key in PKCS #8, before its 32 bytes: RFC 8410, section 7. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**

@@ -1,7 +1,7 @@
-/** The watcher's figures, for Prometheus (OpenMetrics). */
+/** Metrics of the watcher, for Prometheus (OpenMetrics). */
 import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
 import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/metrics_listener';
-import type { Found } from './watch.ts';
+import type { PollResult } from './watch.ts';
 
 const PREFIX = 'sui_enclave_provision';
 
@@ -16,12 +16,12 @@ export class Metrics {
     const registers = [this.#registry];
     this.#polls = new Counter({
       name: `${PREFIX}_polls_total`,
-      help: 'Polls of the enclave by what they found.',
+      help: 'Polls of the enclave, by their result.',
       labelNames: ['found'],
       registers,
     });
-    const all: readonly Found[] = ['claim', 'provisioned', 'refused', 'unreachable'];
-    for (const pollResult of all) this.#polls.inc({ found: pollResult }, 0);
+    const pollResults: readonly PollResult[] = ['claim', 'provisioned', 'refused', 'unreachable'];
+    for (const pollResult of pollResults) this.#polls.inc({ found: pollResult }, 0);
     this.#lastPoll = new Gauge({
       name: `${PREFIX}_last_poll_seconds`,
       help: 'End of the last poll, in Unix time.',
@@ -34,8 +34,8 @@ export class Metrics {
     });
   }
 
-  /** @param now the time in milliseconds since 1970 */
-  note(pollResult: Found, now: number): void {
+  /** Counts a poll. @param now the time in milliseconds since 1970 */
+  note(pollResult: PollResult, now: number): void {
     this.#polls.inc({ found: pollResult });
     this.#lastPoll.set(now / 1000);
     if (pollResult !== 'unreachable') this.#lacksSecrets.set(pollResult === 'refused' ? 1 : 0);

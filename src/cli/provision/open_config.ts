@@ -1,6 +1,6 @@
 /**
- * Refuses to send secrets to an application whose config is open, since strangers run its image. The commands
- * that send secrets learn it from the deployment files and, if a network is named, from the chain.
+ * Refuses to send secrets to an application whose config is open, since anyone may run its image. The commands
+ * that send secrets check this in the deployment files and, if a network is named, on its chain.
  */
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -17,7 +17,7 @@ import { OpenConfigError } from './errors.ts';
 export const CONFIG_OPTIONS = {
   network: {
     value: '<name>',
-    help: `ask this network whether the config is open, and send nothing unless it says no: ${NETWORKS.join(', ')}`,
+    help: `send nothing unless the config on this network is not open: ${NETWORKS.join(', ')}`,
     schema: v.picklist(NETWORKS, `must be one of ${NETWORKS.join(', ')}`),
   },
   app: {
@@ -27,12 +27,12 @@ export const CONFIG_OPTIONS = {
   },
   config: {
     value: '<id>',
-    help: 'with --network: the config (default: that of deployments/<network>.json)',
+    help: 'with --network: the config (default: the config in deployments/<network>.json)',
     schema: objectId,
   },
   'rpc-url': {
     value: '<url>',
-    help: 'with --network: a gRPC-web node (default: that of the network)',
+    help: 'with --network: a gRPC-web node (default: the node of the network)',
     schema: text,
   },
 } as const;
@@ -47,8 +47,8 @@ export function checkConfigOptions({ network, config, 'rpc-url': rpcUrl }: Confi
 }
 
 /**
- * Checks that no deployment file calls the application's config open and, with `--network`, that the chain
- * says it is not open. Without `--app`, an open config of any application counts, since nothing else says
+ * Checks that no deployment file says that the application's config is open. With `--network`, also checks that
+ * it is not open on chain. Without `--app`, an open config of any application counts, since nothing else says
  * which application the secrets are for.
  *
  * @throws OpenConfigError; SuiCommandError: DEPLOYMENT if a deployment file can't be used; SuiError if the
@@ -77,7 +77,7 @@ async function checkFiles(names: readonly string[], options: ConfigOptions, env:
     for (const [application, { config }] of deployments.read()?.applications ?? []) {
       if (app !== undefined && application !== app) continue;
       isNamed = true;
-      if (config?.isOpen && isMeant(options, config.id)) {
+      if (config?.isOpen && matchesOption(options, config.id)) {
         throw createRefusal(
           `${deployments.path} says that the config ${config.id} of ${application} is open`,
         );
@@ -87,7 +87,7 @@ async function checkFiles(names: readonly string[], options: ConfigOptions, env:
   if (!isNamed) throw unknownApplication(app ?? '');
 }
 
-function isMeant({ config }: ConfigOptions, id: string): boolean {
+function matchesOption({ config }: ConfigOptions, id: string): boolean {
   return config === undefined || config === id;
 }
 

@@ -28,7 +28,7 @@ import {
   checkConfigOptions,
   requireNoOpenConfig,
 } from './open_config.ts';
-import { type Found, watch } from './watch.ts';
+import { type PollResult, watch } from './watch.ts';
 
 const NOT_PROVEN = 3;
 const UNREACHABLE = 4;
@@ -126,13 +126,13 @@ function printKey(file: string | undefined, env: Environment): Result {
   return { json: { key }, text: key };
 }
 
-/** Everything that is needed to provision, read once. */
+/** Contents of the files and options that provisioning needs. They are read once. */
 interface Work {
   readonly http: Http;
   readonly requirements: Requirements;
   readonly secrets: Readonly<Record<string, string>>;
   readonly provisioner: ProvisionerKey | undefined;
-  /** Checks that strangers can't run the image. */
+  /** Checks that the application's config is not open, since anyone could then run the image. */
   readonly checkConfig: () => Promise<void>;
 }
 
@@ -196,7 +196,7 @@ async function watchEnclave(work: Work, options: Options, { io }: Context): Prom
     needsSecrets: () => needsSecrets(work.http),
     provision: async () => await send(work, await attest(work.http, work.requirements)),
     log: (line: string) => io.log(line),
-    note: (pollResult: Found) => metrics.note(pollResult, Date.now()),
+    note: (pollResult: PollResult) => metrics.note(pollResult, Date.now()),
   };
   const watching = watch(watched, 1000 * interval, stop.signal);
   endOnSignal(async () => {

@@ -3,10 +3,10 @@ import { isEnclaveError } from 'sui-enclave/errors';
 import { pause } from '../pause.ts';
 
 /**
- * Result of a poll. `claim`: the enclave claims to have its secrets. `provisioned`: it has got them.
- * `refused`: it lacks them and did not get them. `unreachable`: it does not answer.
+ * Result of a poll. `claim`: the enclave claims to have its secrets. `provisioned`: the poll gave them
+ * to it. `refused`: it lacks them and did not get them. `unreachable`: it does not answer.
  */
-export type Found = 'claim' | 'provisioned' | 'refused' | 'unreachable';
+export type PollResult = 'claim' | 'provisioned' | 'refused' | 'unreachable';
 
 export interface Watched {
   /** Returns whether the enclave waits for its secrets. */
@@ -15,7 +15,7 @@ export interface Watched {
   /** Writes a line, which never contains a secret. */
   log(line: string): void;
   /** Called after each poll. */
-  note?(pollResult: Found): void;
+  note?(pollResult: PollResult): void;
 }
 
 /** Line about an answer that anyone on the path can forge. */
@@ -47,7 +47,7 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
         await watched.provision();
         provisioned += 1;
         watched.log('provisioned');
-        // The claim is not worth a line now: the receipt has proved that the enclave has these secrets.
+        // A line for the claim is not needed now: the receipt has proved that the enclave has these secrets.
         lastLine = CLAIM;
       } else logOnce(CLAIM);
       watched.note?.(needs ? 'provisioned' : 'claim');

@@ -15,7 +15,7 @@ import type { WorkflowRun } from './run.ts';
 
 const digest = v.pipe(v.string(), v.regex(SHA256));
 
-/** The record of a build that says what it was built from. */
+/** Properties that a release needs of `measurements.json`, the record of a build. */
 const Measurements = v.object({
   commit: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)),
   unchanged_tree: v.literal(true),
@@ -29,14 +29,14 @@ const Measurements = v.object({
 
 /** The files of a release. */
 export interface ReleaseFiles {
-  /** The folder with `nitro.eif` and what a build writes beside it. */
+  /** The folder with `nitro.eif` and the other files of the build. */
   readonly out: string;
   readonly schema: string;
   /** The files that `compile` wrote for the Move packages. */
   readonly bytecode: readonly string[];
 }
 
-/** Names the sources of a build, and its tag. */
+/** Version of a release, which is its tag, and the repository of its sources. */
 export interface ReleaseName {
   readonly version: string;
   /** Address of the public repository. */
@@ -67,7 +67,7 @@ export function describeRelease(
   ];
 }
 
-/** Describes how the build began. For a workflow, by GitHub's build type "workflow/v1". */
+/** Describes how the build was started. A workflow has GitHub's build type "workflow/v1". */
 function describeBuilder(name: ReleaseName, run: WorkflowRun | undefined): object {
   if (run === undefined) return { buildType: 'urn:sui-enclave:build:v1', externalParameters: name };
   const { ref, repository, workflow, event, repositoryId, ownerId } = run;
@@ -106,7 +106,7 @@ export async function readBuild({ out, schema, bytecode }: ReleaseFiles): Promis
   if (!parsed.success || parsed.output.node_version !== undefined) {
     throw new ReleaseCommandError(
       'NOT_RELEASABLE',
-      `${record} is not of a build with CHANNEL=stable and the pinned Node from a commit without changes: make such a build from a clean checkout of the tag`,
+      `${record} does not describe a build with CHANNEL=stable and the pinned Node from a commit without changes: make such a build from a clean checkout of the tag`,
     );
   }
   const { commit, folder, framework_version: frameworkVersion = readVersion(), registers } = parsed.output;
@@ -126,11 +126,11 @@ export async function readBuild({ out, schema, bytecode }: ReleaseFiles): Promis
   ];
   const subjects = new Map<string, string>();
   for (const [name, path] of files) {
-    if (subjects.has(name)) throw new ReleaseCommandError('NOT_RELEASABLE', `two files would be ${name}`);
+    if (subjects.has(name)) throw new ReleaseCommandError('NOT_RELEASABLE', `two files of the release would have the name ${name}`);
     subjects.set(name, await digestFile(path));
   }
   if (subjects.get('nitro.eif') !== parsed.output.sha256.eif) {
-    throw new ReleaseCommandError('NOT_RELEASABLE', `${record} is not of this nitro.eif: build again`);
+    throw new ReleaseCommandError('NOT_RELEASABLE', `${record} describes another nitro.eif: build again`);
   }
   const { npm_packages: npm, debian_lock: debian } = parsed.output.sha256;
   const packages = { npm, debian };
@@ -147,7 +147,7 @@ const Subjects = v.record(v.string(), v.string());
 /**
  * Checks that another build has the same files, to the last bit.
  *
- * @param file what `formatSubjects` wrote of that build
+ * @param file the output of `formatSubjects` for that build
  * @throws UnreadableFileError; ReleaseCommandError: NOT_REPRODUCED
  */
 export async function compareBuilds({ subjects }: Build, file: string): Promise<void> {
@@ -156,7 +156,7 @@ export async function compareBuilds({ subjects }: Build, file: string): Promise<
     String(await readFileArgument(file)),
   );
   if (!parsed.success) {
-    throw new ReleaseCommandError('NOT_REPRODUCED', `${file} is not what release subjects prints`);
+    throw new ReleaseCommandError('NOT_REPRODUCED', `${file} is not an output of release subjects`);
   }
   const rebuilt = new Map(Object.entries(parsed.output));
   const names = [...new Set([...subjects.keys(), ...rebuilt.keys()])];
@@ -164,7 +164,7 @@ export async function compareBuilds({ subjects }: Build, file: string): Promise<
   if (differing.length > 0) {
     throw new ReleaseCommandError(
       'NOT_REPRODUCED',
-      `the other build has other bytes, so neither is released: ${differing.map((name) => printable(name)).join(', ')}`,
+      `the builds differ in these files, so neither build is released: ${differing.map((name) => printable(name)).join(', ')}`,
     );
   }
 }

@@ -27,7 +27,7 @@ export const LOG_OPTIONS = {
   },
   seen: {
     value: '<file>',
-    help: 'a file with the head of the log seen last: a log that lacks it is refused, and the file is updated',
+    help: 'a file with the head of the log that was seen last: a log that lacks it is refused, and the file is updated',
     schema: path,
   },
 } as const;
@@ -122,10 +122,10 @@ export async function readRelease({
   seen,
 }: OptionValues<typeof RELEASE_OPTIONS>): Promise<VouchedRelease | undefined> {
   if (file === undefined) {
-    const needless = Object.entries({ log, signer: signerFile, seen }).find(
+    const extraOption = Object.entries({ log, signer: signerFile, seen }).find(
       ([, value]) => value !== undefined,
     );
-    if (needless) throw new UsageError(`--${needless[0]} is for --release <file> only`);
+    if (extraOption) throw new UsageError(`--${extraOption[0]} is for --release <file> only`);
     return undefined;
   }
   if (log === undefined || signerFile === undefined) {
@@ -148,10 +148,10 @@ export async function readRelease({
   };
 }
 
-/** Codes of a release that was not judged. */
+/** Codes of errors that say nothing about the release. */
 const NO_VERDICT: readonly ReleaseCode[] = ['RELEASE_OPTION', 'RELEASE_UNSUPPORTED'];
 
-/** Returns whether an error refuses a release, rather than the options or the machine. */
+/** Returns whether an error refuses the release itself, and not the options or the machine. */
 export function isRefused(error: unknown): error is ReleaseError {
   return error instanceof ReleaseError && !NO_VERDICT.includes(error.code);
 }

@@ -38,8 +38,8 @@ const SIGSTORE = { fulcio: 'https://fulcio.sigstore.dev', rekor: 'https://rekor.
 
 const ACTIONS = ['sign', 'verify', 'list', 'withdraw', 'renew', 'subjects'] as const;
 type Action = (typeof ACTIONS)[number];
-/** Actions without a version or a file. */
-const OF_WHOLE: readonly Action[] = ['list', 'renew', 'subjects'];
+/** Actions that take no version and no file. */
+const WITHOUT_SUBJECT: readonly Action[] = ['list', 'renew', 'subjects'];
 
 const OPTIONS = {
   ...LOG_OPTIONS,
@@ -88,7 +88,7 @@ type OptionName = keyof ReleaseOptions;
 const SIGNING: readonly OptionName[] = ['key', 'signer', 'seen', 'days', 'fulcio', 'rekor'];
 const FILES: readonly OptionName[] = ['out', 'schema', 'bytecode'];
 
-/** Options of each action: those that it needs, and those that it may have. */
+/** Options that each action needs, and further options that it accepts. */
 const TAKES: Readonly<
   Record<Action, { readonly needs: readonly OptionName[]; readonly allows: readonly OptionName[] }>
 > = {
@@ -155,9 +155,9 @@ function checkForm(action: Action, subject: string | undefined, options: Release
   const needless = present.find((name) => !needs.includes(name) && !allows.includes(name));
   if (needless !== undefined) throw new UsageError(`${action} takes no --${needless}`);
   if (allows.includes('key')) checkSigner(action, options);
-  const isOfWhole = OF_WHOLE.includes(action);
-  if (!isOfWhole && subject === undefined) throw new UsageError(`${action} needs a version or a file`);
-  if (isOfWhole && subject !== undefined) throw new UsageError(`unexpected argument: ${subject}`);
+  const hasNoSubject = WITHOUT_SUBJECT.includes(action);
+  if (!hasNoSubject && subject === undefined) throw new UsageError(`${action} needs a version or a file`);
+  if (hasNoSubject && subject !== undefined) throw new UsageError(`unexpected argument: ${subject}`);
 }
 
 /** @throws UsageError */
@@ -216,7 +216,7 @@ async function openSigner(
 }
 
 /**
- * Reads the entries of the author's own log, whose head may have expired; none if there is no log yet.
+ * Reads the entries of the author's own log, whose head may have expired. Returns none if there is no log yet.
  * Without `--seen`, an old copy of the log would be accepted, and get a fresh head.
  */
 async function readOwnLog(
@@ -254,7 +254,7 @@ async function signRelease(
   const { repository = '', rebuilt } = options;
   const entries = await readOwnLog(options, signing);
   if (entries.some((entry) => entry.version === version)) {
-    const message = `the log has ${version} already, and a released version is final: choose another`;
+    const message = `the log has ${version} already, and a released version is final: choose another version`;
     throw new ReleaseCommandError('LOGGED', message);
   }
   const files = readFiles(options);
@@ -264,13 +264,13 @@ async function signRelease(
   const appended = append(entries, 'release', version, digestSubjects(build.subjects));
   const log = await signLog(appended, signing, options);
   const { signer } = signing;
-  // Sigstore signs for each workflow; readers accept only the one that they expect.
+  // Sigstore signs for any workflow, but readers accept only the workflow that they expect.
   await verifyRelease(Buffer.from(release), { signer, log: Buffer.from(log) });
   const file = join(files.out, 'release.json');
   replaceFile(file, release);
   const { json } = writeLog(appended, log, options);
   const publicKey = 'publicKey' in signer ? bytesToHex(signer.publicKey) : undefined;
-  // A log that is new by mistake, such as a misspelt one, lacks withdrawals.
+  // The text shows a log that is new by mistake, such as by a misspelt name, and so lacks withdrawals.
   const verb = entries.length === 0 ? 'began the log' : 'wrote';
   const lines = [
     `wrote ${file}`,
@@ -285,7 +285,7 @@ function readFiles({ out = 'out', schema = 'schema.json', bytecode }: ReleaseOpt
 }
 
 /**
- * Signs the head of a log. Checks, as a reader does, that the result is accepted before it replaces the log.
+ * Signs the head of a log, and checks as a reader does that the signed log is accepted.
  *
  * @throws ReleaseError; ReleaseCommandError: SIGSTORE
  */

@@ -1,4 +1,4 @@
-/** The run of a workflow of GitHub in which a release is signed without a key. */
+/** Reads the run of a GitHub workflow in which a release is signed without a key. */
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { ReleaseCommandError } from './errors.ts';

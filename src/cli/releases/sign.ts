@@ -41,7 +41,7 @@ export function readKey(file: string): KeyObject {
   throw new ReleaseCommandError('RELEASE_KEY', `${file} is not a private Ed25519 key in PEM`);
 }
 
-/** The public key, 32 bytes in hexadecimal. */
+/** Returns the public key, 32 bytes in hexadecimal. */
 function formatPublicKey(key: KeyObject): string {
   return createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex');
 }
@@ -129,7 +129,7 @@ export function append(
   return [...entries, { kind, version, subjects, previous: digestLast(entries) }];
 }
 
-/** Digests the last entry, which the head and the next entry name. */
+/** Returns the digest of the last entry, which the head and the next entry contain. */
 export function digestLast(entries: readonly LogEntry[]): string {
   const last = entries.at(-1);
   return last === undefined ? NO_ENTRY : digestEntry(last);

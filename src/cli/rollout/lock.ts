@@ -19,7 +19,7 @@ const Holder = v.strictObject({
   boot: v.optional(text),
   /** Time at which the process started, in ticks since the boot: a later process may have the same id. */
   started: v.optional(text),
-  /** The namespace in which the process has its id: a container has one of its own. */
+  /** The namespace in which the process has its id: each container has its own. */
   namespace: v.optional(text),
 });
 
@@ -37,7 +37,7 @@ export interface Lock {
 /**
  * Takes the lock, also from a process that no longer runs, or that ran before the machine's last start.
  *
- * @param path of the lock
+ * @param path the path of the lock
  * @throws RolloutError: ROLLOUT_RUNNING
  */
 export function takeLock(path: string): Lock {
@@ -59,8 +59,8 @@ export function takeLock(path: string): Lock {
 }
 
 /**
- * Removes the lock of a process that has ended. A second lock guards this: if two processes have seen the
- * same ended process, the slower one must not remove the lock that the faster one has taken meanwhile.
+ * Removes the lock of a process that has ended. A second lock guards the removal: if two processes have seen the
+ * same ended process, the slower of them must not remove the lock that the faster has taken by then.
  */
 function removeEnded(path: string, self: Holder): void {
   const guard = takeLock(`${path}.takeover`);
@@ -76,17 +76,17 @@ function removeEnded(path: string, self: Holder): void {
 
 /** Creates the lock with its content in one step. Returns false if it exists. */
 function create(path: string, self: Holder): boolean {
-  const fresh = `${path}.${randomUUID()}`;
+  const temporaryPath = `${path}.${randomUUID()}`;
   try {
-    replaceFileDurably(fresh, `${JSON.stringify(self)}\n`, 0o644);
-    linkSync(fresh, path);
+    replaceFileDurably(temporaryPath, `${JSON.stringify(self)}\n`, 0o644);
+    linkSync(temporaryPath, path);
     return true;
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
     throw new RolloutError('ROLLOUT_RUNNING', `the lock ${path} can't be made: ${code}`, { cause });
   } finally {
-    rmSync(fresh, { force: true });
+    rmSync(temporaryPath, { force: true });
   }
 }
 
@@ -114,7 +114,7 @@ function checkEnded(path: string, holder: Holder, self: Holder): void {
   if (namespace !== self.namespace) {
     throw new RolloutError(
       'ROLLOUT_RUNNING',
-      `process ${pid} of another container of this machine holds ${path}: wait until it has ended, or remove the file if it was killed`,
+      `process ${pid} of another container of this machine holds ${path}: wait until it has ended, or, if it was killed, remove the file`,
     );
   }
   if (!isRunning(pid, started)) return;
@@ -139,7 +139,7 @@ function isRunning(pid: number, started: string | undefined): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: the process of another user.
+    // EPERM means that the process runs as another user.
     return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }

@@ -42,7 +42,7 @@ type Remembered = v.InferOutput<typeof Remembered>;
 export interface Memory {
   readonly steps: Omit<Remembered, 'rollout' | 'configVersion'>;
   /**
-   * Notes a version of the config that a node shows. This process knows it at once, later processes after the
+   * Records a version of the config that a node shows: for this process at once, for later processes with the
    * next `remember`.
    */
   see(configVersion: bigint): void;
@@ -66,7 +66,7 @@ export function openMemory(path: string, rollout: string): Memory {
   if (isAnother && Object.keys(fileSteps).length > 0 && fileSteps.stopped === undefined) {
     throw new RolloutError(
       'ROLLOUT_UNFINISHED',
-      `${path} is of a rollout with other registers or URLs that has not ended: end it with its own plan, forwards or by --back, or remove the file`,
+      `${path} belongs to a rollout with other registers or URLs, which has not ended: finish that rollout with its own plan, forwards or by --back, or remove the file`,
     );
   }
   let steps: Memory['steps'] = isAnother ? {} : fileSteps;

@@ -41,7 +41,7 @@ const word = v.pipe(
   v.maxLength(4096, 'must have at most 4096 characters'),
 );
 
-/** Programs with their arguments, which no shell reads. */
+/** Programs with their arguments, which run without a shell. */
 const commands = v.pipe(
   v.array(
     v.pipe(
@@ -95,7 +95,7 @@ const PlanYaml = v.pipe(
   ),
 );
 
-/** The commands of a plan, by what they do. */
+/** Names of the commands in a plan. */
 export type CommandName = 'start' | 'provision' | 'switch' | 'switch_back' | 'stop_old' | 'stop_new';
 
 /** The enclaves before the rollout, or those after it. */
@@ -114,7 +114,7 @@ export interface Plan {
   readonly app: string | undefined;
   /** URLs of nodes instead of the network's own node; empty to use the network's own. */
   readonly nodes: readonly string[];
-  /** The RegistrarCap of the signer. Undefined: the config is open, and needs none. */
+  /** The RegistrarCap of the signer; undefined if the config is open, and so needs none. */
   readonly registrarId: string | undefined;
   /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
   readonly root: string | undefined;
@@ -149,6 +149,8 @@ export interface Plan {
 }
 
 /**
+ * Parses `rollout.yaml`.
+ *
  * @param path the plan's path. Paths in the plan are relative to its folder
  * @throws RolloutPlanError that names the property and what it must be
  */

@@ -1,4 +1,4 @@
-/** `sui-enclave rollout`: replaces the enclaves of an image by those of the next one, without a gap. */
+/** `sui-enclave rollout`: replaces the enclaves of an image by enclaves of the next image, without a gap in service. */
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import {
@@ -42,7 +42,7 @@ the old ones. It holds no EnclaveCap. You can stop it at any point; run it again
     address: COMMON.address,
     keystore: COMMON.keystore,
     ...RELEASE_OPTIONS,
-    'dry-run': { help: 'say what each step finds, and do nothing' },
+    'dry-run': { help: 'print what remains for each step, and do nothing' },
   },
   notes: `The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
 RegistrarCap.
@@ -50,14 +50,14 @@ RegistrarCap.
 exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, plan, signer, deployment file)`,
   async run({ args, options }, context) {
     const plan = parsePlan((await readFileArgument(args.plan)).toString(), args.plan);
-    const { back: isBack, 'dry-run': isDry, release, log, signer, seen, ...signing } = options;
-    // A withdrawn release is a reason to go back.
+    const { back: isBack, 'dry-run': isDryRun, release, log, signer, seen, ...signing } = options;
+    // A release may have been withdrawn, which is a reason to go back. So --back verifies no release.
     if (isBack && release !== undefined) throw new UsageError('--back needs no release: leave --release out');
     await readSigner(context.env, signing);
     const deployments = new Deployments(plan.network, context.env, plan.app);
     const [app] = deployments.application();
     const path = join(dirname(deployments.path), `${plan.network}.${app}.rollout`);
-    const lock = isDry ? undefined : takeLock(`${path}.lock`);
+    const lock = isDryRun ? undefined : takeLock(`${path}.lock`);
     try {
       if (lock?.takenFrom !== undefined) {
         context.io.log(`Resumes in place of process ${lock.takenFrom}, which ended before its rollout did.`);
@@ -69,7 +69,7 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
       if (isBack) checkWayBack(rollout);
       else await checkBeginning(rollout);
       const steps = isBack ? stepsBack(rollout) : stepsForward(rollout);
-      if (isDry) return await findAll(steps);
+      if (isDryRun) return await listRemaining(steps);
       const done = await takeSteps(steps, rollout);
       if (isBack) rollout.memory.forget();
       return createResult(done, isBack);
@@ -79,12 +79,12 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
   },
 });
 
-/** The settings with which a rollout starts. */
+/** Plan, files and signer with which a rollout starts. */
 interface Start {
   readonly plan: Plan;
   readonly deployments: Deployments;
   readonly signing: Signing;
-  /** Path of its files, without their endings. */
+  /** Path of the rollout's files, without their extensions. */
   readonly path: string;
 }
 
@@ -105,7 +105,7 @@ function checkReleased(
   const [, { config }] = deployments.application();
   checkSameSigner(deployments, config?.id, signer);
   world.log(
-    `The signer of the release ${version} vouches for the new image, of the commit ${source.commit}.`,
+    `The signer of the release ${version} vouches that the new image was built from the commit ${source.commit}.`,
   );
 }
 
@@ -127,7 +127,7 @@ async function createRollout(
   return { plan, world, memory: openMemory(`${path}.json`, digest) };
 }
 
-async function findAll(steps: readonly Step[]): Promise<Result> {
+async function listRemaining(steps: readonly Step[]): Promise<Result> {
   const remaining = [];
   for (const { name, missing } of steps) remaining.push({ step: name, missing: (await missing()) ?? null });
   return {

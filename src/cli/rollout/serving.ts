@@ -6,7 +6,7 @@ import type { SideName } from './plan.ts';
 import type { World } from './world.ts';
 
 /**
- * Checks that a side can serve callers: all new enclaves, or any of the old ones, answer, are ready, and have
+ * Checks that a side can serve callers: states new enclaves, or any of the old ones, answer, are ready, and have
  * a key that contracts accept.
  *
  * @throws RolloutError: ROLLOUT_NOT_SERVING
@@ -14,10 +14,10 @@ import type { World } from './world.ts';
 export async function checkServing(seen: Seen, side: SideName): Promise<void> {
   const { world } = seen;
   const config = await readConfig(seen);
-  const all = await Promise.all(world.plan[side].urls.map((url) => servingAt(world, url, side, config)));
-  const faults = all.flatMap(({ url, fault }) => (fault === undefined ? [] : [`${url} ${fault}`]));
-  if (faults.length === all.length || (side === 'new' && faults.length > 0)) {
-    throw notServing(side, faults);
+  const states = await Promise.all(world.plan[side].urls.map((url) => readServing(world, url, side, config)));
+  const faults = states.flatMap(({ url, fault }) => (fault === undefined ? [] : [`${url} ${fault}`]));
+  if (faults.length === states.length || (side === 'new' && faults.length > 0)) {
+    throw createServingError(side, faults);
   }
   for (const fault of faults) world.log(`An old enclave does not serve: ${fault}.`);
 }
@@ -28,7 +28,7 @@ export async function checkServing(seen: Seen, side: SideName): Promise<void> {
 export async function checkReached(seen: Seen, side: SideName): Promise<void> {
   await checkServing(seen, side);
   const reason = await describeStrays(seen, side);
-  if (reason !== undefined) throw notServing(side, [reason]);
+  if (reason !== undefined) throw createServingError(side, [reason]);
 }
 
 /**
@@ -48,7 +48,7 @@ export async function describeStrays({ world }: Seen, side: SideName): Promise<s
   return undefined;
 }
 
-export function notServing(side: SideName, faults: readonly string[]): RolloutError {
+export function createServingError(side: SideName, faults: readonly string[]): RolloutError {
   return new RolloutError(
     'ROLLOUT_NOT_SERVING',
     `after the next step, callers would reach only the ${side} enclaves, but: ${faults.join('; ')}. Nothing was changed by this step`,
@@ -64,7 +64,7 @@ interface Serving {
   readonly fault: string | undefined;
 }
 
-async function servingAt(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {
+async function readServing(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {
   const look = await world.look(url, side);
   if (!look.answers) return { url, fault: `does not answer (${look.reason})` };
   const state = await world.readState(look.candidate, config);
@@ -73,7 +73,7 @@ async function servingAt(world: World, url: string, side: SideName, config: Encl
 }
 
 const FAULTS = {
-  free: 'runs a key that no contract accepts',
-  destroyed: 'runs a key that was destroyed: restart it',
-  'too old': 'runs a key that is too old: restart it',
+  free: 'has a key that no contract accepts',
+  destroyed: 'has a key that was destroyed: restart it',
+  'too old': 'has a key that is too old: restart it',
 } as const;

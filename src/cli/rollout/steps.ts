@@ -9,7 +9,7 @@ import { LOOK_MS, readConfig, SHOWN_MS } from './current_config.ts';
 import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
 import type { CommandName, Plan, SideName } from './plan.ts';
-import { checkReached, checkServing, describeStrays, notServing } from './serving.ts';
+import { checkReached, checkServing, describeStrays, createServingError } from './serving.ts';
 import type { World } from './world.ts';
 
 export interface Step {
@@ -20,7 +20,7 @@ export interface Step {
   act(): Promise<void>;
 }
 
-/** Everything that the steps need. */
+/** Plan, environment and memory that the steps use. */
 export interface Rollout {
   readonly plan: Plan;
   readonly world: World;
@@ -37,7 +37,7 @@ export async function checkBeginning(rollout: Rollout): Promise<void> {
   if (world.findSide(config) === 'old' && isOverlapping(config, world.now())) {
     throw new RolloutError(
       'ROLLOUT_CONFIG',
-      `the config ${id} has an overlap until ${formatEnd(config)}, so the admin can't begin another: wait, or have it ended (${world.adminCommand('end_overlap')})`,
+      `the config ${id} has an overlap until ${formatEnd(config)}, so the admin can't begin another overlap: wait, or have this overlap ended (${world.adminCommand('end_overlap')})`,
     );
   }
 }
@@ -52,24 +52,24 @@ export async function forgetEnded(rollout: Rollout): Promise<void> {
 /** Returns the steps to the new enclaves. */
 export function stepsForward(rollout: Rollout): Step[] {
   const { plan, world, memory } = rollout;
-  const notStarted = async () => unlessEmpty(await silent(world, 'new'), 'do not answer');
-  const notProvisioned = async () => unlessEmpty(await notReady(world, 'new'), 'are not ready');
+  const describeSilent = async () => formatSubjects(await findSilent(world, 'new'), 'do not answer');
+  const describeUnready = async () => formatSubjects(await findUnready(world, 'new'), 'are not ready');
   const isAllowed = async () => world.findSide(await readConfig(rollout)) === 'new';
   return [
     {
       name: 'start',
-      missing: notStarted,
+      missing: describeSilent,
       async act() {
         await world.run('start');
-        await awaitState(rollout, plan.startMs, 'start', notStarted);
+        await awaitState(rollout, plan.startMs, 'start', describeSilent);
       },
     },
     {
       name: 'provision',
-      missing: notProvisioned,
+      missing: describeUnready,
       async act() {
         await world.run('provision');
-        await awaitState(rollout, plan.startMs, 'provision', notProvisioned);
+        await awaitState(rollout, plan.startMs, 'provision', describeUnready);
       },
     },
     {
@@ -79,14 +79,14 @@ export function stepsForward(rollout: Rollout): Step[] {
         const overlap = ['--overlap', `${plan.overlap}`];
         const command = world.adminCommand('update_pcrs', ...imageOptions(plan, 'new'), ...overlap);
         await awaitAdmin(rollout, command, isAllowed);
-        // Remember the version that allows the image too, so that the next process doesn't take an older
+        // This also stores the version that allows the image, so that the next process doesn't take an older
         // version for the latest.
         memory.remember(memory.steps);
         if (isOverlapping(await readConfig(rollout), world.now())) return;
         world.log('WARNING: contracts accept no old enclave, since the transaction began no overlap.');
       },
     },
-    registration(rollout, 'new'),
+    createRegistration(rollout, 'new'),
     {
       name: 'switch',
       missing: async () =>
@@ -109,7 +109,7 @@ export function stepsForward(rollout: Rollout): Step[] {
         memory.steps.stopped === undefined ? 'the old enclaves are not known to be stopped' : undefined,
       async act() {
         await waitFrom(rollout, memory.steps.switched, plan.drainMs, 'requests to the old enclaves end');
-        // Check this right before the old enclaves are stopped: from here on, callers have no others.
+        // Check this last: once the old enclaves are stopped, callers have only the new enclaves.
         await checkReached(rollout, 'new');
         const stopping = world.clock();
         memory.remember({ ...memory.steps, stopping });
@@ -140,8 +140,8 @@ export function stepsForward(rollout: Rollout): Step[] {
 export function stepsBack(rollout: Rollout): Step[] {
   const { plan, world, memory } = rollout;
   return [
-    // This step is needed if the admin has allowed the old image again without its enclaves.
-    registration(rollout, 'old'),
+    // This step is needed if the admin has allowed the old image again without registering its enclaves.
+    createRegistration(rollout, 'old'),
     {
       name: 'switch_back',
       missing: async () =>
@@ -171,16 +171,16 @@ export function stepsBack(rollout: Rollout): Step[] {
           );
         }
         // Enclaves that contracts no longer accept are included: the transaction registers them again.
-        const urls = await running(world, 'old');
-        if (urls.length === 0) throw notServing('old', ['none of them answers']);
+        const urls = await findRunning(world, 'old');
+        if (urls.length === 0) throw createServingError('old', ['none of them answers']);
         const command = world.adminCommand('rotate', ...urls, ...imageOptions(plan, 'old'));
         await awaitAdmin(rollout, command, async () => world.findSide(await readConfig(rollout)) === 'old');
       },
     },
-    registration(rollout, 'old'),
+    createRegistration(rollout, 'old'),
     {
       name: 'stop_new',
-      missing: async () => unlessEmpty(await running(world, 'new'), 'are running'),
+      missing: async () => formatSubjects(await findRunning(world, 'new'), 'are running'),
       async act() {
         await waitFrom(rollout, memory.steps.switchedBack, plan.drainMs, 'requests to the new enclaves end');
         await checkReached(rollout, 'old');
@@ -195,17 +195,17 @@ export function checkWayBack({ memory: { steps } }: Rollout): void {
   if (steps.stopping === undefined) return;
   throw new RolloutError(
     'ROLLOUT_TOO_LATE',
-    'the old enclaves are stopped, or are being stopped: end this rollout, and roll the old image out as a new one',
+    'the old enclaves are stopped, or are being stopped: finish this rollout, and then roll out the old image as a new image',
   );
 }
 
 /**
- * Registers the keys of a side that answer, and that contracts do not accept, once the config allows its
- * image.
+ * Creates the step that registers enclaves of a side, once the config allows its image. It registers the keys of
+ * the enclaves that answer, unless contracts accept these keys.
  */
-function registration(rollout: Rollout, side: SideName): Step {
+function createRegistration(rollout: Rollout, side: SideName): Step {
   const { plan, world } = rollout;
-  const unregistered = async (config: EnclaveConfig): Promise<Candidate[]> => {
+  const findUnregistered = async (config: EnclaveConfig): Promise<Candidate[]> => {
     if (world.findSide(config) !== side) return [];
     const looks = await Promise.all(plan[side].urls.map((url) => world.look(url, side)));
     const candidates = looks.flatMap((look) => (look.answers ? [look.candidate] : []));
@@ -213,8 +213,8 @@ function registration(rollout: Rollout, side: SideName): Step {
     return candidates.filter((_, index) => states[index] === 'free');
   };
   const missing = async () => {
-    const free = await unregistered(await readConfig(rollout));
-    return unlessEmpty(
+    const free = await findUnregistered(await readConfig(rollout));
+    return formatSubjects(
       free.map(({ url }) => url),
       'are not registered',
     );
@@ -224,7 +224,7 @@ function registration(rollout: Rollout, side: SideName): Step {
     missing,
     async act() {
       const config = await readConfig(rollout);
-      await world.register(await unregistered(config), config);
+      await world.register(await findUnregistered(config), config);
       await awaitState(rollout, SHOWN_MS, 'register', missing);
     },
   };
@@ -239,27 +239,27 @@ function imageOptions({ sourceUrl, ...sides }: Plan, side: SideName): string[] {
 async function stop(rollout: Rollout, name: CommandName, side: SideName): Promise<void> {
   await rollout.world.run(name);
   await awaitState(rollout, rollout.plan.commandMs, name, async () =>
-    unlessEmpty(await running(rollout.world, side), 'still answer'),
+    formatSubjects(await findRunning(rollout.world, side), 'still answer'),
   );
 }
 
-async function silent(world: World, side: SideName): Promise<string[]> {
+async function findSilent(world: World, side: SideName): Promise<string[]> {
   const looks = await Promise.all(world.plan[side].urls.map((url) => world.look(url, side)));
   return looks.flatMap((look) => (look.answers ? [] : [`${look.url} (${look.reason})`]));
 }
 
-async function running(world: World, side: SideName): Promise<string[]> {
+async function findRunning(world: World, side: SideName): Promise<string[]> {
   const runningFlags = await Promise.all(world.plan[side].urls.map((url) => world.isRunning(url, side)));
   return world.plan[side].urls.filter((_, index) => runningFlags[index]);
 }
 
-async function notReady(world: World, side: SideName): Promise<string[]> {
+async function findUnready(world: World, side: SideName): Promise<string[]> {
   const { urls } = world.plan[side];
   const ready = await Promise.all(urls.map((url) => world.isReady(url)));
   return urls.filter((_, index) => !ready[index]);
 }
 
-function unlessEmpty(subjects: readonly string[], verb: string): string | undefined {
+function formatSubjects(subjects: readonly string[], verb: string): string | undefined {
   return subjects.length === 0 ? undefined : `${subjects.join(', ')} ${verb}`;
 }
 
@@ -297,7 +297,7 @@ async function awaitAdmin(
   const end = world.clock() + plan.adminMs;
   const isShown = async () =>
     await isDone().catch((error: unknown) => {
-      // The wait is long, and a node may be away meanwhile.
+      // The wait is long, and a node may be unreachable for a part of it.
       if (error instanceof SuiError && error.code === 'SUI_NODE_UNREACHABLE') return false;
       throw error;
     });
@@ -313,17 +313,18 @@ async function awaitAdmin(
 }
 
 /**
- * Waits until a time has passed since a step. An earlier process may have recorded the step by a wrong clock.
+ * Waits until `ms` have passed since the time `from` of a step. An earlier process may have recorded that time by
+ * a wrong clock, so the wait takes at most `ms`.
  */
 async function waitFrom(
   { world }: Rollout,
   from: number | undefined,
   ms: number,
-  meanwhile: string,
+  purpose: string,
 ): Promise<void> {
   const now = world.clock();
   const left = Math.min((from ?? now) + ms - now, ms);
   if (left <= 0) return;
-  world.log(`Waiting ${Math.ceil(left / 1000)} s, in which ${meanwhile}.`);
+  world.log(`Waiting ${Math.ceil(left / 1000)} s, in which ${purpose}.`);
   await world.pause(left);
 }

@@ -26,8 +26,8 @@ import { type Candidate, register } from '../sui/registration.ts';
 import { RolloutError } from './errors.ts';
 import { type CommandName, type Plan, RolloutPlanError, type SideName } from './plan.ts';
 
-/** The enclave at a URL, or the reason why there is none. */
-export type Found =
+/** The enclave at a URL, or the reason reason there is none. */
+export type LookOutcome =
   | { readonly url: string; readonly answers: true; readonly candidate: Candidate }
   | { readonly url: string; readonly answers: false; readonly reason: string };
 
@@ -36,7 +36,7 @@ export type KeyState = 'accepted' | 'free' | 'destroyed' | 'too old';
 
 export interface World {
   readonly plan: Plan;
-  /** @throws RolloutError: ROLLOUT_CONFIG if the config allows neither image; EnclaveError */
+  /** Reads the config. @throws RolloutError: ROLLOUT_CONFIG if it allows neither image; EnclaveError */
   config(): Promise<EnclaveConfig>;
   /** Returns the registers of a side's image. */
   findRegisters(side: SideName): Image;
@@ -45,9 +45,9 @@ export interface World {
   /**
    * Attests the enclave at a URL, with a fresh nonce.
    *
-   * @throws EnclaveError if what answers is not an enclave of the side's image
+   * @throws EnclaveError if something other than an enclave of the side's image answers
    */
-  look(url: string, side: SideName): Promise<Found>;
+  look(url: string, side: SideName): Promise<LookOutcome>;
   /** Returns whether an enclave of the side's image answers. */
   isRunning(url: string, side: SideName): Promise<boolean>;
   /** Returns whether the enclave reports that it has its secrets. */
@@ -76,7 +76,7 @@ export interface World {
 
 export type Signing = Pick<CommonOptions, 'address' | 'keystore'>;
 
-/** The surroundings of a rollout. */
+/** Plan, deployment file and settings from which a world is created. */
 export interface Surroundings {
   readonly plan: Plan;
   readonly deployments: Deployments;
@@ -92,6 +92,8 @@ const LOOK_MS = 500;
 const AGREE_MS = 60_000;
 
 /**
+ * Creates the world of a plan, and checks the chain of its nodes and its images.
+ *
  * @throws SuiCommandError: DEPLOYMENT, DEVELOPMENT_TRUST; UnreadableFileError, AttestationError,
  *   RolloutPlanError
  */
@@ -128,7 +130,7 @@ export async function createWorld({
   const roots = await readRoots(chain, plan.root);
   for (const note of chain.notes) io.log(note);
   if (plan.root !== undefined) io.log(`Trusts the certificates of ${plan.root} in place of AWS's root.`);
-  const childEnv = withoutKey(env);
+  const childEnv = removeKey(env);
 
   /**
    * Reads the state on which all nodes agree.
@@ -146,7 +148,7 @@ export async function createWorld({
       if (performance.now() >= end) {
         throw new RolloutError(
           'ROLLOUT_NODES_DISAGREE',
-          `the nodes of the plan show different states of the config ${configId} or its enclaves: compare them, and remove one that lags or lies from the plan`,
+          `the nodes of the plan show different states of the config ${configId} or its enclaves: compare them, and remove a node that lags or lies from the plan`,
         );
       }
       await sleep(LOOK_MS);
@@ -171,7 +173,7 @@ export async function createWorld({
       if (isSameImage(image, images.old)) return 'old';
       throw new RolloutError(
         'ROLLOUT_CONFIG',
-        `the config ${id} allows an image that is neither the old nor the new one of the plan`,
+        `the config ${id} allows an image that is neither the old nor the new image of the plan`,
       );
     },
     async look(url, side) {
@@ -214,7 +216,7 @@ export async function createWorld({
       const current = connect();
       const send = () =>
         register(current, { enclavePackage, config, deployments }, candidates, plan.registrarId);
-      // A keeper may have registered one of them in between. In that case, only the others are left.
+      // A keeper may have registered a candidate in between. The second attempt then registers the others.
       await send().catch((error: unknown) => {
         if (!isAbort(error, 'enclave::EAlreadyRegistered')) throw error;
         return send();
@@ -248,15 +250,15 @@ export async function createWorld({
   return world;
 }
 
-/** Returns whether an error means that no enclave answers. The answer of a proxy alone does not count. */
+/** Returns whether an error means that no enclave answers. An answer of a proxy is not an enclave's. */
 function isNoAnswer(error: unknown): error is ClientError {
   return error instanceof ClientError && error.code !== 'CLIENT_ATTESTED_KEY';
 }
 
 const STDERR = 2;
 
-/** Returns the environment without the key, which the operator's commands do not need. */
-function withoutKey({ SUI_PRIVATE_KEY: _, ...safeEnvironment }: Environment): NodeJS.ProcessEnv {
+/** Returns the environment without the signer's key, which the operator's commands do not need. */
+function removeKey({ SUI_PRIVATE_KEY: _, ...safeEnvironment }: Environment): NodeJS.ProcessEnv {
   return safeEnvironment;
 }
 
@@ -281,8 +283,8 @@ async function runProgram(
     );
   });
   if (ended === '') return;
-  const why = child.killed ? `took longer than command_within, ${commandMs / 1000} s` : ended;
-  throw new RolloutError('ROLLOUT_COMMAND', `a command of ${name} ${why}: ${program}`);
+  const reason = child.killed ? `took longer than command_within, ${commandMs / 1000} s` : ended;
+  throw new RolloutError('ROLLOUT_COMMAND', `a command of ${name} ${reason}: ${program}`);
 }
 
 /** Quotes a word for a POSIX shell, if that is necessary. */

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { main as release } from '../../../src/cli/releases/release.ts';
 import {
-  keyed,
-  reading,
+  signOptions,
+  readOptions,
   signRelease,
   writeBuild,
   writeSigner,
@@ -45,7 +45,7 @@ const audit = async (folder: string, ...options: string[]) =>
     world.git.formatUrl(repository),
     '--release',
     join(folder, 'out/release.json'),
-    ...reading(folder),
+    ...readOptions(folder),
     ...options,
   ]);
 
@@ -71,7 +71,7 @@ test('an audit reports a release of another commit and folder than the config na
 
 test('an audit refuses a withdrawn release, which then vouches for nothing', async () => {
   const folder = await writeRelease();
-  expect(await call(release, ['withdraw', 'v1.2.0', ...keyed(folder)])).toMatchObject({ status: 0 });
+  expect(await call(release, ['withdraw', 'v1.2.0', ...signOptions(folder)])).toMatchObject({ status: 0 });
   expect(await audit(folder, '--quick')).toMatchObject({
     exit: 1,
     code: 'RELEASE_REFUSED',

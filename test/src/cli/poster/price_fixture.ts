@@ -1,6 +1,6 @@
 /**
  * A chain with the contract of the application template `feed`, and servers of that application, each behind
- * a host that tests can make fail. The clock of everything is the test's.
+ * a host that tests can make fail. The test sets the clock of all of them.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -35,7 +35,7 @@ export interface Market {
   readonly timeMs: number;
 }
 
-/** A value of 10 to the power of minus 6 dollars, and its time in milliseconds since 1970. */
+/** A value in millionths of a dollar, and its time in milliseconds since 1970. */
 export interface Quote {
   readonly value: bigint;
   readonly timestampMs: bigint;
@@ -70,7 +70,7 @@ export interface PriceEnclave {
   stop(): Promise<void>;
 }
 
-/** A parent instance: it forwards requests of a URL to the enclave that runs there. */
+/** A parent instance, which forwards the requests that it gets to its enclave. */
 export class Host {
   readonly url: string;
   enclave: PriceEnclave | undefined;
@@ -131,9 +131,9 @@ export class PriceFixture extends Posters {
   }
 
   /**
-   * Starts a fixture that ends with the test. Until then, only it moves `Date`.
+   * Starts a fixture that ends with the test. Until then, `Date` changes only by `pass`.
    *
-   * @param now begin of the test, in milliseconds since 1970
+   * @param now beginning of the test, in milliseconds since 1970
    */
   static async start(now: number): Promise<PriceFixture> {
     vi.useFakeTimers({ toFake: ['Date'], now });
@@ -172,10 +172,10 @@ export class PriceFixture extends Posters {
     vi.setSystemTime(this.time.now);
   }
 
-  /** Starts an enclave of the config's image. @param read returns what it gets from the exchange of a host */
+  /** Starts an enclave of the config's image. @param read returns the answer of a host's exchange */
   async enclave(read: (host: string) => Market | undefined): Promise<PriceEnclave> {
     const application = pathToFileURL(`${this.#folder}/`);
-    const { start } = (await import(new URL('stand_in.ts', application).href)) as StandIn;
+    const { start } = (await import(new URL('stand_in.ts', application).href)) as FakeExchanges;
     const { origins, secrets, close } = await start(read);
     onTestFinished(close);
     const nsm = this.chain.createNsm('price', 1, () => this.time.now);
@@ -219,7 +219,7 @@ export class PriceFixture extends Posters {
   }
 }
 
-interface StandIn {
+interface FakeExchanges {
   start(read: (host: string) => Market | undefined): Promise<Fakes>;
 }
 
@@ -233,7 +233,7 @@ async function readQuote(server: TestServer): Promise<Quote | undefined> {
   return { value: BigInt(response.data.value), timestampMs: BigInt(response.timestamp_ms) };
 }
 
-/** Returns a list that gets each update of a feed when the chain executes it. */
+/** Returns a list to which each update of a feed is added when the chain executes it. */
 function observeUpdates({ node }: ChainFixture): readonly Update[] {
   const updates: Update[] = [];
   const record = node.events.record.bind(node.events);
@@ -250,7 +250,7 @@ function observeUpdates({ node }: ChainFixture): readonly Update[] {
   return updates;
 }
 
-/** Writes the application into a folder in which imports are found: those of this repository. */
+/** Writes the application into a folder of this repository, so that its imports are found. */
 function writeApplication(): string {
   const build = fileURLToPath(new URL('../../../../build/', import.meta.url));
   mkdirSync(build, { recursive: true });

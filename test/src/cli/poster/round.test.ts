@@ -23,7 +23,7 @@ function readCoins({ path }: TestPoster): string[] {
 }
 
 describe('a value', () => {
-  test('is posted if it is the newest, and nothing is while no enclave has a newer one', async () => {
+  test('is posted if it is the newest, and is posted only once', async () => {
     const fixture = await PosterFixture.start();
     const [older, newer] = [await fixture.enclave(), await fixture.enclave()];
     older.timestampMs -= 1000n;
@@ -42,7 +42,7 @@ describe('a value', () => {
     expect(fixture.board()).toEqual({ timestampMs: older.timestampMs, writes: 2 });
   });
 
-  test('that the contract would not take costs nothing, and is an alert unless it was expected', async () => {
+  test('that the contract would refuse costs nothing, and causes an alert unless its abort is expected', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const poster = await fixture.poster([enclave]);
@@ -65,13 +65,13 @@ describe('a value', () => {
     expect([fixture.sent, poster.spent(), quiet.spent()]).toEqual([sent, BUDGET, 0n]);
   });
 
-  test('of an enclave that was destroyed meanwhile gives way to the next one', async () => {
+  test('of an enclave that was just destroyed gives way to the next value', async () => {
     const fixture = await PosterFixture.start();
     const [destroyed, honest] = [await fixture.enclave({ isRegistered: false }), await fixture.enclave()];
     const id = await fixture.register(destroyed);
     const poster = await fixture.poster([destroyed, honest]);
     await poster.round();
-    // The client of the destroyed enclave takes it for registered for a minute.
+    // For a minute, the client still takes the destroyed enclave for registered.
     fixture.pass(MINUTE / 2);
     await fixture.chain.destroy(id, fixture.configId, fixture.capId);
     honest.timestampMs += BigInt(MINUTE);
@@ -81,7 +81,7 @@ describe('a value', () => {
     expect(alerts).toMatchObject([{ code: 'WOULD_FAIL', subject: destroyed.url }]);
   });
 
-  test('is asked for and posted by what the deployment file and schema.json have', async () => {
+  test('is requested and posted with the ids of the deployment file and the types of schema.json', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const key = fixture.createKey(GAS);
@@ -98,7 +98,7 @@ describe('a value', () => {
     ).rejects.toMatchObject({ code: 'POSTER_FILE', exit: 2 });
   });
 
-  test('is not waited for when the poster is stopped, and nothing is signed', async () => {
+  test('is no longer awaited once the poster is stopped, and nothing is signed', async () => {
     const fixture = await PosterFixture.start();
     const [silent, honest] = [await fixture.enclave(), await fixture.enclave()];
     const stop = new AbortController();
@@ -112,7 +112,7 @@ describe('a value', () => {
     expect([done, hasFailed, poster.spent(), fixture.sent]).toEqual([[], false, 0n, sent]);
   });
 
-  test('is only simulated in a dry run, which makes no file', async () => {
+  test('is only simulated in a dry run, which writes no file', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { sent } = fixture;
@@ -124,7 +124,7 @@ describe('a value', () => {
     expect([files, fixture.sent]).toEqual([[], sent]);
   });
 
-  test('is posted by the command, which prints no key and keeps none', async () => {
+  test('is posted by the command, which prints no key and writes two files', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { exit, stdout, files } = await fixture.run([enclave], ['--once']);
@@ -143,7 +143,7 @@ describe('an enclave that lies', () => {
     ['with a value that its key did not sign', (liar) => lie(liar, /13/, '14')],
     ['with a value of another place', (liar) => lie(liar, /Oslo/, 'Rome')],
     ['with a value that is too old', (liar) => delay(liar, -61)],
-    ['with a value of the future', (liar) => delay(liar, 2)],
+    ['with a value from the future', (liar) => delay(liar, 2)],
     ['with an answer of another form', (liar) => lie(liar, /.*/s, '{}')],
   ])('%s is refused, and the honest value is posted', async (_, corrupt) => {
     const fixture = await PosterFixture.start();
@@ -157,18 +157,18 @@ describe('an enclave that lies', () => {
     expect(values).toBe(1);
   });
 
-  test('alone leaves nothing to post, and costs nothing', async () => {
+  test('leaves nothing to post if no other enclave answers, and costs nothing', async () => {
     const fixture = await PosterFixture.start();
-    const [liar, away] = [await fixture.enclave(), await fixture.enclave()];
+    const [liar, unreachable] = [await fixture.enclave(), await fixture.enclave()];
     liar.restart();
-    const poster = await fixture.poster([liar, away]);
-    away.close();
+    const poster = await fixture.poster([liar, unreachable]);
+    unreachable.close();
     const { sent } = fixture;
     expect(await poster.outcome()).toEqual([[], ['VALUE_REFUSED', 'ENCLAVE_UNREACHABLE', 'NO_VALUE']]);
     expect([fixture.sent, poster.spent()]).toEqual([sent, 0n]);
   });
 
-  test('ahead of the clock delays other values by no more than a minute', async () => {
+  test('with values ahead of the clock delays other values by at most a minute', async () => {
     const fixture = await PosterFixture.start();
     const [ahead, honest] = [await fixture.enclave(), await fixture.enclave()];
     ahead.timestampMs += BigInt(MINUTE - 1);
@@ -191,7 +191,7 @@ describe('a transaction without an answer', () => {
     expect(fixture.board().writes).toBe(1);
   });
 
-  test('is sent again with equal bytes, also by the next process, and signed once', async () => {
+  test('is sent again with the same bytes, also by the next process, and signed once', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { faults, ledger } = fixture.chain.node;
@@ -211,7 +211,7 @@ describe('a transaction without an answer', () => {
     expect(await (await fixture.poster([enclave], next)).outcome()).toEqual([[], []]);
   });
 
-  test('leaves other coins to newer values: at most 4, each in one transaction', async () => {
+  test('leaves other coins for newer values: at most 4, each in one transaction', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { faults } = fixture.chain.node;
@@ -233,7 +233,7 @@ describe('a transaction without an answer', () => {
     expect([fixture.board().writes, poster.spent()]).toEqual([5, 5n * BUDGET]);
   });
 
-  test('keeps its coin even if the node lags, so no coin is signed for twice at one version', async () => {
+  test('keeps its coin even if the node lags, so that no other transaction uses that version of the coin', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { node } = fixture.chain;
@@ -282,7 +282,7 @@ describe('a transaction without an answer', () => {
   });
 });
 
-test('two posters write at most once in each period, and the slower one pays for a failure at most', async () => {
+test('two posters write once in each period, and the slower poster pays at most for a failure', async () => {
   const fixture = await PosterFixture.start();
   const enclaves = [await fixture.enclave(), await fixture.enclave()];
   const [first, second] = [
@@ -301,7 +301,7 @@ test('two posters write at most once in each period, and the slower one pays for
 });
 
 describe('gas', () => {
-  test('is bounded in an hour and in a day, also over restarts', async () => {
+  test('is bounded in an hour and in a day, also across restarts', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const content = { gas_an_hour: Number(2n * BUDGET), gas_a_day: Number(3n * BUDGET) };
@@ -344,7 +344,7 @@ describe('gas', () => {
 });
 
 describe('a node', () => {
-  test('that is dead is replaced by the next one of the file', async () => {
+  test('that is dead is replaced by the next node of the file', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { url } = fixture.chain.node;
@@ -360,7 +360,7 @@ describe('a node', () => {
     expect(await poster.outcome()).toEqual([['posted'], []]);
   });
 
-  test('that is dead for long, alone, leaves the signed transactions for later', async () => {
+  test('that is dead for long and has no replacement delays the signed transactions', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { faults } = fixture.chain.node;
@@ -395,7 +395,7 @@ describe('a node', () => {
     expect(poster.spent()).toBe(0n);
   });
 
-  test('of another function or of an object of one owner is reported, and gets no transaction', async () => {
+  test('gets no transaction if the function is wrong or an address owns an object, which is reported', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { sent } = fixture;
@@ -415,13 +415,13 @@ test('the files of a poster contain no key, and belong to their user alone', asy
   const poster = await fixture.poster([enclave]);
   fixture.chain.node.faults.set('ExecuteTransaction', 'reset');
   await poster.round();
-  const kept = readPosterFiles(poster);
-  expect(kept).toContain('"pending":[{"transaction":');
+  const storedText = readPosterFiles(poster);
+  expect(storedText).toContain('"pending":[{"transaction":');
   const secret = Buffer.from(fixture.decodeSecret(poster));
   for (const encoding of ['hex', 'base64'] as const) {
-    expect(kept).not.toContain(secret.toString(encoding).replace(/=+$/, '').slice(0, 40));
+    expect(storedText).not.toContain(secret.toString(encoding).replace(/=+$/, '').slice(0, 40));
   }
-  expect(kept).not.toContain('suiprivkey');
+  expect(storedText).not.toContain('suiprivkey');
 });
 
 /** Has an enclave replace a text of its signed answers. */

@@ -42,12 +42,12 @@ test('the unit runs a command that posts, with the files that systemd provides',
     ['CREDENTIALS_DIRECTORY', credentials ?? ''],
     ['STATE_DIRECTORY', state ?? ''],
   ]);
-  const replaced = args.map((arg) =>
+  const commandLine = args.map((arg) =>
     arg
       .replace(/\$\{(\w+)\}/g, (_, name: string) => variables.get(name) ?? '')
       .replace('/etc/sui-enclave', etc ?? ''),
   );
-  const { status, stdout } = await callScript('poster/post.ts', [...replaced, '--once']);
+  const { status, stdout } = await callScript('poster/post.ts', [...commandLine, '--once']);
   expect([status, stdout]).toEqual([0, expect.stringMatching(/\nposted: /)]);
   expect(JSON.parse(readFileSync(join(state ?? '', 'record.json'), 'utf8')).signed).toHaveLength(1);
   expect(JSON.parse(readFileSync(join(state ?? '', 'transactions.json'), 'utf8'))).toMatchObject({

@@ -11,7 +11,7 @@ import { MINUTE, PosterFixture, TARGET } from './poster_fixture.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-test('the thief of a poster can neither write a forged value nor change what the enclaves may do', async () => {
+test("the thief of a poster's key can neither write a forged value nor change what the enclaves may do", async () => {
   const fixture = await PosterFixture.start();
   const { chain, configId, boardId } = fixture;
   const enclave = await fixture.enclave({ isRegistered: false });
@@ -64,7 +64,7 @@ test('the thief of a poster can neither write a forged value nor change what the
   }
   expect(fixture.board().writes).toBe(0);
 
-  // Without its gas, this poster stops. Another one, with a key of its own, writes on.
+  // Without its gas, this poster stops. Another poster, with a key of its own, continues to write.
   const tx = new Transaction();
   tx.transferObjects([tx.gas], chain.address);
   await new Chain({ 'rpc-url': chain.node.url }, env).submit(tx, { title: '', fields: {} });

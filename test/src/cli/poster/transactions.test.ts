@@ -1,4 +1,4 @@
-/** The file with a poster's signed transactions, over restarts of its process. */
+/** The file with a poster's signed transactions, across restarts of its process. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,12 +31,12 @@ async function createPost(version: number, { coin = COIN, sender = SENDER, epoch
 
 const open = () => new Transactions(path, SENDER);
 
-test('is made if it is missing, for its user alone', () => {
+test('the file is created if it is missing, for its user alone', () => {
   expect([open().pending, open().newestMs]).toEqual([[], null]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test('has the transactions in flight and the newest time for the next process', async () => {
+test('the file keeps the transactions in flight and the newest time for the next process', async () => {
   const posts: Pending[] = [await createPost(3), await createPost(4, { coin: SENDER, at: 900n })];
   const transactions = open();
   for (const post of posts) transactions.add(post);
@@ -46,7 +46,7 @@ test('has the transactions in flight and the newest time for the next process', 
   expect([open().pending, open().newestMs]).toEqual([[posts[1]], 1000n]);
 });
 
-test('never gives away a coin at a version that was signed for, until that transaction has expired', async () => {
+test('a coin remains in use at the version that a transaction names, until the transaction expires', async () => {
   const post = await createPost(3);
   open().add(post);
   const inFlight = open();
@@ -66,7 +66,7 @@ test('never gives away a coin at a version that was signed for, until that trans
   expect([settled.expire(8n), open().isUsed(COIN, 3n)]).toEqual([[], false]);
 });
 
-test('expires transactions after their last epoch', async () => {
+test('a transaction expires after its last epoch', async () => {
   const post = await createPost(3);
   const transactions = open();
   transactions.add(post);
@@ -79,18 +79,18 @@ test.each<[string, (content: string) => string]>([
   ['is damaged', (content) => content.slice(1)],
   ['has an unknown property', (content) => content.replace('{', '{"more":1,')],
   ['has other bytes', (content) => content.replace(/"transaction":"[^"]{8}/, '"transaction":"')],
-])('refuses a file that %s', async (_, corrupt) => {
+])('a file that %s is refused', async (_, corrupt) => {
   open().add(await createPost(3));
   writeFileSync(path, corrupt(readFileSync(path, 'utf8')));
   expect(open).toThrow(expect.objectContaining({ code: 'POSTER_FILE', exit: 2 }));
 });
 
-test('refuses the file of another poster', async () => {
+test('the file of another poster is refused', async () => {
   new Transactions(path, COIN).add(await createPost(3, { sender: COIN }));
   expect(open).toThrow(expect.objectContaining({ code: 'POSTER_FILE' }));
 });
 
-test('keeps what it had if the file can not be written', async () => {
+test('the state stays the same if the file can not be written', async () => {
   const transactions = open();
   const post = await createPost(3);
   rmSync(join(path, '..'), { recursive: true });

@@ -1,4 +1,4 @@
-/** Commands that send secrets refuse open configs, by the deployment files and by the chain. */
+/** Tests that commands which send secrets refuse a config that a deployment file or the chain calls open. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,8 +87,8 @@ function deploy(network: string, applications: Readonly<Record<string, Config>>)
 }
 
 function check(options: Partial<ConfigOptions> = {}): Promise<void> {
-  const all = { network: undefined, app: undefined, config: undefined, 'rpc-url': undefined };
-  return requireNoOpenConfig({ ...all, ...options }, { DEPLOYMENTS: folder });
+  const defaults = { network: undefined, app: undefined, config: undefined, 'rpc-url': undefined };
+  return requireNoOpenConfig({ ...defaults, ...options }, { DEPLOYMENTS: folder });
 }
 
 const onChain = () => ({ network: 'localnet', 'rpc-url': fixture.node.url }) as const;
@@ -120,7 +120,7 @@ describe('secrets are refused', () => {
     await expect(check()).rejects.toMatchObject({ code: 'DEPLOYMENT' });
   });
 
-  test('if the chain calls the config open, which the file does not', async () => {
+  test('if the chain calls the config open, even though the file does not', async () => {
     deploy('localnet', { weather: { id: openId } });
     await check();
     await expect(check(onChain())).rejects.toMatchObject({ code: 'CONFIG_OPEN' });
@@ -129,12 +129,12 @@ describe('secrets are refused', () => {
     await expect(check({ ...onChain(), config: openId })).rejects.toMatchObject({ code: 'CONFIG_OPEN' });
   });
 
-  test('if the file calls the config open, which a lying node may not', async () => {
+  test('if the file calls the config open, even though the node does not', async () => {
     deploy('localnet', { weather: { id: closedId, isOpen: true } });
     await expect(check(onChain())).rejects.toMatchObject({ code: 'CONFIG_OPEN' });
   });
 
-  test('if the network is named, and nothing tells the config', async () => {
+  test('if --network is passed, and nothing names the config', async () => {
     await expect(check(onChain())).rejects.toMatchObject({ code: 'DEPLOYMENT' });
     deploy('localnet', { weather: { id: closedId }, quotes: { id: openId } });
     await expect(check(onChain())).rejects.toMatchObject({ code: 'DEPLOYMENT' });
@@ -155,7 +155,7 @@ describe('secrets are refused', () => {
   });
 });
 
-test('--config and --rpc-url are refused without --network, since nothing would be asked', () => {
+test('--config and --rpc-url are refused without --network, since they would have no effect', () => {
   const none = { network: undefined, app: undefined, config: undefined, 'rpc-url': undefined };
   expect(() => checkConfigOptions(none)).not.toThrow();
   expect(() => checkConfigOptions({ ...none, config: openId })).toThrow('need --network');
@@ -181,8 +181,8 @@ test('provision sends nothing to an enclave of an application whose config is op
     write('secrets', JSON.stringify(VALUES)),
   ];
   const env = { DEPLOYMENTS: folder };
-  const asking = ['--network', 'localnet', '--rpc-url', fixture.node.url, '--config', openId];
-  for (const options of [asking, []]) {
+  const networkOptions = ['--network', 'localnet', '--rpc-url', fixture.node.url, '--config', openId];
+  for (const options of [networkOptions, []]) {
     if (options.length === 0) deploy('testnet', { vault: { id: openId, isOpen: true } });
     const { status, stderr } = await callScript('provision/provision.ts', [...args, ...options], { env });
     expect([status, stderr]).toEqual([2, expect.stringContaining('CONFIG_OPEN')]);

@@ -1,4 +1,4 @@
-/** `sui-enclave provision`: hosts that interfere, exit codes, and files. */
+/** Tests of `sui-enclave provision`: hosts that interfere, exit codes, and files. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,14 +32,14 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-async function provision(url: string, args: readonly string[] = [], input = ''): Promise<Result> {
-  const result = await callScript(
+async function provision(url: string, args: readonly string[] = [], stdin = ''): Promise<Result> {
+  const outcome = await callScript(
     'provision/provision.ts',
     [url, '--pcrs', file('dev.pcrs'), '--root', file('root.pem'), '--key', file('me.pem'), ...args],
-    { input },
+    { input: stdin },
   );
-  expect(result.stdout + result.stderr).not.toMatch(/hunter2|wrong-wrong/);
-  return result;
+  expect(outcome.stdout + outcome.stderr).not.toMatch(/hunter2|wrong-wrong/);
+  return outcome;
 }
 
 const withFile = (url: string, ...args: string[]) =>
@@ -52,11 +52,11 @@ async function start(): Promise<{ server: TestServer; host: Host }> {
 }
 
 const isReady = async ({ get }: TestServer) => (await get('/readyz')).status === 200;
-const edited = (body: Buffer, edit: (sealed: Record<string, string>) => object): Buffer => {
+const editSealed = (body: Buffer, edit: (sealed: Record<string, string>) => object): Buffer => {
   const { sealed } = JSON.parse(body.toString());
   return Buffer.from(JSON.stringify({ sealed: { ...sealed, ...edit(sealed) } }));
 };
-const flipped = (bytes: Buffer, at = bytes.length - 1): Buffer => {
+const flipBit = (bytes: Buffer, at = bytes.length - 1): Buffer => {
   const changed = Buffer.from(bytes);
   changed[at] = (changed[at] as number) ^ 1;
   return changed;
@@ -64,7 +64,7 @@ const flipped = (bytes: Buffer, at = bytes.length - 1): Buffer => {
 const base64 = (text: string | undefined) => Buffer.from(text ?? '', 'base64');
 
 describe('provision', () => {
-  test('sends an attested enclave its secrets, of which the host reads nothing', async () => {
+  test('sends an attested enclave its secrets, which the host can not read', async () => {
     const { server, host } = await start();
     expect(await withFile(host.url)).toEqual({
       status: 0,
@@ -79,7 +79,7 @@ describe('provision', () => {
     expect(host.saw('ciphertext')).toBe(true);
   });
 
-  test('sends and confirms nothing in a second run: exit 5', async () => {
+  test('sends nothing and confirms nothing in a second run: exit 5', async () => {
     const { host } = await start();
     await withFile(host.url);
     const { status, stdout } = await withFile(host.url, '--json');
@@ -107,14 +107,14 @@ describe('provision', () => {
   });
 });
 
-describe('a host that alters a part', () => {
-  const cases: [what: string, code: string, lie: (host: Host) => void][] = [
+describe('a host', () => {
+  const cases: [name: string, code: string, lie: (host: Host) => void][] = [
     [
       'a byte of the ciphertext',
       'SECRETS_NOT_TAKEN SECRETS_SIGNATURE',
       (host) => {
         host.changeRequest = (_, body) =>
-          edited(body, ({ ciphertext }) => ({ ciphertext: flipped(base64(ciphertext)).toString('base64') }));
+          editSealed(body, ({ ciphertext }) => ({ ciphertext: flipBit(base64(ciphertext)).toString('base64') }));
       },
     ],
     [
@@ -122,7 +122,7 @@ describe('a host that alters a part', () => {
       'SECRETS_NOT_TAKEN SECRETS_SIGNATURE',
       (host) => {
         host.changeRequest = (_, body) =>
-          edited(body, ({ ciphertext }) => ({
+          editSealed(body, ({ ciphertext }) => ({
             ciphertext: base64(ciphertext).subarray(16).toString('base64'),
           }));
       },
@@ -132,7 +132,7 @@ describe('a host that alters a part', () => {
       'SECRETS_NOT_TAKEN SECRETS_SIGNATURE',
       (host) => {
         host.changeRequest = (_, body) =>
-          edited(body, ({ ciphertext }) => {
+          editSealed(body, ({ ciphertext }) => {
             const bytes = base64(ciphertext);
             const swapped = Buffer.concat([
               bytes.subarray(16, 32),
@@ -147,7 +147,7 @@ describe('a host that alters a part', () => {
       'the length: over-long',
       'SECRETS_NOT_TAKEN SEALED_TOO_LARGE',
       (host) => {
-        host.changeRequest = (_, body) => edited(body, () => ({ ciphertext: 'A'.repeat(64_100) }));
+        host.changeRequest = (_, body) => editSealed(body, () => ({ ciphertext: 'A'.repeat(64_100) }));
       },
     ],
     [
@@ -161,41 +161,41 @@ describe('a host that alters a part', () => {
       'the encapsulated key',
       'SECRETS_NOT_TAKEN SECRETS_SIGNATURE',
       (host) => {
-        host.changeRequest = (_, body) => edited(body, () => ({ enc: '11'.repeat(32) }));
+        host.changeRequest = (_, body) => editSealed(body, () => ({ enc: '11'.repeat(32) }));
       },
     ],
     [
       'the signature',
       'SECRETS_NOT_TAKEN SECRETS_SIGNATURE',
       (host) => {
-        host.changeRequest = (_, body) => edited(body, () => ({ signature: '00'.repeat(64) }));
+        host.changeRequest = (_, body) => editSealed(body, () => ({ signature: '00'.repeat(64) }));
       },
     ],
     [
       'the provisioner',
       'SECRETS_NOT_TAKEN SECRETS_PROVISIONER',
       (host) => {
-        host.changeRequest = (_, body) => edited(body, () => ({ provisioner: stranger.hex }));
+        host.changeRequest = (_, body) => editSealed(body, () => ({ provisioner: stranger.hex }));
       },
     ],
     [
-      'the signature away',
+      'the signature, by removing it',
       'SECRETS_NOT_TAKEN SECRETS_PROVISIONER',
       (host) => {
         host.changeRequest = (_, body) =>
-          edited(body, () => ({ provisioner: undefined, signature: undefined }));
+          editSealed(body, () => ({ provisioner: undefined, signature: undefined }));
       },
     ],
     [
       'the recipient',
       'SECRETS_NOT_TAKEN SEALED_KEY_UNKNOWN',
       (host) => {
-        host.changeRequest = (_, body) => edited(body, () => ({ key: '00'.repeat(32) }));
+        host.changeRequest = (_, body) => editSealed(body, () => ({ key: '00'.repeat(32) }));
       },
     ],
   ];
 
-  test('of the message prevents the delivery, which a code reports', async () => {
+  test('that alters a part of the message prevents the delivery, which a code reports', async () => {
     const { server, host } = await start();
     for (const [caseName, code, lie] of cases) {
       lie(host);
@@ -234,15 +234,15 @@ describe('a host that alters a part', () => {
       { body: Buffer.from('{"names":["VAULT_KEY","OTHER"],"hmacs":[]}'), type: 'application/json' },
     ],
     ['an error of a proxy', { status: 502, body: Buffer.from('<html>'), type: 'text/html' }],
-  ])('the receipt into %s', async (_what, forged) => {
+  ])('that replaces the receipt by %s causes SECRETS_NOT_TAKEN', async (_case, forged) => {
     const { host } = await start();
     onAnswer(host, '/secrets', (answer) => ({ ...answer, ...forged }));
     const { status, stderr } = await withFile(host.url);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^SECRETS_NOT_TAKEN: .*in clear, so it may not come from the enclave/);
+    expect(stderr).toMatch(/^SECRETS_NOT_TAKEN: .*not sealed, so it may not come from the enclave/);
   });
 
-  test('the receipt into the receipt of another run', async () => {
+  test('that replaces the receipt by the receipt of another run causes SECRETS_RECEIPT', async () => {
     const { server, host } = await start();
     let recorded: Buffer | undefined;
     onAnswer(host, '/secrets', (answer) => {
@@ -359,9 +359,9 @@ describe('provision refuses', () => {
     ['a number', '{"A":5}', /^SECRETS_FILE/],
     ['empty', '{"A":""}', /^SECRETS_FILE/],
     ['named in lower case', '{"hunter2":"x"}', /^SECRETS_FILE/],
-    ['none', '{}', /^SECRETS_FILE/],
-  ])('secrets that are %s: exit 2', async (_what, input, message) => {
-    const { status, stderr } = await provision('http://127.0.0.1:9', ['--secrets', '-'], input);
+    ['missing', '{}', /^SECRETS_FILE/],
+  ])('secrets that are %s: exit 2', async (_case, content, message) => {
+    const { status, stderr } = await provision('http://127.0.0.1:9', ['--secrets', '-'], content);
     expect(status).toBe(2);
     expect(stderr).toMatch(message);
   });
@@ -405,7 +405,7 @@ describe('provision refuses', () => {
     expect(stderr).toMatch(message);
   });
 
-  test('an enclave that restarts with other software: the root is not enough', async () => {
+  test('an enclave under another root than --root: exit 3', async () => {
     const server = await startVault({ provisioners: [me.hex], nsm: new EmulatedNsm() });
     expect(await withFile(server.url)).toMatchObject({
       status: 3,
@@ -415,7 +415,7 @@ describe('provision refuses', () => {
 });
 
 describe("a provisioner's key", () => {
-  test('as openssl makes it is printed for app.yaml', async () => {
+  test('from openssl is printed for app.yaml', async () => {
     execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', file('made.pem')]);
     const { status, stdout } = await callScript('provision/provision.ts', [
       '--print-key',

@@ -17,7 +17,7 @@ const UNIT = readFileSync(join(ROOT, 'src/cli/provision', NAME), 'utf8');
 const readValues = (key: string) =>
   [...UNIT.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-function folder(): string {
+function createFolder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'service-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   return dir;
@@ -31,7 +31,7 @@ test('the unit runs a command that provisions, with the files that systemd provi
 
   const me = newProvisioner();
   const { url } = await startVault({ provisioners: [me.hex] });
-  const CREDENTIALS_DIRECTORY = folder();
+  const CREDENTIALS_DIRECTORY = createFolder();
   const contents: Record<string, string> = {
     'secrets.json': JSON.stringify(VALUES),
     'provisioner.pem': me.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
@@ -43,10 +43,10 @@ test('the unit runs a command that provisions, with the files that systemd provi
     // If the service's user has access by an access control list, the group's bits are its mask (acl(5)).
     chmodSync(join(CREDENTIALS_DIRECTORY, name), 0o440);
   }
-  const etc = folder();
+  const etc = createFolder();
   writeFileSync(join(etc, 'nitro.pcrs'), nsm.pcrsFile());
   writeFileSync(join(etc, 'root.pem'), nsm.rootPem());
-  const replaced = args.map((arg) =>
+  const commandLine = args.map((arg) =>
     arg
       // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd's
       .replace('${ENCLAVE_URL}', url)
@@ -55,7 +55,7 @@ test('the unit runs a command that provisions, with the files that systemd provi
       .replace('/etc/sui-enclave', etc),
   );
   const run = async (env: Record<string, string>) =>
-    await callScript('provision/provision.ts', [...replaced, '--root', join(etc, 'root.pem')], { env });
+    await callScript('provision/provision.ts', [...commandLine, '--root', join(etc, 'root.pem')], { env });
   expect((await run({})).stderr).toMatch(/^SECRETS_FILE: .* is open to other users/);
   expect(await run({ CREDENTIALS_DIRECTORY })).toMatchObject({ status: 0, stderr: '' });
 });

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { Metrics } from '../../../../src/cli/provision/metrics.ts';
-import { type Found, watch } from '../../../../src/cli/provision/watch.ts';
+import { type PollResult, watch } from '../../../../src/cli/provision/watch.ts';
 import { ConfigError } from '../../../../src/library/errors.ts';
 import { Host } from '../../library/client/host.ts';
 import { newProvisioner, nsm, startVault, VALUES } from '../../server/provisioner.ts';
@@ -16,7 +16,7 @@ import { newProvisioner, nsm, startVault, VALUES } from '../../server/provisione
 const INTERVAL_MS = 10_000;
 
 /**
- * Watches for a time on a clock of the test's own. The enclave reports these states in turn, and repeats the
+ * Watches for `ms` milliseconds of a fake clock. The enclave reports these states in turn, and repeats the
  * last one.
  */
 async function watchFor(states: readonly (boolean | Error)[], provision: () => Promise<void>, ms: number) {
@@ -28,8 +28,8 @@ async function watchFor(states: readonly (boolean | Error)[], provision: () => P
   });
   const stop = new AbortController();
   const lines: string[] = [];
-  const pollResults: Found[] = [];
-  const note = (pollResult: Found) => pollResults.push(pollResult);
+  const pollResults: PollResult[] = [];
+  const note = (pollResult: PollResult) => pollResults.push(pollResult);
   let polls = 0;
   const needsSecrets = async () => {
     const state = states[Math.min(polls, states.length - 1)] as boolean | Error;
@@ -73,20 +73,20 @@ describe('watch', () => {
     expect([provisioned, lines]).toEqual([0, [claim, 'CONFIG: the enclave is gone', claim]]);
   });
 
-  test('asks an enclave that has ended at the same pace, until its next start', async () => {
+  test('polls an enclave that has ended at the same pace, until its next start', async () => {
     const { polls, lines } = await watchFor([endedError], done, 105_000);
     expect(polls).toBe(11);
     expect(lines).toEqual(['CONFIG: the enclave is gone']);
   });
 
   test('slows down while the enclave refuses, up to 5 minutes, and hides messages that are not its own', async () => {
-    const at: number[] = [];
+    const times: number[] = [];
     const refuse = async () => {
-      at.push(Date.now());
+      times.push(Date.now());
       throw new Error('hunter2');
     };
     const { lines, provisioned } = await watchFor([true], refuse, 1_300_000);
-    const pauses = at.slice(1).map((time, index) => (time - (at[index] as number)) / 1000);
+    const pauses = times.slice(1).map((time, index) => (time - (times[index] as number)) / 1000);
     expect(pauses).toEqual([20, 40, 80, 160, 300, 300, 300]);
     expect(provisioned).toBe(0);
     expect(lines).toEqual(['INTERNAL: an internal error']);
@@ -103,7 +103,7 @@ describe('watch', () => {
   });
 });
 
-test('watch, as a command, provisions one start after the other, and ends at SIGTERM', async () => {
+test('provision --watch provisions each start of the enclave, and ends on SIGTERM', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'watch-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const me = newProvisioner();
@@ -135,7 +135,7 @@ test('watch, as a command, provisions one start after the other, and ends at SIG
   expect(host.saw(VALUES.VAULT_KEY)).toBe(false);
 });
 
-test('the figures say when an enclave was last polled, and whether it lacks its secrets', async () => {
+test('the metrics say when an enclave was last polled, and whether it lacks its secrets', async () => {
   const metrics = new Metrics();
   const { url, close } = await metrics.serve(await freePort());
   onTestFinished(close);

@@ -1,4 +1,4 @@
-/** The command `release`, from an author's build to a reader who refuses a withdrawn one. */
+/** The command `release`, from an author's build to a reader who refuses the withdrawn release. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,11 +11,11 @@ import { Sigstore } from '../../library/release/sigstore.ts';
 import { call } from '../run.ts';
 import {
   COMMIT,
-  keyed,
+  signOptions,
   LISTS,
   REGISTERS,
   REPOSITORY,
-  reading,
+  readOptions,
   signRelease,
   writeBuild,
   writeSigner,
@@ -35,7 +35,7 @@ beforeEach(() => {
 
 const run = (...argv: string[]) => call(main, argv);
 const sign = (version?: string) => signRelease(folder, version);
-const verify = (...more: string[]) => run('verify', at('out/release.json'), ...reading(folder), ...more);
+const verify = (...more: string[]) => run('verify', at('out/release.json'), ...readOptions(folder), ...more);
 
 test('a release is signed, verified, listed, withdrawn, and then refused', async () => {
   expect(await sign()).toMatchObject({ status: 0, stderr: '' });
@@ -51,19 +51,19 @@ test('a release is signed, verified, listed, withdrawn, and then refused', async
     head: { sequence: 1 },
   });
   expect((await verify()).stdout).toMatch(/^VOUCHED FOR v1\.2\.0: .* An audit proves it\.\n/);
-  expect((await run('list', ...reading(folder))).stdout).toMatch(
+  expect((await run('list', ...readOptions(folder))).stdout).toMatch(
     /^release {5}v1\.2\.0 {2}[0-9a-f]{64}\nfresh until /,
   );
-  expect(await run('withdraw', 'v1.2.0', ...keyed(folder))).toMatchObject({ status: 0 });
+  expect(await run('withdraw', 'v1.2.0', ...signOptions(folder))).toMatchObject({ status: 0 });
   expect(await verify()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_WITHDRAWN: /) });
-  expect(await run('withdraw', 'v1.2.0', ...keyed(folder))).toMatchObject({
+  expect(await run('withdraw', 'v1.2.0', ...signOptions(folder))).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(/^LOGGED: /),
   });
   expect(await sign()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^LOGGED: .* final/) });
 });
 
-test('the key can be one of openssl', async () => {
+test('a key that openssl wrote can sign', async () => {
   execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', at('key.pem')], { stdio: 'ignore' });
   chmodSync(at('key.pem'), 0o600);
   expect(await sign()).toMatchObject({ status: 0 });
@@ -74,30 +74,30 @@ test('a reader who keeps the head refuses an older log, and a fresh head needs t
   await sign();
   const older = readFileSync(at('log.json'));
   await sign('v1.3.0');
-  expect(await run('list', ...reading(folder), '--seen', at('seen.json'))).toMatchObject({ status: 0 });
+  expect(await run('list', ...readOptions(folder), '--seen', at('seen.json'))).toMatchObject({ status: 0 });
   expect(JSON.parse(readFileSync(at('seen.json'), 'utf8'))).toMatchObject({ sequence: 2 });
   writeFileSync(at('log.json'), older);
-  const listing = await run('list', ...reading(folder), '--seen', at('seen.json'));
+  const listing = await run('list', ...readOptions(folder), '--seen', at('seen.json'));
   expect(listing).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) });
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * DAY_MS });
   onTestFinished(() => void vi.useRealTimers());
-  expect((await run('list', ...reading(folder))).stderr).toMatch(/^RELEASE_HEAD_EXPIRED: /);
-  expect(await run('renew', ...keyed(folder), '--days', '7')).toMatchObject({ status: 0 });
-  expect(await run('list', ...reading(folder))).toMatchObject({ status: 0 });
+  expect((await run('list', ...readOptions(folder))).stderr).toMatch(/^RELEASE_HEAD_EXPIRED: /);
+  expect(await run('renew', ...signOptions(folder), '--days', '7')).toMatchObject({ status: 0 });
+  expect(await run('list', ...readOptions(folder))).toMatchObject({ status: 0 });
 });
 
 test('an author who keeps the head signs no older copy of the log, and no other log, by mistake', async () => {
   const seenOption = ['--seen', at('seen.json')];
-  const named = ['--repository', REPOSITORY, '--out', at('out'), '--schema', at('schema.json')];
-  const signNext = (version: string) => run('sign', version, ...named, ...keyed(folder), ...seenOption);
+  const releaseOptions = ['--repository', REPOSITORY, '--out', at('out'), '--schema', at('schema.json')];
+  const signNext = (version: string) => run('sign', version, ...releaseOptions, ...signOptions(folder), ...seenOption);
   expect((await signNext('v1.2.0')).stdout).toContain(`began the log ${at('log.json')}\n`);
   const older = readFileSync(at('log.json'));
   expect((await signNext('v1.3.0')).stdout).toContain(`\nwrote ${at('log.json')}\n`);
-  expect(await run('withdraw', 'v1.2.0', ...keyed(folder), ...seenOption)).toMatchObject({ status: 0 });
+  expect(await run('withdraw', 'v1.2.0', ...signOptions(folder), ...seenOption)).toMatchObject({ status: 0 });
   expect(JSON.parse(readFileSync(at('seen.json'), 'utf8'))).toMatchObject({ sequence: 3 });
   writeFileSync(at('log.json'), older);
   const rolledBack = { status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) };
-  expect(await run('renew', ...keyed(folder), ...seenOption)).toMatchObject(rolledBack);
+  expect(await run('renew', ...signOptions(folder), ...seenOption)).toMatchObject(rolledBack);
   expect(await signNext('v1.4.0')).toMatchObject(rolledBack);
   expect(readFileSync(at('log.json'))).toEqual(older);
   rmSync(at('log.json'));
@@ -129,11 +129,11 @@ describe('release refuses', () => {
     ['a build of changes that were not committed', { unchanged_tree: false }],
     ['a build without a commit', { commit: null }],
     ['a build with another Node', { node_version: '24.0.0' }],
-    ['a build of other registers', { registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } }],
-    ['a build of another image', { sha256: { ...LISTS, eif: 'e'.repeat(64) } }],
-    ['a build of unnamed packages', { sha256: { eif: 'e'.repeat(64) } }],
+    ['a build whose record has other registers', { registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } }],
+    ['a build whose record has another image', { sha256: { ...LISTS, eif: 'e'.repeat(64) } }],
+    ['a build without digests of its packages', { sha256: { eif: 'e'.repeat(64) } }],
     ['a build that is experimental', { channel: 'experimental' }],
-    ['a build that does not say what it is', { channel: undefined }],
+    ['a build without a channel', { channel: undefined }],
   ])('%s', async (_, measurements) => {
     writeBuild(folder, REGISTERS, measurements);
     expect(await sign()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^NOT_RELEASABLE: /) });
@@ -188,7 +188,7 @@ describe('release refuses', () => {
     },
   );
 
-  test('a head of another form', async () => {
+  test('a malformed file of the last head', async () => {
     await sign();
     writeFileSync(at('seen.json'), '{}');
     expect(await verify('--seen', at('seen.json'))).toMatchObject({
@@ -198,6 +198,6 @@ describe('release refuses', () => {
   });
 });
 
-test('each code says what it means', () => {
+test('each code has a meaning, which is a sentence', () => {
   for (const meaning of Object.values(RELEASE_COMMAND_CODES)) expect(meaning).toMatch(/^.+\.$/);
 });

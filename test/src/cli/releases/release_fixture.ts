@@ -16,7 +16,7 @@ export const REPOSITORY = 'https://github.com/example/price';
 /** Digests of the lists of packages, as measurements.json has them. */
 export const LISTS = { npm_packages: '1'.repeat(64), debian_lock: '2'.repeat(64) };
 
-/** @param measurements the properties that differ in `measurements.json` */
+/** Writes the files of a build. @param measurements the properties that differ in `measurements.json` */
 export function writeBuild(folder: string, registers = REGISTERS, measurements: object = {}): void {
   const record = {
     application: 'price',
@@ -68,7 +68,7 @@ export function writeWorkflowSigner(file: string, root: object, identity: object
 }
 
 /** Options of the commands that sign. */
-export const keyed = (folder: string) => [
+export const signOptions = (folder: string) => [
   '--log',
   join(folder, 'log.json'),
   '--key',
@@ -76,7 +76,7 @@ export const keyed = (folder: string) => [
 ];
 
 /** Options of the commands that read. */
-export const reading = (folder: string) => [
+export const readOptions = (folder: string) => [
   '--log',
   join(folder, 'log.json'),
   '--signer',
@@ -84,16 +84,16 @@ export const reading = (folder: string) => [
 ];
 
 export async function signRelease(folder: string, version = 'v1.2.0') {
-  const inputs = ['--out', join(folder, 'out'), '--schema', join(folder, 'schema.json')];
+  const files = ['--out', join(folder, 'out'), '--schema', join(folder, 'schema.json')];
   const bytecode = ['--bytecode', join(folder, 'price.bytecode.json')];
   return await call(main, [
     'sign',
     version,
     '--repository',
     REPOSITORY,
-    ...inputs,
+    ...files,
     ...bytecode,
-    ...keyed(folder),
+    ...signOptions(folder),
   ]);
 }
 
@@ -106,5 +106,5 @@ export async function writeRelease(
   writeBuild(folder, registers, measurements);
   writeSigner(folder);
   expect(await signRelease(folder)).toMatchObject({ status: 0, stderr: '' });
-  return ['--release', join(folder, 'out/release.json'), ...reading(folder)];
+  return ['--release', join(folder, 'out/release.json'), ...readOptions(folder)];
 }

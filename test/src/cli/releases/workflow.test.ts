@@ -1,4 +1,4 @@
-/** Releases that a workflow signs without a key, by a Sigstore on loopback. */
+/** Releases that a workflow signs without a key, by a fake Sigstore on loopback. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { main } from '../../../../src/cli/releases/release.ts';
 import { RUN, type Run, Sigstore } from '../../library/release/sigstore.ts';
 import { REQUEST_TOKEN, type SigstoreServer, serveSigstore } from '../../library/release/sigstore_server.ts';
 import { call } from '../run.ts';
-import { LISTS, REPOSITORY, reading, writeBuild, writeWorkflowSigner } from './release_fixture.ts';
+import { LISTS, REPOSITORY, readOptions, writeBuild, writeWorkflowSigner } from './release_fixture.ts';
 
 let sigstore: Sigstore;
 let service: SigstoreServer;
@@ -47,7 +47,7 @@ async function runStep(argv: readonly string[], env = service.env()) {
     vi.stubEnv(name, env[name]);
   }
   const urls = ['--fulcio', service.url, '--rekor', service.url];
-  return await call(main, [...argv, ...reading(folder), ...urls], { env });
+  return await call(main, [...argv, ...readOptions(folder), ...urls], { env });
 }
 
 const files = () => [
@@ -60,15 +60,15 @@ const files = () => [
 ];
 const sign = (version = 'v1.2.0', ...more: string[]) =>
   runStep(['sign', version, '--repository', REPOSITORY, ...files(), ...more]);
-const verify = () => call(main, ['verify', at('out/release.json'), ...reading(folder), '--json']);
+const verify = () => call(main, ['verify', at('out/release.json'), ...readOptions(folder), '--json']);
 const refusal = (pattern: RegExp) => ({ status: 1, stderr: expect.stringMatching(pattern) });
-const isWritten = () => [existsSync(at('out/release.json')), existsSync(at('log.json'))];
-/** Continues on another tag or by another event. */
+const areWritten = () => [existsSync(at('out/release.json')), existsSync(at('log.json'))];
+/** Changes properties of the run, such as its tag and its event. */
 const change = (run: Partial<Run>) => {
   service.run = { ...service.run, ...run };
 };
 
-test('a run on a tag signs both statements and the log, which readers verify by its identity', async () => {
+test("a run on a tag signs both statements and the log, which readers verify by the workflow's identity", async () => {
   expect(await sign()).toMatchObject({ status: 0, stderr: '', stdout: expect.not.stringContaining('key') });
   const verified = await verify();
   expect(JSON.parse(verified.stdout)).toMatchObject({
@@ -120,21 +120,21 @@ describe('nothing is written, and the error names the cause, if', () => {
     ['a run by hand signs a release', { event: 'workflow_dispatch' }, /^RELEASE_IDENTITY: .*event/],
     ['a pull request starts the run', { event: 'pull_request_target' }, /^RELEASE_IDENTITY: .*event/],
     ['another workflow runs', { workflow: '.github/workflows/x.yml' }, /^RELEASE_IDENTITY: .*workflow/],
-    ['the repository is another', { repositoryId: '1' }, /^RELEASE_IDENTITY: .*repository id/],
-    ['the runner is not one of GitHub', { runner: 'self-hosted' }, /^RELEASE_IDENTITY: .*runner/],
+    ['the repository has another id', { repositoryId: '1' }, /^RELEASE_IDENTITY: .*repository id/],
+    ["the runner is not one of GitHub's", { runner: 'self-hosted' }, /^RELEASE_IDENTITY: .*runner/],
     ['the run has another commit', { commit: 'd'.repeat(40) }, /^RELEASE_COMMIT: /],
     ['the run has another tag', { ref: 'refs/tags/v1.2.1' }, /^RELEASE_(COMMIT|IDENTITY): /],
     ['the run is on a branch', { ref: 'refs/heads/main' }, /^NOT_IN_WORKFLOW: .*GITHUB_WORKFLOW_REF/],
   ])('%s', async (_, run, message) => {
     change(run);
     expect(await sign()).toMatchObject(refusal(message));
-    expect(isWritten()).toEqual([false, false]);
+    expect(areWritten()).toEqual([false, false]);
   });
 
-  test('no run of a workflow signs', async () => {
+  test('the command does not run in a workflow', async () => {
     const argv = ['sign', 'v1.2.0', '--repository', REPOSITORY, ...files()];
     expect(await runStep(argv, {})).toMatchObject(refusal(/^NOT_IN_WORKFLOW: .*id-token: write/));
-    expect(isWritten()).toEqual([false, false]);
+    expect(areWritten()).toEqual([false, false]);
   });
 
   test.each(['fulcio', 'rekor'] as const)(
@@ -144,7 +144,7 @@ describe('nothing is written, and the error names the cause, if', () => {
       const { status, stdout, stderr } = await sign();
       expect([status, stdout]).toEqual([1, '']);
       expect(stderr).toMatch(/^SIGSTORE: Sigstore did not sign: [A-Z_]+, status 400\n$/);
-      expect(isWritten()).toEqual([false, false]);
+      expect(areWritten()).toEqual([false, false]);
     },
   );
 
@@ -169,13 +169,13 @@ describe('nothing is written, and the error names the cause, if', () => {
     expect(await sign('v1.2.0', '--rebuilt', at('rebuilt.json'))).toMatchObject(
       refusal(/^NOT_REPRODUCED: .*release subjects/),
     );
-    expect(isWritten()).toEqual([false, false]);
+    expect(areWritten()).toEqual([false, false]);
     writeFileSync(at('rebuilt.json'), stdout);
     expect(await sign('v1.2.0', '--rebuilt', at('rebuilt.json'))).toMatchObject({ status: 0 });
   });
 
   test('the file of the signer names a key', async () => {
-    onTestFinished(() => expect(isWritten()).toEqual([false, false]));
+    onTestFinished(() => expect(areWritten()).toEqual([false, false]));
     writeFileSync(at('signer.json'), JSON.stringify({ publicKey: 'a'.repeat(64) }));
     expect(await sign()).toMatchObject({ status: 2, stderr: expect.stringMatching(/^USAGE: .*--key/) });
   });

@@ -53,7 +53,7 @@ async function hold(): Promise<ChildProcess> {
   return child;
 }
 
-test('the lock refuses a second process and names the first, until that releases it', () => {
+test('the lock refuses a second process and names the first, until the first releases it', () => {
   const lock = takeLock(path);
   expect(lock.takenFrom).toBe(undefined);
   expect(() => takeLock(path)).toThrow(refusal(`process ${process.pid} runs a rollout of this config`));
@@ -62,7 +62,7 @@ test('the lock refuses a second process and names the first, until that releases
   takeLock(path).release();
 });
 
-test('the lock is refused while its process runs or is stopped, and is free once the process was killed', async () => {
+test('the lock is refused while its process runs or is stopped, and is free once the process has been killed', async () => {
   const child = await hold();
   expect(() => takeLock(path)).toThrow(refusal(`process ${child.pid} runs`));
   child.kill('SIGSTOP');
@@ -102,11 +102,11 @@ describe('the lock is taken over from', () => {
     expect(readdirSync(dir)).toEqual([]);
   };
 
-  test('a process of another boot, even if one with its id runs now', () => {
+  test('a process of another boot, even if a process with its id runs now', () => {
     takeOver({ boot: 'another' });
   });
 
-  test('a process that ended, even if a later one has its id', () => {
+  test('a process that ended, even if a later process has its id', () => {
     takeOver({ started: '1' });
   });
 
@@ -137,7 +137,7 @@ describe('the lock is refused', () => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
-  test('if the file can not be read or made; a link in its place is not written through', () => {
+  test('if the file can not be read or created, and a link in its place is not followed', () => {
     symlinkSync('/dev/null', path);
     expect(() => takeLock(path)).toThrow(refusal("can't be read: NOT_A_REGULAR_FILE"));
     expect(() => takeLock(join(dir, 'missing', 'lock'))).toThrow(refusal("can't be made: ENOENT"));

@@ -1,4 +1,4 @@
-/** The file that remembers those steps of a rollout that nothing else shows. */
+/** The file with the steps of a rollout that the chain and the enclaves don't show. */
 import {
   mkdirSync,
   mkdtempSync,
@@ -35,7 +35,7 @@ test('the memory keeps the steps of a rollout, and forgets them', () => {
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
 });
 
-test('the memory keeps the newest version of the config, even without a rollout', () => {
+test('the memory keeps the newest version of the config, even if no step was taken', () => {
   const { path } = createFolder();
   const memory = openMemory(path, FIRST_PLAN);
   memory.see(7n);
@@ -43,7 +43,7 @@ test('the memory keeps the newest version of the config, even without a rollout'
   expect([memory.newestVersion, openMemory(path, FIRST_PLAN).newestVersion]).toEqual([7n, 0n]);
   memory.remember({});
   expect(openMemory(path, FIRST_PLAN)).toMatchObject({ newestVersion: 7n, steps: {} });
-  // The version may be that of another config, so it does not count.
+  // The version may belong to another config, so it does not count.
   expect(openMemory(path, SECOND_PLAN)).toMatchObject({ newestVersion: 0n, steps: {} });
   memory.remember({ switching: 1 });
   expect(openMemory(path, FIRST_PLAN)).toMatchObject({ newestVersion: 7n, steps: { switching: 1 } });

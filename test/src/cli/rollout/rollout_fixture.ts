@@ -24,7 +24,7 @@ export class RolloutFixture {
   callersReach: SideName = 'old';
   /** Names of the commands that were run, in order. */
   readonly calls: string[] = [];
-  /** Runs before and after the effect of a command. The command fails if it throws. */
+  /** Runs before and after the effect of a command. The command fails if this function throws. */
   hold: (name: string, isAfter: boolean) => Promise<void> | void = () => {};
   readonly #running = new Map<string, TestServer>();
   readonly #control = createServer(async (request, response) => {
@@ -58,7 +58,7 @@ export class RolloutFixture {
     this.urls = urls;
   }
 
-  /** Starts with an old enclave that runs and is registered. */
+  /** Starts a fixture with an old enclave that runs and is registered. */
   static async start(): Promise<RolloutFixture> {
     const keeper = await KeeperFixture.start();
     onTestFinished(() => keeper.close());

@@ -1,7 +1,7 @@
 /** A fleet, its callers and its config in memory. The rollout can be stopped before and after each effect. */
 import type { Memory } from '../../../../src/cli/rollout/memory.ts';
 import type { CommandName, Plan, SideName } from '../../../../src/cli/rollout/plan.ts';
-import type { Found, KeyState, World } from '../../../../src/cli/rollout/world.ts';
+import type { LookOutcome, KeyState, World } from '../../../../src/cli/rollout/world.ts';
 import type { Candidate } from '../../../../src/cli/sui/registration.ts';
 import type { EnclaveConfig } from '../../../../src/library/sui/objects.ts';
 
@@ -77,7 +77,7 @@ export class SimulatedRollout implements World, Memory {
   #now = Date.parse('2026-01-01T00:00:00Z');
   /** Time by which the wall clock is ahead, in milliseconds. */
   wallAheadMs = 0;
-  #question: string | undefined;
+  #printedCommand: string | undefined;
 
   constructor(changes: Partial<Plan> = {}) {
     this.plan = { ...PLAN, ...changes };
@@ -98,7 +98,7 @@ export class SimulatedRollout implements World, Memory {
   /** Continues as the next process, which nothing kills. */
   restart(): this {
     this.killAt = undefined;
-    this.#question = undefined;
+    this.#printedCommand = undefined;
     this.newestVersion = this.#rememberedVersion;
     return this;
   }
@@ -172,7 +172,7 @@ export class SimulatedRollout implements World, Memory {
     };
   }
 
-  async look(url: string): Promise<Found> {
+  async look(url: string): Promise<LookOutcome> {
     if (!this.running.has(url)) return { url, answers: false, reason: 'refused' };
     const candidate = { url, document: new Uint8Array(), publicKey: new Uint8Array() };
     return { url, answers: true, candidate };
@@ -222,7 +222,7 @@ export class SimulatedRollout implements World, Memory {
   }
 
   adminCommand(name: string, ...args: readonly string[]): string {
-    this.#question = name;
+    this.#printedCommand = name;
     return [name, ...args].join(' ');
   }
 
@@ -241,10 +241,10 @@ export class SimulatedRollout implements World, Memory {
   /** Lets the admin act while the rollout waits. */
   async pause(ms: number): Promise<void> {
     this.#now += ms;
-    const question = this.#question;
-    if (question === undefined || !this.adminActs) return;
-    this.#question = undefined;
-    this.#effect(`the admin's ${question}`, () => this.admin(question));
+    const printedCommand = this.#printedCommand;
+    if (printedCommand === undefined || !this.adminActs) return;
+    this.#printedCommand = undefined;
+    this.#effect(`the admin's ${printedCommand}`, () => this.admin(printedCommand));
   }
 
   admin(name: string): void {

@@ -10,7 +10,7 @@ import { main } from '../../../../src/cli/verify/verify_enclave.ts';
 import { realCases, WEATHER_IMAGE } from '../../library/attestation/cases/real.ts';
 import { FakeEnclave } from '../../library/client/fake_enclave.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
-import { keyed, reading, writeRelease } from '../releases/release_fixture.ts';
+import { readOptions, signOptions, writeRelease } from '../releases/release_fixture.ts';
 import { call, spawnScript } from '../run.ts';
 
 const VECTORS = fileURLToPath(new URL('../../../vectors/', import.meta.url));
@@ -71,7 +71,7 @@ describe('a release in place of registers', () => {
     expect((await verify('--file', WEATHER, ...release, '--pcrs', file('weather.pcrs'))).exit).toBe(2);
     expect((await verify('--file', WEATHER, '--release', join(folder, 'out/release.json'))).exit).toBe(2);
     // Without --release, nothing would be verified.
-    const ignored = await verify('--file', WEATHER, '--pcrs', file('weather.pcrs'), ...reading(folder));
+    const ignored = await verify('--file', WEATHER, '--pcrs', file('weather.pcrs'), ...readOptions(folder));
     expect([ignored.exit, ignored.err]).toEqual([2, expect.stringContaining('is for --release <file>')]);
     rmSync(folder, { recursive: true });
   });
@@ -79,7 +79,7 @@ describe('a release in place of registers', () => {
   test('is refused once it is withdrawn, and an invalid signer file gives no verdict', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'verify-release-'));
     const release = await writeRelease(folder, WEATHER_IMAGE);
-    await call(releaseCommand, ['withdraw', 'v1.2.0', ...keyed(folder)]);
+    await call(releaseCommand, ['withdraw', 'v1.2.0', ...signOptions(folder)]);
     const withdrawn = await verify('--file', WEATHER, ...release, '--at', AT);
     expect([withdrawn.exit, withdrawn.err]).toEqual([
       1,
