@@ -35,7 +35,9 @@ export class Metrics extends RoundMetrics<Report> {
     this.#gas('gas_mist', 'Gas budgets of the transactions signed in the window, in MIST.', (code) =>
       gas.spent(code),
     );
-    this.#gas('gas_left_mist', 'Gas that the limit still allows in the window, in MIST.', (code) => gas.left(code));
+    this.#gas('gas_left_mist', 'Gas that the limit still allows in the window, in MIST.', (code) =>
+      gas.left(code),
+    );
     this.#values = this.gauge('values', 'Enclaves that gave a valid value in the last round.');
     this.#inFlight = this.gauge('in_flight', 'Signed transactions whose outcome is not known yet.');
     this.#lastValue = this.gauge('last_value_seconds', 'Time of the newest written value, in Unix time.');

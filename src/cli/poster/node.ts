@@ -268,8 +268,8 @@ export class PosterNode {
   }
 
   /**
-   * Builds the transaction that passes a value to the function. The node provides only the versions of objects:
-   * it can't change the function, an argument, the payment or the sender.
+   * Builds the transaction that passes a value to the function. The node provides only the versions of
+   * objects: it can't change the function, an argument, the payment or the sender.
    *
    * @throws SuiError
    */
@@ -327,7 +327,10 @@ export class PosterNode {
       } else if (owner.$kind === 'Immutable') {
         this.#references.set(id, Inputs.ObjectRef({ objectId: id, version, digest }));
       } else {
-        throw new SuiError('SUI_VALUE', `the object ${id} must be shared or immutable, not owned by an address`);
+        throw new SuiError(
+          'SUI_VALUE',
+          `the object ${id} must be shared or immutable, not owned by an address`,
+        );
       }
     }
   }

@@ -83,8 +83,8 @@ export class Poster {
   /** Index of the node in use. */
   #node = 0;
   /**
-   * Digests of the transactions about which a node contradicted itself in the last round. A node that only lags
-   * does not contradict itself again in the next round.
+   * Digests of the transactions about which a node contradicted itself in the last round. A node that only
+   * lags does not contradict itself again in the next round.
    */
   #contradicted: ReadonlySet<string> = new Set();
 
@@ -240,8 +240,8 @@ export class Poster {
   }
 
   /**
-   * Returns the coin with the most SUI among those that no transaction in flight uses. Reports it if there is no
-   * such coin. @throws SuiError
+   * Returns the coin with the most SUI among those that no transaction in flight uses. Reports it if there is
+   * no such coin. @throws SuiError
    */
   async #chooseCoin(node: PosterNode, findings: Findings): Promise<Coin | undefined> {
     const { transactions, sender, gasBudget } = this.#settings;

@@ -187,8 +187,8 @@ export class Transactions {
 }
 
 /**
- * Reads digest, coin and expiration from a transaction's bytes. @throws TypeError if it is not a transaction of
- * the poster with this address
+ * Reads digest, coin and expiration from a transaction's bytes. @throws TypeError if it is not a transaction
+ * of the poster with this address
  */
 export function describePost(post: SignedPost, sender: string): Pending {
   const { V1: data } = bcs.TransactionData.parse(post.transaction);

@@ -1,6 +1,6 @@
 /**
- * Refuses to send secrets to an application whose config is open, since anyone may run its image. The commands
- * that send secrets check this in the deployment files and, if a network is named, on its chain.
+ * Refuses to send secrets to an application whose config is open, since anyone may run its image. The
+ * commands that send secrets check this in the deployment files and, if a network is named, on its chain.
  */
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -47,9 +47,9 @@ export function checkConfigOptions({ network, config, 'rpc-url': rpcUrl }: Confi
 }
 
 /**
- * Checks that no deployment file says that the application's config is open. With `--network`, also checks that
- * it is not open on chain. Without `--app`, an open config of any application counts, since nothing else says
- * which application the secrets are for.
+ * Checks that no deployment file says that the application's config is open. With `--network`, also checks
+ * that it is not open on chain. Without `--app`, an open config of any application counts, since nothing else
+ * says which application the secrets are for.
  *
  * @throws OpenConfigError; SuiCommandError: DEPLOYMENT if a deployment file can't be used; SuiError if the
  *   node does not answer

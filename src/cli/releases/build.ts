@@ -126,7 +126,8 @@ export async function readBuild({ out, schema, bytecode }: ReleaseFiles): Promis
   ];
   const subjects = new Map<string, string>();
   for (const [name, path] of files) {
-    if (subjects.has(name)) throw new ReleaseCommandError('NOT_RELEASABLE', `two files of the release would have the name ${name}`);
+    if (subjects.has(name))
+      throw new ReleaseCommandError('NOT_RELEASABLE', `two files of the release would have the name ${name}`);
     subjects.set(name, await digestFile(path));
   }
   if (subjects.get('nitro.eif') !== parsed.output.sha256.eif) {

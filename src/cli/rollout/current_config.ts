@@ -17,9 +17,11 @@ export const SHOWN_MS = 60_000;
 
 /**
  * Returns the config in at least the newest version that the rollout has seen. Several nodes may share an
- * address, and one of them may lag. An old config could make a step look done, or a later step look not begun.
+ * address, and one of them may lag. An old config could make a step look done, or a later step look not
+ * begun.
  *
- * @throws RolloutError: ROLLOUT_CONFIG if the node lags for longer than nodes do; the errors of `World.config`
+ * @throws RolloutError: ROLLOUT_CONFIG if the node lags for longer than nodes do; the errors of
+ *   `World.config`
  */
 export async function readConfig({ world, memory }: Seen): Promise<EnclaveConfig> {
   const end = world.clock() + SHOWN_MS;

@@ -1,4 +1,7 @@
-/** `sui-enclave rollout`: replaces the enclaves of an image by enclaves of the next image, without a gap in service. */
+/**
+ * `sui-enclave rollout`: replaces the enclaves of an image by enclaves of the next image, without a gap in
+ * service.
+ */
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import {

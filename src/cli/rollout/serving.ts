@@ -6,7 +6,7 @@ import type { SideName } from './plan.ts';
 import type { World } from './world.ts';
 
 /**
- * Checks that a side can serve callers: states new enclaves, or any of the old ones, answer, are ready, and have
+ * Checks that a side can serve callers: all new enclaves, or any of the old ones, answer, are ready, and have
  * a key that contracts accept.
  *
  * @throws RolloutError: ROLLOUT_NOT_SERVING
@@ -64,7 +64,12 @@ interface Serving {
   readonly fault: string | undefined;
 }
 
-async function readServing(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {
+async function readServing(
+  world: World,
+  url: string,
+  side: SideName,
+  config: EnclaveConfig,
+): Promise<Serving> {
   const look = await world.look(url, side);
   if (!look.answers) return { url, fault: `does not answer (${look.reason})` };
   const state = await world.readState(look.candidate, config);

@@ -9,7 +9,7 @@ import { LOOK_MS, readConfig, SHOWN_MS } from './current_config.ts';
 import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
 import type { CommandName, Plan, SideName } from './plan.ts';
-import { checkReached, checkServing, describeStrays, createServingError } from './serving.ts';
+import { checkReached, checkServing, createServingError, describeStrays } from './serving.ts';
 import type { World } from './world.ts';
 
 export interface Step {
@@ -195,13 +195,13 @@ export function checkWayBack({ memory: { steps } }: Rollout): void {
   if (steps.stopping === undefined) return;
   throw new RolloutError(
     'ROLLOUT_TOO_LATE',
-    'the old enclaves are stopped, or are being stopped: finish this rollout, and then roll out the old image as a new image',
+    'the old enclaves are stopped, or are being stopped: finish this rollout, and then roll the old image out as a new image',
   );
 }
 
 /**
- * Creates the step that registers enclaves of a side, once the config allows its image. It registers the keys of
- * the enclaves that answer, unless contracts accept these keys.
+ * Creates the step that registers enclaves of a side, once the config allows its image. It registers the keys
+ * of the enclaves that answer, unless contracts accept these keys.
  */
 function createRegistration(rollout: Rollout, side: SideName): Step {
   const { plan, world } = rollout;
@@ -313,8 +313,8 @@ async function awaitAdmin(
 }
 
 /**
- * Waits until `ms` have passed since the time `from` of a step. An earlier process may have recorded that time by
- * a wrong clock, so the wait takes at most `ms`.
+ * Waits until `ms` have passed since the time `from` of a step. An earlier process may have recorded that
+ * time by a wrong clock, so the wait takes at most `ms`.
  */
 async function waitFrom(
   { world }: Rollout,

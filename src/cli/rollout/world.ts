@@ -26,7 +26,7 @@ import { type Candidate, register } from '../sui/registration.ts';
 import { RolloutError } from './errors.ts';
 import { type CommandName, type Plan, RolloutPlanError, type SideName } from './plan.ts';
 
-/** The enclave at a URL, or the reason reason there is none. */
+/** The enclave at a URL, or the reason why there is none. */
 export type LookOutcome =
   | { readonly url: string; readonly answers: true; readonly candidate: Candidate }
   | { readonly url: string; readonly answers: false; readonly reason: string };

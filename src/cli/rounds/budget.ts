@@ -1,5 +1,5 @@
 /**
- * Bounds the gas of the transactions that are signed in any 24 hours, and in any hour where that is limited
+ * Bounds the gas of the transactions that are signed in any 24 hours, and in any hour if an hour is limited
  * too, even across restarts. A transaction counts with its whole budget, whatever a node says about its cost:
  * the chain charges no more than the budget, and a node may lie.
  */
@@ -75,9 +75,9 @@ export class GasBudget {
   }
 
   /**
-   * Notes a transaction that is about to be signed.
+   * Records a transaction that is about to be signed.
    *
-   * @param mist the transaction's gas budget
+   * @param mist the transaction's gas budget in MIST
    * @throws GasLimitError, or an error of the record; the transaction must then not be signed
    */
   spend(mist: bigint): void {
@@ -97,10 +97,14 @@ export class GasBudget {
     this.#costs = costs;
   }
 
-  /** Returns the gas that may be signed now, in MIST. @param code a window that has a limit */
+  /**
+   * Returns the gas that the limit of a window still allows, in MIST.
+   *
+   * @param code a window that has a limit
+   */
   left(code: GasCode = 'GAS_A_DAY'): bigint {
-    const left = (this.#limits[code] ?? 0n) - this.spent(code);
-    return left > 0n ? left : 0n;
+    const remainder = (this.#limits[code] ?? 0n) - this.spent(code);
+    return remainder > 0n ? remainder : 0n;
   }
 
   /** Returns the budgets of a window, by default of the last 24 hours, in MIST. */

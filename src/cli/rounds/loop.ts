@@ -1,4 +1,4 @@
-/** Repeats rounds until it is stopped, and logs what changes. */
+/** Repeats rounds until it is stopped, and logs their actions and alerts. */
 import { type Pauses, pauseAfter } from './pauses.ts';
 
 /** An alert of a round. */
@@ -43,7 +43,7 @@ export async function repeat<Alert extends RoundAlert, Report extends RoundRepor
     try {
       report = await loop.round(stop);
       for (const line of loop.formatDone(report)) loop.log(line);
-      // A round that was stopped early has not looked at everything, so alerts that it lacks may not be over.
+      // A round that was stopped early has not checked everything, so an alert that it lacks may not be over.
       if (!stop.aborted) logAlerts(report.alerts);
     } catch {
       // The error's message may contain anything, so it is not logged.

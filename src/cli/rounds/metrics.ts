@@ -1,4 +1,4 @@
-/** The figures that keeper and poster share, for Prometheus (OpenMetrics). */
+/** The metrics that keeper and poster share, for Prometheus (OpenMetrics). */
 import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
 import { isConfigError } from 'sui-enclave/errors';
 import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/metrics_listener';
@@ -9,7 +9,7 @@ export interface RoundMetricsOptions {
   readonly prefix: string;
   /** Text of `failed_rounds_total`: what counts as a failure. */
   readonly failedRounds: string;
-  /** Codes of the alerts, each of which has a figure from the start. */
+  /** Codes of the alerts, each of which has a series from the start. */
   readonly codes: readonly string[];
   /** Class of the error about the file with `metrics_port`. */
   readonly FileError: new (
@@ -38,7 +38,12 @@ export abstract class RoundMetrics<Report extends RoundReport<RoundAlert>> {
     for (const code of options.codes) this.#alerts.set({ code }, 0);
   }
 
-  /** @param report undefined for an unexpected failure @param now the time in milliseconds since 1970 */
+  /**
+   * Records a round.
+   *
+   * @param report undefined for an unexpected failure
+   * @param now the time in milliseconds since 1970
+   */
   note(report: Report | undefined, now: number): void {
     this.#rounds.inc();
     if (report === undefined || report.hasFailed) this.#failedRounds.inc();
@@ -50,7 +55,7 @@ export abstract class RoundMetrics<Report extends RoundReport<RoundAlert>> {
     this.noteReport(report);
   }
 
-  /** Notes the figures of a round that only this kind of process has. */
+  /** Records the metrics of a round that only this kind of process has. */
   protected abstract noteReport(report: Report): void;
 
   async text(): Promise<string> {
@@ -76,7 +81,7 @@ export abstract class RoundMetrics<Report extends RoundReport<RoundAlert>> {
     return new Gauge(this.describe(name, help));
   }
 
-  /** Returns the name, the text and the registry of a figure. */
+  /** Returns the name, the help text and the registry of a metric. */
   protected describe(name: string, help: string) {
     return { name: `${this.#options.prefix}_${name}`, help, registers: [this.#registry] };
   }

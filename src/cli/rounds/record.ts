@@ -1,6 +1,6 @@
 /**
- * The file with what a program signed in the last 24 hours. The file contains no secret, and no node can
- * change it.
+ * The file with the transactions that a program signed in the last 24 hours. It contains no secret, and no
+ * node can change it.
  */
 import { uptime } from 'node:os';
 import type { EnclaveError } from 'sui-enclave/errors';
@@ -17,16 +17,16 @@ const RecordFile = v.strictObject({
   /** Time at which the file was written. Files of earlier versions lack it. */
   written: v.optional(
     v.strictObject({
-      /** By the wall clock, since 1970. */
+      /** Time by the wall clock. */
       at: time,
-      /** The boot of the machine's kernel, and the time since then, which nobody can set. */
+      /** Id of the kernel's boot, and the milliseconds since the boot, which nobody can set. */
       boot: v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,100}$/)),
       uptime: time,
     }),
   ),
   signed: v.array(
     v.strictObject({
-      /** Time of the signature, by the wall clock, since 1970. */
+      /** Time of the signature by the wall clock. */
       at: time,
       mist: v.pipe(
         v.string(),
@@ -78,14 +78,14 @@ export function openRecord(path: string, Fault: FileFault): SigningRecord {
 }
 
 /**
- * Returns the transactions with their ages. Within a boot, the time since the record was written is that of
- * the kernel, so setting the wall clock between two processes changes no age.
+ * Returns the transactions with their ages. Within a boot, the kernel measures the time since the record was
+ * written, so a change of the wall clock between two processes changes no age.
  */
 function toSigned({ written, signed }: Content): Signed[] {
   const now = Date.now();
   const isSameBoot = written !== undefined && written.boot === readBootId();
   const present = isSameBoot ? written.at + Math.max(0, uptimeMs() - written.uptime) : now;
-  // A time ahead of the clock, which was set back, counts as now.
+  // A time ahead of the clock counts as now, since the clock was set back.
   return signed.map(({ at, mist }) => ({ ageMs: Math.max(0, present - at), mist }));
 }
 
@@ -106,6 +106,6 @@ function read(path: string, Fault: FileFault): Content {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), RecordFile), text);
   if (parsed.success) return parsed.output;
   throw new Fault(
-    `${path} is not a record of signed transactions, so what was signed in the last 24 hours is not known: wait a day and remove the file, or remove it at once and accept that up to gas_a_day may be spent again`,
+    `${path} is not a record of signed transactions, so the gas signed in the last 24 hours is not known: wait a day and remove the file, or remove it at once and accept that up to gas_a_day may be spent again`,
   );
 }

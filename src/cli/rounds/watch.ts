@@ -1,4 +1,4 @@
-/** Runs rounds as a service: until a signal, with figures on loopback. */
+/** Runs rounds as a service: until a signal, with metrics on loopback. */
 import { endOnSignal } from 'sui-enclave-service/signals';
 import type { Context, Result } from '../command.ts';
 import { pause } from '../pause.ts';
@@ -12,7 +12,7 @@ export interface Watched<Alert extends RoundAlert, Report extends RoundReport<Al
   readonly metrics: RoundMetrics<Report>;
 }
 
-/** Repeats rounds until SIGTERM or SIGINT, after the round that has begun. */
+/** Repeats rounds until SIGTERM or SIGINT, and then ends after the transaction in flight. */
 export async function watch<Alert extends RoundAlert, Report extends RoundReport<Alert>>(
   { file, metrics, ...rounds }: Watched<Alert, Report>,
   { io }: Context,

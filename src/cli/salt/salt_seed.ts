@@ -25,7 +25,7 @@ export type SaltSeedCode = keyof typeof SALT_SEED_CODES;
 
 export class SaltSeedError extends CodedError<SaltSeedCode> {}
 
-/** One line of a share file: one version of the seed. */
+/** One line of a share file: a share of one version of the seed. */
 interface Share {
   readonly seedFingerprint: string;
   readonly threshold: number;
@@ -119,13 +119,13 @@ async function splitSeeds(
 
 async function combineShares(path: string, files: readonly string[]): Promise<Result> {
   const [first = [], ...moreShares] = files.map(parseShares);
-  const same = (a: readonly Share[], b: readonly Share[]) =>
+  const isSameSplit = (a: readonly Share[], b: readonly Share[]) =>
     a.length === b.length &&
     a.every(({ seedFingerprint, threshold }, index) => {
       const counterpart = b[index];
       return counterpart?.seedFingerprint === seedFingerprint && counterpart.threshold === threshold;
     });
-  if (!moreShares.every((shares) => same(first, shares))) {
+  if (!moreShares.every((shares) => isSameSplit(first, shares))) {
     throw new SaltSeedError(
       'SHARES',
       'the shares are not of one split: their fingerprints or thresholds differ',

@@ -11,7 +11,7 @@ import { checkContract, checkNotRetired } from './contract.ts';
 export const main = suiCommand({
   name: 'add_registrar',
   purpose:
-    "Makes a RegistrarCap and gives it to an address: its holder registers enclaves of the config's current image, with\nregister_enclave --registrar, until the registrar is revoked.",
+    "Creates a RegistrarCap and transfers it to an address, which can then register enclaves of the config's current image,\nwith register_enclave --registrar, until the registrar is revoked.",
   example: '0x<address> --network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: { holder: { schema: objectId } },

@@ -31,11 +31,13 @@ const CONFIG = /^0x\w+::enclave::EnclaveConfig<(.*)>$/;
 /** Matches the type parameter of a generic function, but no struct of that name. */
 const TYPE_PARAMETER = /(?<![\w:])T0(?!\w)/g;
 
-function unfit(name: string, why: string): SuiCommandError {
-  return new SuiCommandError('FUNCTION', `${name} can't be called with an EnclaveCap here: ${why}`);
+function createUnfitError(name: string, reason: string): SuiCommandError {
+  return new SuiCommandError('FUNCTION', `${name} can't be called with an EnclaveCap here: ${reason}`);
 }
 
 /**
+ * Describes the call of a function that takes an EnclaveCap.
+ *
  * @param name name of the function in the module
  * @param otherModules the other modules of its package
  * @throws SuiCommandError: FUNCTION
@@ -46,34 +48,37 @@ export function adminCall(
   otherModules: readonly ModuleInterface[] = [],
 ): AdminCall {
   const modules = [module, ...otherModules];
-  const where = `${module.name}::${name}`;
-  const declaration = findDeclaration(module, name, unfit);
+  const functionName = `${module.name}::${name}`;
+  const declaration = findDeclaration(module, name, createUnfitError);
   const parameters = listParameters(declaration);
-  const roles = parameters.filter(isPassable).map((parameter) => adminRole(parameter, where, modules));
+  const roles = parameters.filter(isPassable).map((parameter) => adminRole(parameter, functionName, modules));
   const value = parameters.find((parameter) => !isPassable(parameter));
   if (value !== undefined) {
-    throw unfit(where, `it takes a value (${value.type}), and this command passes objects alone`);
+    throw createUnfitError(
+      functionName,
+      `it takes a value (${value.type}), and this command passes objects alone`,
+    );
   }
   const [capability, ...moreCapabilities] = listTypes(roles, 'capability');
   const [config, ...moreConfigs] = listTypes(roles, 'config');
   if (capability === undefined || moreCapabilities.length > 0) {
-    throw unfit(where, 'it must take one EnclaveCap<T>, as & or &mut');
+    throw createUnfitError(functionName, 'it must take one EnclaveCap<T>, as & or &mut');
   }
-  if (moreConfigs.length > 0) throw unfit(where, 'it takes more than one EnclaveConfig<T>');
+  if (moreConfigs.length > 0) throw createUnfitError(functionName, 'it takes more than one EnclaveConfig<T>');
   const application = findApplicationIn(capability);
   const configApplication = config === undefined ? application : CONFIG.exec(config)?.[1];
   if (configApplication !== application) {
-    throw unfit(
-      where,
+    throw createUnfitError(
+      functionName,
       `its EnclaveConfig is for ${configApplication}, and its EnclaveCap for ${application}`,
     );
   }
   const typeParameters = declaration.constraints.length;
   if (typeParameters > 1 || (typeParameters === 1 && application !== 'T0')) {
-    throw unfit(where, 'it has type parameters other than T of its EnclaveCap<T>');
+    throw createUnfitError(functionName, 'it has type parameters other than T of its EnclaveCap<T>');
   }
   const returned = splitTypes(declaration.returns);
-  for (const type of returned) checkReturned(type, where, modules);
+  for (const type of returned) checkReturned(type, functionName, modules);
   return {
     roles,
     typeParameters,
@@ -106,26 +111,30 @@ function isPassable({ type }: Parameter): boolean {
 
 function adminRole(
   { type, isReference, isMutable }: Parameter,
-  where: string,
+  functionName: string,
   modules: readonly ModuleInterface[],
 ): AdminRole {
   const datatype = findDatatype(type, modules);
   if (datatype !== undefined && (datatype.abilities & KEY) === 0) {
-    throw unfit(where, `it takes ${type}, which is not an object`);
+    throw createUnfitError(functionName, `it takes ${type}, which is not an object`);
   }
-  if (!isReference) throw unfit(where, `it takes ${type} by value: this command passes references alone`);
+  if (!isReference)
+    throw createUnfitError(functionName, `it takes ${type} by value: this command passes references alone`);
   if (CAPABILITY.test(type)) return { kind: 'capability', type };
   const role = objectRole(type, isMutable);
   if (role.kind === 'config') return { kind: 'config', type };
   if (role.kind === 'enclave')
-    throw unfit(where, 'it takes an Enclave<T>: call it by submit, with an answer');
+    throw createUnfitError(functionName, 'it takes an Enclave<T>: call it by submit, with an answer');
   return role.kind === 'object' ? role : { kind: role.kind };
 }
 
-/** Refuses what a transaction can neither give to the sender nor drop. @throws SuiCommandError: FUNCTION */
-function checkReturned(type: string, where: string, modules: readonly ModuleInterface[]): void {
+/** Refuses a value that can be neither given to the sender nor dropped. @throws SuiCommandError: FUNCTION */
+function checkReturned(type: string, functionName: string, modules: readonly ModuleInterface[]): void {
   const datatype = findDatatype(type, modules);
   const isStuck = datatype !== undefined && (datatype.abilities & DROP) === 0 && !isKept(type, modules);
   if (!isStuck && !type.startsWith('&')) return;
-  throw unfit(where, `it returns ${type}, which can be neither transferred to the sender nor dropped`);
+  throw createUnfitError(
+    functionName,
+    `it returns ${type}, which can be neither transferred to the sender nor dropped`,
+  );
 }

@@ -1,4 +1,4 @@
-/** `schema.json` of an application, from which `submit` takes what the command line leaves out. */
+/** `schema.json` of an application, from which `submit` takes values that the command line leaves out. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AppSchema, readSchema } from 'sui-enclave/client';
@@ -31,28 +31,28 @@ export function findSchema(application: string | undefined): AppSchema | undefin
   }
 }
 
-/** Returns the path to which a request is sent: /process_data, or the only endpoint of its method. */
+/** Returns /process_data or else the only path for a method; undefined if the method has several paths. */
 export function choosePath({ endpoints }: AppSchema, method: 'GET' | 'POST'): string | undefined {
   const paths = endpoints.filter((endpoint) => endpoint.method === method).map(({ path }) => path);
-  const [only, ...morePaths] = paths;
-  return paths.find((path) => path === '/process_data') ?? (morePaths.length === 0 ? only : undefined);
+  const [singlePath, ...morePaths] = paths;
+  return paths.find((path) => path === '/process_data') ?? (morePaths.length === 0 ? singlePath : undefined);
 }
 
 /**
  * Returns the signed type whose fields have the types of a function's values, in their order. If several
- * types have them, returns the one whose struct the function makes. Returns undefined if that does not
- * decide.
+ * types match, returns the type whose struct the function creates. Returns undefined if no type or more than
+ * one remains.
  */
 export function chooseSigned(
   { signs }: AppSchema,
   { values, packed }: Pick<MoveCall, 'values' | 'packed'>,
 ): { readonly intent: number; readonly names: readonly string[] } | undefined {
   const types = values.map(shorten).join();
-  const fitting = signs.filter(({ fields }) => fields.map(({ type }) => type).join() === types);
-  const made = fitting.filter(({ name }) => packed.includes(name));
-  const [only, ...moreTypes] = made.length > 0 ? made : fitting;
-  if (only === undefined || moreTypes.length > 0) return undefined;
-  return { intent: only.intent, names: only.fields.map(({ name }) => name) };
+  const matchingTypes = signs.filter(({ fields }) => fields.map(({ type }) => type).join() === types);
+  const createdTypes = matchingTypes.filter(({ name }) => packed.includes(name));
+  const [signedType, ...moreTypes] = createdTypes.length > 0 ? createdTypes : matchingTypes;
+  if (signedType === undefined || moreTypes.length > 0) return undefined;
+  return { intent: signedType.intent, names: signedType.fields.map(({ name }) => name) };
 }
 
 /** Returns a type as the schema names it: `0x1::string::String` is `String`. */

@@ -1,4 +1,4 @@
-/** Asks an enclave for its attestation and verifies it, before a command registers it. */
+/** Requests an enclave's attestation and verifies it, before a command registers the enclave. */
 
 import {
   AttestationError,
@@ -53,7 +53,7 @@ export async function askForAttestation(
   return { document, nonce, now };
 }
 
-/** Returns the key that the document attests, for one of these images. @throws AttestationError */
+/** Returns the key that the document attests, if it is of one of the images. @throws AttestationError */
 export async function readAttestedKey(
   { document, nonce, now }: Attested,
   expected: Expected,
@@ -70,8 +70,8 @@ export async function readAttestedKey(
 }
 
 /**
- * Names the application of an enclave whose registers differ, and that of the config, if they are known.
- * Verifies the document.
+ * Names the application of an enclave whose registers differ, and the config's application, if they are
+ * known. The document has been verified.
  */
 async function describeApplications(
   document: Uint8Array,
@@ -89,7 +89,8 @@ async function describeApplications(
   const name = [...(applications ?? [])].find(([, { config }]) => config?.id === configId)?.[0];
   if (name === undefined) return report;
   const config = `the config ${configId} is of ${name} (${deployments?.path})`;
-  if (name === enclaveApplication) return `${report}, and ${config}: it is another build of the application`;
-  const ownConfig = applications?.get(enclaveApplication)?.config?.id;
-  return `${report}, and ${config}${ownConfig === undefined ? '' : `: use the config ${ownConfig}, or --app ${enclaveApplication}`}`;
+  if (name === enclaveApplication)
+    return `${report}, and ${config}: the enclave runs another build of the application`;
+  const matchingConfig = applications?.get(enclaveApplication)?.config?.id;
+  return `${report}, and ${config}${matchingConfig === undefined ? '' : `: use the config ${matchingConfig}, or --app ${enclaveApplication}`}`;
 }

@@ -25,7 +25,7 @@ export interface Compiled extends Bytecode {
   readonly framework: string;
   /** Whether that framework is the stub, which only declares the interface. */
   readonly isStub: boolean;
-  /** The file that notes where the package is; undefined if the sources are not on this machine. */
+  /** The file that records the package's address; undefined if the sources are not on this machine. */
   readonly published: string | undefined;
 }
 
@@ -71,6 +71,8 @@ export function digestBytecodeFile(content: string | Uint8Array): string {
 }
 
 /**
+ * Parses a file that `compile` wrote.
+ *
  * @param file the file's name, for messages
  * @param packageName the package that the file must contain
  * @param digest the SHA-256 that the file must have, in hexadecimal
@@ -80,23 +82,23 @@ export function parseBytecodeFile(
   content: Buffer,
   { file, packageName, digest }: { file: string; packageName: string; digest: string },
 ): Omit<Compiled, 'published'> {
-  const refuse = (reason: string) => new SuiCommandError('BYTECODE_FILE', `${file} ${reason}`);
-  if (content.length > MAX_FILE_BYTES) throw refuse(`has more than ${MAX_FILE_BYTES} bytes`);
+  const createRefusal = (reason: string) => new SuiCommandError('BYTECODE_FILE', `${file} ${reason}`);
+  if (content.length > MAX_FILE_BYTES) throw createRefusal(`has more than ${MAX_FILE_BYTES} bytes`);
   const actual = digestBytecodeFile(content);
-  if (actual !== digest) throw refuse(`has the SHA-256 ${actual}, not that of --digest`);
+  if (actual !== digest) throw createRefusal(`has the SHA-256 ${actual}, not the value of --digest`);
   let data: unknown;
   try {
     data = JSON.parse(content.toString('utf8'));
   } catch {
-    throw refuse('is not JSON');
+    throw createRefusal('is not JSON');
   }
   const parsed = v.safeParse(BytecodeFile, data);
   if (!parsed.success) {
     const [issue] = parsed.issues;
-    throw refuse(`is not a file of compile: ${v.getDotPath(issue) ?? 'it'} ${issue.message}`);
+    throw createRefusal(`is not a file that compile wrote: ${v.getDotPath(issue) ?? 'it'} ${issue.message}`);
   }
   const { chain: network, is_stub: isStub, framework, packages, dependencies, modules } = parsed.output;
   const name = packages.at(-1);
-  if (name !== packageName) throw refuse(`has the package ${name}, not ${packageName}`);
+  if (name !== packageName) throw createRefusal(`has the package ${name}, not ${packageName}`);
   return { network, framework, isStub, packages, dependencies, modules };
 }

@@ -38,12 +38,12 @@ const ARGUMENTS = { function: { schema: functionName } };
 const OPTIONS = {
   cap: {
     value: '<id>',
-    help: 'the EnclaveCap (default: that of the deployment file, or else that of --config, or the only one that the sender owns)',
+    help: 'the EnclaveCap (default: the EnclaveCap in the deployment file, or else of --config, or the only one that the sender owns)',
     schema: objectId,
   },
   config: {
     value: '<id>',
-    help: 'the config, if the function takes one (default: that of the deployment file)',
+    help: 'the config, if the function takes one (default: the config in the deployment file)',
     schema: objectId,
   },
   object: {
@@ -52,7 +52,9 @@ const OPTIONS = {
     schema: objectId,
     repeated: true,
   },
-  again: { help: 'call it even if the deployment file has a shared object of a type that the call creates' },
+  again: {
+    help: 'call the function even if the deployment file has a shared object of a type that the call creates',
+  },
 } as const;
 
 type CallInput = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
@@ -124,12 +126,12 @@ async function chooseCapability(
   const [expectedType = ''] = listTypes(roles, 'capability');
   const expectedApplication = findApplicationIn(expectedType) ?? '';
   const isGeneric = expectedApplication === 'T0';
-  const named = options.cap ?? entry?.[1].capability ?? config?.capabilityId;
-  if (named === undefined && isGeneric) {
+  const namedId = options.cap ?? entry?.[1].capability ?? config?.capabilityId;
+  if (namedId === undefined && isGeneric) {
     throw new UsageError('give --cap: the function takes the EnclaveCap of any application');
   }
   const [enclavePackage = ''] = expectedType.split('::');
-  const id = named ?? (await findCapability(chain, enclavePackage, expectedApplication));
+  const id = namedId ?? (await findCapability(chain, enclavePackage, expectedApplication));
   const { type } = await chain.object(id);
   const capabilityType = type.includes('::') ? normalizeStructTag(type) : type;
   const application = isGeneric ? (findApplicationIn(capabilityType) ?? '') : expectedApplication;
@@ -163,7 +165,7 @@ function addCall(
   { target, call, capability, config, objects }: CompleteCall,
   sender: string,
 ): void {
-  const left = [...objects];
+  const remainingIds = [...objects];
   const chooseId = ({ kind }: AdminRole): string => {
     switch (kind) {
       case 'capability':
@@ -175,7 +177,7 @@ function addCall(
       case 'random':
         return RANDOM;
       case 'object':
-        return left.shift() ?? '';
+        return remainingIds.shift() ?? '';
     }
   };
   const results = tx.moveCall({
@@ -201,7 +203,7 @@ function checkIsFirst(
   if (existing === undefined) return;
   throw new SuiCommandError(
     'OBJECT_EXISTS',
-    `the call would create another ${existing.type}, and ${deployments?.path} has ${existing.id} of this type: use that one, or create another with --again. Nothing was sent`,
+    `the call would create another ${existing.type}, and ${deployments?.path} has ${existing.id} of this type: use that object, or create another with --again. Nothing was sent`,
   );
 }
 
@@ -210,7 +212,7 @@ function listShared({ created, shared }: Created): Created['created'] {
 }
 
 /** Adds the shared objects that the call created to the deployment file. */
-async function note(
+async function noteObjects(
   { deployments }: CallInput,
   chain: Chain,
   outcome: Outcome,
@@ -232,20 +234,20 @@ export const main = suiCommand({
 PACKAGE::module::function, or module::function of the package in the deployment file of --network. The function must take
 one EnclaveCap by reference; it may take the EnclaveConfig of this capability, Clock, Random and other objects by
 reference, and no values. Shared objects that the call creates are added to the deployment file, where submit and post find
-them. The call is refused if the file has one of such a type already, unless --again is given. Returned objects go to the
-sender.`,
+them. The call is refused if the file has an object of such a type already, unless --again is given. Returned objects go
+to the sender.`,
   example: 'prices::open --network testnet',
   ids: [],
   arguments: ARGUMENTS,
   options: OPTIONS,
   check: readTarget,
-  async run(input, chain) {
-    const { options, deployments } = input;
-    const target = readTarget(input);
+  async run(invocation, chain) {
+    const { options, deployments } = invocation;
+    const target = readTarget(invocation);
     if (target.entry !== undefined) await deployments?.checkChain(chain);
     const declared = await readCall(chain, target);
-    const config = await readConfigArgument(input, chain, declared, target);
-    const capability = await chooseCapability(input, chain, declared, target, config);
+    const config = await readConfigArgument(invocation, chain, declared, target);
+    const capability = await chooseCapability(invocation, chain, declared, target, config);
     const call = fillApplication(declared, capability.application);
     if (config !== undefined) checkBelongs(config, capability);
     const objects = chooseObjects(call, options.object, target.entry?.[1].objects ?? []);
@@ -259,7 +261,7 @@ sender.`,
       fields: { capability: capability.id, ...(config && { config: config.id }), objects },
       preview(simulated) {
         sharedObjects = listShared(simulated);
-        if (!options.again) checkIsFirst(input, target, sharedObjects);
+        if (!options.again) checkIsFirst(invocation, target, sharedObjects);
         const isShared = ({ id }: Created['created'][number]) => simulated.shared.includes(id);
         return {
           creates: simulated.created.map((object) => ({ type: object.type, shared: isShared(object) })),
@@ -270,7 +272,7 @@ sender.`,
         return { created: executed.created, shared: executed.shared };
       },
     });
-    await note(input, chain, outcome, target, sharedObjects);
+    await noteObjects(invocation, chain, outcome, target, sharedObjects);
     return outcome;
   },
 });

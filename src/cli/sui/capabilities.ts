@@ -32,20 +32,20 @@ export async function findCapability(
   const origin = await readTypeOrigin(chain.client, enclavePackage, 'enclave::EnclaveCap');
   const sender = chain.sender();
   const owned = await listCapabilities(chain.client, sender, { enclavePackage: origin, application });
-  const [only, ...moreCapabilities] = owned;
-  if (only !== undefined && moreCapabilities.length === 0) return only;
+  const [capability, ...moreCapabilities] = owned;
+  if (capability !== undefined && moreCapabilities.length === 0) return capability;
   throw new SuiCommandError(
     'CAPABILITY',
-    only === undefined
+    capability === undefined
       ? `${sender} owns no capability for ${application}: publishing gave it to the publisher`
-      : `${sender} owns several capabilities for ${application}: name one by --cap, of ${owned.join(', ')}`,
+      : `${sender} owns several capabilities for ${application}: pass one of them by --cap: ${owned.join(', ')}`,
   );
 }
 
 /**
- * Waits until the node lists the capabilities that the sender's transaction created, since a next command may
- * look for them: listings of owned objects show a transaction later than other reads do. Never fails, since
- * the transaction is done already.
+ * Waits until the node lists the capabilities that the sender's transaction created, since the next command
+ * may look for them: listings of owned objects show a transaction later than other reads do. Never fails,
+ * since the transaction is done already.
  */
 export async function awaitListing(chain: Chain, created: Executed['created']): Promise<void> {
   const owner = chain.sender();
@@ -53,7 +53,9 @@ export async function awaitListing(chain: Chain, created: Executed['created']): 
   for (const { id, type } of capabilitiesIn(created)) {
     while (!(await isListed(chain, owner, id, type))) {
       if (performance.now() >= deadline) {
-        chain.notes.push(`The node does not list the capability ${id} yet: create_config takes it by --cap.`);
+        chain.notes.push(
+          `The node does not list the capability ${id} yet: pass it to create_config by --cap.`,
+        );
         return;
       }
       await sleep(ASK_MS);

@@ -1,4 +1,4 @@
-/** Sends the transaction of a command, or only shows it. */
+/** Sends the transaction of a command, or only simulates or prints it. */
 
 import type { SuiClientTypes } from '@mysten/sui/client';
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -44,7 +44,7 @@ export interface Submission {
   readonly fields: Readonly<Record<string, unknown>>;
   /**
    * Returns the fields of a transaction that is not sent. Called before anything is signed: if it throws,
-   * nothing is.
+   * nothing is signed.
    *
    * @param simulated objects that the node's simulation created; their ids may differ from the final ones
    */
@@ -104,7 +104,7 @@ export class Chain {
     return this.#connected.isReal;
   }
 
-  /** Whether the user named such a network. @throws as `client` */
+  /** Whether the command line names a node, and the node accepts only real enclaves. @throws as `client` */
   get isOnRealNetwork(): boolean {
     return this.isNamed && this.isReal;
   }
@@ -151,32 +151,37 @@ export class Chain {
     if (CHAIN_IDS[this.network ?? ''] !== undefined) await this.id();
     const built = await this.#build(tx, sender);
     const previewed = preview?.(await this.#simulate(built));
-    const bytes = this.#options['unsigned'] ? await this.#lasting(built) : built;
+    const bytes = this.#options['unsigned'] ? await this.#removeExpiry(built) : built;
     const expires = describeExpiry(bytes);
     const { commands, gasData } = tx.getData();
     const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
-    const all = {
+    const allFields = {
       ...fields,
       network: this.#connected.description,
       sender,
       calls: calls.map(({ package: id, module, function: name }) => `${id}::${module}::${name}`),
-      gasBudget: sui(gasData.budget ?? 0),
+      gasBudget: formatSui(gasData.budget ?? 0),
       ...(expires !== null && { expires }),
     };
     if (this.#options['dry-run']) {
       return {
         status: 'dry-run',
         title: `The node simulated it without a failure: ${title}`,
-        fields: { ...all, ...previewed },
+        fields: { ...allFields, ...previewed },
       };
     }
     if (this.#options['unsigned']) {
       const transaction = toBase64(bytes);
-      return { status: 'unsigned', title, fields: { ...all, ...previewed, transaction }, text: transaction };
+      return {
+        status: 'unsigned',
+        title,
+        fields: { ...allFields, ...previewed, transaction },
+        text: transaction,
+      };
     }
     const { gas, ...executed } = await this.#execute(bytes, BigInt(gasData.budget ?? 0));
-    const effects = { ...report?.(executed), digest: executed.digest, gas: sui(gas) };
-    return { status: 'done', title: `Done: ${title}`, fields: { ...all, ...effects } };
+    const effects = { ...report?.(executed), digest: executed.digest, gas: formatSui(gas) };
+    return { status: 'done', title: `Done: ${title}`, fields: { ...allFields, ...effects } };
   }
 
   async #build(tx: Transaction, sender: string): Promise<Uint8Array> {
@@ -192,7 +197,7 @@ export class Chain {
     if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
       throw new SuiError(
         'SUI_NODE_ANSWER',
-        `the node proposes a gas budget of ${sui(proposed)}: set --gas-budget to allow it`,
+        `the node proposes a gas budget of ${formatSui(proposed)}: set --gas-budget to allow it`,
       );
     }
     return bytes;
@@ -217,22 +222,22 @@ export class Chain {
     if (maxGasPrice === undefined || price <= maxGasPrice) return;
     throw new SuiError(
       'SUI_NODE_ANSWER',
-      `the node sets a gas price of ${price} MIST, and at most ${maxGasPrice} is signed: compare it with that of another node`,
+      `the node sets a gas price of ${price} MIST, and the maximum is ${maxGasPrice}: compare the price with another node's`,
     );
   }
 
   /** Returns bytes for a signer elsewhere, without the node's expiry if nothing depends on it. */
-  async #lasting(built: Uint8Array): Promise<Uint8Array> {
+  async #removeExpiry(built: Uint8Array): Promise<Uint8Array> {
     const expires = describeExpiry(built);
     if (expires === null) return built;
-    // Without an answer, the bytes stay as they are.
-    const lasting = await withoutExpiry(this.client, built).catch(() => null);
+    // If the node does not answer, the bytes stay as they are.
+    const bytesWithoutExpiry = await withoutExpiry(this.client, built).catch(() => null);
     this.notes.push(
-      lasting === null
+      bytesWithoutExpiry === null
         ? `The transaction expires ${expires}, as the node set it: have it signed and sent before then.`
         : `The node let the transaction expire ${expires}. The command removed this limit, since an owned object prevents a second execution.`,
     );
-    return lasting ?? built;
+    return bytesWithoutExpiry ?? built;
   }
 
   async #execute(bytes: Uint8Array, budget: bigint): Promise<Executed & { gas: bigint }> {
@@ -250,7 +255,7 @@ export class Chain {
     const { changedObjects, gasUsed } = executed.effects;
     const gas = BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate);
     // This also waits for a failed transaction, which has changed the gas coin.
-    await this.#visible(digest);
+    await this.#awaitVisible(digest);
     const { error } = executed.status;
     if (error !== null) throw toExecutionError(error);
     return {
@@ -265,7 +270,7 @@ export class Chain {
    * Waits until the node shows the transaction, since the next command reads the objects that this command
    * wrote.
    */
-  async #visible(digest: string): Promise<void> {
+  async #awaitVisible(digest: string): Promise<void> {
     try {
       await waitUntilVisible(this.client, digest, { waitMs: this.indexingMs });
     } catch {
@@ -353,7 +358,7 @@ function listCreated(
   };
 }
 
-/** Turns any failure of a call of the Sui client into the error that says what to do. */
+/** Turns any failure of a call of the Sui client into a SuiError. */
 export async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
   try {
     return await promise;
@@ -373,6 +378,6 @@ export async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
   }
 }
 
-function sui(mist: bigint | number | string): string {
+function formatSui(mist: bigint | number | string): string {
   return `${(Number(mist) / 1e9).toFixed(9).replace(/\.?0+$/, '')} SUI`;
 }

@@ -64,9 +64,9 @@ export interface SuiCommand<A extends Arguments, O extends Options, N extends Id
   readonly options: O;
   /** Whether the command signs nothing. */
   readonly isReader?: boolean;
-  /** Finds mistakes in the input that can be seen without a network. */
-  check?(input: Input<A, O, N>): unknown;
-  run(input: Input<A, O, N>, chain: Chain): Promise<Outcome>;
+  /** Finds mistakes in arguments and options that can be seen without a network. */
+  check?(invocation: Input<A, O, N>): unknown;
+  run(invocation: Input<A, O, N>, chain: Chain): Promise<Outcome>;
 }
 
 const FROM_FILE = 'The deployment file is deployments/<network>.json, which the commands write.\n';
@@ -76,7 +76,7 @@ const NOTES = `exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not 
 With --dry-run: 0 the node's simulation succeeded, or no node was named and the arguments are valid; 1 the transaction
 would fail; 2 an argument is invalid, or the named node did not answer.`;
 
-/** A command, whatever its arguments are. */
+/** A command with any arguments, options and ids. */
 type AnyCommand = SuiCommand<Arguments, Options, IdName>;
 
 /** Returns the `main` of a command that talks to Sui. */
@@ -106,9 +106,9 @@ function createMain(spec: AnyCommand): Main {
       checkWitness(filled);
       const isFilled = missing.length > 0;
       const isTrial = common['dry-run'] === true || common.unsigned === true;
-      const input = { ids: filled, args, options, isFilled, deployments, isTrial, env, ask: io.ask };
+      const invocation = { ids: filled, args, options, isFilled, deployments, isTrial, env, ask: io.ask };
       const notes = deployments?.contradictions(optionIds, isFilled) ?? [];
-      return await execute(spec, input, notes, context);
+      return await execute(spec, invocation, notes, context);
     },
     chooseExit,
   });
@@ -137,7 +137,7 @@ function readMissingIds(missing: readonly IdName[], deployments: Deployments | u
   if (missing.length === 0) return {};
   if (deployments !== undefined) return deployments.fill(missing);
   throw new UsageError(
-    `missing: ${missing.map(optionFor).join(', ')}. Give all of them, or --network with a deployments/<network>.json that has these`,
+    `missing: ${missing.map(optionFor).join(', ')}. Give all of them, or --network with a deployments/<network>.json that has them`,
   );
 }
 
@@ -151,36 +151,36 @@ async function checkNodeAndSigner(
   options: CommonOptions,
   env: Environment,
 ): Promise<void> {
-  const { network, 'rpc-url': rpcUrl, address, keystore, 'dry-run': isDry } = options;
-  if (network !== undefined || rpcUrl !== undefined || !isDry) chooseNode(network, rpcUrl);
+  const { network, 'rpc-url': rpcUrl, address, keystore, 'dry-run': isDryRun } = options;
+  if (network !== undefined || rpcUrl !== undefined || !isDryRun) chooseNode(network, rpcUrl);
   if (isReader) return;
-  if (!isDry || env['SUI_PRIVATE_KEY'] || address !== undefined) findSender(env, { address });
-  if (!isDry && !options.unsigned) await readSigner(env, { address, keystore });
+  if (!isDryRun || env['SUI_PRIVATE_KEY'] || address !== undefined) findSender(env, { address });
+  if (!isDryRun && !options.unsigned) await readSigner(env, { address, keystore });
 }
 
 async function execute(
   spec: AnyCommand,
-  input: Input,
+  invocation: Input,
   notes: readonly string[],
   { env, io, asJson }: Context,
 ): Promise<Result> {
-  const options = input.options as CommonOptions;
-  await spec.check?.(input);
+  const options = invocation.options as CommonOptions;
+  await spec.check?.(invocation);
   await checkNodeAndSigner(spec, options, env);
-  const isDry = options['dry-run'] === true;
+  const isDryRun = options['dry-run'] === true;
   const chain = new Chain(options, env);
   try {
-    if (input.isFilled) await input.deployments?.checkChain(chain);
+    if (invocation.isFilled) await invocation.deployments?.checkChain(chain);
     chain.notes.push(...notes);
-    const outcome = await spec.run(input, chain);
+    const outcome = await spec.run(invocation, chain);
     if (!asJson) printNotes(chain, io);
-    const plan = isDry ? chain.plan : null;
+    const plan = isDryRun ? chain.plan : null;
     return { ...createResult(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
   } catch (thrown) {
-    const error = withNode(thrown, chain);
-    if (!isDry || !isEnclaveError(error)) throw error;
+    const error = addNode(thrown, chain);
+    if (!isDryRun || !isEnclaveError(error)) throw error;
     if (!asJson) printNotes(chain, io);
-    return failedDryRun(error, chain);
+    return createDryRunFailure(error, chain);
   }
 }
 
@@ -189,7 +189,7 @@ function printNotes({ notes }: Chain, io: Io): void {
 }
 
 /** Returns the result of a dry run that ended with an error. */
-function failedDryRun(error: EnclaveError, chain: Chain): Result {
+function createDryRunFailure(error: EnclaveError, chain: Chain): Result {
   const { code, message } = error;
   const isUnchecked = UNCHECKED.includes(code);
   const fields = isUnchecked ? { notChecked: message } : { code, error: message };
@@ -205,28 +205,29 @@ class NodeError extends EnclaveError {
   readonly exit: number;
 
   constructor(error: SuiError, { description, failure, network }: Chain) {
-    const why = failure === null ? '' : `, which failed with ${failure}`;
+    const cause = failure === null ? '' : `, which failed with ${failure}`;
     const isSilent = network === 'localnet' && error.code === 'SUI_NODE_UNREACHABLE';
     const remedy = isSilent ? `. Nobody answers there: ${PROGRAM} play or dev-sui starts one` : '';
-    super(`${error.message}. The node: ${description}${why}${remedy}`, { cause: error });
+    super(`${error.message}. The node: ${description}${cause}${remedy}`, { cause: error });
     this.code = error.code;
     this.exit = chooseExit(error);
   }
 }
 
-/** Matches the codes of errors that a wrong address may cause, or for whose report the address is needed. */
-const OF_NODE = /^SUI_(NODE_|UNKNOWN_OUTCOME)/;
+/** Matches the codes of errors that a node's wrong address may cause, or whose report needs the address. */
+const NODE_CODES = /^SUI_(NODE_|UNKNOWN_OUTCOME)/;
 
-function withNode(error: unknown, chain: Chain): unknown {
-  if (!(error instanceof SuiError) || !OF_NODE.test(error.code)) return error;
+function addNode(error: unknown, chain: Chain): unknown {
+  if (!(error instanceof SuiError) || !NODE_CODES.test(error.code)) return error;
   return new NodeError(error, chain);
 }
 
-/** Codes of errors despite which a dry run continues as far as it can. */
+/** Codes of errors after which a dry run reports that it checked nothing on the chain. */
 const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
 /**
- * Errors of the library that end a command before it has tried anything. They have no exit code of their own.
+ * Codes of the library's errors that end a command before it has tried anything. These errors have no exit
+ * code.
  */
 const NOT_TRIED = {
   sui: ['SUI_NODE_UNREACHABLE', 'SUI_VALUE'] as readonly SuiCode[],

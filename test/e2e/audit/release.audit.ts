@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { main as release } from '../../../src/cli/releases/release.ts';
 import {
-  signOptions,
   readOptions,
+  signOptions,
   signRelease,
   writeBuild,
   writeSigner,

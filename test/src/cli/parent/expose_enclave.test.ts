@@ -126,7 +126,9 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.conf()).toBe(`cid 16\nupstream 8101 api.weatherapi.com\nlisten 0.0.0.0:${port} 3000\n`);
     expect(isAlive(parent.relayPid as number)).toBe(true);
     const stateFiles = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
-    expect(stateFiles.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
+    expect(stateFiles.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(
+      /hunter2/,
+    );
     for (const folder of [parent.state, join(parent.dir, 'state/relay')]) {
       expect(statSync(folder).mode & 0o077).toBe(0);
     }

@@ -1,6 +1,7 @@
 /**
- * Fakes of the parent's programs on PATH, since tests have neither nitro-cli nor aws. They record their calls,
- * and keep the state that the real programs would show. The relay is real, but connects by IP in place of vsock.
+ * Fakes of the parent's programs on PATH, since tests have neither nitro-cli nor aws. They record their
+ * calls, and keep the state that the real programs would show. The relay is real, but connects by IP in place
+ * of vsock.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';

@@ -115,10 +115,10 @@ test('the command touches no enclave of this name that runs another image', asyn
   expect([startCalls(), endCalls()]).toEqual([[], []]);
 });
 
-test('the command waits for a start that an earlier process nitroCli behind, and does not start a second enclave', async () => {
+test('the command waits for a start that an earlier process left behind, and does not start a second enclave', async () => {
   // The list of processes then has nitro-cli with the arguments of a start.
-  mkdirSync(join(parent.dir, 'nitroCli'));
-  const nitroCli = join(parent.dir, 'nitroCli/nitro-cli');
+  mkdirSync(join(parent.dir, 'left'));
+  const nitroCli = join(parent.dir, 'left/nitro-cli');
   writeFileSync(nitroCli, 'setTimeout(() => {}, 60_000)');
   const args = [nitroCli, 'run-enclave', '--enclave-name', 'sui-enclave', '--eif-path', eif];
   const starter = spawn(process.execPath, args, { stdio: 'ignore' });

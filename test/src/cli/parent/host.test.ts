@@ -91,7 +91,10 @@ describe('host install', () => {
       join(root, `${imagePath}.eif`),
     );
     expect(read('usr/local/lib/sui-enclave/weather/relay')).toBe('the relay of out, with --in-effect');
-    expect([readMode(`${imagePath}.eif`), readMode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
+    expect([readMode(`${imagePath}.eif`), readMode('usr/local/lib/sui-enclave/relay')]).toEqual([
+      '644',
+      '755',
+    ]);
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(
       /^RUN_OPTIONS=--cpus 2 --memory 512\nEXPOSE_OPTIONS=--address 0\.0\.0\.0 --port 3000$/m,
     );
@@ -232,7 +235,10 @@ describe('host upgrade', () => {
     const folder = join(root, 'usr/local/lib/sui-enclave/weather');
     // run_enclave --foreground leaves this link.
     mkdirSync(join(root, 'var/lib/sui-enclave/weather'), { recursive: true });
-    symlinkSync(join(folder, `${measurePcr0Prefix(first)}.eif`), join(root, 'var/lib/sui-enclave/weather/image.eif'));
+    symlinkSync(
+      join(folder, `${measurePcr0Prefix(first)}.eif`),
+      join(root, 'var/lib/sui-enclave/weather/image.eif'),
+    );
     parent.set('active', 'active\n');
     const second = build('second', OTHER_APP_YAML);
     expect(upgrade(host, 'weather', second)).toMatchObject({ isNewRelay: true, isRunning: true });

@@ -178,7 +178,8 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
 describe('host_status', () => {
   test('finds no fault on a healthy host, and prints its state', async () => {
     const timestamp = String(Date.UTC(2026, 10, 27) * 1000);
-    const message = (text: unknown) => `${JSON.stringify({ MESSAGE: text, __REALTIME_TIMESTAMP: timestamp })}\n`;
+    const message = (text: unknown) =>
+      `${JSON.stringify({ MESSAGE: text, __REALTIME_TIMESTAMP: timestamp })}\n`;
     parent.set(
       'journal',
       message('weather {"event":"listening","ms":3}') + message('weathervane {"event":"a"}') + message([1]),

@@ -96,10 +96,11 @@ interface StateBefore {
  * Compares what was written in a step with what could be written.
  *
  * A poster posts the newest quote that it gets, if the node executes transactions and the rules of the feed
- * allow the quote. After the step, the rules no longer allow it: it was written, or another quote of almost the
- * same time or value was written. A transaction that the node did not accept is sent again in the next round,
- * before that round's quote. A step may therefore also write a quote of an earlier step, even if nothing new
- * can be posted. If a node executes a transaction but does not answer, only the poster learns of it later.
+ * allow the quote. After the step, the rules no longer allow it: it was written, or another quote of almost
+ * the same time or value was written. A transaction that the node did not accept is sent again in the next
+ * round, before that round's quote. A step may therefore also write a quote of an earlier step, even if
+ * nothing new can be posted. If a node executes a transaction but does not answer, only the poster learns of
+ * it later.
  */
 function expectWrites(written: readonly Update[], before: StateBefore, step: number): void {
   const { last, newest, inFlight, obstacle } = before;

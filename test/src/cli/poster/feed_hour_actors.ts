@@ -192,7 +192,9 @@ export class PosterPair {
     this.#posters[index] = await this.#fixture.poster(this.#hosts, options);
   }
 
-  /** Returns the gas of each poster in MIST: its limit, its count, the budgets it signed, and what it paid. */
+  /**
+   * Returns the gas of each poster in MIST: its limit, its count, the budgets it signed, and what it paid.
+   */
   countGas(): readonly Readonly<Record<'limit' | 'counted' | 'budgets' | 'paid', bigint>>[] {
     const { ledger } = this.#fixture.chain.node;
     return this.#keys.map((key, index) => {

@@ -61,7 +61,11 @@ test.each<[string, object, RegExp]>([
     { gas_an_hour: 49_999_999 },
     /gas_an_hour must not be less than gas_budget/,
   ],
-  ['less gas in a day than in an hour', { gas_an_hour: 100_000_001 }, /gas_a_day must not be less than gas_an_hour/],
+  [
+    'less gas in a day than in an hour',
+    { gas_an_hour: 100_000_001 },
+    /gas_a_day must not be less than gas_an_hour/,
+  ],
   ['a pause below the interval', { interval: 400 }, /max_pause must not be less than interval/],
   ['an http URL of a node', { node: 'http://sui.example' }, /node must be an https URL/],
   ['an enclave twice', { enclaves: ['https://a.example', 'https://a.example/'] }, /enclaves has a URL twice/],

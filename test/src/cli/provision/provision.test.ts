@@ -114,7 +114,9 @@ describe('a host', () => {
       'SECRETS_NOT_TAKEN SECRETS_SIGNATURE',
       (host) => {
         host.changeRequest = (_, body) =>
-          editSealed(body, ({ ciphertext }) => ({ ciphertext: flipBit(base64(ciphertext)).toString('base64') }));
+          editSealed(body, ({ ciphertext }) => ({
+            ciphertext: flipBit(base64(ciphertext)).toString('base64'),
+          }));
       },
     ],
     [

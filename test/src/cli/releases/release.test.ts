@@ -11,11 +11,11 @@ import { Sigstore } from '../../library/release/sigstore.ts';
 import { call } from '../run.ts';
 import {
   COMMIT,
-  signOptions,
   LISTS,
   REGISTERS,
   REPOSITORY,
   readOptions,
+  signOptions,
   signRelease,
   writeBuild,
   writeSigner,
@@ -89,7 +89,8 @@ test('a reader who keeps the head refuses an older log, and a fresh head needs t
 test('an author who keeps the head signs no older copy of the log, and no other log, by mistake', async () => {
   const seenOption = ['--seen', at('seen.json')];
   const releaseOptions = ['--repository', REPOSITORY, '--out', at('out'), '--schema', at('schema.json')];
-  const signNext = (version: string) => run('sign', version, ...releaseOptions, ...signOptions(folder), ...seenOption);
+  const signNext = (version: string) =>
+    run('sign', version, ...releaseOptions, ...signOptions(folder), ...seenOption);
   expect((await signNext('v1.2.0')).stdout).toContain(`began the log ${at('log.json')}\n`);
   const older = readFileSync(at('log.json'));
   expect((await signNext('v1.3.0')).stdout).toContain(`\nwrote ${at('log.json')}\n`);

@@ -1,7 +1,7 @@
 /** A fleet, its callers and its config in memory. The rollout can be stopped before and after each effect. */
 import type { Memory } from '../../../../src/cli/rollout/memory.ts';
 import type { CommandName, Plan, SideName } from '../../../../src/cli/rollout/plan.ts';
-import type { LookOutcome, KeyState, World } from '../../../../src/cli/rollout/world.ts';
+import type { KeyState, LookOutcome, World } from '../../../../src/cli/rollout/world.ts';
 import type { Candidate } from '../../../../src/cli/sui/registration.ts';
 import type { EnclaveConfig } from '../../../../src/library/sui/objects.ts';
 

@@ -1,6 +1,6 @@
 /**
- * A rollout that is stopped at any point and run again ends in the same state, and callers always have an
- * enclave.
+ * Tests that a rollout which is stopped at any point and run again ends in the same state, and that callers
+ * always reach an enclave.
  */
 import { describe, expect, test } from 'vitest';
 import { RolloutError } from '../../../../src/cli/rollout/errors.ts';
@@ -42,7 +42,7 @@ async function takeAll(steps: readonly Step[], rollout: Rollout): Promise<string
 }
 
 /** Returns a rollout that was killed at an effect. */
-async function killedAt(
+async function createKilled(
   effect: number,
   isAfter: boolean,
   changes?: Partial<Plan>,
@@ -80,7 +80,7 @@ test('a rollout goes through its steps in order, and finds nothing to do when it
 });
 
 test.each(MOMENTS)('a rollout ends in the same state after it was killed %s', async (_, effect, isAfter) => {
-  const world = await killedAt(effect, isAfter);
+  const world = await createKilled(effect, isAfter);
   await forward(world);
   expect([world.state, world.outages]).toEqual([END, []]);
 });
@@ -88,8 +88,8 @@ test.each(MOMENTS)('a rollout ends in the same state after it was killed %s', as
 const stopsOld = whole.effects.lastIndexOf('remember', whole.effects.indexOf('stop_old'));
 
 describe('a node that shows the config as it was before the last version', () => {
-  /** Has the node show, once, at this read, the config as it was before the last version. */
-  function laggingAt(world: SimulatedRollout, read: number): SimulatedRollout {
+  /** Makes one read of the node show the config as it was before the last version. */
+  function lagAt(world: SimulatedRollout, read: number): SimulatedRollout {
     let reads = 0;
     const versions: EnclaveConfig[] = [];
     world.lag = (current) => {
@@ -102,9 +102,9 @@ describe('a node that shows the config as it was before the last version', () =>
   }
   const READS = 40;
 
-  test('leaves no step undone, at any read', async () => {
+  test('causes no step to be left out, at any read', async () => {
     for (let read = 0; read < READS; read += 1) {
-      const world = laggingAt(new SimulatedRollout(), read);
+      const world = lagAt(new SimulatedRollout(), read);
       expect(await forward(world), `read ${read}`).toEqual(steps);
       expect([world.state, world.outages]).toEqual([END, []]);
     }
@@ -112,7 +112,7 @@ describe('a node that shows the config as it was before the last version', () =>
 
   test('makes the next process wait too, forwards and back', async () => {
     for (let read = 0; read < READS; read += 1) {
-      const stopped = await killedAt(stopsOld, false);
+      const stopped = await createKilled(stopsOld, false);
       // The killed process saw the newer version.
       const [previous, current] = [await new SimulatedRollout().config(), await stopped.config()];
       let reads = 0;
@@ -140,7 +140,7 @@ describe('a node that shows the config as it was before the last version', () =>
   });
 
   test('stops the rollout if it lags for longer than nodes do', async () => {
-    const stopped = await killedAt(stopsOld, false);
+    const stopped = await createKilled(stopsOld, false);
     const before = await new SimulatedRollout().config();
     stopped.lag = () => before;
     await expect(forward(stopped)).rejects.toThrow(
@@ -155,7 +155,7 @@ describe('a node that shows the config as it was before the last version', () =>
 test.each(MOMENTS)(
   'a rollout goes back with --back, or refuses it, after it was killed %s',
   async (_, effect, isAfter) => {
-    const world = await killedAt(effect, isAfter);
+    const world = await createKilled(effect, isAfter);
     if (effect > stopsOld || (effect === stopsOld && isAfter)) {
       const before = world.state;
       await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_TOO_LATE' }));
@@ -167,15 +167,15 @@ test.each(MOMENTS)(
   },
 );
 
-test('a rollout ends in the same state after --back was killed at any effect, or goes forwards again', async () => {
-  const begun = () => killedAt(stopsOld, false);
-  const { effects } = await begun().then(async (world) => {
+test('a rollout ends as expected after --back was killed at any effect, both with --back and forwards', async () => {
+  const startOver = () => createKilled(stopsOld, false);
+  const { effects } = await startOver().then(async (world) => {
     await back(world);
     return world;
   });
   for (let effect = stopsOld + 1; effect < effects.length; effect += 1) {
     for (const [isAfter, isBack] of [true, false].flatMap((a) => [true, false].map((b) => [a, b] as const))) {
-      const world = await begun();
+      const world = await startOver();
       world.killAt = { effect, isAfter };
       await expect(back(world)).rejects.toThrow(Killed);
       await (isBack ? back(world.restart()) : forward(world.restart()));
@@ -185,9 +185,9 @@ test('a rollout ends in the same state after --back was killed at any effect, or
 });
 
 describe('callers keep their enclaves', () => {
-  test('if the new ones disappear before the switch, or before the old ones are stopped', async () => {
+  test('if the new enclaves disappear before the switch, or before the old enclaves are stopped', async () => {
     for (const name of ['switch', 'stop_old'] as const) {
-      const world = await killedAt(whole.effects.indexOf(name) - 1, false);
+      const world = await createKilled(whole.effects.indexOf(name) - 1, false);
       world.running.delete(world.plan.new.urls[0] ?? '');
       world.broken.add('start');
       await expect(forward(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_COMMAND' }));
@@ -195,7 +195,7 @@ describe('callers keep their enclaves', () => {
     }
   });
 
-  test('if the new ones lose their secrets, or their registration, while requests drain', async () => {
+  test('if the new enclaves lose their secrets, or their registration, while requests drain', async () => {
     for (const [spoil, reason] of [
       [(world: SimulatedRollout) => world.ready.clear(), 'is not ready'],
       [(world: SimulatedRollout) => world.registered.clear(), 'that no contract accepts'],
@@ -240,7 +240,7 @@ describe('callers keep their enclaves', () => {
   });
 
   test('on the way back, if switch_back has no effect', async () => {
-    const world = await killedAt(stopsOld, false, { balancer: 'http://balancer/' });
+    const world = await createKilled(stopsOld, false, { balancer: 'http://balancer/' });
     world.broken.add('switch_back');
     await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_COMMAND' }));
     expect([world.running.size, world.outages]).toEqual([4, []]);
@@ -250,7 +250,7 @@ describe('callers keep their enclaves', () => {
   });
 
   test('on the way back, if contracts accept no old enclave until the admin allows the old image', async () => {
-    const world = await killedAt(stopsOld, false);
+    const world = await createKilled(stopsOld, false);
     await world.pause(world.plan.overlap * 60_000);
     await expect(back(world)).rejects.toThrow(expect.objectContaining({ code: 'ROLLOUT_NOT_SERVING' }));
     expect([world.callersReach, world.outages]).toEqual(['new', []]);
@@ -261,11 +261,11 @@ describe('callers keep their enclaves', () => {
   });
 
   test('on the way back, if only one of two old enclaves is left', async () => {
-    const world = await killedAt(stopsOld, false);
-    const [stopped = '', kept = ''] = world.plan.old.urls;
+    const world = await createKilled(stopsOld, false);
+    const [stopped = '', remaining = ''] = world.plan.old.urls;
     world.running.delete(stopped);
     await back(world);
-    expect(world.state).toEqual({ ...BEGINNING, running: [kept] });
+    expect(world.state).toEqual({ ...BEGINNING, running: [remaining] });
   });
 });
 
@@ -339,7 +339,7 @@ describe('a rollout stops', () => {
   });
 });
 
-test('a rollout leaves out no step when it is repeated, after the old image was rolled out again', async () => {
+test('a rollout takes all necessary steps when it is repeated after the old image was rolled out again', async () => {
   const world = new SimulatedRollout();
   await forward(world);
   world.admin('rotate');
@@ -398,7 +398,7 @@ test.each([-1, 1])(
 test.each([8.64e15, Number.MAX_SAFE_INTEGER])(
   'a rollout waits no longer than the plan says if a time in the memory is far ahead: %d',
   async (time) => {
-    const world = await killedAt(whole.effects.indexOf('switch') + 1, true);
+    const world = await createKilled(whole.effects.indexOf('switch') + 1, true);
     world.steps = { switching: time, switched: time };
     const began = world.clock();
     await forward(world);

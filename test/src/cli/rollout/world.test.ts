@@ -1,4 +1,4 @@
-/** A rollout's view through several nodes, of which one may lag or lie. */
+/** A rollout's view through two nodes, one of which may lag or lie. */
 import { readFileSync } from 'node:fs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -20,11 +20,11 @@ afterEach(() => lying.close());
 
 /** Both orders of the nodes. The rollout sends its transactions to the first node. */
 const ORDERS = [
-  ['the first', (url: string) => [lying.url, url]],
-  ['the second', (url: string) => [url, lying.url]],
+  ['the first node', (url: string) => [lying.url, url]],
+  ['the second node', (url: string) => [url, lying.url]],
 ] as const;
 
-async function worldFor(node: readonly string[], agreeMs = 0) {
+async function createTestWorld(node: readonly string[], agreeMs = 0) {
   const path = fixture.plan({ node });
   const plan = parsePlan(readFileSync(path, 'utf8'), path);
   const { env } = fixture;
@@ -33,9 +33,9 @@ async function worldFor(node: readonly string[], agreeMs = 0) {
   return await createWorld({ plan, deployments, signing: {}, env, io, agreeMs });
 }
 
-test.each(ORDERS)('%s node that agrees does not stop the rollout', async (_which, order) => {
+test.each(ORDERS)('a rollout continues if %s agrees with the other node', async (_which, order) => {
   const node = order(fixture.keeper.chain.node.url);
-  const world = await worldFor(node);
+  const world = await createTestWorld(node);
   const config = await world.config();
   expect(world.findSide(config)).toBe('old');
   const enclave = await world.look(fixture.urls.old[0] ?? '', 'old');
@@ -46,8 +46,8 @@ test.each(ORDERS)('%s node that agrees does not stop the rollout', async (_which
   );
 });
 
-test.each(ORDERS)('%s node that hides a registration is noticed', async (_which, order) => {
-  const world = await worldFor(order(fixture.keeper.chain.node.url));
+test.each(ORDERS)('a rollout notices that %s hides a registration', async (_which, order) => {
+  const world = await createTestWorld(order(fixture.keeper.chain.node.url));
   const config = await world.config();
   const enclave = await world.look(fixture.urls.old[0] ?? '', 'old');
   if (!enclave.answers) throw new Error(enclave.reason);
@@ -66,7 +66,7 @@ async function showOldConfig(times: number): Promise<void> {
     recorded.push(answer.slice());
     return answer;
   });
-  await (await worldFor([lying.url])).config();
+  await (await createTestWorld([lying.url])).config();
   await chain.done('update_pcrs', ...ofConfig(configId), '--pcrs', chain.file('new.pcrs'));
   let answers = 0;
   lying.lies.set('BatchGetObjects', (answer) => {
@@ -75,20 +75,20 @@ async function showOldConfig(times: number): Promise<void> {
   });
 }
 
-test.each(ORDERS)('%s node that shows an old config is noticed', async (_which, order) => {
+test.each(ORDERS)('a rollout notices that %s shows an old config', async (_which, order) => {
   await showOldConfig(Number.POSITIVE_INFINITY);
-  const world = await worldFor(order(fixture.keeper.chain.node.url));
+  const world = await createTestWorld(order(fixture.keeper.chain.node.url));
   await expect(world.config()).rejects.toMatchObject({ code: 'ROLLOUT_NODES_DISAGREE' });
 });
 
 test('a rollout waits for a node that lags', async () => {
   await showOldConfig(1);
-  const world = await worldFor([lying.url, fixture.keeper.chain.node.url], 20_000);
+  const world = await createTestWorld([lying.url, fixture.keeper.chain.node.url], 20_000);
   expect(world.findSide(await world.config())).toBe('new');
 });
 
-test.each(ORDERS)('%s node that is silent ends the step', async (_which, order) => {
-  const world = await worldFor(order(fixture.keeper.chain.node.url));
+test.each(ORDERS)('a rollout ends its step if %s is silent', async (_which, order) => {
+  const world = await createTestWorld(order(fixture.keeper.chain.node.url));
   lying.silence = 'reset';
   await expect(world.config()).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
 });
@@ -98,7 +98,7 @@ test('a node of another chain is refused', async () => {
     const info = GrpcTypes.GetServiceInfoResponse.fromBinary(answer);
     return GrpcTypes.GetServiceInfoResponse.toBinary({ ...info, chainId: modelChainId(new Uint8Array(4)) });
   });
-  await expect(worldFor([fixture.keeper.chain.node.url, lying.url])).rejects.toMatchObject({
+  await expect(createTestWorld([fixture.keeper.chain.node.url, lying.url])).rejects.toMatchObject({
     code: 'DEPLOYMENT',
   });
 });

@@ -1,4 +1,4 @@
-/** The file with the transactions that a keeper signed, over restarts of its process. */
+/** The file with the transactions that a keeper signed, across restarts of its process. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ test('the record has times and amounts that the next process reads', () => {
   }
 });
 
-test('the record counts a time in the future as now: the clock was set back', () => {
+test('the record counts a time in the future as now, since the clock was set back', () => {
   writeFileSync(path, JSON.stringify({ signed: [{ at: Date.now() + 5 * HOUR, mist: '7' }] }));
   expect(openRecord(path, KeeperFileError).signed).toEqual([{ ageMs: 0, mist: 7n }]);
 });
@@ -57,7 +57,7 @@ test.each([-2, 2])(
 
 test.each([
   ['after a restart of the machine, by the wall clock', 'another', 0],
-  ['that is ahead of the time of the kernel, as just signed', undefined, 1e12],
+  ["that is ahead of the kernel's time, as now", undefined, 1e12],
 ])('the record counts a time %s', (_, boot, ahead) => {
   openRecord(path, KeeperFileError).replace([{ ageMs: 0, mist: 7n }]);
   const { written, signed } = content();
@@ -115,7 +115,7 @@ test('the record is replaced as a whole, and a link in its place is not followed
 });
 
 describe('the record of the command', () => {
-  test('bounds the next process too; a dry run neither reads nor writes it', async () => {
+  test('limits the next process too, and is neither read nor written by a dry run', async () => {
     const fixture = await KeeperFixture.start();
     onTestFinished(() => fixture.close());
     const urls: string[] = [];

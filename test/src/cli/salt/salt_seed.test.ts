@@ -97,7 +97,7 @@ describe('split and combine', () => {
     }
   });
 
-  test('only its owner can read a share, and neither a share nor the output contains the seed', async () => {
+  test('only its owner can read a share, and no share contains the seed', async () => {
     const files = await splitTwo();
     for (const file of files) {
       expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -113,7 +113,7 @@ describe('split and combine', () => {
     expect(readdirSync(folder)).not.toContain('back');
   });
 
-  test('one share given twice counts once', async () => {
+  test('a share that is given twice is refused', async () => {
     const [a = '', b = ''] = await splitTwo();
     expect(await run('combine', at('back'), a, b, a)).toMatchObject({
       status: 1,
@@ -121,7 +121,7 @@ describe('split and combine', () => {
     });
   });
 
-  test('shares of another split do not mix', async () => {
+  test('shares of different splits are refused', async () => {
     const files = await splitTwo();
     await run('generate', at('other'));
     await run('split', at('other'), at('others'), '--shares', '3', '--threshold', '3');
@@ -135,8 +135,8 @@ describe('split and combine', () => {
   test('a damaged share is noticed, and nothing is written', async () => {
     const [a = '', b = '', c = ''] = await splitTwo();
     const text = readFileSync(c, 'utf8');
-    const flipped = text.replace(/share=(.)/, (_, digit) => `share=${digit === '0' ? '1' : '0'}`);
-    writeFileSync(c, flipped);
+    const damagedText = text.replace(/share=(.)/, (_, digit) => `share=${digit === '0' ? '1' : '0'}`);
+    writeFileSync(c, damagedText);
     expect(await run('combine', at('back'), a, b, c)).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^SHARES: the shares restore another seed/),

@@ -8,7 +8,14 @@ import { main } from '../../../../src/cli/releases/release.ts';
 import { Deployments } from '../../../../src/cli/sui/deployments.ts';
 import { checkSameSigner } from '../../../../src/cli/sui/image_to_allow.ts';
 import { readConfig } from '../../../../src/library/sui/objects.ts';
-import { COMMIT, signOptions, REGISTERS, REPOSITORY, readOptions, writeRelease } from '../releases/release_fixture.ts';
+import {
+  COMMIT,
+  REGISTERS,
+  REPOSITORY,
+  readOptions,
+  signOptions,
+  writeRelease,
+} from '../releases/release_fixture.ts';
 import { call } from '../run.ts';
 import { ChainFixture, ofApplication, ofConfig, PACKAGE } from './chain_fixture.ts';
 
@@ -50,7 +57,9 @@ test('a release that is withdrawn, or that nothing vouches for, is refused, and 
   expect(await update(...options, '--source-url', REPOSITORY)).toMatchObject({ code: 'USAGE' });
   expect(await update(...options, '--pcrs', at('out/nitro.pcrs'))).toMatchObject({ code: 'USAGE' });
   // Without --release, nothing would be verified.
-  expect(await update('--pcrs', at('out/nitro.pcrs'), ...readOptions(folder))).toMatchObject({ code: 'USAGE' });
+  expect(await update('--pcrs', at('out/nitro.pcrs'), ...readOptions(folder))).toMatchObject({
+    code: 'USAGE',
+  });
   await call(main, ['withdraw', 'v1.2.0', ...signOptions(folder)]);
   expect(await update(...options)).toMatchObject({ code: 'RELEASE_WITHDRAWN' });
   expect(countSent()).toBe(before);
