@@ -218,12 +218,12 @@ describe('a host', () => {
   };
 
   test.each<[string, string, (answer: ForwardedAnswer) => ForwardedAnswer]>([
-    ['a byte of it', 'SEALED_ALTERED', (answer) => ({ ...answer, body: flipped(answer.body) })],
-    ['its nonce', 'SEALED_ALTERED', (answer) => ({ ...answer, body: flipped(answer.body, 5) })],
-    ['its version', 'SEALED_MALFORMED', (answer) => ({ ...answer, body: flipped(answer.body, 0) })],
-    ['its length', 'SEALED_ALTERED', (answer) => ({ ...answer, body: answer.body.subarray(0, -1) })],
-    ['all of it', 'SEALED_MALFORMED', (answer) => ({ ...answer, body: Buffer.alloc(0) })],
-  ])('the receipt, %s', async (_what, code, change) => {
+    ['a byte', 'SEALED_ALTERED', (answer) => ({ ...answer, body: flipBit(answer.body) })],
+    ['the nonce', 'SEALED_ALTERED', (answer) => ({ ...answer, body: flipBit(answer.body, 5) })],
+    ['the version', 'SEALED_MALFORMED', (answer) => ({ ...answer, body: flipBit(answer.body, 0) })],
+    ['the length', 'SEALED_ALTERED', (answer) => ({ ...answer, body: answer.body.subarray(0, -1) })],
+    ['all', 'SEALED_MALFORMED', (answer) => ({ ...answer, body: Buffer.alloc(0) })],
+  ])('that alters %s of the receipt causes SECRETS_RECEIPT', async (_case, code, change) => {
     const { host } = await start();
     onAnswer(host, '/secrets', change);
     const { status, stdout } = await withFile(host.url, '--json');
