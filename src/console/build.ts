@@ -1,7 +1,7 @@
 /**
  * `npm run console`: builds the static files of the console. `node src/console/build.ts [folder] [source]`
  * writes to `folder`, by default `out/console` of the current folder. Another source builds another page of
- * this repository, in the same style. The folder is complete or absent at any time, so that several builds
+ * this repository. The folder is complete or absent at any time, so that several builds
  * may run at the same time.
  */
 import {
@@ -29,7 +29,7 @@ const KIT_LICENSE = new URL('../../LICENSE', import.meta.resolve(`${KIT}/theme.c
 const FOLDER = fileURLToPath(new URL('../../out/console', import.meta.url));
 const SOURCE = fileURLToPath(new URL('.', import.meta.url));
 
-/** Puts the policy into the page too, for servers that send no headers. */
+/** Returns a plugin that puts the policy into the page too, for servers that send no headers. */
 const policyInPage = (content: string): Plugin => ({
   name: 'policy-in-page',
   transformIndexHtml: () => [
@@ -41,13 +41,13 @@ const policyInPage = (content: string): Plugin => ({
   ],
 });
 
-/** @param source folder of the page, with its `index.html` and `headers.ts` */
+/** Builds a page. @param source folder of the page, with its `index.html` and `headers.ts` */
 async function buildPage(folder: string, source: string): Promise<void> {
   const { POLICY, HEADERS }: Headers = await import(pathToFileURL(join(source, 'headers.ts')).href);
   mkdirSync(dirname(folder), { recursive: true });
-  const fresh = mkdtempSync(`${folder}.`);
-  // Vite keeps another value, with which the page would get React's development build, 60 KB more when
-  // gzipped.
+  const buildFolder = mkdtempSync(`${folder}.`);
+  // Vite would keep another value of the environment. The page would then get React's development build, which
+  // is 60 KB larger when gzipped.
   process.env['NODE_ENV'] = 'production';
   try {
     await build({
@@ -59,7 +59,7 @@ async function buildPage(folder: string, source: string): Promise<void> {
       base: './',
       plugins: [policyInPage(POLICY)],
       build: {
-        outDir: fresh,
+        outDir: buildFolder,
         emptyOutDir: true,
         target: 'es2022',
         // Inlined files would be data URLs. Vite's polyfill would request modules that the page may not need.
@@ -72,21 +72,21 @@ async function buildPage(folder: string, source: string): Promise<void> {
       },
     });
     appendFileSync(
-      `${fresh}/${LICENSES}`,
+      `${buildFolder}/${LICENSES}`,
       `\n## ${KIT} (its styles)\n\n${readFileSync(KIT_LICENSE, 'utf8')}`,
     );
-    writeFileSync(`${fresh}/headers.json`, `${JSON.stringify(HEADERS, null, 2)}\n`);
+    writeFileSync(`${buildFolder}/headers.json`, `${JSON.stringify(HEADERS, null, 2)}\n`);
     // A temporary folder is private, but a server of another user may serve these files.
-    chmodSync(fresh, 0o755);
-    replace(folder, fresh);
+    chmodSync(buildFolder, 0o755);
+    replaceFolder(folder, buildFolder);
   } finally {
-    rmSync(fresh, { recursive: true, force: true });
+    rmSync(buildFolder, { recursive: true, force: true });
   }
 }
 
-/** Replaces a folder. If two builds run at the same time, the later result stays. */
-function replace(folder: string, fresh: string): void {
-  const old = `${fresh}.old`;
+/** Replaces a folder. If two builds run at the same time, the files of the later build stay. */
+function replaceFolder(folder: string, buildFolder: string): void {
+  const formerFolder = `${buildFolder}.old`;
   for (;;) {
     try {
       renameSync(folder, old);
@@ -94,13 +94,13 @@ function replace(folder: string, fresh: string): void {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
     try {
-      renameSync(fresh, folder);
+      renameSync(buildFolder, folder);
       return;
     } catch (error) {
       // Another build has written its own files to the folder.
       if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
     } finally {
-      rmSync(old, { recursive: true, force: true });
+      rmSync(formerFolder, { recursive: true, force: true });
     }
   }
 }

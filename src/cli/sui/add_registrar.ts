@@ -32,7 +32,7 @@ export const main = suiCommand({
         registrar: created.find(({ type }) => type.includes('::enclave::RegistrarCap<'))?.id,
       }),
     });
-    await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+    await deployments?.recordConfig(chain, outcome, config.id, (application) => ({
       ...application,
       registrars: [...application.registrars, { id: String(outcome.fields['registrar']), holder }],
     }));

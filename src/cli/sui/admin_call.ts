@@ -5,7 +5,7 @@ import {
   DROP,
   findDatatype,
   findDeclaration,
-  isKept,
+  isTransferable,
   KEY,
   listParameters,
   type MoveCall,
@@ -82,7 +82,7 @@ export function adminCall(
   return {
     roles,
     typeParameters,
-    returns: returned.map((type) => isKept(type, modules)),
+    returns: returned.map((type) => isTransferable(type, modules)),
   };
 }
 
@@ -131,7 +131,7 @@ function adminRole(
 /** Refuses a value that can be neither given to the sender nor dropped. @throws SuiCommandError: FUNCTION */
 function checkReturned(type: string, functionName: string, modules: readonly ModuleInterface[]): void {
   const datatype = findDatatype(type, modules);
-  const isStuck = datatype !== undefined && (datatype.abilities & DROP) === 0 && !isKept(type, modules);
+  const isStuck = datatype !== undefined && (datatype.abilities & DROP) === 0 && !isTransferable(type, modules);
   if (!isStuck && !type.startsWith('&')) return;
   throw createUnfitError(
     functionName,

@@ -85,7 +85,7 @@ async function describeApplications(
     return 'The enclave does not name the application that it runs';
   }
   const report = `The enclave reports that it runs ${enclaveApplication}`;
-  const applications = deployments?.known();
+  const applications = deployments?.readApplications();
   const name = [...(applications ?? [])].find(([, { config }]) => config?.id === configId)?.[0];
   if (name === undefined) return report;
   const config = `the config ${configId} is of ${name} (${deployments?.path})`;

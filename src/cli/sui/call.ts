@@ -24,14 +24,14 @@ import { SuiCommandError } from './errors.ts';
 import { chooseObjects } from './move_call.ts';
 import {
   checkObjectCount,
-  defineObjects,
+  resolveObjectTypes,
   findEntry,
   functionName,
   parseFunctionName,
   readModules,
 } from './move_function.ts';
 import type { Outcome } from './outcome.ts';
-import { CLOCK, giveReturned, RANDOM, referById } from './signed_call.ts';
+import { CLOCK, transferReturned, RANDOM, referById } from './signed_call.ts';
 
 const ARGUMENTS = { function: { schema: functionName } };
 
@@ -48,7 +48,7 @@ const OPTIONS = {
   },
   object: {
     value: '<id>',
-    help: 'one of the other objects that the function takes; repeat it in their order (default: those of the deployment file, by their types)',
+    help: 'an object that the function takes; repeat the option for each further object, in order (default: the objects of the deployment file, by their types)',
     schema: objectId,
     repeated: true,
   },
@@ -78,7 +78,7 @@ function readTarget({ args, options, deployments }: CallInput): Target {
 async function readCall(chain: Chain, { packageId, module: moduleName, name }: Target): Promise<AdminCall> {
   const { packageVersion, module, otherModules } = await readModules(chain, packageId, moduleName);
   const call = adminCall(module, name, otherModules);
-  return { ...call, roles: await defineObjects(chain, packageVersion, call.roles) };
+  return { ...call, roles: await resolveObjectTypes(chain, packageVersion, call.roles) };
 }
 
 /**
@@ -185,7 +185,7 @@ function addCall(
     typeArguments: Array.from({ length: call.typeParameters }, () => capability.application),
     arguments: call.roles.map((role) => referById(tx, chooseId(role))),
   });
-  giveReturned(tx, results, call, sender);
+  transferReturned(tx, results, call, sender);
 }
 
 function formatTarget({ packageId, module, name }: Target): string {
@@ -220,7 +220,7 @@ async function noteObjects(
   objects: Created['created'],
 ): Promise<void> {
   if (objects.length === 0) return;
-  await deployments?.note(chain, outcome, (applications) => {
+  await deployments?.record(chain, outcome, (applications) => {
     const [name = ''] = entry ?? [];
     const application = applications.get(name);
     if (application === undefined) return `no application there has the package ${packageId}`;

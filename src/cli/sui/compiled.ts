@@ -1,5 +1,6 @@
 /**
- * Sources of the bytecode for publish and upgrade: the compiler, or a file that it wrote on another machine.
+ * Gets the bytecode for publish and upgrade from the compiler, or from a file that `compile` wrote on another
+ * machine.
  */
 
 import { quantity } from 'sui-enclave/wording';
@@ -17,7 +18,7 @@ import { PUBLISHED_OPTION } from './options.ts';
 
 /** Bytecode, and what the commands print about it. */
 export interface Publishable extends Compiled {
-  /** The packages, for people. */
+  /** Names of the packages, as the commands print them, such as `move/enclave and move/weather`. */
   readonly title: string;
   /** Size of all modules in bytes. */
   readonly bytes: number;
@@ -52,7 +53,8 @@ async function readBytecodeFile(
 const loadCompiler = async () => await (await loadToolchain()).compiler();
 
 /**
- * Checks what can be checked without a network.
+ * Checks the bytecode file, or without one that the compiler finds the package and its framework. Needs no
+ * network.
  *
  * @throws UsageError, ConfigError, UnreadableFileError; SuiCommandError: BYTECODE_FILE
  */
@@ -72,7 +74,8 @@ export async function checkBytecode(
  * Returns the bytecode of a package for the network of the command line.
  *
  * @param options.again whether the package may be published already
- * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, STUB_FRAMEWORK, BYTECODE_FILE
+ * @throws SuiCommandError: NO_NETWORK, MOVE, ALREADY_PUBLISHED, FRAMEWORK_UNREACHABLE, STUB_FRAMEWORK,
+ *   BYTECODE_FILE; SuiError
  */
 export async function loadBytecode(
   packageName: string,
@@ -94,13 +97,13 @@ export async function loadBytecode(
   if (compiled.isStub && (isFile || !(await isModel(chain)))) {
     throw new SuiCommandError(
       'STUB_FRAMEWORK',
-      `it was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of ${PROGRAM} dev-sui, if it runs, accepts it`,
+      `${title} was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of ${PROGRAM} dev-sui accepts such bytecode`,
     );
   }
   return { ...compiled, published: options.published ?? compiled.published, title, bytes };
 }
 
-/** Notes the digest, so that another person can compare it. */
+/** Reads the bytecode file for this network. Adds a note with its digest, which another person can compare. */
 async function readForNetwork(
   packageName: string,
   options: BytecodeOptions,
@@ -121,9 +124,10 @@ async function readForNetwork(
 }
 
 /**
- * Returns whether this is the chain of `make dev-sui`, which itself runs the contracts on the stub.
+ * Returns whether the node serves the chain of `make dev-sui`, which runs contracts that were compiled against
+ * the stub.
  *
- * @throws SuiError if no node answers. Without a node, it does not matter yet which framework is needed
+ * @throws SuiError if no node answers
  */
 async function isModel(chain: Chain): Promise<boolean> {
   const chainId = await chain.identifier();

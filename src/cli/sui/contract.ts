@@ -34,7 +34,7 @@ export async function readRoots(
   if (chain.isOnRealNetwork) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
-      `the root ${root} is for development, and ${chain.description} is a real network, whose contracts accept AWS's root alone: leave out --root or the file's root, and unset SUI_ENCLAVE_ROOT. Nothing was sent`,
+      `the root ${root} is for development, and ${chain.description} is a real network, whose contracts accept only AWS's root: leave out --root or the file's root, and unset SUI_ENCLAVE_ROOT. Nothing was sent`,
     );
   }
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
@@ -48,14 +48,14 @@ const ASK_MS = 200;
  * and one of them may lag. In an older version, a change that is still necessary could seem to have been made
  * already.
  *
- * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
+ * @throws SuiCommandError: DEPLOYMENT if the node still lags after `chain.indexingMs`; SuiError
  */
 export async function readLatestConfig(
   chain: Chain,
   configId: string,
   deployments: Deployments | undefined,
 ): Promise<EnclaveConfig> {
-  const entries = [...(deployments?.known().values() ?? [])];
+  const entries = [...(deployments?.readApplications().values() ?? [])];
   const recordedVersion = entries.find(({ config }) => config?.id === configId)?.config?.version ?? 0;
   const deadline = performance.now() + chain.indexingMs;
   for (;;) {
@@ -84,7 +84,7 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
 /**
  * Returns the end of an overlap that begins now, in milliseconds since 1970; undefined without an overlap.
  *
- * @throws SuiCommandError: WOULD_ABORT in an overlap
+ * @throws SuiCommandError: WOULD_ABORT if the config already has an overlap
  */
 export function overlapEnd(
   config: EnclaveConfig,
@@ -101,7 +101,7 @@ export function overlapEnd(
   return now + minutes * 60_000;
 }
 
-/** Returns the field of a report about an overlap. */
+/** Returns the field of a report that has the end of an overlap; no field without an overlap. */
 export function overlapField(untilMs: number | undefined): { readonly overlapUntil?: Date } {
   return untilMs === undefined ? {} : { overlapUntil: new Date(untilMs) };
 }
@@ -125,8 +125,8 @@ export function enclaveAt(url: string): Http {
 }
 
 /**
- * Checks that an object belongs to the packages that the command line names, each by the id of any version
- * that has the object's type.
+ * Checks that an object belongs to the packages that the command line names. The id of a package may be that
+ * of any version that has the object's type.
  *
  * @throws WrongObjectTypeError; SuiError
  */

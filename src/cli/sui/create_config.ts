@@ -22,12 +22,12 @@ import type { Outcome } from './outcome.ts';
 
 const ARGUMENTS = { name: { schema: text } };
 const IDS = ['enclavePackage', 'appPackage', 'module', 'witness'] as const;
-type ConfigInput = Pick<
+type ConfigInvocation = Pick<
   Input<typeof ARGUMENTS, Options, (typeof IDS)[number]>,
   'args' | 'ids' | 'deployments'
 >;
 
-/** An application by two names: the name in types on chain, and the name in the deployment file. */
+/** Identifiers of an application on chain and in the deployment file. */
 interface ApplicationIds {
   /** The type `T`, by the id of the version that introduced it. */
   readonly application: string;
@@ -41,7 +41,7 @@ interface ApplicationIds {
  * @throws SuiCommandError: DEPLOYMENT if the entry is for another chain
  */
 async function readEntry(
-  { deployments, ids: { module, witness } }: ConfigInput,
+  { deployments, ids: { module, witness } }: ConfigInvocation,
   chain: Chain,
   { original }: ApplicationIds,
 ): Promise<Application | undefined> {
@@ -53,12 +53,13 @@ async function readEntry(
 }
 
 /**
- * Returns the config that the deployment file has for the application, unless it is retired.
+ * Returns the outcome if the deployment file already has a config for the application; undefined if it has
+ * none, or one that is retired.
  *
- * @throws SuiCommandError: DEPLOYMENT if only one of the two configs, this one and the requested one, is open
+ * @throws SuiCommandError: DEPLOYMENT if that config is open and the requested one is not, or the other way round
  */
 async function findExisting(
-  { deployments }: ConfigInput,
+  { deployments }: ConfigInvocation,
   chain: Chain,
   entry: Application | undefined,
   { application }: ApplicationIds,
@@ -70,13 +71,13 @@ async function findExisting(
   if (config.isOpen !== isOpen) {
     throw new SuiCommandError(
       'DEPLOYMENT',
-      `${deployments.path} has the config ${config.id}, which is ${config.isOpen ? 'open' : 'not open'} for ever: ${config.isOpen ? 'give --open to keep it' : 'leave out --open to keep it'}, or create another with --again. Nothing was sent`,
+      `${deployments.path} has the config ${config.id}, which is ${config.isOpen ? 'permanently open' : 'not open, permanently'}: ${config.isOpen ? 'give --open to keep it' : 'leave out --open to keep it'}, or create another config with --again. Nothing was sent`,
     );
   }
   const same = isSameImage(config.image, image);
   return {
     status: 'unchanged',
-    title: `${deployments.path} has a config for ${application}${same ? '' : ', which allows another image'}: nothing to do. ${same ? '' : 'Allow this one by rotate or update_pcrs. '}Create another with --again.`,
+    title: `${deployments.path} has a config for ${application}${same ? '' : ', which allows another image'}: nothing to do. ${same ? '' : 'Allow the new image by rotate or update_pcrs. '}Create another config with --again.`,
     fields: {
       config: config.id,
       name: config.name,
@@ -92,32 +93,32 @@ async function findExisting(
  * Writes the application's entry in the deployment file, or a new entry for a package that was published
  * elsewhere.
  */
-async function note(
-  input: ConfigInput,
+async function recordConfig(
+  invocation: ConfigInvocation,
   chain: Chain,
   outcome: Outcome,
   { original }: ApplicationIds,
   { isOpen, signer }: { readonly isOpen: boolean; readonly signer: SignerRecord | undefined },
 ): Promise<void> {
-  await input.deployments?.note(chain, outcome, (applications) => {
-    const { enclavePackage, appPackage, module, witness } = input.ids;
-    const { name } = input.args;
+  await invocation.deployments?.record(chain, outcome, (applications) => {
+    const { enclavePackage, appPackage, module, witness } = invocation.ids;
+    const { name } = invocation.args;
     const entries = [...applications].filter(([, app]) => app.original === original);
     const existing =
       entries.find(([, app]) => app.module === module && app.witness === witness) ??
       entries.find(([, app]) => app.module === undefined);
-    const entry = existing?.[0] ?? input.deployments?.app ?? module;
-    if (existing === undefined && applications.has(entry))
-      return `it has another application ${entry}: name this one by --app`;
+    const entryName = existing?.[0] ?? invocation.deployments?.app ?? module;
+    if (existing === undefined && applications.has(entryName))
+      return `it has another application ${entryName}: name this one by --app`;
     const { config, capability } = outcome.fields as { config: string; capability: string };
-    const before: Application = existing?.[1] ?? {
+    const formerEntry: Application = existing?.[1] ?? {
       package: appPackage,
       original,
       registrars: [],
       enclaves: [],
     };
-    if (before.config !== undefined) chain.notes.push(`The config before was ${before.config.id}.`);
-    const created = {
+    if (formerEntry.config !== undefined) chain.notes.push(`The former config was ${formerEntry.config.id}.`);
+    const createdFields = {
       enclavePackage,
       module,
       witness,
@@ -125,7 +126,7 @@ async function note(
       config: { id: config, name, version: 0, ...(isOpen && { isOpen }) },
       ...(signer && { signer }),
     };
-    return [[entry, { ...before, ...created, registrars: [], enclaves: [] }]];
+    return [[entryName, { ...formerEntry, ...createdFields, registrars: [], enclaves: [] }]];
   });
 }
 
@@ -161,27 +162,27 @@ export const main = suiCommand({
       throw new UsageError('give --cap or --publisher');
     }
   },
-  async run(input, chain) {
-    const { ids, options } = input;
-    const { name } = input.args;
+  async run(invocation, chain) {
+    const { ids, options } = invocation;
+    const { name } = invocation.args;
     const { enclavePackage } = ids;
-    const { cap: named, publisher: publisherId } = options;
+    const { cap: optionCapId, publisher: publisherId } = options;
     const allowed = await imageToAllow(chain, options);
     const { image, source, signer } = allowed;
     const isOpen = options.open;
     if (isOpen) checkNeedsNoSecrets(allowed);
     const application = await readApplicationType(chain.client, ids.appPackage, ids.module, ids.witness);
     const applicationIds = { application, original: await chain.originalPackage(ids.appPackage) };
-    const entry = await readEntry(input, chain, applicationIds);
+    const entry = await readEntry(invocation, chain, applicationIds);
     const existing = options.again
       ? undefined
-      : await findExisting(input, chain, entry, applicationIds, { image, isOpen });
+      : await findExisting(invocation, chain, entry, applicationIds, { image, isOpen });
     if (existing !== undefined) return existing;
     const call = { enclavePackage, application };
     const tx = new Transaction();
     const capId =
       publisherId === undefined
-        ? (named ?? entry?.capability ?? (await findCapability(chain, enclavePackage, application)))
+        ? (optionCapId ?? entry?.capability ?? (await findCapability(chain, enclavePackage, application)))
         : newCapFromPublisher(tx, { ...call, publisherId });
     createEnclaveConfig(tx, { ...call, capId, name, image, source, isOpen });
     if (typeof capId !== 'string') tx.transferObjects([capId], chain.sender());
@@ -205,7 +206,7 @@ export const main = suiCommand({
         };
       },
     });
-    await note(input, chain, outcome, applicationIds, { isOpen, signer });
+    await recordConfig(invocation, chain, outcome, applicationIds, { isOpen, signer });
     await awaitListing(chain, createdObjects);
     return outcome;
   },

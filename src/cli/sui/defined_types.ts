@@ -14,32 +14,34 @@ export interface NamingPackage extends Pick<PackageVersion, 'typeOrigins' | 'lin
 }
 
 /**
+ * Returns a type by the name that it has on chain.
+ *
  * @param type a type as `readModule` gives it, without a reference. Bytecode names packages by the ids of
  *   their first versions
  * @throws SuiError
  */
-export async function definedType(chain: Chain, naming: NamingPackage, type: string): Promise<string> {
+export async function resolveType(chain: Chain, naming: NamingPackage, type: string): Promise<string> {
   if (!type.includes('::') || type.startsWith('vector<')) return type;
-  return normalizeStructTag(await defined(chain, naming, parseStructTag(type)));
+  return normalizeStructTag(await resolveTag(chain, naming, parseStructTag(type)));
 }
 
-async function defined(chain: Chain, naming: NamingPackage, tag: StructTag): Promise<StructTag> {
-  const { address: first, module, name } = tag;
+async function resolveTag(chain: Chain, naming: NamingPackage, tag: StructTag): Promise<StructTag> {
+  const { address: firstId, module, name } = tag;
   const typeParams: TypeTag[] = [];
   for (const inner of tag.typeParams) {
-    typeParams.push(typeof inner === 'string' ? inner : await defined(chain, naming, inner));
+    typeParams.push(typeof inner === 'string' ? inner : await resolveTag(chain, naming, inner));
   }
-  return { ...tag, address: await findOrigin(chain, naming, first, `${module}::${name}`), typeParams };
+  return { ...tag, address: await findOrigin(chain, naming, firstId, `${module}::${name}`), typeParams };
 }
 
 async function findOrigin(
   chain: Chain,
   { originalId, typeOrigins, linkage }: NamingPackage,
-  first: string,
+  firstId: string,
   datatype: string,
 ): Promise<string> {
-  if (first === originalId) return typeOrigins.get(datatype) ?? first;
-  const linked = linkage.get(first) ?? first;
-  // The first version introduced all of its types. Packages of the framework have no other.
-  return linked === first ? first : await readTypeOrigin(chain.client, linked, datatype);
+  if (firstId === originalId) return typeOrigins.get(datatype) ?? firstId;
+  const linkedId = linkage.get(firstId) ?? firstId;
+  // A first version introduced all of its types. Packages of the framework keep the id of their first version.
+  return linkedId === firstId ? firstId : await readTypeOrigin(chain.client, linkedId, datatype);
 }

@@ -1,6 +1,6 @@
 /**
- * `deployments/<network>.json` records what the commands made on a network. Commands take ids from it that
- * the command line lacks. It contains only public ids. Published.toml repeats the ids of packages for the
+ * `deployments/<network>.json` records what the commands created on a network. Commands take from it the
+ * ids that the command line lacks. It contains only public ids. Published.toml repeats the ids of packages for the
  * Move compiler and the Sui CLI, which read only that file.
  */
 import { mkdirSync } from 'node:fs';
@@ -44,9 +44,9 @@ const ApplicationEntry = v.strictObject({
   witness: v.optional(Identifier),
   /** Id of the EnclaveCap. */
   capability: v.optional(Id),
-  /** Shared objects that `init` of the package or `call` made: functions of the contract may take them. */
+  /** Shared objects that the package's `init` or `call` created. Functions of the contract may take them. */
   objects: v.optional(v.array(v.strictObject({ id: Id, type: v.pipe(v.string(), v.maxLength(1000)) }))),
-  /** Who signs the releases of the application: a key in hexadecimal, or a workflow. */
+  /** Signer of the application's releases: a key in hexadecimal, or a workflow. */
   signer: v.optional(SignerRecord),
   config: v.optional(
     v.strictObject({
@@ -84,7 +84,7 @@ export type Applications = ReadonlyMap<string, Application>;
 
 /** Place of each id in an application's entry, and the command that writes it. */
 const SOURCES: Readonly<
-  Record<IdName, readonly [of: (application: Application) => string | null | undefined, writer: string]>
+  Record<IdName, readonly [readId: (application: Application) => string | null | undefined, writer: string]>
 > = {
   enclavePackage: [({ enclavePackage }) => enclavePackage, 'publish'],
   appPackage: [(application) => application.package, 'publish'],
@@ -123,9 +123,9 @@ export class Deployments {
     );
     if (!parsed.success) {
       const [{ message, path, type }] = parsed.issues;
-      const where = printable(path?.map(({ key }) => String(key)).join('.') ?? '');
+      const keyPath = printable(path?.map(({ key }) => String(key)).join('.') ?? '');
       const problem = type === 'strict_object' ? strictMessage(message) : message;
-      throw this.#error(`${where} ${problem}: correct it, or remove the file to start over`.trim());
+      throw this.#error(`${keyPath} ${problem}: correct it, or remove the file to start over`.trim());
     }
     if (parsed.output.network !== this.network) {
       throw this.#error(
@@ -144,14 +144,13 @@ export class Deployments {
         `there is no ${this.path}: name every id by its option, or run publish and create_config first`,
       );
     }
-    const all = [...file.applications];
-    const candidates = this.app === undefined ? all : all.filter(([name]) => name === this.app);
+    const entries = [...file.applications];
+    const named = this.app === undefined ? entries : entries.filter(([name]) => name === this.app);
     // A library such as move/enclave is published, but has no enclaves.
-    const fitting =
-      candidates.length > 1 ? candidates.filter(([, { module }]) => module !== undefined) : candidates;
-    const [only, ...moreFitting] = fitting;
-    if (only !== undefined && moreFitting.length === 0) return only;
-    const names = all.map(([name]) => name).join(', ') || 'none';
+    const candidates = named.length > 1 ? named.filter(([, { module }]) => module !== undefined) : named;
+    const [candidate] = candidates;
+    if (candidate !== undefined && candidates.length === 1) return candidate;
+    const names = entries.map(([name]) => name).join(', ') || 'none';
     throw this.#error(
       this.app === undefined
         ? `has the applications ${names}: name one by --app`
@@ -159,8 +158,8 @@ export class Deployments {
     );
   }
 
-  /** Returns the applications by their names, to explain an error; none without a usable file. */
-  known(): Applications {
+  /** Returns the applications by their names; none if the file is missing or can't be used. */
+  readApplications(): Applications {
     try {
       return this.read()?.applications ?? new Map();
     } catch (error) {
@@ -169,21 +168,22 @@ export class Deployments {
     }
   }
 
-  /** Returns the application's ids of these names. @throws SuiCommandError: DEPLOYMENT */
+  /** Returns these ids of the application. @throws SuiCommandError: DEPLOYMENT */
   fill(names: readonly IdName[]): Partial<Ids> {
     const [application, entry] = this.application();
     const values = names.map((name) => {
-      const [of, writer] = SOURCES[name];
-      const value = of(entry);
-      if (!value) throw this.#error(`has no ${optionFor(name)} of ${application}: run ${writer}, or give it`);
+      const [readId, writer] = SOURCES[name];
+      const value = readId(entry);
+      if (!value) throw this.#error(`has no ${optionFor(name)} of ${application}: run ${writer}, or give the option`);
       return [name, value];
     });
     return Object.fromEntries(values);
   }
 
   /**
-   * Returns notes about the given ids that differ from the file. @param isFilled whether the other ids come
-   * from the file
+   * Returns a warning for each id of the command line that differs from the file.
+   *
+   * @param isFilled whether ids that the command line lacks come from the file
    */
   contradictions(ids: Partial<Ids>, isFilled: boolean): string[] {
     try {
@@ -191,7 +191,7 @@ export class Deployments {
       const entries = isFilled
         ? [this.application()]
         : [...(file?.applications ?? [])].filter(
-            ([name, app]) => this.app === name || (this.app === undefined && isMeant(app, ids)),
+            ([name, app]) => this.app === name || (this.app === undefined && isNamed(app, ids)),
           );
       return entries.flatMap(([name, application]) =>
         differences(ids, application, `${this.path} (${name})`),
@@ -218,18 +218,18 @@ export class Deployments {
   }
 
   /**
-   * Changes entries of applications after a command. Never fails, since the command's transaction is done on
-   * the chain and the command must say so.
+   * Changes entries of applications after a command. Never throws: the command's transaction has been executed,
+   * and the command must still report it.
    *
    * @param change takes all entries; returns the entries to write, or the reason to write nothing
    */
-  async note(
+  async record(
     chain: Chain,
     outcome: Pick<Outcome, 'status'>,
     change: (applications: Applications) => readonly (readonly [name: string, Application])[] | string,
   ): Promise<void> {
     if (outcome.status === 'unsigned') {
-      chain.notes.push(`${this.path} is not written: record the ids there when the transaction is executed.`);
+      chain.notes.push(`${this.path} was not written: record the ids there once the transaction has been executed.`);
     }
     if (outcome.status !== 'done') return;
     try {
@@ -243,18 +243,18 @@ export class Deployments {
       chain.notes.push(`Recorded in ${this.path}.`);
     } catch (error) {
       const reason = (error as Error).message.slice(0, 300);
-      chain.notes.push(`${this.path} is not written: ${reason}. Keep the ids that are printed here.`);
+      chain.notes.push(`${this.path} was not written: ${reason}. Keep the ids that are printed here.`);
     }
   }
 
-  /** Does what `note` does, for the application with this config. */
-  async noteConfig(
+  /** Does the same as `record`, for the application with this config. */
+  async recordConfig(
     chain: Chain,
     outcome: Pick<Outcome, 'status'>,
     configId: string,
     change: (application: Application) => Application,
   ): Promise<void> {
-    await this.note(chain, outcome, (applications) => {
+    await this.record(chain, outcome, (applications) => {
       const application = [...applications].find(([, { config }]) => config?.id === configId);
       return application
         ? [[application[0], change(application[1])]]
@@ -262,8 +262,8 @@ export class Deployments {
     });
   }
 
-  /** Does what `note` does, for enclaves that were registered under this config at this version. */
-  async noteEnclaves(
+  /** Does the same as `record`, for enclaves that were registered under this config at this version. */
+  async recordEnclaves(
     chain: Chain,
     outcome: Pick<Outcome, 'status'>,
     config: { readonly id: string; readonly configVersion: bigint },
@@ -271,16 +271,16 @@ export class Deployments {
   ): Promise<void> {
     const version = Number(config.configVersion);
     const added = enclaves.map(({ id, url }) => ({ id, configVersion: version, url: baseUrl(url).href }));
-    await this.noteConfig(chain, outcome, config.id, (application) => ({
+    await this.recordConfig(chain, outcome, config.id, (application) => ({
       ...application,
       ...(application.config && { config: { ...application.config, version } }),
       enclaves: [...application.enclaves, ...added],
     }));
   }
 
-  /** Returns the enclaves that the entry of their config lacks; none if the file has no such entry. */
-  findUnnoted<T extends { readonly id: string }>(configId: string, enclaves: readonly T[]): T[] {
-    const application = [...this.known().values()].find(({ config }) => config?.id === configId);
+  /** Returns the enclaves that the entry of their config lacks; none if no entry has this config. */
+  findUnrecorded<T extends { readonly id: string }>(configId: string, enclaves: readonly T[]): T[] {
+    const application = [...this.readApplications().values()].find(({ config }) => config?.id === configId);
     if (application === undefined) return [];
     return enclaves.filter(({ id }) => !application.enclaves.some((enclave) => enclave.id === id));
   }
@@ -299,15 +299,15 @@ export class Deployments {
 }
 
 /**
- * Returns the message for an issue. valibot names what it expected: `never` means a key that the file must
- * not have.
+ * Returns the message for a key that is unknown, missing or of the wrong type. In its own message, valibot
+ * expects `never` for an unknown key.
  */
 function strictMessage(message: string): string {
-  return message.includes('Expected never') ? 'is not known here' : 'is missing or of another type';
+  return message.includes('Expected never') ? 'is an unknown key' : 'is missing or of another type';
 }
 
-/** Returns whether the arguments are about this application. */
-function isMeant(application: Application, { appPackage, configId, module }: Partial<Ids>): boolean {
+/** Returns whether the ids of the command line name this application. */
+function isNamed(application: Application, { appPackage, configId, module }: Partial<Ids>): boolean {
   const isPackage = appPackage === application.package || appPackage === application.original;
   return (
     (configId !== undefined && configId === application.config?.id) ||
@@ -315,14 +315,14 @@ function isMeant(application: Application, { appPackage, configId, module }: Par
   );
 }
 
-function differences(ids: Partial<Ids>, application: Application, where: string): string[] {
+function differences(ids: Partial<Ids>, application: Application, source: string): string[] {
   return ID_NAMES.flatMap((name) => {
     const [commandId, recordedId] = [ids[name], SOURCES[name][0](application)];
     // For an upgraded package, both the first and the latest id are right.
     const same = commandId === recordedId || (name.endsWith('Package') && commandId === application.original);
     if (commandId === undefined || !recordedId || same) return [];
     return [
-      `WARNING: ${optionFor(name)} is ${commandId}, but ${recordedId} in ${where}. The given one is used.`,
+      `WARNING: ${optionFor(name)} is ${commandId}, but ${recordedId} in ${source}. The command uses the former.`,
     ];
   });
 }

@@ -8,50 +8,50 @@ type Command = Data['commands'][number];
 type Input = Data['inputs'][number];
 type Argument = NonNullable<Command['MoveCall']>['arguments'][number];
 
-/** Describes each command in one line. Results of a command are named by the command's place, from 0. */
+/** Describes each command in one line. A command's result has the command's index, from 0. */
 export function describeTransaction(tx: Transaction): string[] {
   const { commands, inputs } = tx.getData();
-  const argument = (value: Argument): string => {
+  const describeArgument = (value: Argument): string => {
     if (value.$kind === 'Input') return describeInput(inputs[value.Input]);
     if (value.$kind === 'Result') return `result ${value.Result}`;
     if (value.$kind === 'NestedResult') return `result ${value.NestedResult.join('.')}`;
     return 'gas coin';
   };
-  const list = (values: readonly Argument[]) => values.map(argument).join(', ');
-  return commands.map((command) => describeCommand(command, argument, list));
+  const listArguments = (values: readonly Argument[]) => values.map(describeArgument).join(', ');
+  return commands.map((command) => describeCommand(command, describeArgument, listArguments));
 }
 
 function describeCommand(
   command: Command,
-  argument: (value: Argument) => string,
-  list: (values: readonly Argument[]) => string,
+  describeArgument: (value: Argument) => string,
+  listArguments: (values: readonly Argument[]) => string,
 ): string {
   switch (command.$kind) {
     case 'MoveCall': {
       const { package: id, module, function: name, typeArguments, arguments: values } = command.MoveCall;
       const types = typeArguments.length === 0 ? '' : `<${typeArguments.join(', ')}>`;
-      return `MoveCall ${id}::${module}::${name}${types}(${list(values)})`;
+      return `MoveCall ${id}::${module}::${name}${types}(${listArguments(values)})`;
     }
     case 'TransferObjects': {
       const { objects, address } = command.TransferObjects;
-      return `TransferObjects(${list(objects)}) to ${argument(address)}`;
+      return `TransferObjects(${listArguments(objects)}) to ${describeArgument(address)}`;
     }
     case 'SplitCoins':
-      return `SplitCoins(${argument(command.SplitCoins.coin)}) into ${list(command.SplitCoins.amounts)}`;
+      return `SplitCoins(${describeArgument(command.SplitCoins.coin)}) into ${listArguments(command.SplitCoins.amounts)}`;
     case 'MergeCoins': {
       const { destination, sources } = command.MergeCoins;
-      return `MergeCoins(${list(sources)}) into ${argument(destination)}`;
+      return `MergeCoins(${listArguments(sources)}) into ${describeArgument(destination)}`;
     }
     case 'MakeMoveVec':
-      return `MakeMoveVec(${list(command.MakeMoveVec.elements)})`;
+      return `MakeMoveVec(${listArguments(command.MakeMoveVec.elements)})`;
     case 'Publish': {
       const { modules, dependencies } = command.Publish;
       return `Publish(${quantity(modules.length, 'module')}) with ${dependencies.join(', ')}`;
     }
     case 'Upgrade': {
       const { modules, dependencies, package: id, ticket } = command.Upgrade;
-      const authorized = argument(ticket);
-      return `Upgrade(${quantity(modules.length, 'module')}) of ${id} by ${authorized}, with ${dependencies.join(', ')}`;
+      const ticketText = describeArgument(ticket);
+      return `Upgrade(${quantity(modules.length, 'module')}) of ${id} by ${ticketText}, with ${dependencies.join(', ')}`;
     }
     default:
       return command.$kind;
@@ -60,8 +60,8 @@ function describeCommand(
 
 function describeInput(input: Input | undefined): string {
   if (input?.Pure) return describeValue(fromBase64(input.Pure.bytes));
-  const { ImmOrOwnedObject: owned, SharedObject: shared, Receiving: received } = input?.Object ?? {};
-  const object = owned ?? shared ?? received ?? input?.UnresolvedObject;
+  const { ImmOrOwnedObject: ownedObject, SharedObject: sharedObject, Receiving: receivedObject } = input?.Object ?? {};
+  const object = ownedObject ?? sharedObject ?? receivedObject ?? input?.UnresolvedObject;
   return object?.objectId ?? 'a value';
 }
 

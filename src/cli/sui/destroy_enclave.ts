@@ -22,11 +22,11 @@ export const main = suiCommand({
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, ids);
     const config = await readConfig(chain.client, enclave.configId);
-    const stale = isStale(enclave, config, Date.now()) || config.isRetired;
+    const mayAnyoneDestroy = isStale(enclave, config, Date.now()) || config.isRetired;
     const { application } = enclave;
     const { id: configId, capabilityId: capId } = config;
     const tx = new Transaction();
-    if (stale) destroyOldEnclave(tx, { ...ids, enclaveId, application, configId });
+    if (mayAnyoneDestroy) destroyOldEnclave(tx, { ...ids, enclaveId, application, configId });
     else destroyEnclave(tx, { ...ids, enclaveId, application, configId, capId });
     const outcome = await chain.submit(tx, {
       title: `destroy the enclave ${enclaveId}`,
@@ -36,10 +36,10 @@ export const main = suiCommand({
         config: configId,
         configVersion: enclave.configVersion,
         latestConfigVersion: config.configVersion,
-        ...(!stale && { capability: capId }),
+        ...(!mayAnyoneDestroy && { capability: capId }),
       },
     });
-    await deployments?.noteConfig(chain, outcome, configId, (application) => ({
+    await deployments?.recordConfig(chain, outcome, configId, (application) => ({
       ...application,
       enclaves: application.enclaves.filter(({ id }) => id !== enclave.id),
     }));

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave end_overlap`: makes the enclaves of the previous version stale before the end of the time that
- * was set for them.
+ * `sui-enclave end_overlap`: makes the enclaves of the previous version stale before the time that the admin
+ * set for the end of the overlap.
  */
 
 import { Transaction } from '@mysten/sui/transactions';

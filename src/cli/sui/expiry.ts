@@ -15,13 +15,13 @@ export function describeExpiry(bytes: Uint8Array): string | null {
   const { maxEpoch, maxTimestamp } = window;
   const ends = [
     ...(maxEpoch === null ? [] : [`at the end of epoch ${maxEpoch}`]),
-    ...(maxTimestamp === null ? [] : [timeText(BigInt(maxTimestamp))]),
+    ...(maxTimestamp === null ? [] : [formatTime(BigInt(maxTimestamp))]),
   ];
   return ends.length > 0 ? ends.join(', or earlier ') : null;
 }
 
-/** Formats a time, even one that no date can have: the node may name any number of milliseconds. */
-function timeText(ms: bigint): string {
+/** Formats a time. The node may name any number of milliseconds, even one that a `Date` can't hold. */
+function formatTime(ms: bigint): string {
   return ms > MAX_TIME_MS ? `${ms} ms after 1970-01-01` : `at ${new Date(Number(ms)).toISOString()}`;
 }
 
@@ -29,8 +29,8 @@ function timeText(ms: bigint): string {
  * Returns the same transaction without an expiry, since the signers of a multisig may need days. Returns null
  * unless an address owns an input, such as a gas coin. The version of such an input changes with the
  * execution, so the transaction can't be executed twice. Without such an input, only the expiry prevents a
- * second execution. The node must accept the result too, since older networks require an expiry if no coin
- * pays the gas.
+ * second execution. Also returns null if the node refuses a transaction without an expiry: older networks
+ * require one if no coin pays the gas.
  *
  * @throws whatever the client throws
  */
@@ -40,11 +40,11 @@ export async function withoutExpiry(
 ): Promise<Uint8Array<ArrayBuffer> | null> {
   const { V1: data } = bcs.TransactionData.parse(bytes);
   if (!(await hasOwnedInput(client, data))) return null;
-  const lasting = bcs.TransactionData.serialize({
+  const unexpiringBytes = bcs.TransactionData.serialize({
     V1: { ...data, expiration: { None: true } },
   }).toBytes();
-  const simulated = await client.core.simulateTransaction({ transaction: Transaction.from(lasting) });
-  return simulated.Transaction === undefined ? null : lasting;
+  const simulated = await client.core.simulateTransaction({ transaction: Transaction.from(unexpiringBytes) });
+  return simulated.Transaction === undefined ? null : unexpiringBytes;
 }
 
 async function hasOwnedInput(client: ClientWithCoreApi, data: TransactionData): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** Attests whatever answers at URLs, and compares the keys with those that are registered. */
+/** Attests the enclaves that answer at URLs, and looks up whether their keys are registered. */
 
 import { toHex } from '@mysten/sui/utils';
 import { AttestationError } from 'sui-enclave/attestation';
@@ -9,7 +9,7 @@ import { type Expected, readAttestedKey } from './attest.ts';
 import type { Chain } from './chain.ts';
 import { enclaveAt } from './contract.ts';
 
-/** A key that answered at a URL, or the reason why nothing there is trusted. */
+/** Key of an enclave that answered at a URL, or the reason why the answer is not trusted. */
 export type UrlAttestation =
   | {
       readonly url: string;
@@ -37,7 +37,7 @@ export async function attestUrls(
   chain: Chain,
   expected: Expected,
 ): Promise<UrlAttestation[]> {
-  // The second request shows whether there is more than one enclave.
+  // A second request may reach another enclave, even if only one is expected.
   const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, enclaves.length));
   const attestationByKey = new Map<string, UrlAttestation>();
   for (const url of urls) {
@@ -51,8 +51,10 @@ export async function attestUrls(
 }
 
 /**
+ * Attests the enclave that answers one request.
+ *
  * @param isFirstAndOnly whether this is the first request, and to the only URL. If so, an enclave that can't
- *   be reached is an error, not an entry of a list
+ *   be reached is an error, not an entry of the list
  */
 async function attest(
   url: string,

@@ -4,7 +4,7 @@ import { UsageError } from '../command.ts';
 import type { Argument, Option } from '../command_line.ts';
 import { identifier, objectId } from '../values.ts';
 
-/** The ids by their names in transactions. `label` is the name in older orders of arguments. */
+/** Options for the ids. `label` is the name of an id that older versions took as an argument. */
 const IDS = {
   enclavePackage: {
     option: 'enclave-package',
@@ -31,7 +31,7 @@ const IDS = {
     option: 'witness',
     label: 'otw_name',
     value: '<name>',
-    help: 'its one-time witness',
+    help: "the one-time witness of the application's module",
     schema: identifier,
   },
   configId: {
@@ -62,19 +62,19 @@ export function idOptions(names: readonly IdName[]): Readonly<Record<string, Opt
   );
 }
 
-/** Ids at their places in an older order of arguments. */
+/** Returns the ids that older versions took as arguments, in the order of these arguments. */
 export function formerIds(...names: IdName[]): Readonly<Record<string, Argument>> {
   return Object.fromEntries(names.map((name) => [optionFor(name), IDS[name]]));
 }
 
-/** Returns the ids that the options give. */
+/** Returns the ids that the options have. */
 export function idsIn(names: readonly IdName[], options: Readonly<Record<string, unknown>>): Partial<Ids> {
   const all = names.map((name) => [name, options[IDS[name].option]]);
   return Object.fromEntries(all.filter(([, id]) => id !== undefined));
 }
 
 /** Returns the type that names an application on chain: its one-time witness. */
-export function findApplication({
+export function formatApplicationType({
   appPackage,
   module,
   witness,

@@ -1,4 +1,4 @@
-/** Reads the image that a config will allow: its registers, its source, who released it, and its secrets. */
+/** Reads the image that a config will allow: its registers, source, signer and secrets. */
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -22,8 +22,8 @@ import { type EXPERIMENTAL_FLAG, PCRS_OPTION, type SOURCE_OPTION } from './optio
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
 /**
- * PCR0 and PCR1 of the emulated NSM (src/testing), which anyone can attest under their own root, for any
- * application.
+ * PCR0 and PCR1 of the emulated NSM (src/testing), which are the same for every application. Anyone can attest
+ * them, under a root of their own.
  */
 const [pcr0, pcr1] = [0, 1].map((index) => {
   const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
@@ -34,7 +34,7 @@ function sha384(bytes: Uint8Array): Buffer {
   return createHash('sha384').update(bytes).digest();
 }
 
-/** A text without control characters, since it is printed, and the file may come from anyone. */
+/** A text without control characters: commands print it, and the file may come from anyone. */
 const plain = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
 const Measurements = v.pipe(
   v.string(),
@@ -65,12 +65,12 @@ export async function readImage(chain: Chain, pcrs: string): Promise<Image> {
 export interface ImageToAllow {
   readonly image: Image;
   readonly source: Source | undefined;
-  /** Who vouches for it, in the form of the deployment file; undefined without `--release`. */
+  /** Signer of the release, in the form of the deployment file; undefined without `--release`. */
   readonly signer: SignerRecord | undefined;
   readonly secrets: SecretNames;
 }
 
-/** Names of the secrets that an image needs, as its build recorded them, or why they are unknown. */
+/** Names of the secrets that an image needs, as its build recorded them, or the reason why they are unknown. */
 type SecretNames = readonly string[] | string;
 
 /**
@@ -83,7 +83,7 @@ export function checkNeedsNoSecrets({ secrets }: ImageToAllow): void {
   if (typeof secrets === 'string') {
     throw new SuiCommandError(
       'SECRETS_UNKNOWN',
-      `an open config is for an image that needs no secrets, but ${secrets}: build the image, or copy the file of its build there. Nothing was sent`,
+      `an open config is for an image that needs no secrets, but ${secrets}: build the image, or copy the measurements file of its build to that path. Nothing was sent`,
     );
   }
   if (secrets.length > 0) {
@@ -95,10 +95,10 @@ export function checkNeedsNoSecrets({ secrets }: ImageToAllow): void {
 }
 
 /**
- * Returns the image of the PCR file, for a config that will allow it. On a real network, the image must
- * belong to a tagged release, or `--experimental` must be given.
+ * Returns the image of the PCR file or of the release, for a config that will allow it. On a real network, the
+ * image must belong to a tagged release, or `--experimental` must be given.
  *
- * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
+ * @throws as `readImage`; UsageError; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
  */
 export async function imageToAllow(
   chain: Chain,
@@ -128,7 +128,7 @@ export async function imageToAllow(
   if (typeof origin === 'string') {
     throw new SuiCommandError(
       'SOURCE_UNKNOWN',
-      `--source-url names the repository of ${pcrs}, but ${origin}: leave it out, or build the image from a commit. Nothing was sent`,
+      `--source-url names the repository of ${pcrs}, but ${origin}: leave out --source-url, or build the image from a commit. Nothing was sent`,
     );
   }
   return { image, source: { url, ...origin }, signer: undefined, secrets };
@@ -141,11 +141,11 @@ async function releasedImage(
   file: string,
 ): Promise<ImageToAllow> {
   const { image, source: signedSource, version, subjects } = release;
-  // Every release has the file.
+  // Every release has a measurements.json.
   const source = { ...signedSource, measurementsSha256: subjects.get('measurements.json') ?? '' };
   checkNotDevelopment(chain, image, file);
   chain.notes.push(
-    `The image of the release ${version}: its signer says that it is of the commit ${source.commit}.`,
+    `The signer of the release ${version} states that its image was built from the commit ${source.commit}.`,
   );
   const secrets = await readReleasedSecrets(
     join(dirname(file), 'measurements.json'),
@@ -157,7 +157,7 @@ async function releasedImage(
 async function readReleasedSecrets(path: string, digest: string): Promise<SecretNames> {
   const text = await readFileArgument(path).then(String, () => null);
   if (text === null) return `there is no ${path}`;
-  if (createHash('sha256').update(text).digest('hex') !== digest) return `${path} is not that of the release`;
+  if (createHash('sha256').update(text).digest('hex') !== digest) return `${path} is not the file of the release`;
   const parsed = v.safeParse(Measurements, text);
   return parsed.success ? namesIn(path, parsed.output) : `${path} can't be read`;
 }
@@ -167,7 +167,7 @@ function namesIn(path: string, { secrets }: v.InferOutput<typeof Measurements>):
 }
 
 /**
- * Refuses a release whose signer is not that of the release with which the config was created.
+ * Refuses a release whose signer is not the one that the deployment file has for the config.
  *
  * @throws SuiCommandError: RELEASE_SIGNER
  */
@@ -183,17 +183,16 @@ export function checkSameSigner(
     return;
   throw new SuiCommandError(
     'RELEASE_SIGNER',
-    `${deployments?.path} has another signer of releases for this config: name that one by --signer, or change the file if the author has changed the signer. Nothing was sent`,
+    `${deployments?.path} has another signer of releases for this config: name that signer by --signer, or change the file if the author has changed the signer. Nothing was sent`,
   );
 }
 
-/**
- * Description of an image: where it comes from, or why that is not known, and why it may not be of a tagged
- * release. That last reason is a predicate whose subject is the PCR file.
- */
+/** An image, and what the record of its build says about it. */
 interface Build {
   readonly image: Image;
+  /** Reason to doubt that a tagged release has the image: a predicate whose subject is the PCR file. */
   readonly doubt: string | null;
+  /** Source of the image, or the reason why it is unknown. */
   readonly origin: Omit<Source, 'url'> | string;
   readonly secrets: SecretNames;
 }

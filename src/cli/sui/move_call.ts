@@ -1,4 +1,7 @@
-/** A Move function that verifies a signed answer: the meaning of its parameters, by their types alone. */
+/**
+ * Reads the declaration of a Move function that verifies a signed answer. The types alone give the meaning of
+ * its parameters.
+ */
 
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
@@ -9,7 +12,7 @@ import { SuiCommandError } from './errors.ts';
 import type { AnyRoles } from './move_function.ts';
 import { splitTypes, valueType } from './move_types.ts';
 
-/** The kind of an argument. */
+/** Meaning of an argument of a Move function. */
 export type Role =
   | { readonly kind: 'value'; readonly index: number }
   | { readonly kind: 'timestamp' | 'signature' }
@@ -29,9 +32,9 @@ export interface MoveCall {
   /** The type for which the enclave is registered: `T` of Enclave<T>, or a type parameter such as `T0`. */
   readonly application: string;
   readonly typeParameters: number;
-  /** Structs of its module that the function itself makes. */
+  /** Names of the structs of its module that the function itself creates. */
   readonly packed: readonly string[];
-  /** For each returned value, whether the sender must get it. */
+  /** For each returned value in order, whether it must be transferred to the sender. */
   readonly returns: readonly boolean[];
 }
 
@@ -42,37 +45,39 @@ export const DROP = 2;
 const STORE = 4;
 export const KEY = 8;
 
-function unfit(name: string, why: string): SuiCommandError {
-  return new SuiCommandError('FUNCTION', `${name} can't be called with a signed answer here: ${why}`);
+function createFunctionError(name: string, reason: string): SuiCommandError {
+  return new SuiCommandError('FUNCTION', `${name} can't be called with a signed answer here: ${reason}`);
 }
 
 /**
+ * Returns the meaning of a function's parameters.
+ *
  * @param name name of the function in the module
  * @param otherModules the other modules of its package
  * @throws SuiCommandError: FUNCTION
  */
-export function moveCall(
+export function readMoveCall(
   module: ModuleInterface,
   name: string,
   otherModules: readonly ModuleInterface[] = [],
 ): MoveCall {
-  const where = `${module.name}::${name}`;
-  const declaration = findDeclaration(module, name, unfit);
-  const declared = listParameters(declaration);
-  const parameters = declared.map(({ type }) => type);
+  const fullName = `${module.name}::${name}`;
+  const declaration = findDeclaration(module, name, createFunctionError);
+  const parameters = listParameters(declaration);
+  const types = parameters.map(({ type }) => type);
   const isValue = (type: string) => valueType(type) !== undefined;
-  const values = parameters.filter(isValue);
+  const values = types.filter(isValue);
   if (values.at(-1) !== 'vector<u8>' || values.at(-2) !== 'u64') {
-    throw unfit(
-      where,
-      'its last two values must be timestamp_ms: u64 and sig: &vector<u8>, after those that are signed',
+    throw createFunctionError(
+      fullName,
+      'its last two values must be timestamp_ms: u64 and sig: &vector<u8>, after the signed values',
     );
   }
-  const enclaves = parameters.flatMap((type) => /^0x\w+::enclave::Enclave<(.*)>$/.exec(type)?.[1] ?? []);
+  const enclaves = types.flatMap((type) => /^0x\w+::enclave::Enclave<(.*)>$/.exec(type)?.[1] ?? []);
   const [application] = enclaves;
-  if (application === undefined || enclaves.length > 1) throw unfit(where, 'it must take one Enclave<T>');
+  if (application === undefined || enclaves.length > 1) throw createFunctionError(fullName, 'it must take one Enclave<T>');
   let index = 0;
-  const roles = declared.map(({ type, isMutable }): Role => {
+  const roles = parameters.map(({ type, isMutable }): Role => {
     if (!isValue(type)) return objectRole(type, isMutable);
     index += 1;
     if (index === values.length) return { kind: 'signature' };
@@ -84,18 +89,20 @@ export function moveCall(
     application,
     typeParameters: declaration.constraints.length,
     packed: module.packed.get(name) ?? [],
-    returns: splitTypes(declaration.returns).map((type) => isKept(type, [module, ...otherModules])),
+    returns: splitTypes(declaration.returns).map((type) => isTransferable(type, [module, ...otherModules])),
   };
 }
 
 /**
- * @param refuse makes the error that says why the function does not fit
+ * Returns the declaration of a public or entry function.
+ *
+ * @param refuse creates the error for a function that can't be called
  * @throws SuiCommandError: FUNCTION
  */
 export function findDeclaration(
   module: ModuleInterface,
   name: string,
-  refuse: (name: string, why: string) => SuiCommandError,
+  refuse: (name: string, reason: string) => SuiCommandError,
 ): PublicFunction {
   const declaration = module.callable.get(name);
   if (declaration !== undefined) return declaration;
@@ -136,9 +143,10 @@ export function objectRole(
 }
 
 /**
- * Returns whether a value is an object, and thus can't be dropped. Types of other packages count as objects.
+ * Returns whether the sender of a transaction must get a returned value: it has `key` and `store`, or its type
+ * is of another package, where its abilities are unknown.
  */
-export function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
+export function isTransferable(type: string, modules: readonly ModuleInterface[]): boolean {
   if (valueType(type) !== undefined) return false;
   const datatype = findDatatype(type, modules);
   return datatype === undefined || (datatype.abilities & (KEY | STORE)) === (KEY | STORE);
@@ -147,8 +155,8 @@ export function isKept(type: string, modules: readonly ModuleInterface[]): boole
 /** Returns a datatype of the package; undefined for other types. */
 export function findDatatype(type: string, modules: readonly ModuleInterface[]): Datatype | undefined {
   const [, address, moduleName, name = ''] = /^(0x\w+)::(\w+)::(\w+)(?:<.*>)?$/.exec(type) ?? [];
-  const defining = modules.find((module) => module.address === address && module.name === moduleName);
-  return defining?.datatypes.get(name);
+  const definingModule = modules.find((module) => module.address === address && module.name === moduleName);
+  return definingModule?.datatypes.get(name);
 }
 
 /**
@@ -157,20 +165,20 @@ export function findDatatype(type: string, modules: readonly ModuleInterface[]):
  */
 export function chooseObjects(
   { roles }: AnyRoles,
-  named: readonly string[],
+  optionIds: readonly string[],
   recordedObjects: readonly { readonly id: string; readonly type: string }[],
 ): readonly string[] {
-  if (named.length > 0) return named;
+  if (optionIds.length > 0) return optionIds;
   return roles.flatMap((role) => {
-    const fitting = role.kind === 'object' ? recordedObjects.filter(({ type }) => type === role.type) : [];
-    return fitting.length === 1 ? fitting.map(({ id }) => id) : [];
+    const matches = role.kind === 'object' ? recordedObjects.filter(({ type }) => type === role.type) : [];
+    return matches.length === 1 ? matches.map(({ id }) => id) : [];
   });
 }
 
 /** The signed fields, by their names. */
 export type Answer = Record<string, unknown>;
 
-/** Names of the payload: a struct of the package, or names in order. */
+/** Intent of the signed type, and the struct that names its fields, or the names of the fields in order. */
 export interface Naming {
   readonly intent: number;
   readonly struct?: string | undefined;
@@ -178,10 +186,10 @@ export interface Naming {
 }
 
 /**
- * Returns the type that the enclave signs. Its fields are named by the struct of the module that has these
- * fields in this order, or has them after a nonce (`enclave::once`); otherwise by that of another module. If
- * several structs fit, it is the one that the function makes. Structs that name their fields alike, such as
- * those of `move/feed` and of the module that `sui-enclave gen` writes, need no choice.
+ * Returns the type that the enclave signs. Without `fields`, its field names come from a struct whose fields
+ * have the types of the signed values, in order; the first value may also be a nonce (`enclave::once`), which
+ * the struct lacks. Structs that the function creates come first, then other structs of its module, and then
+ * those of other modules. It is an error if several structs fit that name their fields differently.
  *
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION
@@ -196,7 +204,7 @@ export function createSignedType(
   const names = fields ?? findNames(module, call, struct, otherModules);
   if (names.length !== values.length || new Set(names).size < names.length) {
     const types = values.join(', ');
-    throw unfit(
+    throw createFunctionError(
       module.name,
       `the enclave signs ${quantity(values.length, 'field')} (${types}): name each once by --fields`,
     );
@@ -215,23 +223,23 @@ function findNames(
   struct: string | undefined,
   otherModules: readonly ModuleInterface[],
 ): string[] {
-  const fitting = structsWith([module], values, struct);
-  const made = fitting.filter(({ name }) => packed.includes(name));
+  const moduleStructs = findStructs([module], values, struct);
+  const createdStructs = moduleStructs.filter(({ name }) => packed.includes(name));
   const candidates =
-    [made, fitting, structsWith(otherModules, values, struct)].find(({ length }) => length > 0) ?? [];
+    [createdStructs, moduleStructs, findStructs(otherModules, values, struct)].find(({ length }) => length > 0) ?? [];
   const [first] = candidates;
   const isUnique = candidates.every(({ names }) => names.join() === first?.names.join());
   if (first !== undefined && isUnique) return first.names;
   const signed = values.join(', ') || 'nothing';
-  throw unfit(
+  throw createFunctionError(
     module.name,
     first === undefined
-      ? `${struct === undefined ? 'no struct of the package has' : `${struct} does not have`} the fields ${signed}: name those of the answer by --fields`
-      : `several structs have the fields ${signed}: name one by --struct, of ${candidates.map(({ name }) => name).join(', ')}`,
+      ? `${struct === undefined ? 'no struct of the package has' : `${struct} does not have`} the fields ${signed}: name the fields of the answer by --fields`
+      : `several structs have the fields ${signed}: name one of them by --struct: ${candidates.map(({ name }) => name).join(', ')}`,
   );
 }
 
-function structsWith(
+function findStructs(
   modules: readonly ModuleInterface[],
   values: readonly string[],
   struct: string | undefined,
@@ -244,8 +252,8 @@ function structsWith(
     const types = fields.map(([, type]) => type).join();
     const names = fields.map(([field]) => field);
     if (fields.length > 0 && types === values.join()) return [{ name, names }];
-    const [first, ...followingTypes] = values;
-    return first === 'vector<u8>' && fields.length > 0 && types === followingTypes.join()
+    const [firstType, ...followingTypes] = values;
+    return firstType === 'vector<u8>' && fields.length > 0 && types === followingTypes.join()
       ? [{ name, names: ['nonce', ...names] }]
       : [];
   });

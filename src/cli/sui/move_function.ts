@@ -1,11 +1,11 @@
-/** The Move function that a command calls: its name, its application in the deployment file, its modules. */
+/** Finds the Move function that a command calls: its application in the deployment file, and its modules. */
 import type { PackageVersion } from 'sui-enclave/sui/packages';
 import { quantity } from 'sui-enclave/wording';
 import { type ModuleInterface, readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import * as v from 'valibot';
 import { UsageError } from '../command.ts';
 import type { Chain } from './chain.ts';
-import { definedType } from './defined_types.ts';
+import { resolveType } from './defined_types.ts';
 import type { Application, Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 
@@ -16,7 +16,7 @@ export const functionName = v.pipe(
   v.string(),
   v.regex(
     FUNCTION,
-    'must be PACKAGE::module::function, the package as 0x and 64 hexadecimal digits; it may be left out with --network',
+    'must be PACKAGE::module::function, the package as 0x and 64 hexadecimal digits; with --network, the package may be left out',
   ),
 );
 
@@ -33,7 +33,7 @@ export function parseFunctionName(text: string): {
 /**
  * Returns the application of the deployment file that has the package and the module.
  *
- * @param isOptional whether the file may lack it
+ * @param isOptional whether the file may lack the application: if it does, the function returns undefined
  * @throws UsageError; SuiCommandError: DEPLOYMENT
  */
 export function findEntry(
@@ -46,22 +46,22 @@ export function findEntry(
     if (packageId === undefined) throw new UsageError('give the package of <function>, or --network');
     return undefined;
   }
-  const all = [...(deployments.read()?.applications ?? [])];
-  const fitting = all.filter(
+  const entries = [...(deployments.read()?.applications ?? [])];
+  const matches = entries.filter(
     ([name, app]) =>
       (deployments.app === undefined || name === deployments.app) &&
       (packageId === undefined ? app.module === module : [app.package, app.original].includes(packageId)),
   );
-  const [only, ...moreFitting] = fitting;
-  if (only === undefined && isOptional) return undefined;
-  if (only !== undefined && moreFitting.length === 0) return only;
+  const [match] = matches;
+  if (match === undefined && isOptional) return undefined;
+  if (match !== undefined && matches.length === 1) return match;
   throw new SuiCommandError(
     'DEPLOYMENT',
-    `${deployments.path} has ${quantity(fitting.length, 'application')} with this package and module: give the package and the ids that the function takes, or --app`,
+    `${deployments.path} has ${quantity(matches.length, 'application')} with this package and module: give the package and the ids that the function takes, or --app`,
   );
 }
 
-/** A version of a package, with one of its modules and the others. */
+/** A version of a package, with one of its modules and all other modules. */
 export interface PackageModules {
   readonly packageVersion: PackageVersion & { readonly originalId: string };
   readonly module: ModuleInterface;
@@ -84,12 +84,12 @@ export async function readModules(
       throw new SuiCommandError('FUNCTION', `a module of ${packageId} can't be read: ${message}`, { cause });
     }
   };
-  const all = modules.map(readBytecode);
-  const module = all.find(({ name }) => name === moduleName);
+  const interfaces = modules.map(readBytecode);
+  const module = interfaces.find(({ name }) => name === moduleName);
   if (module === undefined) {
     throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
   }
-  return { packageVersion, module, otherModules: all.filter((candidate) => candidate !== module) };
+  return { packageVersion, module, otherModules: interfaces.filter((candidate) => candidate !== module) };
 }
 
 /** Roles of the arguments of a function, in order. */
@@ -97,32 +97,32 @@ export interface AnyRoles {
   readonly roles: readonly { readonly kind: string; readonly type?: string }[];
 }
 
-/** Names the types of the objects that a function takes as the chain does. @throws SuiError */
-export async function defineObjects<R extends AnyRoles['roles'][number]>(
+/** Gives the objects that a function takes the types that they have on chain. @throws SuiError */
+export async function resolveObjectTypes<R extends AnyRoles['roles'][number]>(
   chain: Chain,
   packageVersion: PackageModules['packageVersion'],
   roles: readonly R[],
 ): Promise<R[]> {
-  const defined: R[] = [];
+  const resolvedRoles: R[] = [];
   for (const role of roles) {
     const { type } = role;
-    defined.push(
-      type === undefined ? role : { ...role, type: await definedType(chain, packageVersion, type) },
+    resolvedRoles.push(
+      type === undefined ? role : { ...role, type: await resolveType(chain, packageVersion, type) },
     );
   }
-  return defined;
+  return resolvedRoles;
 }
 
 /**
- * Checks that the function gets as many objects as it takes by `--object`.
+ * Checks that `--object` names as many objects as the function takes.
  *
  * @throws UsageError
  */
 export function checkObjectCount({ roles }: AnyRoles, objects: readonly string[]): void {
   const types = roles.flatMap(({ kind, type }) => (kind === 'object' && type !== undefined ? [type] : []));
   if (types.length === objects.length) return;
-  const needed = types.length === 0 ? 'none' : types.join(', ');
+  const typeList = types.length === 0 ? 'none' : types.join(', ');
   throw new UsageError(
-    `the function takes ${quantity(types.length, 'object')} by --object, in this order: ${needed}`,
+    `the function takes ${quantity(types.length, 'object')} by --object, in this order: ${typeList}`,
   );
 }

@@ -81,9 +81,9 @@ export function valueType(type: string): AnyType | undefined {
   if (Object.hasOwn(PLAIN, type)) return PLAIN[type] as AnyType;
   const [, outer = '', inner = ''] = /^([^<]+)<(.*)>$/.exec(type) ?? [];
   if (outer !== 'vector' && outer !== OPTION) return undefined;
-  const item = valueType(inner);
-  if (item === undefined) return undefined;
-  return (outer === 'vector' ? bcs.vector(item) : bcs.option(item)) as unknown as AnyType;
+  const elementType = valueType(inner);
+  if (elementType === undefined) return undefined;
+  return (outer === 'vector' ? bcs.vector(elementType) : bcs.option(elementType)) as unknown as AnyType;
 }
 
 /** Splits a list of types that are separated by commas. */

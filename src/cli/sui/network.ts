@@ -21,12 +21,12 @@ export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a'
  */
 const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
 
-/** Returns the identifier of a chain of `make dev-sui`, in base58. @param start 4 bytes */
+/** Returns the identifier of a chain of `make dev-sui`, in base58. @param start its first 4 bytes */
 export function modelChainId(start: Uint8Array): string {
   return toBase58(Uint8Array.of(...start, ...MODEL_CHAIN));
 }
 
-/** @param chainId the chain's identifier in base58 */
+/** Returns whether a chain is one of `make dev-sui`. @param chainId the chain's identifier in base58 */
 export function isModelChain(chainId: string): boolean {
   try {
     return modelChainId(fromBase58(chainId).subarray(0, 4)) === chainId;
@@ -55,15 +55,15 @@ export interface Node {
   readonly url: string;
   /** Name of the node, for people. */
   readonly description: string;
-  /** Whether the node is on a public network or on another machine. Such nodes accept only real enclaves. */
+  /** Whether commands refuse development roots and registers: the network is public, or the node is remote. */
   readonly isReal: boolean;
 }
 
 export interface NodeConnection extends Node {
   readonly client: SuiGrpcClient;
   /**
-   * Returns the code of the last request's failure, such as ECONNREFUSED, which the client's own error does
-   * not keep.
+   * Returns the code of the last request's failure, such as ECONNREFUSED, which the client's own error
+   * lacks.
    */
   failure(): string | null;
 }
@@ -86,7 +86,7 @@ export function chooseNode(network: Network | undefined, rpcUrl: string | undefi
   };
 }
 
-/** @throws as `chooseNode` */
+/** Creates a client for the node that a command line names. @throws as `chooseNode` */
 export function connect(
   network: Network | undefined,
   rpcUrl: string | undefined,
@@ -126,7 +126,7 @@ function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isLocal = url !== null && isLoopback(url);
   if (url === null || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal))) {
-    throw new SuiError('SUI_VALUE', '--rpc-url must be an https URL; http only on this machine');
+    throw new SuiError('SUI_VALUE', '--rpc-url must be an https URL, or an http URL of this machine');
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new SuiError('SUI_VALUE', '--rpc-url must have no user name, query or fragment');

@@ -1,4 +1,4 @@
-/** The networks of Sui, without a client, which takes long to load: for commands that may need none. */
+/** The networks of Sui and their nodes. This module loads no client, so commands without one start faster. */
 
 /** The public nodes of the Sui Foundation, and the node of `sui start`. */
 export const NODES = {

@@ -54,12 +54,12 @@ export const PCRS_OPTION = {
 } as const;
 
 /**
- * The option of commands that replace the registers. `overlapEnd` returns the time at which its minutes end.
+ * The option of commands that replace the registers. `overlapEnd` converts its minutes into a time.
  */
 export const OVERLAP_OPTION = {
   overlap: {
     value: '<minutes>',
-    help: 'have contracts accept the enclaves of the present version for this many minutes more (at most 1439, a minute less than a day)',
+    help: 'let contracts accept the enclaves of the present version for this many more minutes (at most 1439, a minute less than a day)',
     schema: v.pipe(
       v.string(),
       v.regex(/^[1-9][0-9]{0,3}$/, 'must be a whole number of minutes from 1 to 1439'),
@@ -70,11 +70,11 @@ export const OVERLAP_OPTION = {
   },
 } as const;
 
-/** Option for the source of the image, which commands take that write registers. */
+/** Option for the source of the image, in commands that write registers. */
 export const SOURCE_OPTION = {
   'source-url': {
     value: '<url>',
-    help: 'the public repository of the image, which the config then names with commit and folder (default: no source)',
+    help: 'the public repository that the image was built from; the config then names it with the commit and the folder (default: no source)',
     schema: v.pipe(v.string(), v.regex(/^[ -~]{1,200}$/, 'must be 1 to 200 printable ASCII characters')),
   },
 } as const;
@@ -86,7 +86,7 @@ export const EXPERIMENTAL_FLAG = {
   },
 } as const;
 
-/** The option for another file than the package's own `Published.toml`. */
+/** The option for a file in place of the package's own `Published.toml`. */
 export const PUBLISHED_OPTION = {
   published: {
     value: '<file>',

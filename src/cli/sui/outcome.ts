@@ -1,23 +1,24 @@
-/** The outcome of a command, and how it is printed. */
+/** Defines the outcome of a command, and formats it for printing. */
 import type { Result } from '../command.ts';
 
-/** The result of a command. */
+/** Outcome of a command that talks to Sui. */
 export interface Outcome {
   readonly status: 'done' | 'unchanged' | 'dry-run' | 'unsigned';
   /** One line for people. */
   readonly title: string;
-  /** The properties of the JSON, and the lines of the printed result. */
+  /** Properties of the JSON, which are also the lines of the printed text. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The printed result, if it does not consist of title and fields. */
+  /** Text to print in place of everything else. */
   readonly text?: string;
-  /** Text to print in place of title and fields; with `isWhole`, before these. */
+  /** Text to print in place of title and fields, or before them with `isWhole`. */
   readonly summary?: string;
+  /** Whether to print title and fields after `summary`. */
   readonly isWhole?: boolean;
   /** Whether the command found a problem: exit code 1. */
   readonly alarm?: boolean;
 }
 
-/** @param plan the commands of the transaction of a dry run */
+/** Returns the JSON and the text that a command prints. @param plan the commands of a dry run's transaction */
 export function createResult(
   { status, title, fields, text, summary, isWhole }: Outcome,
   notes: readonly string[],

@@ -12,22 +12,22 @@ import { type Input, suiCommand } from './command.ts';
 import { BYTECODE_OPTIONS, checkBytecode, loadBytecode } from './compiled.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
-import { notePublication } from './published.ts';
+import { recordPublication } from './published.ts';
 
 /** Matches the ids of Sui's framework, whose packages are large. */
 const FRAMEWORK = /^0x0*[12]$/;
 const UPGRADE_CAP = '::package::UpgradeCap';
 
 const ARGUMENTS = { package: { schema: text } };
-type PublishInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
+type PublishInvocation = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
 
 /**
- * Returns the package's entry in the deployment file, if it is for the node's chain.
+ * Returns the outcome if the deployment file already has the package; undefined if it does not.
  *
- * @throws SuiCommandError: DEPLOYMENT
+ * @throws SuiCommandError: DEPLOYMENT if the file is for another chain, or the chain lacks the package
  */
 async function findExisting(
-  { deployments, args: { package: name } }: PublishInput,
+  { deployments, args: { package: name } }: PublishInvocation,
   chain: Chain,
 ): Promise<Outcome | undefined> {
   const entry = deployments?.read()?.applications.get(name);
@@ -48,8 +48,8 @@ async function findExisting(
 }
 
 /**
- * Returns the version with `enclave::enclave` among the dependencies of a package. The type of a capability
- * can't be used for this: it has the id of the version that introduced it, which has other code.
+ * Returns the id of the dependency that has `enclave::enclave`; undefined if none has it. This id differs from
+ * the one in the type of a capability, which is the id of the version that introduced the type.
  */
 export async function findLinkedEnclave(
   chain: Chain,
@@ -62,9 +62,9 @@ export async function findLinkedEnclave(
   return undefined;
 }
 
-/** Writes the deployment file. */
-async function note(
-  { deployments, args: { package: name } }: PublishInput,
+/** Writes the package's entry in the deployment file. */
+async function recordPackage(
+  { deployments, args: { package: name } }: PublishInvocation,
   chain: Chain,
   outcome: Outcome,
   {
@@ -77,7 +77,7 @@ async function note(
     readonly shared: readonly string[];
   },
 ): Promise<void> {
-  await deployments?.note(chain, outcome, (applications) => {
+  await deployments?.record(chain, outcome, (applications) => {
     const { package: id, upgradeCap, enclaveCaps, objects } = outcome.fields as unknown as Published;
     const sharedObjects = objects.filter((object) => shared.includes(object.id));
     const [capability, secondCapability] = enclaveCaps;
@@ -103,13 +103,13 @@ async function note(
   });
 }
 
-/** Returns the objects that a publication made, by their kinds. */
-export function createdAtPublish(created: Executed['created']) {
+/** Sorts the objects that a publication created by their kinds. */
+export function sortCreatedObjects(created: Executed['created']) {
   const enclaveCaps = capabilitiesIn(created);
   return {
     upgradeCap: created.find(({ type }) => type.endsWith(UPGRADE_CAP))?.id ?? null,
     enclaveCaps,
-    // These objects were made by `init` of the package. Functions take them by --object of submit.
+    // The package's `init` created these objects. `submit --object` passes them to functions.
     objects: created.filter((object) => !enclaveCaps.includes(object) && !object.type.endsWith(UPGRADE_CAP)),
   };
 }
@@ -136,11 +136,11 @@ compiled for --network, which is required with --rpc-url too.`,
     immutable: { help: 'destroy the UpgradeCap: nobody can ever change the package' },
   },
   check: ({ args, env, options }) => checkBytecode(args.package, options, env),
-  async run(input, chain) {
-    const { args, options, env } = input;
+  async run(invocation, chain) {
+    const { args, options, env } = invocation;
     const { package: name } = args;
     const { again, immutable: isImmutable } = options;
-    const existing = again ? undefined : await findExisting(input, chain);
+    const existing = again ? undefined : await findExisting(invocation, chain);
     if (existing !== undefined) return existing;
     const compiled = await loadBytecode(name, options, env, chain);
     const { modules, dependencies, title, framework, bytes } = compiled;
@@ -153,19 +153,19 @@ compiled for --network, which is required with --rpc-url too.`,
       fields: { framework, modules: modules.length, bytes, dependencies, immutable: isImmutable },
       report: (executed) => {
         ({ shared } = executed);
-        return { package: executed.packageId, ...createdAtPublish(executed.created) };
+        return { package: executed.packageId, ...sortCreatedObjects(executed.created) };
       },
     });
     const { package: publishedAt, upgradeCap, enclaveCaps } = outcome.fields as Partial<Published>;
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
-      await notePublication(chain, compiled.published, {
+      await recordPublication(chain, compiled.published, {
         publishedAt,
         originalId: publishedAt,
         version: 1n,
         upgradeCap: typeof upgradeCap === 'string' ? upgradeCap : null,
       });
     }
-    await note(input, chain, outcome, { packages: compiled.packages, linkedEnclave, shared });
+    await recordPackage(invocation, chain, outcome, { packages: compiled.packages, linkedEnclave, shared });
     if (enclaveCaps !== undefined) await awaitListing(chain, enclaveCaps);
     return outcome;
   },

@@ -1,4 +1,4 @@
-/** `Published.toml`, in which the Sui CLI and the compiler note where a package is on each network. */
+/** Reads and writes `Published.toml`, which has the ids of a package on each network. The Sui CLI reads it. */
 import { writeFileSync } from 'node:fs';
 import { readRegularFile } from '../read_file.ts';
 import type { Chain } from './chain.ts';
@@ -16,7 +16,7 @@ export interface Publication {
   readonly upgradeCap: string | null;
 }
 
-const HEADER = `# Where this package is on each network. Written by publish and upgrade, and read by the Move compiler.
+const HEADER = `# Ids of this package on each network. publish and upgrade write this file, and the Move compiler reads it.
 # Commit this file.
 `;
 
@@ -25,7 +25,7 @@ function sectionPattern(network: string): RegExp {
   return new RegExp(`^\\[\\s*published\\.${network}\\s*\\][^\\n]*\\n(?:(?!\\[).*(?:\\n|$))*`, 'm');
 }
 
-/** Returns the file with this publication in place of the network's earlier one. */
+/** Returns the file's content with this publication in place of the network's earlier one. */
 export function withPublication(toml: string, network: string, publication: Publication): string {
   const { chainId, publishedAt, originalId, version, upgradeCap } = publication;
   const section = [
@@ -59,10 +59,10 @@ export function readPublished(path: string): string {
 }
 
 /**
- * Notes a publication in the file, if the network is one that is never reset. Never fails, since the package
- * is on chain and the command must say so. For other networks, only the deployment file has the ids.
+ * Records a publication in the file if the network is never reset. For other networks, only the deployment file
+ * has the ids. Never throws: the package is on chain, and the command must still report it.
  */
-export async function notePublication(
+export async function recordPublication(
   chain: Chain,
   path: string | undefined,
   publication: Omit<Publication, 'chainId'>,
@@ -75,6 +75,6 @@ export async function notePublication(
     chain.notes.push(`Recorded in ${path}: commit that file.`);
   } catch (error) {
     const reason = (error as Error).message.slice(0, 200);
-    chain.notes.push(`${path} is not written: ${reason}. The Move compiler does not know the package.`);
+    chain.notes.push(`${path} was not written: ${reason}. The Move compiler does not know the package.`);
   }
 }

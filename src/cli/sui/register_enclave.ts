@@ -8,7 +8,7 @@ import { enclaveUrl, objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired, readLatestConfig, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { findApplication, formerIds } from './ids.ts';
+import { formatApplicationType, formerIds } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 import { askAll, checkUrls, readCandidates, register } from './registration.ts';
 
@@ -17,7 +17,7 @@ function checkRegistrar({ id, registrars }: EnclaveConfig, registrarId: string |
   if (registrarId === undefined || registrars.includes(registrarId)) return;
   throw new SuiCommandError(
     'WOULD_ABORT',
-    `${registrarId} may not register under the config ${id}: it was revoked, or is of another config`,
+    `${registrarId} may not register under the config ${id}: the registrar was revoked, or is of another config`,
   );
 }
 
@@ -26,7 +26,7 @@ const URLS = { urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true 
 export const main = suiCommand({
   name: 'register_enclave',
   purpose:
-    'Requests the attestation of each enclave, checks it, and registers the keys under the config, in one transaction. It\nsends nothing that the chain would refuse. An enclave that is registered already is reported, not registered again.\nUnder an open config, the sender needs no capability.',
+    'Requests the attestation of each enclave, checks it, and registers the keys under the config, in one transaction. It\nsends nothing that the chain would refuse. It reports enclaves that are registered already, and does not register them again.\nUnder an open config, the sender needs no capability.',
   example: 'https://weather.example --network testnet',
   ids: ['enclavePackage', 'appPackage', 'configId', 'module', 'witness'],
   arguments: URLS,
@@ -46,7 +46,7 @@ export const main = suiCommand({
   check: ({ args }) => checkUrls(args.urls),
   async run({ ids, args, options, deployments }, chain) {
     const { enclavePackage, configId } = ids;
-    const application = findApplication(ids);
+    const application = formatApplicationType(ids);
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
     const config = await readLatestConfig(chain, configId, deployments);

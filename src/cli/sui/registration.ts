@@ -81,7 +81,7 @@ export function describeCandidates(candidates: readonly Pick<Candidate, 'url'>[]
     : quantity(candidates.length, 'enclave');
 }
 
-/** Returns the results of one enclave as they are, and those of several as a list. */
+/** Returns the fields of a report on enclaves: the properties of a single enclave, or a list of several. */
 export function toFields(
   enclaves: readonly { readonly url: string; readonly enclave: string; readonly publicKey: string }[],
 ): Record<string, unknown> {
@@ -91,7 +91,7 @@ export function toFields(
     : { enclaves };
 }
 
-/** Returns an enclave as the deployment file names it. */
+/** Returns the id and the URL of an enclave for the deployment file. */
 function toEntry({ report }: { readonly report: { readonly enclave: string; readonly url: string } }) {
   return { id: report.enclave, url: report.url };
 }
@@ -114,8 +114,8 @@ interface Right {
 }
 
 /**
- * Returns why the registrar, or without one any sender, may not register enclaves under a config; null if
- * they may.
+ * Returns the reason why a sender with this registrar, or without any, may not register enclaves under a config;
+ * null if the sender may. Does not consider the config's capability.
  */
 export function explainNoRight(
   { id, isOpen, registrars }: EnclaveConfig,
@@ -139,7 +139,7 @@ function chooseRight({ capabilityId: capId, isOpen }: EnclaveConfig, registrarId
     return {
       register: registerEnclaveAsAnyone,
       fields: {},
-      deadline: 'Send it within 10 minutes: without a capability, the chain registers no older attestation.',
+      deadline: 'Send the transaction within 10 minutes: without a capability, the chain refuses an older attestation.',
     };
   }
   return {
@@ -149,9 +149,9 @@ function chooseRight({ capabilityId: capId, isOpen }: EnclaveConfig, registrarId
 }
 
 /**
- * Sends one transaction that registers all missing keys, or nothing if all are registered. Notes in the
- * deployment file also enclaves that are registered and missing there: an earlier command may have been
- * killed between its transaction and its note.
+ * Sends one transaction that registers all missing keys, or nothing if all are registered. Also
+ * records registered enclaves that the deployment file lacks: an earlier command may have been killed after its
+ * transaction and before it wrote the file.
  *
  * @param registrarId a RegistrarCap of the sender, in place of the config's capability. An open config needs
  *   neither
@@ -165,7 +165,7 @@ export async function register(
 ): Promise<Outcome> {
   const { application, id: configId, configVersion } = config;
   const right = chooseRight(config, registrarId);
-  const all = [];
+  const registrations = [];
   for (const candidate of candidates) {
     const { enclaveId, state } = await findRegistration(chain.client, config, candidate.publicKey, {
       versions: 'latest',
@@ -177,19 +177,19 @@ export async function register(
         `register_enclave would abort: the key ${publicKey} of ${candidate.url} was registered at version ${configVersion} and destroyed. Restart the enclave for a new key`,
       );
     }
-    all.push({ candidate, state, report: { url: candidate.url, enclave: enclaveId, publicKey } });
+    registrations.push({ candidate, state, report: { url: candidate.url, enclave: enclaveId, publicKey } });
   }
-  const missing = all.filter(({ state }) => state === 'free');
-  const fields = { ...toFields(all.map(({ report }) => report)), config: configId, configVersion };
-  const registeredBefore = all.filter(({ state }) => state === 'registered').map(toEntry);
-  const unnoted = deployments?.findUnnoted(configId, registeredBefore) ?? [];
+  const missing = registrations.filter(({ state }) => state === 'free');
+  const fields = { ...toFields(registrations.map(({ report }) => report)), config: configId, configVersion };
+  const registeredBefore = registrations.filter(({ state }) => state === 'registered').map(toEntry);
+  const unrecorded = deployments?.findUnrecorded(configId, registeredBefore) ?? [];
   if (missing.length === 0) {
     const status = chain.isDryRun ? 'dry-run' : 'done';
-    if (unnoted.length > 0) await deployments?.noteEnclaves(chain, { status }, config, unnoted);
-    const title = all.length === 1 ? 'This enclave is' : 'These enclaves are';
+    if (unrecorded.length > 0) await deployments?.recordEnclaves(chain, { status }, config, unrecorded);
+    const title = registrations.length === 1 ? 'This enclave is' : 'These enclaves are';
     return { status: 'unchanged', title: `${title} registered already: nothing to do.`, fields };
   }
-  for (const { state, report } of all) {
+  for (const { state, report } of registrations) {
     if (state === 'registered') chain.notes.push(`The enclave at ${report.url} is registered already.`);
   }
   const tx = new Transaction();
@@ -204,6 +204,6 @@ export async function register(
     },
   });
   if (outcome.status === 'unsigned' && right.deadline !== undefined) chain.notes.push(right.deadline);
-  await deployments?.noteEnclaves(chain, outcome, config, [...unnoted, ...missing.map(toEntry)]);
+  await deployments?.recordEnclaves(chain, outcome, config, [...unrecorded, ...missing.map(toEntry)]);
   return outcome;
 }

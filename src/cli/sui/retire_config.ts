@@ -24,8 +24,8 @@ export const main = suiCommand({
       );
     }
   },
-  async run(input, chain) {
-    const { ids, ask, isTrial, options } = input;
+  async run(invocation, chain) {
+    const { ids, ask, isTrial, options } = invocation;
     const config = await readConfig(chain.client, ids.configId);
     await checkContract(chain, config, ids);
     const { id, name, application, capabilityId: capId, configVersion } = config;

@@ -1,4 +1,4 @@
-/** `sui-enclave revoke_registrar`: ends a registrar, wherever it is. */
+/** `sui-enclave revoke_registrar`: revokes a registrar, no matter who owns it. */
 
 import { Transaction } from '@mysten/sui/transactions';
 import { readConfig } from 'sui-enclave/sui/objects';
@@ -11,7 +11,7 @@ import { checkContract } from './contract.ts';
 export const main = suiCommand({
   name: 'revoke_registrar',
   purpose:
-    'Revokes a RegistrarCap, wherever it is. The enclaves that it registered remain: `status` lists them, and\nthe events EnclaveRegistered name the capability that registered each.',
+    'Revokes a RegistrarCap, no matter who owns it. The enclaves that it registered remain: `status` lists them, and\neach event EnclaveRegistered names the capability that registered the enclave.',
   example: '0x<registrar> --network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: { registrarId: { label: 'registrar_id', schema: objectId } },
@@ -34,7 +34,7 @@ export const main = suiCommand({
       title: `revoke the registrar ${registrarId}`,
       fields: { config: config.id, registrar: registrarId, capability: capId },
     });
-    await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+    await deployments?.recordConfig(chain, outcome, config.id, (application) => ({
       ...application,
       registrars: application.registrars.filter(({ id }) => id !== registrarId),
     }));

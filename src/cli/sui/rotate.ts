@@ -46,7 +46,7 @@ export const main = suiCommand({
   name: 'rotate',
   purpose: `Allows the image of the PCR file instead of the previous one, and registers the enclaves at the URLs, which must run
 that image, in one transaction. All older enclaves become stale: contracts reject even answers that they signed just
-before. You can destroy them later. With --overlap, enclaves of the previous version become stale only after that time,
+before. You can destroy them later. With --overlap, enclaves of the previous version become stale only after these minutes,
 or at end_overlap: use it only if their image is still trusted. If the config already allows the image, rotate only
 registers the enclaves that are not registered yet; with --again, it also makes all older enclaves stale.`,
   example: 'https://weather.example --pcrs out/nitro.pcrs --network testnet',
@@ -90,12 +90,12 @@ async function registerAlone(
   candidates: readonly Candidate[],
 ): Promise<Outcome> {
   const outcome = await register(chain, target, candidates);
-  const allows = 'The config allows this image already';
+  const reason = 'The config allows this image already';
   if (outcome.status === 'unchanged') {
-    const these = candidates.length === 1 ? 'this enclave is' : 'these enclaves are';
-    return { ...outcome, title: `${allows}, and ${these} registered: nothing to do.` };
+    const subject = candidates.length === 1 ? 'this enclave is' : 'these enclaves are';
+    return { ...outcome, title: `${reason}, and ${subject} registered: nothing to do.` };
   }
-  chain.notes.push(`${allows}: no other enclave becomes stale. With --again, all of them do.`);
+  chain.notes.push(`${reason}: no other enclave becomes stale. With --again, all of them do.`);
   return outcome;
 }
 
@@ -139,8 +139,8 @@ async function allowAndRegister(
       ...overlapField(untilMs),
     },
   });
-  const registered = enclaves.map(({ enclave, url }) => ({ id: enclave, url }));
-  await deployments?.noteEnclaves(chain, outcome, { id: configId, configVersion }, registered);
+  const recordedEnclaves = enclaves.map(({ enclave, url }) => ({ id: enclave, url }));
+  await deployments?.recordEnclaves(chain, outcome, { id: configId, configVersion }, recordedEnclaves);
   return outcome;
 }
 

@@ -1,4 +1,4 @@
-/** A call of a Move function with an answer that an enclave signed: what `submit` and `post` share. */
+/** Calls a Move function with an answer that an enclave signed. `submit` and `post` share this code. */
 import type {
   Transaction,
   TransactionArgument,
@@ -13,26 +13,26 @@ import type { ModuleInterface } from 'sui-enclave-devnet/bytecode/module_bytecod
 import { UsageError } from '../command.ts';
 import { choosePath, chooseSigned, findSchema } from './app_schema.ts';
 import type { Chain } from './chain.ts';
-import { definedType } from './defined_types.ts';
+import { resolveType } from './defined_types.ts';
 import type { Application, Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import {
   type Answer,
   createSignedType,
   type MoveCall,
-  moveCall,
+  readMoveCall,
   type Naming,
   type Role,
 } from './move_call.ts';
 import {
   checkObjectCount,
-  defineObjects,
+  resolveObjectTypes,
   findEntry,
   parseFunctionName,
   readModules,
 } from './move_function.ts';
 
-/** The properties that a command line or a file gives. */
+/** Properties of a request in a command line or a file. */
 export interface RequestNames {
   /** Matches `functionName`. */
   readonly function: string;
@@ -49,7 +49,7 @@ export interface Request {
   /** `package::module::function`. */
   readonly target: string;
   readonly path: string;
-  /** Sent as JSON by POST; undefined for a GET. */
+  /** Body of a POST, which is sent as JSON; undefined for a GET. */
   readonly body: unknown;
   readonly schema: AppSchema | undefined;
   readonly configId: string;
@@ -64,9 +64,9 @@ export interface Request {
  */
 export function readRequest(names: RequestNames, deployments: Deployments | undefined): Request {
   const { body, config } = names;
-  const { packageId: idOfPackage, module, name } = parseFunctionName(names.function);
-  const isNamed = idOfPackage !== undefined && config !== undefined;
-  const entry = isNamed ? undefined : findEntry(deployments, idOfPackage, module);
+  const { packageId: optionPackageId, module, name } = parseFunctionName(names.function);
+  const isNamed = optionPackageId !== undefined && config !== undefined;
+  const entry = isNamed ? undefined : findEntry(deployments, optionPackageId, module);
   const configId = config ?? entry?.[1].config?.id;
   if (configId === undefined) {
     throw new UsageError('give --config, or a --network whose deployment file has the config');
@@ -78,14 +78,14 @@ export function readRequest(names: RequestNames, deployments: Deployments | unde
   if (body === undefined && /^\/?process_data$/.test(path)) {
     throw new UsageError('give --body, such as \'{"payload":{…}}\'');
   }
-  const packageId = idOfPackage ?? recordedPackage;
+  const packageId = optionPackageId ?? recordedPackage;
   const target = `${packageId}::${module}::${name}`;
   return { packageId, module, name, target, path, body, schema, configId, objects };
 }
 
 /**
- * Returns the signed fields that repeat a property of the request. They must match, since a host can send a
- * genuine answer to another request.
+ * Returns the properties of the request that are also signed fields. The answer must repeat their values:
+ * otherwise, a host could send a genuine answer to another request.
  */
 export function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
   const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -108,9 +108,9 @@ export async function findFunction(
   { packageId, module: moduleName, name }: Pick<Request, 'packageId' | 'module' | 'name'>,
 ): Promise<MoveFunction> {
   const { packageVersion, module, otherModules } = await readModules(chain, packageId, moduleName);
-  const call = moveCall(module, name, otherModules);
-  const roles = await defineObjects(chain, packageVersion, call.roles);
-  const application = await definedType(chain, packageVersion, call.application);
+  const call = readMoveCall(module, name, otherModules);
+  const roles = await resolveObjectTypes(chain, packageVersion, call.roles);
+  const application = await resolveType(chain, packageVersion, call.application);
   return { module, otherModules, call: { ...call, roles, application } };
 }
 
@@ -130,7 +130,7 @@ export function checkObjects(call: MoveCall, objects: readonly string[]): void {
 }
 
 /**
- * Returns the type that the enclave signs for a function. The schema's intent and names are used only where
+ * Returns the type that the enclave signs for a function. The schema's intent and names apply only if
  * the caller gives none.
  */
 export function chooseSignedType(
@@ -139,12 +139,12 @@ export function chooseSignedType(
   { intent, struct, fields }: { readonly [Name in keyof Naming]?: Naming[Name] | undefined },
 ): ReturnType<typeof createSignedType> {
   const signed = schema && chooseSigned(schema, call);
-  const fromSchema = struct === undefined ? signed?.names : undefined;
-  const naming = { intent: intent ?? signed?.intent ?? 0, struct, fields: fields ?? fromSchema };
+  const schemaNames = struct === undefined ? signed?.names : undefined;
+  const naming = { intent: intent ?? signed?.intent ?? 0, struct, fields: fields ?? schemaNames };
   return createSignedType(module, call, naming, otherModules);
 }
 
-/** A signed answer, and the place to which it is submitted. */
+/** A signed answer, and the Move call that takes it. */
 export interface SignedCall {
   /** `package::module::function`. */
   readonly target: string;
@@ -160,19 +160,19 @@ export interface SignedCall {
   readonly sender: string;
 }
 
-/** Returns the argument for an object, by its id and whether the function may change it. */
+/** Function that returns the argument for an object. `isMutable` is whether the called function may change it. */
 export type Refer = (objectId: string, isMutable: boolean) => TransactionObjectArgument;
 
 export const CLOCK = '0x6';
 export const RANDOM = '0x8';
 
-/** Refers to an object that the node resolves. */
+/** Returns the argument for an object, whose version the node adds. */
 export function referById(tx: Transaction, objectId: string): TransactionObjectArgument {
   if (objectId === CLOCK) return tx.object.clock();
   return objectId === RANDOM ? tx.object.random() : tx.object(objectId);
 }
 
-/** Adds the call to the transaction, and gives the objects that it returns to the sender. */
+/** Adds the call to the transaction, and a transfer of the returned objects to the sender. */
 export function addSignedCall(
   tx: Transaction,
   { target, call, signedType, answer, enclaveId, config, objects, sender }: SignedCall,
@@ -183,8 +183,8 @@ export function addSignedCall(
     answer,
     signedType.schema,
   );
-  const left = [...objects];
-  const argument = (role: Role): TransactionArgument => {
+  const remainingObjects = [...objects];
+  const createArgument = (role: Role): TransactionArgument => {
     switch (role.kind) {
       case 'value':
         return data[signedType.names[role.index] ?? ''] as TransactionArgument;
@@ -201,24 +201,26 @@ export function addSignedCall(
       case 'random':
         return refer(RANDOM, false);
       case 'object':
-        return refer(left.shift() ?? '', role.isMutable);
+        return refer(remainingObjects.shift() ?? '', role.isMutable);
     }
   };
-  const results = tx.moveCall({
+  const returnedValues = tx.moveCall({
     target,
     typeArguments: Array.from({ length: call.typeParameters }, () => config.application),
-    arguments: call.roles.map(argument),
+    arguments: call.roles.map(createArgument),
   });
-  giveReturned(tx, results, call, sender);
+  transferReturned(tx, returnedValues, call, sender);
 }
 
-/** Gives the objects that a function returns to the sender. */
-export function giveReturned(
+/** Adds a transfer to the sender of the objects that a function returns. */
+export function transferReturned(
   tx: Transaction,
-  results: TransactionResult,
+  returnedValues: TransactionResult,
   { returns }: Pick<MoveCall, 'returns'>,
   sender: string,
 ): void {
-  const kept = returns.flatMap((isKept, index) => (isKept ? [results[index] as TransactionArgument] : []));
-  if (kept.length > 0) tx.transferObjects(kept, sender);
+  const objects = returns.flatMap((isTransferable, index) =>
+    isTransferable ? [returnedValues[index] as TransactionArgument] : [],
+  );
+  if (objects.length > 0) tx.transferObjects(objects, sender);
 }

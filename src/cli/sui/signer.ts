@@ -10,7 +10,7 @@ import { SuiCommandError } from './errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The flag bytes that the Sui CLI writes before a key. */
+/** Signature schemes by the flag byte that the Sui CLI writes before a key. */
 const SCHEMES = {
   0: Ed25519Keypair,
   1: Secp256k1Keypair,
@@ -32,7 +32,7 @@ interface SignerOptions {
  */
 export function findSender(env: Environment, { address }: SignerOptions): string {
   const optionAddress = address === undefined ? undefined : checkAddress('--address', address);
-  const environmentAddress = environmentKey(env)?.toSuiAddress();
+  const environmentAddress = readEnvironmentKey(env)?.toSuiAddress();
   if (
     environmentAddress !== undefined &&
     optionAddress !== undefined &&
@@ -51,19 +51,20 @@ export function findSender(env: Environment, { address }: SignerOptions): string
 }
 
 /**
- * Returns the key of the sender: SUI_PRIVATE_KEY, or the sender's key in the keystore. @throws as
- * `findSender`
+ * Returns the key of the sender: SUI_PRIVATE_KEY, or the sender's key in the keystore.
+ *
+ * @throws as `findSender`
  */
 export async function readSigner(env: Environment, options: SignerOptions): Promise<Keypair> {
   const sender = findSender(env, options);
-  return environmentKey(env) ?? (await keystoreKey(keystorePath(env, options), sender));
+  return readEnvironmentKey(env) ?? (await findKeystoreKey(keystorePath(env, options), sender));
 }
 
-function environmentKey({ SUI_PRIVATE_KEY: text }: Environment): Keypair | undefined {
+function readEnvironmentKey({ SUI_PRIVATE_KEY: text }: Environment): Keypair | undefined {
   if (text === undefined || text === '') return undefined;
   try {
     const { scheme, secretKey } = decodeSuiPrivateKey(text.trim());
-    return keypair(NAMED_SCHEMES[scheme], secretKey);
+    return createKeypair(NAMED_SCHEMES[scheme], secretKey);
   } catch {
     // The cause may quote the key.
     throw new SuiCommandError(
@@ -73,7 +74,7 @@ function environmentKey({ SUI_PRIVATE_KEY: text }: Environment): Keypair | undef
   }
 }
 
-function keypair(flag: number | undefined, secretKey: Uint8Array): Keypair {
+function createKeypair(flag: number | undefined, secretKey: Uint8Array): Keypair {
   const scheme = SCHEMES[flag as keyof typeof SCHEMES];
   if (scheme === undefined) throw new TypeError('unknown scheme');
   return scheme.fromSecretKey(secretKey);
@@ -84,10 +85,10 @@ function keystorePath(env: Environment, { keystore }: SignerOptions): string {
 }
 
 /**
- * Finds the key in the Sui CLI's keystore: a JSON array of keys in base64, each the scheme's flag byte and 32
- * bytes.
+ * Finds the key in the Sui CLI's keystore: a JSON array of keys in base64, each of which is the scheme's flag
+ * byte and 32 bytes.
  */
-async function keystoreKey(path: string, address: string): Promise<Keypair> {
+async function findKeystoreKey(path: string, address: string): Promise<Keypair> {
   for (const keypair of readKeystore(path, await readKeystoreFile(path))) {
     if (keypair.toSuiAddress() === address) return keypair;
   }
@@ -116,7 +117,7 @@ function readKeystore(path: string, text: string): Keypair[] {
     return entries.map((entry: unknown) => {
       if (typeof entry !== 'string') throw new TypeError('not a string');
       const [flag, ...secretKey] = Buffer.from(entry, 'base64');
-      return keypair(flag, Uint8Array.from(secretKey));
+      return createKeypair(flag, Uint8Array.from(secretKey));
     });
   } catch {
     // The cause may quote the key.

@@ -1,4 +1,4 @@
-/** `sui-enclave status`: a config, its enclaves, and whether the running enclaves are among them. */
+/** `sui-enclave status`: prints a config, its enclaves, and whether contracts accept the running enclaves. */
 import { toHex } from '@mysten/sui/utils';
 import {
   acceptedImages,
@@ -19,24 +19,24 @@ import type { Deployments } from './deployments.ts';
 import { attestUrls, type UrlAttestation } from './fleet.ts';
 import { ROOT_OPTION } from './options.ts';
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 /** Formats an age such as "2 d 3 h", "5 h 20 min" or "7 min". */
 function formatAge(ms: number): string {
-  const minutes = Math.max(0, Math.floor(ms / MINUTE));
+  const minutes = Math.max(0, Math.floor(ms / MINUTE_MS));
   const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60)];
   if (days > 0) return `${days} d ${hours % 24} h`;
   return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
 }
 
-interface StatusInput {
+interface UrlSources {
   readonly args: { readonly urls: readonly string[] };
   readonly isFilled: boolean;
   readonly deployments: Deployments | undefined;
 }
 
 /** Returns the URLs of the arguments, or else the URLs that the deployment file has for the config. */
-function listUrls({ args: { urls }, isFilled, deployments }: StatusInput): string[] {
+function listUrls({ args: { urls }, isFilled, deployments }: UrlSources): string[] {
   if (urls.length > 0 || !isFilled) return [...new Set(urls)];
   const [, application] = deployments?.application() ?? [];
   return [...new Set(application?.enclaves.map(({ url }) => url))];
@@ -58,12 +58,12 @@ interface Findings {
 const isAccepted = (answer: UrlAttestation, { accepted }: Pick<Findings, 'accepted'>) =>
   answer.trusted && accepted.some(({ id }) => id === answer.enclave);
 
-/** Describes who may register, as ", where anyone may register enclaves"; empty unless the config is open. */
+/** Returns ", where anyone may register enclaves" if the config is open and not retired; else an empty text. */
 function describeOpenness({ config: { isOpen, isRetired } }: Pick<Findings, 'config'>): string {
   return isOpen && !isRetired ? ', where anyone may register enclaves' : '';
 }
 
-/** Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; empty without an overlap. */
+/** Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; else returns an empty text. */
 function describeOverlap({ config, now }: Pick<Findings, 'config' | 'now'>): string {
   if (config.isRetired || !isOverlapping(config, now)) return '';
   return `, and at version ${config.configVersion - 1n} until ${formatTime(config.overlap?.untilMs)}`;
@@ -83,8 +83,8 @@ function describeVerdict(findings: Findings): string {
     return `Not checked: give the URLs of enclaves. Contracts accept ${registered} of ${name}.`;
   const refused = answers.filter((answer) => !isAccepted(answer, findings)).length;
   if (refused > 0) {
-    const subject = answers.length === 1 ? 'the enclave' : `${refused} of the ${answers.length} enclaves`;
-    return `PROBLEM: contracts do not accept ${subject} that you asked for, under ${name}.`;
+    const subject = answers.length === 1 ? 'the enclave at this URL' : `${refused} of the ${answers.length} enclaves at these URLs`;
+    return `PROBLEM: contracts do not accept ${subject}, under ${name}.`;
   }
   const silentText =
     silent.length === 0 ? '' : ` ${quantity(silent.length, 'other accepted enclave')} did not answer.`;
@@ -108,12 +108,12 @@ function describeState(enclave: Enclave, findings: Findings): string {
 }
 
 /**
- * Formats a line for each key that answered and for each enclave that did not: URL, key, registration, and
- * the reason why contracts do not accept it.
+ * Formats a line for each key that answered and for each enclave that did not: URL, key, age or state of the
+ * registration, and whether contracts accept the enclave.
  */
 function formatLines(findings: Findings): string[] {
   const { enclaves, urls, answering: answers, silent, now } = findings;
-  const describe = (enclave: Enclave) => `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;
+  const describeAge = (enclave: Enclave) => `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;
   const formatKey = (hex: string) => `key ${hex.slice(0, 16)}…`;
   const toAnswerRow = (answer: UrlAttestation): string[] => {
     if (!answer.trusted)
@@ -121,19 +121,19 @@ function formatLines(findings: Findings): string[] {
     const enclave = enclaves.find(({ id }) => id === answer.enclave);
     if (enclave === undefined)
       return [answer.url, formatKey(answer.publicKey), answer.registration, 'not accepted'];
-    return [answer.url, formatKey(answer.publicKey), describe(enclave), describeState(enclave, findings)];
+    return [answer.url, formatKey(answer.publicKey), describeAge(enclave), describeState(enclave, findings)];
   };
   const answeringIds = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
   const silentEnclaves = enclaves.filter(({ id }) => !answeringIds.has(id));
   const toSilentRow = (enclave: Enclave): string[] => {
     const isSilent = silent.includes(enclave.id) && urls.length > 0;
     const state = `${describeState(enclave, findings)}${isSilent ? ', but it did not answer' : ''}`;
-    return ['-', formatKey(toHex(enclave.publicKey)), describe(enclave), state];
+    return ['-', formatKey(toHex(enclave.publicKey)), describeAge(enclave), state];
   };
-  return inColumns([...answers.map(toAnswerRow), ...silentEnclaves.map(toSilentRow)]);
+  return alignColumns([...answers.map(toAnswerRow), ...silentEnclaves.map(toSilentRow)]);
 }
 
-function inColumns(rows: readonly (readonly string[])[]): string[] {
+function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd(),
@@ -151,17 +151,17 @@ registered or not accepted, or if no answer can be trusted.`,
   arguments: { urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true, optional: true } },
   isReader: true,
   options: { ...ROOT_OPTION, verbose: { help: 'print everything about the config and its enclaves' } },
-  async run(input, chain) {
-    const urls = listUrls(input);
-    const roots = await readRoots(chain, input.options.root);
-    const config = await readConfig(chain.client, input.ids.configId);
+  async run(invocation, chain) {
+    const urls = listUrls(invocation);
+    const roots = await readRoots(chain, invocation.options.root);
+    const config = await readConfig(chain.client, invocation.ids.configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
     const now = Date.now();
     const accepted = enclaves.filter(
       (enclave) => !config.isRetired && !isStale(enclave, config, now) && !isKeyTooOld(enclave, config, now),
     );
     const images = acceptedImages(config, now);
-    const expected = { images, roots, configId: config.id, deployments: input.deployments };
+    const expected = { images, roots, configId: config.id, deployments: invocation.deployments };
     const answers = await attestUrls(urls, config, accepted, chain, expected);
     const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : answer.url)));
     const silent = accepted.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
@@ -189,7 +189,7 @@ registered or not accepted, or if no answer can be trusted.`,
         ...(urls.length > 0 && { answering: answers, silent }),
       },
       summary: [describeVerdict(findings), ...formatLines(findings)].join('\n'),
-      isWhole: input.options.verbose,
+      isWhole: invocation.options.verbose,
       alarm: answers.some((answer) => !isAccepted(answer, findings)),
     };
   },

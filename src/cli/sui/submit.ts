@@ -1,6 +1,6 @@
 /**
- * `sui-enclave submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with
- * it.
+ * `sui-enclave submit`: sends a request to an enclave, verifies the answer, and calls a Move function of any
+ * contract with the answer.
  */
 
 import { Transaction } from '@mysten/sui/transactions';
@@ -29,7 +29,7 @@ import {
   readRequest,
 } from './signed_call.ts';
 
-/** JSON, whose integers must be exact. */
+/** Schema of JSON. Refuses an integer that a number can't hold exactly. */
 const exactJson = v.pipe(
   v.string(),
   v.rawTransform(({ dataset, addIssue, NEVER }) => {
@@ -52,7 +52,7 @@ const OPTIONS = {
   url: { value: '<url>', help: 'the URL of the enclave', schema: enclaveUrl, required: true },
   path: {
     value: '<path>',
-    help: 'the endpoint to call (default: process_data, or the only one of schema.json)',
+    help: 'the endpoint to call (default: process_data, or the only endpoint of schema.json for the method)',
     schema: text,
   },
   body: {
@@ -72,7 +72,7 @@ const OPTIONS = {
   },
   fields: {
     value: '<names>',
-    help: "the names of the answer's fields in order, with commas, if no struct of the package has them",
+    help: "the names of the answer's fields in order, separated by commas, if no struct of the package has them",
     schema: text,
   },
   config: { value: '<id>', help: 'the config (default: that of the deployment file)', schema: objectId },
@@ -84,7 +84,7 @@ const OPTIONS = {
   ...ROOT_OPTION,
   object: {
     value: '<id>',
-    help: 'one of the other objects that the function takes; repeat it in their order (default: those of the deployment file, by their types)',
+    help: 'an object that the function takes; repeat the option for each further object, in order (default: the objects of the deployment file, by their types)',
     schema: objectId,
     repeated: true,
   },
@@ -93,26 +93,26 @@ const OPTIONS = {
   },
 } as const;
 
-type SubmitInput = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
+type SubmitInvocation = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
 
-const read = ({ args, options, deployments }: SubmitInput): Request =>
+const readInvocation = ({ args, options, deployments }: SubmitInvocation): Request =>
   readRequest({ ...options, function: args.function }, deployments);
 
 /** Returns a verified answer, and the id of the enclave whose registered key signed it. */
-async function ask(input: SubmitInput, chain: Chain, request: Request, moveFunction: MoveFunction) {
-  const { url, root, pcrs, intent, struct, fields } = input.options;
+async function requestAnswer(invocation: SubmitInvocation, chain: Chain, request: Request, moveFunction: MoveFunction) {
+  const { url, root, pcrs, intent, struct, fields } = invocation.options;
   const roots = await readRoots(chain, root);
-  const pinned = pcrs === undefined ? undefined : await readImage(chain, pcrs);
+  const pinnedImage = pcrs === undefined ? undefined : await readImage(chain, pcrs);
   const config = await readConfig(chain.client, request.configId);
   checkApplication(moveFunction.call, config);
   checkNotRetired(config);
   const naming = { intent, struct, fields: fields?.split(',') };
   const signedType = chooseSignedType(moveFunction, request.schema, naming);
   const client = new EnclaveClient(url, {
-    policy: { images: pinned ? [pinned] : acceptedImages(config, Date.now()) },
+    policy: { images: pinnedImage ? [pinnedImage] : acceptedImages(config, Date.now()) },
     ...(roots && { roots }),
   });
-  const expect = input.options['any-answer'] ? {} : echoes(request.body, signedType.names);
+  const expect = invocation.options['any-answer'] ? {} : echoes(request.body, signedType.names);
   const call = client.call(request.path, request.body, signedType.schema, { expect });
   const answer = await call.catch((error: unknown) => {
     if (!(error instanceof ClientError && error.code === 'CLIENT_INTENT')) throw error;
@@ -137,13 +137,13 @@ EnclaveConfig, Clock, Random and other objects may be anywhere among them. Retur
   ids: [],
   arguments: ARGUMENTS,
   options: OPTIONS,
-  check: read,
-  async run(input, chain) {
-    const request = read(input);
+  check: readInvocation,
+  async run(invocation, chain) {
+    const request = readInvocation(invocation);
     const moveFunction = await findFunction(chain, request);
-    const objects = chooseObjects(moveFunction.call, input.options.object, request.objects);
+    const objects = chooseObjects(moveFunction.call, invocation.options.object, request.objects);
     checkObjects(moveFunction.call, objects);
-    const exchange = await ask(input, chain, request, moveFunction);
+    const exchange = await requestAnswer(invocation, chain, request, moveFunction);
     const { answer, config, enclaveId } = exchange;
     const { target } = request;
     const tx = new Transaction();

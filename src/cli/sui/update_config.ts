@@ -56,7 +56,7 @@ export const main = suiCommand({
       },
     });
     if (name !== undefined) {
-      await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+      await deployments?.recordConfig(chain, outcome, config.id, (application) => ({
         ...application,
         ...(application.config && { config: { ...application.config, name } }),
       }));

@@ -51,7 +51,7 @@ export const main = suiCommand({
       },
     });
     const version = Number(configVersion + 1n);
-    await deployments?.noteConfig(chain, outcome, config.id, (application) => ({
+    await deployments?.recordConfig(chain, outcome, config.id, (application) => ({
       ...application,
       ...(application.config && { config: { ...application.config, version } }),
     }));

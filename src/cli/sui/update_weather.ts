@@ -1,6 +1,6 @@
 /**
- * `sui-enclave update_weather`: mints a reading that an enclave signed, from the command line or from the
- * enclave.
+ * `sui-enclave update_weather`: mints a reading that an enclave signed. The command line has the reading, or the
+ * command requests it from the enclave.
  */
 
 import { Transaction } from '@mysten/sui/transactions';
@@ -25,7 +25,7 @@ import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { checkContract, checkRegistered, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { findApplication, formerIds } from './ids.ts';
+import { formatApplicationType, formerIds } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 
 /** The reading, as the enclave signs it and `move/weather` reads it. */
@@ -76,29 +76,29 @@ const OPTIONS = {
   ...ROOT_OPTION,
 } as const;
 
-type WeatherInput = Pick<
+type WeatherInvocation = Pick<
   Input<typeof ARGUMENTS, typeof OPTIONS, (typeof IDS)[number]>,
   'ids' | 'args' | 'options' | 'deployments'
 >;
 
 /** Returns the source of the reading: the command line, or an enclave. @throws UsageError */
-function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
-  const { signature_hex: signed, timestamp_ms: timestampMs, location, temperature } = args;
-  const { 'from-url': url, location: place } = options;
+function chooseSource({ args, options }: Pick<WeatherInvocation, 'args' | 'options'>) {
+  const { signature_hex: signatureBytes, timestamp_ms: timestampMs, location, temperature } = args;
+  const { 'from-url': url, location: optionLocation } = options;
   if (url !== undefined) {
-    if (signed !== undefined || place === undefined) {
+    if (signatureBytes !== undefined || optionLocation === undefined) {
       throw new UsageError('with --from-url, give --location and no reading');
     }
-    return { ask: { url, location: place }, reading: null };
+    return { request: { url, location: optionLocation }, reading: null };
   }
-  if (temperature === undefined || place !== undefined) {
+  if (temperature === undefined || optionLocation !== undefined) {
     throw new UsageError(
       'give <signature_hex> <timestamp_ms> <location> <temperature>, or --from-url and --location',
     );
   }
   if (options.enclave === undefined) throw new UsageError('with a reading, give --enclave');
-  const reading = { signature: signed, timestampMs, data: { location, temperature } };
-  return { ask: null, reading: reading as WeatherReading };
+  const reading = { signature: signatureBytes, timestampMs, data: { location, temperature } };
+  return { request: null, reading: reading as WeatherReading };
 }
 
 /**
@@ -107,7 +107,7 @@ function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>)
  * @param enclave registered enclave whose key must have signed. If it is undefined, any enclave may have
  *   signed that runs an image that the config allows; the caller checks that its key is registered
  */
-async function askForReading(
+async function requestReading(
   { url, location }: { url: string; location: string },
   config: EnclaveConfig,
   enclave: Enclave | undefined,
@@ -130,29 +130,29 @@ async function askForReading(
 }
 
 /** Returns the reading, and the objects that the call takes. */
-async function submission(input: WeatherInput, chain: Chain) {
-  const { enclave: enclaveId } = input.options;
-  const application = findApplication(input.ids);
-  const { ask, reading: argumentReading } = chooseSource(input);
-  const roots = await readRoots(chain, input.options.root);
+async function readSubmission(invocation: WeatherInvocation, chain: Chain) {
+  const { enclave: enclaveId } = invocation.options;
+  const application = formatApplicationType(invocation.ids);
+  const { request, reading: argumentReading } = chooseSource(invocation);
+  const roots = await readRoots(chain, invocation.options.root);
   if (enclaveId !== undefined) {
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { application });
     const config = await readConfig(chain.client, enclave.configId);
-    const reading = argumentReading ?? (await askForReading(ask, config, enclave, roots));
+    const reading = argumentReading ?? (await requestReading(request, config, enclave, roots));
     return { reading, enclaveId: enclave.id, configId: config.id };
   }
-  const [, entry] = input.deployments?.application() ?? [];
-  if (ask === null || entry?.config === undefined) {
+  const [, entry] = invocation.deployments?.application() ?? [];
+  if (request === null || entry?.config === undefined) {
     throw new UsageError(
       'give --enclave, or --network with a deployment file in which create_config has recorded the config',
     );
   }
   const config = await readConfig(chain.client, entry.config.id);
   await checkContract(chain, config, { application });
-  const reading = await askForReading(ask, config, undefined, roots);
+  const reading = await requestReading(request, config, undefined, roots);
   const registration = await findRegistration(chain.client, config, reading.publicKey);
-  checkRegistered(registration, config, ask.url);
+  checkRegistered(registration, config, request.url);
   return { reading, enclaveId: registration.enclaveId, configId: config.id };
 }
 
@@ -170,9 +170,9 @@ export const main = suiCommand({
   },
   options: OPTIONS,
   check: chooseSource,
-  async run(input, chain) {
-    const { appPackage, module } = input.ids;
-    const { reading, enclaveId, configId } = await submission(input, chain);
+  async run(invocation, chain) {
+    const { appPackage, module } = invocation.ids;
+    const { reading, enclaveId, configId } = await readSubmission(invocation, chain);
     const tx = new Transaction();
     const { data, timestampMs, signature } = signedArguments(tx, reading, WeatherResponse);
     const signed = [data.location, data.temperature, timestampMs, signature];

@@ -19,7 +19,7 @@ import { BYTECODE_OPTIONS, checkBytecode, loadBytecode } from './compiled.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
-import { notePublication, readPublished, upgradeCapIn } from './published.ts';
+import { recordPublication, readPublished, upgradeCapIn } from './published.ts';
 
 const POLICIES: Readonly<Record<number, string>> = {
   0: 'compatible',
@@ -53,20 +53,20 @@ async function readUpgradeCap(chain: Chain, id: string): Promise<UpgradeCap> {
 
 /** @throws SuiCommandError: INCOMPATIBLE; SuiError */
 async function checkCompatible(
-  before: readonly Uint8Array[],
-  after: readonly string[],
+  modulesOnChain: readonly Uint8Array[],
+  modulesInBase64: readonly string[],
   originalId: string,
 ): Promise<void> {
-  const read = (modules: readonly Uint8Array[], where: string) => {
+  const readModules = (modules: readonly Uint8Array[], origin: string) => {
     try {
       return modules.map((module) => readModule(module, originalId));
     } catch (cause) {
       const { message } = cause as RangeError;
-      throw new SuiCommandError('INCOMPATIBLE', `a module ${where} can't be compared: ${message}`, { cause });
+      throw new SuiCommandError('INCOMPATIBLE', `a module ${origin} can't be compared: ${message}`, { cause });
     }
   };
-  const built = after.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
-  const problems = incompatibilities(read(before, 'on chain'), read(built, 'of move/'));
+  const builtModules = modulesInBase64.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
+  const problems = incompatibilities(readModules(modulesOnChain, 'on chain'), readModules(builtModules, 'of move/'));
   if (problems.length > 0) {
     throw new SuiCommandError(
       'INCOMPATIBLE',
@@ -75,22 +75,22 @@ async function checkCompatible(
   }
 }
 
-/** Writes the deployment file. */
-async function note(
+/** Writes the new version into the package's entries in the deployment file. */
+async function recordUpgrade(
   deployments: Deployments | undefined,
   chain: Chain,
   outcome: Outcome,
   originalId: string,
 ): Promise<void> {
-  await deployments?.note(chain, outcome, (applications) => {
+  await deployments?.record(chain, outcome, (applications) => {
     const { package: id, version } = outcome.fields as { package: string; version: bigint };
     // A package may have several applications.
     const entries = [...applications].filter(([, { original }]) => original === originalId);
-    if (entries.length === 0) return `no application there is of the package ${originalId}`;
-    return entries.map(([name, before]) => {
-      const holdsEnclave = before.enclavePackage === before.package;
-      const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
-      return [name, { ...before, ...after }];
+    if (entries.length === 0) return `no application there has the package ${originalId}`;
+    return entries.map(([name, entry]) => {
+      const holdsEnclave = entry.enclavePackage === entry.package;
+      const newVersion = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
+      return [name, { ...entry, ...newVersion }];
     });
   });
 }
@@ -98,7 +98,7 @@ async function note(
 export const main = suiCommand({
   name: 'upgrade',
   purpose:
-    'Compiles a package of move/ and upgrades the package on chain that `publish` published from it. Before anything is\nsent, it compares modules, types and public functions with those on chain, and refuses if one that others may use is\nmissing or changed; the node simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish.',
+    'Compiles a package of move/ and upgrades the package on chain that `publish` published from it. Before it\nsends anything, it compares modules, types and public functions with those on chain, and refuses the upgrade if one\nthat other code may use is missing or has changed. The node simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish.',
   example: 'weather --network testnet --dry-run',
   ids: [],
   arguments: { package: { schema: text } },
@@ -122,12 +122,12 @@ export const main = suiCommand({
       upgradeCapId ?? entry?.upgradeCap ?? (path && upgradeCapIn(readPublished(path), bytecode.network));
     if (!capId) {
       throw new UsageError(
-        `give --upgrade-cap: ${path ?? 'no Published.toml'} names none for ${bytecode.network}`,
+        `give --upgrade-cap: ${path === undefined ? 'there is no Published.toml' : `${path} names none for ${bytecode.network}`}`,
       );
     }
     const cap = await readUpgradeCap(chain, capId);
-    const { originalId, modules: before } = await chain.package(cap.packageId);
-    await checkCompatible(before, bytecode.modules, originalId);
+    const { originalId, modules: modulesOnChain } = await chain.package(cap.packageId);
+    await checkCompatible(modulesOnChain, bytecode.modules, originalId);
     const { modules, dependencies } = bytecode;
     const digest = packageDigest(
       modules.map((module) => Buffer.from(module, 'base64')),
@@ -157,9 +157,9 @@ export const main = suiCommand({
     });
     const { package: publishedAt } = outcome.fields;
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
-      await notePublication(chain, path, { publishedAt, originalId, version, upgradeCap: cap.id });
+      await recordPublication(chain, path, { publishedAt, originalId, version, upgradeCap: cap.id });
     }
-    await note(deployments, chain, outcome, originalId);
+    await recordUpgrade(deployments, chain, outcome, originalId);
     return outcome;
   },
 });

@@ -1,4 +1,4 @@
-/** YAML files that people write for a command: their common values, and the errors for invalid ones. */
+/** Parses YAML files that people write for a command. Has schemas of common values, and the base of the errors. */
 import { EnclaveError } from 'sui-enclave/errors';
 import { parseYaml } from 'sui-enclave-server/parse_yaml';
 import * as v from 'valibot';
@@ -7,7 +7,7 @@ import { printable } from '../printable.ts';
 import { enclaveUrl } from '../values.ts';
 import { chooseNode, NETWORKS } from './network.ts';
 
-/** A file can't be used, so nothing was tried. */
+/** Error for a file that can't be used. The command has tried nothing. */
 export abstract class YamlFileError extends EnclaveError {
   readonly exit = EXIT.notTried;
 }
@@ -27,7 +27,7 @@ export function integer(from: number, to: number) {
   return v.pipe(v.number(message), v.integer(message), v.minValue(from, message), v.maxValue(to, message));
 }
 
-const NODE_URL = 'must be an https URL without user name, query and fragment; http only on this machine';
+const NODE_URL = 'must be an https URL, or an http URL of this machine, without user name, query and fragment';
 
 const MAX_NODES = 8;
 
@@ -73,29 +73,31 @@ export function enclaveUrls(most: number) {
 }
 
 /**
+ * Parses the text of a file and checks it against a schema.
+ *
  * @param path the file's path, for messages
- * @param Fault class of the error, whose message names the property and what it must be
+ * @param FileError class of the error, whose message names the property and what it must be
  */
 export function parseYamlFile<const S extends v.GenericSchema>(
   schema: S,
   yaml: string,
   path: string,
-  Fault: new (message: string, options?: ErrorOptions) => YamlFileError,
+  FileError: new (message: string, options?: ErrorOptions) => YamlFileError,
 ): v.InferOutput<S> {
   let data: unknown;
   try {
     data = parseYaml(yaml);
   } catch (cause) {
-    throw new Fault(`${path} is not YAML, or has tags of its own`, { cause });
+    throw new FileError(`${path} is not YAML, or has custom tags`, { cause });
   }
-  // valibot accepts a list as an object, so null takes its place.
+  // valibot would accept a list as an object, so null replaces a list.
   const parsed = v.safeParse(schema, Array.isArray(data) ? null : data);
-  if (!parsed.success) throw new Fault(`${path}: ${describe(parsed.issues[0])}`);
+  if (!parsed.success) throw new FileError(`${path}: ${describeIssue(parsed.issues[0])}`);
   return parsed.output;
 }
 
 /** Describes an issue as "registers.pcr0 must be …". */
-function describe(issue: v.BaseIssue<unknown>): string {
+function describeIssue(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue);
   if (path === null) return 'must be a map of properties';
   const name = printable(path);

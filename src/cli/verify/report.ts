@@ -1,4 +1,4 @@
-/** The report of `verify_enclave` on a document, as data and as lines for people. */
+/** Makes the report of `verify_enclave` on a document, as data and as lines for people. */
 import { bytesToHex } from '@noble/curves/utils.js';
 import {
   type AttestationDocument,
@@ -13,7 +13,7 @@ import {
 import { parseCertificate } from 'sui-enclave/attestation/certificate';
 import { certificateFingerprint } from 'sui-enclave/attestation/chain';
 
-export interface Question {
+export interface ReportRequest {
   readonly document: Uint8Array;
   readonly image: Image;
   /** Time of the verification, in milliseconds since 1970. */
@@ -47,9 +47,9 @@ export interface CertificateReport {
  */
 export interface Report {
   readonly verdict: 'trusted' | 'refused';
-  /** Stable code of the refusal; null if it was not refused. */
+  /** Stable code of the refusal; null if the document is trusted. */
   readonly code: string | null;
-  /** Message of the refusal; null if it was not refused. */
+  /** Message of the refusal; null if the document is trusted. */
   readonly reason: string | null;
   readonly at: Date;
   /** SHA-256 of the roots that were accepted. */
@@ -79,7 +79,7 @@ export interface Report {
     /** Registers 0 to 2, and all other registers that are not zero. */
     readonly registers: readonly RegisterReport[];
   } | null;
-  /** The predicted result of `load_nitro_attestation` on Sui, which pins AWS's root. */
+  /** Predicted outcome of `load_nitro_attestation` on Sui, which pins AWS's root. */
   readonly registration: {
     readonly accepted: boolean;
     readonly abort: number | null;
@@ -96,11 +96,11 @@ export async function makeReport({
   publicKey,
   roots,
   requireHardware,
-}: Question): Promise<Report> {
+}: ReportRequest): Promise<Report> {
   const common = {
     at: new Date(at),
     pinnedRoots: roots?.map(certificateFingerprint) ?? [AWS_NITRO_ROOT_SHA256],
-    document: describe(document, image),
+    document: describeDocument(document, image),
     registration: await predictRegistration(document, at),
   };
   try {
@@ -125,7 +125,7 @@ function refuse(code: string, reason: string) {
   return { verdict: 'refused', code, reason, validUntil: null, awsRoot: null } as const;
 }
 
-function describe(bytes: Uint8Array, image: Image): Report['document'] {
+function describeDocument(bytes: Uint8Array, image: Image): Report['document'] {
   let document: AttestationDocument;
   try {
     document = decodeAttestation(bytes);
@@ -183,10 +183,10 @@ function describeRegisters({ pcrs }: AttestationDocument, image: Image): Registe
   return [...expected, ...furtherRegisters];
 }
 
-/** Control characters, which could rewrite what a terminal shows, and characters that look like others. */
+/** Anything but printable ASCII: control characters could change the terminal, and others look like ASCII. */
 const UNPRINTABLE = /[^\x20-\x7e]/g;
 
-function printable(text: string): string {
+function escapeUnprintable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
@@ -200,8 +200,8 @@ export function formatReport(report: Report): string {
   if (document !== null) {
     section(
       'Document',
-      `module    ${printable(document.moduleId)}`,
-      `made      ${time(document.timestamp)} (${seconds(at.getTime() - document.timestamp.getTime())} before the time of this report)`,
+      `module    ${escapeUnprintable(document.moduleId)}`,
+      `made      ${formatTime(document.timestamp)} (${formatSeconds(at.getTime() - document.timestamp.getTime())} before the time of this report)`,
       `key       ${document.publicKey ?? '(none)'}`,
       `nonce     ${document.nonce ?? '(none)'}`,
       `user data ${document.userData ?? '(none)'}`,
@@ -214,14 +214,14 @@ export function formatReport(report: Report): string {
   section(
     'Registration on Sui',
     registration.accepted
-      ? `load_nitro_attestation accepts it, until ${registration.until === null ? '' : time(registration.until)}`
-      : `load_nitro_attestation aborts with ${registration.abort}: ${printable(registration.reason ?? '')}`,
+      ? `load_nitro_attestation accepts the document until ${registration.until === null ? '' : formatTime(registration.until)}`
+      : `load_nitro_attestation aborts with ${registration.abort}: ${escapeUnprintable(registration.reason ?? '')}`,
   );
   section(
-    `Verdict at ${time(at)}`,
+    `Verdict at ${formatTime(at)}`,
     ...(verdict === 'trusted'
-      ? [`${trusted}, until ${validUntil === null ? '' : time(validUntil)}`]
-      : [`REFUSED (${code})`, ...(reason ?? '').split('\n').map(printable)]),
+      ? [`${trusted}, until ${validUntil === null ? '' : formatTime(validUntil)}`]
+      : [`REFUSED (${code})`, ...(reason ?? '').split('\n').map(escapeUnprintable)]),
   );
   return lines.join('\n').trimEnd();
 }
@@ -235,7 +235,7 @@ function enclaveRows(enclave: NonNullable<Report['document']>['enclave']): strin
 function certificateRows(certificate: CertificateReport | null): string[] {
   if (certificate === null) return ["(a certificate that can't be read)"];
   const { subject, notBefore, notAfter, sha256 } = certificate;
-  return [printable(subject), `  valid ${time(notBefore)} to ${time(notAfter)}`, `  SHA-256 ${sha256}`];
+  return [escapeUnprintable(subject), `  valid ${formatTime(notBefore)} to ${formatTime(notAfter)}`, `  SHA-256 ${sha256}`];
 }
 
 function registerRows({ index, expected, found: value }: RegisterReport): string[] {
@@ -245,10 +245,10 @@ function registerRows({ index, expected, found: value }: RegisterReport): string
   return [`${name} ${value ?? '(not in the document)'}  DIFFERS, expected`, `       ${expected}`];
 }
 
-function time(date: Date): string {
+function formatTime(date: Date): string {
   return date.toISOString();
 }
 
-function seconds(ms: number): string {
+function formatSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }

@@ -1,4 +1,4 @@
-/** `sui-enclave verify`: says whether an enclave can be trusted, for people and monitors. */
+/** `sui-enclave verify`: tells people and monitors whether an enclave can be trusted. */
 import {
   AttestationError,
   awsNitroRoot,
@@ -87,12 +87,12 @@ export const main = command({
       schema: path,
     },
     'require-hardware': {
-      help: "refuse what is trusted only under --root: a chain that doesn't end at AWS's root proves nothing",
+      help: "refuse a document that is trusted only under --root: a chain that doesn't end at AWS's root proves nothing",
     },
     'print-root': { help: 'only print the pinned AWS root certificate as PEM' },
     compare: {
       value: '<file>',
-      help: 'with --print-root: compare it with the certificate in this file, PEM or DER: see below',
+      help: 'with --print-root: compare the root with the certificate in this file, PEM or DER; see below',
       schema: path,
     },
   },
@@ -116,9 +116,9 @@ answer, unreadable file, invalid command line)`,
 async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
   const bytes = await readFileArgument(file);
   const isPem = bytes.includes('-----BEGIN');
-  const [certificate = new Uint8Array(), ...more] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
+  const [certificate = new Uint8Array(), ...moreCertificates] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
   if (!isCertificate(certificate)) throw new UsageError(`${file} contains no certificate`);
-  if (more.length > 0) throw new UsageError(`${file} contains several certificates: give a file with one`);
+  if (moreCertificates.length > 0) throw new UsageError(`${file} contains several certificates: give a file with one`);
   const same = Buffer.from(root).equals(certificate);
   const [pinned, fileFingerprint] = [certificateFingerprint(root), certificateFingerprint(certificate)];
   const text = `pinned here  ${pinned}\nin the file  ${fileFingerprint}\n${same ? 'The same certificate.' : 'ANOTHER certificate.'}`;
@@ -147,8 +147,8 @@ function report(error: unknown, failure: Failure | undefined): Failure {
 }
 
 /**
- * Returns whether an error is a verdict. A mistake in the options is not one; an answer without a document, a
- * policy of zeros, or a release that is refused, is one.
+ * Returns whether an error is a verdict: a refusal of the document or the release, a policy of zeros, or an
+ * answer without a document. A mistake in the options is not a verdict.
  */
 function isVerdict(error: unknown): boolean {
   if (isRefused(error)) return true;
@@ -162,14 +162,14 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   if (options.pcrs !== undefined && options.release !== undefined) {
     throw new UsageError('give either --pcrs or --release');
   }
-  const vouched = await readRelease(options);
-  if (options.pcrs === undefined && vouched === undefined) {
+  const vouchedRelease = await readRelease(options);
+  if (options.pcrs === undefined && vouchedRelease === undefined) {
     throw new UsageError('--pcrs or --release is required: a verdict needs expected registers');
   }
-  const image = vouched?.release.image ?? (await readImage(options.pcrs ?? ''));
+  const image = vouchedRelease?.release.image ?? (await readImage(options.pcrs ?? ''));
   const roots = options.root === undefined ? null : await readRoots(options.root);
   const { document, nonce } =
-    url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await ask(url);
+    url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await fetchDocument(url);
   const report = await makeReport({
     document,
     image,
@@ -181,8 +181,8 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   });
   return {
     exit: report.verdict === 'trusted' ? TRUSTED : REFUSED,
-    json: vouched ? { ...report, release: describeRelease(vouched.release) } : report,
-    text: vouched ? `${formatReport(report)}\n${formatVoucher(vouched.release)}` : formatReport(report),
+    json: vouchedRelease ? { ...report, release: describeRelease(vouchedRelease.release) } : report,
+    text: vouchedRelease ? `${formatReport(report)}\n${formatVoucher(vouchedRelease.release)}` : formatReport(report),
   };
 }
 
@@ -190,13 +190,13 @@ function describeRelease({ version, source }: VerifiedRelease) {
   return { version, source };
 }
 
-/** Says who vouches for the registers. Their word is no proof: nothing was built again. */
+/** Formats the statement of the release's signer. The statement proves nothing: nobody built the image again. */
 function formatVoucher({ version, source: { url, commit } }: VerifiedRelease): string {
   return `The signer of the release ${version} states that these registers come from commit ${commit} of ${url}. Only an audit proves it.`;
 }
 
-/** Returns the document of a running enclave, made for a fresh nonce. */
-async function ask(url: string) {
+/** Returns the document of a running enclave for a fresh nonce. */
+async function fetchDocument(url: string) {
   return await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
 }
 

@@ -39,7 +39,7 @@ describe('a dropped file', () => {
   });
 });
 
-test('times are in words', () => {
+test('duration and timestamp format times as text', () => {
   expect([0, 999, 1000, 61_000, 7_265_000, 90_000_000].map(duration)).toEqual([
     '0 ms',
     '999 ms',

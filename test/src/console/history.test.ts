@@ -1,4 +1,4 @@
-/** The events of a config, which the console reads from a package whose upgrade added an event. */
+/** Reads the events of a config as the console does. An upgrade of its package has added an event. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { expect, onTestFinished, test } from 'vitest';
 import { readHistory } from '../../../src/console/chain/read.ts';

@@ -5,13 +5,13 @@ import { explainAttestation } from '../../../src/library/attestation/index.ts';
 import { createPolicy, fromHex } from '../library/attestation/cases/case.ts';
 import { cases } from '../library/attestation/cases/index.ts';
 
-const all = Object.values(cases).flat();
+const allCases = Object.values(cases).flat();
 const createSubject = (document: string) => ({ bytes: fromHex(document), nonce: undefined, from: 'a file' });
 
 describe('the verdict', () => {
-  test('is red, with the code, exactly if the library refuses', async () => {
+  test('is red and has the code if and only if the library refuses', async () => {
     const tones = new Set<string>();
-    for (const documentCase of all) {
+    for (const documentCase of allCases) {
       const roots = documentCase.roots?.map(fromHex) ?? [];
       const options = {
         now: documentCase.at,
@@ -36,13 +36,13 @@ describe('the verdict', () => {
   });
 
   const real = cases['real documents']?.find(({ code }) => code === null);
-  const first = real ?? all[0];
-  if (!first) throw new Error('there are no cases');
-  const subject = createSubject(first.document);
-  const expectation = { images: createPolicy(first).images, roots: first.roots?.map(fromHex) ?? [] };
+  const sampleCase = real ?? allCases[0];
+  if (!sampleCase) throw new Error('there are no cases');
+  const subject = createSubject(sampleCase.document);
+  const expectation = { images: createPolicy(sampleCase).images, roots: sampleCase.roots?.map(fromHex) ?? [] };
 
   test('is green only for a fresh answer with expected registers under the built-in root', async () => {
-    const examination = await examine(subject, expectation, first.at);
+    const examination = await examine(subject, expectation, sampleCase.at);
     const nonce = new Uint8Array(32);
     expect(judge(examination)).toMatchObject({
       tone: 'warning',
@@ -58,8 +58,8 @@ describe('the verdict', () => {
     });
   });
 
-  test('says that nothing is known of the image if there are no registers to compare with', async () => {
-    const examination = await examine(subject, { ...expectation, images: [] }, first.at);
+  test('says that nothing is known about the image if there are no registers to compare with', async () => {
+    const examination = await examine(subject, { ...expectation, images: [] }, sampleCase.at);
     expect(judge(examination)).toMatchObject({
       tone: 'warning',
       title: 'Genuine, but compared with nothing',
@@ -71,7 +71,7 @@ describe('the verdict', () => {
     const examination = await examine(
       { ...subject, nonce: new Uint8Array(32).fill(7) },
       expectation,
-      first.at,
+      sampleCase.at,
     );
     expect(judge(examination)).toMatchObject({
       tone: 'danger',

@@ -36,7 +36,7 @@ describe('the light of a registered enclave', () => {
     ['in overlap', 'success', { ...enclave, configVersion: 2n }, config],
     ['stale', 'warning', { ...enclave, configVersion: 1n, isStale: true }, config],
     ['key too old', 'warning', enclave, { ...config, maxKeyAgeMs: 999n }],
-    // Contracts accept nothing from it, even if the rest is in order.
+    // Contracts accept no answer of a retired config, even if everything else is in order.
     ['retired', 'danger', { ...enclave, isStale: true }, { ...config, isRetired: true }],
   ] as const)('%s is %s', (word, tone, enclaveState, configState) => {
     expect(chooseLight(enclaveState, configState, 2000)).toMatchObject({ word, tone });

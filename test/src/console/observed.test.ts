@@ -8,17 +8,17 @@ afterEach(() => {
 const BASE = new URL('https://enclave.example/a/');
 const KEY = 'ab'.repeat(32);
 
-/** Sends a request. @returns the record of it, and the answer for the client */
-async function observed(path: string, answer: Response, init: RequestInit = {}) {
+/** Sends a request. @returns its record, and the answer that the client gets */
+async function observeRequest(path: string, answer: Response, init: RequestInit = {}) {
   vi.stubGlobal('fetch', async () => answer);
   const seen: Observed[] = [];
   const response = await observing(seen, BASE)(new URL(path, BASE), init);
   return { seen: seen[0], response };
 }
 
-test('a plain request is noted with the parts that the host reads, and the key that its answer claims', async () => {
+test('a plain request is recorded with the parts that the host reads, and the key that its answer claims', async () => {
   const answer = new Response('{"a":1}', { headers: { 'x-enclave-key': KEY } });
-  const { seen, response } = await observed('draw', answer, { method: 'POST', body: '{"é":1}' });
+  const { seen, response } = await observeRequest('draw', answer, { method: 'POST', body: '{"é":1}' });
   expect(seen).toEqual({
     path: '/draw',
     isSealed: false,
@@ -31,9 +31,9 @@ test('a plain request is noted with the parts that the host reads, and the key t
   expect(await response.text()).toBe('{"a":1}');
 });
 
-test('only the sizes of a sealed request are noted', async () => {
+test('only the sizes of a sealed request are recorded', async () => {
   const body = new Uint8Array(120);
-  const { seen } = await observed('sealed', new Response(new Uint8Array(99)), { method: 'POST', body });
+  const { seen } = await observeRequest('sealed', new Response(new Uint8Array(99)), { method: 'POST', body });
   expect(seen).toMatchObject({
     path: '/sealed',
     isSealed: true,
@@ -53,7 +53,7 @@ test('an answer without end is read only as far as the client reads, and an inva
     },
   });
   const answer = new Response(endless, { headers: { 'x-enclave-key': 'AB' } });
-  const { seen } = await observed('draw', answer);
+  const { seen } = await observeRequest('draw', answer);
   expect(seen?.received).toBeGreaterThan(1_048_576);
   expect(seen?.received).toBeLessThan(1_300_000);
   expect(seen?.answer).toHaveLength(65_536);

@@ -23,7 +23,7 @@ describe('a link', () => {
     },
   );
 
-  test('with a field twice, or one that is too long, leaves it empty', () => {
+  test('leaves a field empty that occurs twice or is too long', () => {
     expect(readRoute('#/enclave?url=https://a&url=https://b').fields).toEqual({});
     expect(readRoute(`#/enclave?url=${'a'.repeat(2049)}`).fields).toEqual({});
     expect(readRoute(`#/enclave?url=${'a'.repeat(2048)}`).fields['url']).toHaveLength(2048);

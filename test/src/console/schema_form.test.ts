@@ -11,7 +11,7 @@ const weather = readSchema(
 const object = (properties: object, required: string[] = []) => ({ type: 'object', properties, required });
 
 describe('a form', () => {
-  test('of weather has its field, with the rules that the application wrote', () => {
+  test('of weather has the field of its input, with the rules of the application', () => {
     const [field, ...moreFields] = listFields(weather.inputs['POST /process_data'] ?? {});
     expect(moreFields).toEqual([]);
     expect(field).toMatchObject({ path: ['payload', 'location'], kind: 'text', isRequired: true });
@@ -37,7 +37,7 @@ describe('a form', () => {
     expect(field?.description).toBe(words);
   });
 
-  test('makes values of the kinds that JSON has', () => {
+  test('makes JSON values of every kind', () => {
     const fields = listFields(
       object(
         {
@@ -70,7 +70,7 @@ describe('a form', () => {
     expect('problem' in built && built.problem).toMatch(problem);
   });
 
-  test('of a GET makes its query', () => {
+  test('of a GET makes the query', () => {
     expect(buildQuery({ place: 'a b&c', days: 3, exact: true })).toBe('?place=a+b%26c&days=3&exact=true');
     expect(buildQuery({})).toBe('');
   });
@@ -94,7 +94,7 @@ describe('a form', () => {
 });
 
 describe('the codec of a signed type', () => {
-  test('encodes the bytes that its description covers', () => {
+  test('encodes the values that describeSigned decodes', () => {
     const { signs } = readSchema({
       version: 1,
       endpoints: [],
@@ -116,7 +116,7 @@ describe('the codec of a signed type', () => {
       ],
     });
     const [type] = signs;
-    if (!type) throw new Error('it has a type');
+    if (!type) throw new Error('the schema has no signed type');
     const payload = {
       a: 7,
       b: '12',

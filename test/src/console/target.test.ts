@@ -6,7 +6,7 @@ describe('an address', () => {
     ['https://enclave.example', 'https://enclave.example/', 'enclave.example'],
     [' http://127.0.0.1:3000 ', 'http://127.0.0.1:3000/', '127.0.0.1:3000'],
     ['https://a.example/path?query#fragment', 'https://a.example/path/', 'a.example'],
-    // The text is the one that the browser reads, so that the button names the real target of the request.
+    // The host is as the browser reads the text, so the button names the real target of the request.
     ['https://аpple.example', 'https://xn--pple-43d.example/', 'xn--pple-43d.example'],
     ['https://a.example\\@b.example', 'https://a.example/@b.example/', 'a.example'],
   ])('%j is read as %s', (text, href, host) => {

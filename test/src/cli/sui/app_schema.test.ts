@@ -35,7 +35,7 @@ describe('the signed type', () => {
     signs(4, 'Reading', 'String', 'u64'),
     signs(5, 'Roll', 'vector<u8>', 'Option<String>'),
   ];
-  const choose = (values: string[], packed: string[] = []) =>
+  const chooseIntent = (values: string[], packed: string[] = []) =>
     chooseSigned(schema({ signs: types }), { values, packed })?.intent;
 
   test.each<[number | undefined, string[], string[]]>([
@@ -45,8 +45,8 @@ describe('the signed type', () => {
     [undefined, [STRING, 'u64'], ['Quote', 'Reading']],
     [undefined, ['u64', STRING], []],
     [undefined, [STRING], []],
-  ])('has the intent %s if the function takes %j and makes %j', (intent, values, packed) => {
-    expect(choose(values, packed)).toBe(intent);
+  ])('has the intent %s if the function takes %j and creates %j', (intent, values, packed) => {
+    expect(chooseIntent(values, packed)).toBe(intent);
   });
 
   test('names the fields', () => {
@@ -56,7 +56,7 @@ describe('the signed type', () => {
   });
 });
 
-test('in a clone the schema is that of the application', () => {
+test('findSchema reads the schema of an application in a clone', () => {
   expect(findSchema('weather')?.signs.map(({ name }) => name)).toEqual(['WeatherResponse', 'Temperature']);
   expect(findSchema('no_such_application')).toBeUndefined();
 });

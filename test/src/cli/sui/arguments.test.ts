@@ -1,4 +1,4 @@
-/** A mistake on a command line is found before a file is read or a host is asked, in a dry run too. */
+/** Commands find mistakes in their arguments before they read a file or send a request, also in a dry run. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePcrs } from '../../../../src/library/attestation/index.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-describe.each([['--dry-run'], ['--unsigned']])('register_enclave with %s refuses', (flag) => {
+describe.each([['--dry-run'], ['--unsigned']])('a command with %s refuses', (flag) => {
   test.each<[string, string[], string, string]>([
     ['an invalid id', registrationWith({ 0: '0x12zz' }), 'USAGE', '--enclave-package must be 0x and 64'],
     ['a short id', registrationWith({ 2: '0x5' }), 'USAGE', '--config must be'],
@@ -38,26 +38,26 @@ describe.each([['--dry-run'], ['--unsigned']])('register_enclave with %s refuses
       'USAGE',
       '<enclave_url> must be the URL of an enclave',
     ],
-    ['a registrar', [...registrationWith({}), '--registrar', '0x12zz'], 'USAGE', '--registrar must be'],
+    ['an invalid registrar', [...registrationWith({}), '--registrar', '0x12zz'], 'USAGE', '--registrar must be'],
     [
-      'a capability',
+      'a short id of a capability',
       ['create_config', 'x', '--cap', '0x1', '--network', 'localnet'],
       'USAGE',
       '--cap must be',
     ],
-    ['some of the ids', ['retire_config', '--config', OBJECT], 'USAGE', 'missing: --enclave-package'],
+    ['options for some of the ids', ['retire_config', '--config', OBJECT], 'USAGE', 'missing: --enclave-package'],
     ['ids as arguments', ['retire_config', PACKAGE, OBJECT], 'USAGE', 'by --enclave-package, --config'],
     [
-      'some of more ids',
+      'former arguments that lack some of the ids',
       registrationWith({}).slice(0, 4),
       'USAGE',
       'missing: <enclave_url> <module_name> <otw_name>',
     ],
     ['an id twice', [...registrationWith({}), '--config', OBJECT], 'USAGE', '--config is given twice'],
-    ['a deployment file', ['create_config', 'x', '--network', 'localnet'], 'DEPLOYMENT', 'there is no'],
+    ['a missing deployment file', ['create_config', 'x', '--network', 'localnet'], 'DEPLOYMENT', 'there is no'],
     ['no ids, and no network', ['retire_config'], 'USAGE', '--network with a deployments/<network>.json'],
     [
-      'a network',
+      'an unknown network',
       [...registrationWith({}), '--network', 'tesnet'],
       'USAGE',
       '--network must be one of mainnet',
@@ -68,8 +68,8 @@ describe.each([['--dry-run'], ['--unsigned']])('register_enclave with %s refuses
       'USAGE',
       '--network must be',
     ],
-    ['a node', [...registrationWith({}), '--rpc-url', 'http://sui.example'], 'SUI_VALUE', 'https URL'],
-    ['a sender', [...registrationWith({}), '--address', '0x5'], 'USAGE', '--address must be'],
+    ['an http URL of a remote node', [...registrationWith({}), '--rpc-url', 'http://sui.example'], 'SUI_VALUE', 'https URL'],
+    ['a short address of a sender', [...registrationWith({}), '--address', '0x5'], 'USAGE', '--address must be'],
     ...['0', '-1', '1.5', '1e9', 'all'].map((budget): [string, string[], string, string] => [
       `a budget of ${budget}`,
       [...registrationWith({}), `--gas-budget=${budget}`],
@@ -77,20 +77,20 @@ describe.each([['--dry-run'], ['--unsigned']])('register_enclave with %s refuses
       '--gas-budget must be an integer number of MIST',
     ]),
     [
-      'an object',
+      'a name for the id of an object',
       ['destroy_enclave', '--enclave-package', PACKAGE, 'weather'],
       'USAGE',
       '<enclave_object_id>',
     ],
     [
-      'a function',
+      'a function without its module',
       ['call', 'open', '--cap', OBJECT],
       'USAGE',
       '<function> must be PACKAGE::module::function',
     ],
-    ['a function of no package', ['call', 'prices::open'], 'USAGE', 'give the package of <function>'],
-    ['a holder', ['add_registrar', ...ofConfig(OBJECT), 'me'], 'USAGE', '<holder>'],
-    ['a package of move/', ['publish', 'dice'], 'USAGE', 'there is no package "dice"'],
+    ['a function without its package', ['call', 'prices::open'], 'USAGE', 'give the package of <function>'],
+    ['an invalid holder', ['add_registrar', ...ofConfig(OBJECT), 'me'], 'USAGE', '<holder>'],
+    ['a package that move/ lacks', ['publish', 'dice'], 'USAGE', 'there is no package "dice"'],
   ])('%s', async (_, [name = '', ...args], code, message) => {
     // Adds a valid node and sender unless the row has its own.
     const node =
@@ -110,7 +110,7 @@ describe.each([['--dry-run'], ['--unsigned']])('register_enclave with %s refuses
   });
 });
 
-test('a missing key is noticed before the enclave is asked', async () => {
+test('a missing key is reported before a request to the enclave', async () => {
   const nodeOptions = ['--rpc-url', fixture.node.url, '--json'];
   for (const [code, ...more] of [['NO_SENDER'], ['SIGNER', '--address', OBJECT, '--keystore', '/nowhere']]) {
     const { exit, json } = await script('register_enclave', [...REGISTRATION, ...nodeOptions, ...more]);
@@ -118,7 +118,7 @@ test('a missing key is noticed before the enclave is asked', async () => {
   }
 });
 
-describe('on a real network, create_config refuses roots and registers of development by a code:', () => {
+describe('development roots and registers', () => {
   const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
   const config = () => [
     ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
@@ -128,9 +128,9 @@ describe('on a real network, create_config refuses roots and registers of develo
   ];
   const nodeOptions = () => ['--rpc-url', fixture.node.url, '--json'];
 
-  test.each(['mainnet', 'testnet', 'devnet'])('on %s', async (network) => {
-    const real = [...nodeOptions(), '--network', network];
-    const created = await script('create_config', [...config(), ...real], key());
+  test.each(['mainnet', 'testnet', 'devnet'])('are refused on %s', async (network) => {
+    const networkOptions = [...nodeOptions(), '--network', network];
+    const created = await script('create_config', [...config(), ...networkOptions], key());
     expect(created.json()).toMatchObject({
       code: 'DEVELOPMENT_TRUST',
       error: expect.stringMatching(
@@ -138,7 +138,7 @@ describe('on a real network, create_config refuses roots and registers of develo
       ),
     });
     const root = ['--root', fixture.file('root.pem')];
-    const registered = await script('register_enclave', [...REGISTRATION, ...root, ...real], key());
+    const registered = await script('register_enclave', [...REGISTRATION, ...root, ...networkOptions], key());
     expect(registered.json()).toMatchObject({
       code: 'DEVELOPMENT_TRUST',
       error: expect.stringContaining('root.pem'),
@@ -147,7 +147,7 @@ describe('on a real network, create_config refuses roots and registers of develo
     expect(fixture.node.calls).toEqual([]);
   });
 
-  test("also the registers of another application's emulated enclave", async () => {
+  test("are refused if they are of another application's emulated enclave", async () => {
     writeFileSync(fixture.file('dice.pcrs'), fixture.createNsm('dice').pcrsFile());
     const args = [
       ...config().slice(0, -1),
@@ -161,15 +161,15 @@ describe('on a real network, create_config refuses roots and registers of develo
     expect(fixture.node.calls).toEqual([]);
   });
 
-  test('a node elsewhere counts as real too, and a node of this machine does not', async () => {
-    const elsewhere = ['--rpc-url', 'https://sui.example', '--json'];
-    const refused = await script('create_config', [...config(), ...elsewhere], key());
+  test('are refused for a remote node, and accepted for a local node', async () => {
+    const remoteNode = ['--rpc-url', 'https://sui.example', '--json'];
+    const refused = await script('create_config', [...config(), ...remoteNode], key());
     expect(refused.json()).toMatchObject({ code: 'DEVELOPMENT_TRUST' });
     const local = await script('create_config', [...config(), ...nodeOptions()], key());
     expect(local.json()).toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
   });
 
-  test('registers of a debug enclave are refused everywhere', async () => {
+  test('are refused on every network if they are of a debug enclave', async () => {
     writeFileSync(fixture.file('debug.pcrs'), [0, 1, 2].map((n) => `${'0'.repeat(96)} PCR${n}\n`).join(''));
     const args = [...config().slice(0, -2), '--pcrs', fixture.file('debug.pcrs')];
     const refused = await script('create_config', [...args, ...nodeOptions()], key());
@@ -181,16 +181,16 @@ describe('on a real network, an image is refused unless its record says that it 
   const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
   const registers = () => parsePcrs(readFileSync(fixture.file('other.pcrs'), 'utf8'));
   /** Returns the record that the build of a tagged release writes. */
-  const released = () => ({
+  const releaseRecord = () => ({
     application: 'weather',
     commit: 'c0ffee',
     unchanged_tree: true,
     channel: 'stable',
     registers: registers(),
   });
-  const measured = (measurements: unknown) =>
+  const writeRecord = (measurements: unknown) =>
     writeFileSync(fixture.file('other.measurements.json'), JSON.stringify(measurements));
-  const URL_OF_NONE = 'http://127.0.0.1:1';
+  const UNREACHABLE_URL = 'http://127.0.0.1:1';
   const COMMANDS: [string, string[], string][] = [
     [
       'create_config',
@@ -198,7 +198,7 @@ describe('on a real network, an image is refused unless its record says that it 
       'SUI_OBJECT_NOT_FOUND',
     ],
     ['update_pcrs', ofConfig(OBJECT), 'SUI_OBJECT_NOT_FOUND'],
-    ['rotate', [...ofConfig(OBJECT), URL_OF_NONE], 'CLIENT_UNREACHABLE'],
+    ['rotate', [...ofConfig(OBJECT), UNREACHABLE_URL], 'CLIENT_UNREACHABLE'],
   ];
   const run = (name: string, args: string[], network: string, ...more: string[]) => {
     const node = ['--network', network, '--rpc-url', fixture.node.url];
@@ -206,7 +206,7 @@ describe('on a real network, an image is refused unless its record says that it 
   };
 
   test.each(COMMANDS)('by %s, unless --experimental is given', async (name, args, laterCode) => {
-    measured({ ...released(), channel: 'experimental' });
+    writeRecord({ ...releaseRecord(), channel: 'experimental' });
     const callCount = fixture.node.calls.length;
     for (const network of ['mainnet', 'testnet', 'devnet']) {
       const { exit, json } = await run(name, args, network);
@@ -226,23 +226,23 @@ describe('on a real network, an image is refused unless its record says that it 
 
   test.each<[string, () => object, RegExp]>([
     [
-      'one of uncommitted changes',
-      () => ({ ...released(), unchanged_tree: false }),
+      'an image of uncommitted changes',
+      () => ({ ...releaseRecord(), unchanged_tree: false }),
       /with changes that were not committed/,
     ],
-    ['one of no repository', () => ({ ...released(), unchanged_tree: null }), /experimental image/],
+    ['an image that was built outside a repository', () => ({ ...releaseRecord(), unchanged_tree: null }), /experimental image/],
     [
-      'one of another build',
-      () => ({ ...released(), registers: { ...registers(), pcr2: '5'.repeat(96) } }),
+      'an image of another build',
+      () => ({ ...releaseRecord(), registers: { ...registers(), pcr2: '5'.repeat(96) } }),
       /unknown build, since .* has other registers/,
     ],
     [
-      'one whose build is unreadable',
-      () => ({ ...released(), channel: 5 }),
+      'an image whose record is unreadable',
+      () => ({ ...releaseRecord(), channel: 5 }),
       /unknown build, since .* can't be read/,
     ],
-  ])('such as %s', async (_what, measurements, message) => {
-    measured(measurements());
+  ])('such as %s', async (_name, measurements, message) => {
+    writeRecord(measurements());
     const [name, args] = COMMANDS[0] as (typeof COMMANDS)[0];
     const refused = await run(name, args, 'mainnet');
     expect(refused.json()).toMatchObject({ error: expect.stringMatching(message), code: CODE });
@@ -250,7 +250,7 @@ describe('on a real network, an image is refused unless its record says that it 
 
   test('a release is accepted', async () => {
     const [name, args, laterCode] = COMMANDS[0] as (typeof COMMANDS)[0];
-    measured(released());
+    writeRecord(releaseRecord());
     expect((await run(name, args, 'mainnet')).json()).toMatchObject({ code: laterCode });
   });
 

@@ -31,16 +31,16 @@ afterAll(() => fixture.close());
 const publish = (...options: string[]) =>
   fixture.run('publish', 'weather', '--network', 'localnet', ...options);
 
-/** Publishes a changed file, under the digest of the change. */
+/** Publishes a changed file, with the digest of the changed file. */
 async function publishChanged(changes: Record<string, unknown>) {
-  const changed = fixture.file('changed.json');
-  writeFileSync(changed, JSON.stringify({ ...content, ...changes }));
+  const changedFile = fixture.file('changed.json');
+  writeFileSync(changedFile, JSON.stringify({ ...content, ...changes }));
   return await publish(
     '--again',
     '--bytecode',
-    changed,
+    changedFile,
     '--digest',
-    digestBytecodeFile(readFileSync(changed)),
+    digestBytecodeFile(readFileSync(changedFile)),
   );
 }
 
@@ -73,7 +73,7 @@ test('the file is published without a compiler, and its digest is printed', asyn
   expect(exit).toBe(0);
 });
 
-test('the shared objects that the package makes at its publication are recorded in the deployment', async () => {
+test('the shared objects that the package creates at its publication are recorded in the deployment file', async () => {
   const board = await compileModule(`module own::board;
 public struct Board has key { id: UID }
 public struct Ticket has key { id: UID }
@@ -101,38 +101,38 @@ test.each([
   expect([exit, json()['code']]).toEqual([2, 'USAGE']);
 });
 
-describe('is refused before anything is sent:', () => {
+describe('a bytecode file is refused before anything is sent:', () => {
   test.each<[string, () => Promise<{ exit: number | null; json(): Record<string, unknown> }>, string]>([
-    ['another digest', () => publish('--bytecode', file, '--digest', '0'.repeat(64)), 'BYTECODE_FILE'],
-    ['another chain', () => publishChanged({ chain: 'testnet' }), 'BYTECODE_FILE'],
-    ['another package', () => publishChanged({ packages: ['weather', 'enclave'] }), 'BYTECODE_FILE'],
-    ['a property that the file does not have', () => publishChanged({ owner: '0x1' }), 'BYTECODE_FILE'],
-    ['a module that is not base64', () => publishChanged({ modules: ['!'] }), 'BYTECODE_FILE'],
-    ['no modules', () => publishChanged({ modules: [] }), 'BYTECODE_FILE'],
-    ['a short id', () => publishChanged({ dependencies: ['0x2'] }), 'BYTECODE_FILE'],
+    ['with another digest than the option has', () => publish('--bytecode', file, '--digest', '0'.repeat(64)), 'BYTECODE_FILE'],
+    ['for another chain', () => publishChanged({ chain: 'testnet' }), 'BYTECODE_FILE'],
+    ['of another package', () => publishChanged({ packages: ['weather', 'enclave'] }), 'BYTECODE_FILE'],
+    ['with an unknown property', () => publishChanged({ owner: '0x1' }), 'BYTECODE_FILE'],
+    ['with a module that is not base64', () => publishChanged({ modules: ['!'] }), 'BYTECODE_FILE'],
+    ['without modules', () => publishChanged({ modules: [] }), 'BYTECODE_FILE'],
+    ['with a short id', () => publishChanged({ dependencies: ['0x2'] }), 'BYTECODE_FILE'],
     [
-      'a text of a framework with control characters',
+      'with control characters in the description of the framework',
       () => publishChanged({ framework: '\u001b[2J' }),
       'BYTECODE_FILE',
     ],
-    ['more than a mebibyte', () => publishChanged({ modules: ['A'.repeat(1_100_000)] }), 'BYTECODE_FILE'],
-    ['a stub, even on the model of a node', () => publishChanged({ is_stub: true }), 'STUB_FRAMEWORK'],
+    ['of more than a mebibyte', () => publishChanged({ modules: ['A'.repeat(1_100_000)] }), 'BYTECODE_FILE'],
+    ['compiled against the stub, even on the model of a node', () => publishChanged({ is_stub: true }), 'STUB_FRAMEWORK'],
   ])('%s', async (_name, run, code) => {
-    const before = fixture.node.ledger.executed.length;
+    const executedBefore = fixture.node.ledger.executed.length;
     const { exit, json } = await run();
     expect(json()).toMatchObject({ code });
     expect(exit).toBe(code === 'BYTECODE_FILE' ? 2 : 1);
-    expect(fixture.node.ledger.executed.length).toBe(before);
+    expect(fixture.node.ledger.executed.length).toBe(executedBefore);
   });
 
-  test('a file that is not JSON', async () => {
-    const broken = fixture.file('broken.json');
-    writeFileSync(broken, '{');
-    const { json } = await publish('--bytecode', broken, '--digest', digestBytecodeFile('{'));
+  test('that is not JSON', async () => {
+    const brokenFile = fixture.file('broken.json');
+    writeFileSync(brokenFile, '{');
+    const { json } = await publish('--bytecode', brokenFile, '--digest', digestBytecodeFile('{'));
     expect(json()).toMatchObject({ code: 'BYTECODE_FILE' });
   });
 
-  test('a missing file', async () => {
+  test('that is missing', async () => {
     const { json } = await publish('--bytecode', fixture.file('none.json'), '--digest', digest);
     expect(json()).toMatchObject({ code: 'UNREADABLE_FILE' });
   });

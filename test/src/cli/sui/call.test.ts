@@ -1,4 +1,4 @@
-/** `sui-enclave call`: a contract is set up by its admin, whose function makes a feed. */
+/** `sui-enclave call`: an admin calls functions of a contract, such as one that creates a feed. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -16,26 +16,26 @@ const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
 let fixture: ChainFixture;
 let packageId: string;
 let publisher: string;
-/** The deployment file with the config of the application, and without objects. */
-let before: string;
+/** Content of the deployment file: the application has a config, and no objects. */
+let initialContent: string;
 beforeAll(async () => {
   fixture = await ChainFixture.start();
   const published = await publishLineage(fixture, await pricesModules());
   packageId = published.packageId;
   publisher = published.created.find(({ type }) => type.endsWith('::package::Publisher'))?.id ?? '';
   await createConfig('PRICES', '--network', 'localnet');
-  before = readFileSync(file(), 'utf8');
+  initialContent = readFileSync(file(), 'utf8');
 });
 afterAll(() => fixture.close());
-beforeEach(() => writeFileSync(file(), before));
+beforeEach(() => writeFileSync(file(), initialContent));
 
 const file = () => fixture.file('deployments/localnet.json');
-const prices = (): Application => JSON.parse(readFileSync(file(), 'utf8')).applications.prices;
+const readEntry = (): Application => JSON.parse(readFileSync(file(), 'utf8')).applications.prices;
 const countSent = () => fixture.node.ledger.executed.length;
 const typeOf = (id: string) => fixture.node.ledger.objects.get(id)?.type;
 const feedType = () => `${packageId}::feed::Feed<${packageId}::prices::PRICES>`;
 
-/** Makes a config with a capability of its own. */
+/** Creates a config with a capability of its own. */
 async function createConfig(witness: string, ...args: string[]): Promise<{ config: string; cap: string }> {
   const application = ofApplication(packageId, packageId, 'prices', witness);
   const options = ['main', '--publisher', publisher, '--pcrs', fixture.file('dev.pcrs'), ...args];
@@ -48,8 +48,8 @@ const call = async (name: string, ...args: string[]) =>
   (await fixture.run('call', name, '--network', 'localnet', ...args)).json();
 
 describe('a function of the admin', () => {
-  test('makes a feed, which the deployment file then has', async () => {
-    const { config, capability } = prices();
+  test('creates a feed, and records it in the deployment file', async () => {
+    const { config, capability } = readEntry();
     const done = await call('prices::open');
     const feed = { id: ID, type: feedType() };
     expect(done).toMatchObject({
@@ -60,8 +60,8 @@ describe('a function of the admin', () => {
       created: [feed],
       notes: [expect.stringMatching(/^Recorded in .*localnet\.json\.$/)],
     });
-    expect(prices()).toEqual({ ...JSON.parse(before).applications.prices, objects: done['created'] });
-    const [{ id } = { id: '' }] = prices().objects ?? [];
+    expect(readEntry()).toEqual({ ...JSON.parse(initialContent).applications.prices, objects: done['created'] });
+    const [{ id } = { id: '' }] = readEntry().objects ?? [];
     expect(done['shared']).toEqual([id]);
     expect(fixture.node.ledger.objects.get(id)?.owner.kind).toBe('shared');
   });
@@ -78,36 +78,36 @@ describe('a function of the admin', () => {
     }
     expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, contentBefore]);
     expect(await call('prices::open', '--again')).toMatchObject({ status: 'done' });
-    expect(prices().objects?.map(({ type }) => type)).toEqual([feedType(), feedType()]);
-    expect(new Set(prices().objects?.map(({ id }) => id)).size).toBe(2);
+    expect(readEntry().objects?.map(({ type }) => type)).toEqual([feedType(), feedType()]);
+    expect(new Set(readEntry().objects?.map(({ id }) => id)).size).toBe(2);
   });
 
   test('takes the clock, and the object of the deployment file that has its type', async () => {
     await call('prices::open');
-    const [feed] = prices().objects ?? [];
+    const [feed] = readEntry().objects ?? [];
     const done = await call('prices::open_desk');
     expect(done).toMatchObject({ status: 'done', objects: [feed?.id] });
-    expect(prices().objects?.map(({ type }) => type)).toEqual([feedType(), `${packageId}::prices::Desk`]);
-    // An entry function that is not public, which makes nothing: nothing is recorded, and it may be repeated.
+    expect(readEntry().objects?.map(({ type }) => type)).toEqual([feedType(), `${packageId}::prices::Desk`]);
+    // This entry function is not public, and creates nothing. Nothing is recorded, and the call may be repeated.
     const contentBefore = readFileSync(file(), 'utf8');
     for (const _ of [1, 2])
       expect(await call('prices::touch')).toMatchObject({ status: 'done', created: [] });
     expect(readFileSync(file(), 'utf8')).toBe(contentBefore);
   });
 
-  test('may be generic, and gives the sender what it returns', async () => {
+  test('may be generic; the sender gets the object that it returns', async () => {
     await call('prices::open');
     const ticket = { id: ID, type: `${packageId}::prices::Ticket` };
     const done = await call('prices::enter');
     expect(done).toMatchObject({ status: 'done', created: [ticket], shared: [] });
     const [{ id }] = done['created'] as [{ id: string }];
     expect(fixture.node.ledger.objects.get(id)?.owner).toEqual({ kind: 'address', address: fixture.address });
-    // An owned object is not recorded, so that its type does not count.
+    // An owned object is not recorded, so it does not prevent a second call.
     expect(await call('prices::enter')).toMatchObject({ status: 'done' });
-    expect(prices().objects).toHaveLength(1);
+    expect(readEntry().objects).toHaveLength(1);
   });
 
-  test('of any application takes the config of the capability, and a note says if that is retired', async () => {
+  test('that serves any application takes the config of the capability, and a note warns of a retired config', async () => {
     const { config, cap } = await createConfig('Coins');
     const ids = ['--cap', cap, '--config', config];
     const done = await call('prices::check_in', ...ids);
@@ -121,10 +121,10 @@ describe('a function of the admin', () => {
     });
   });
 
-  test('takes the objects of --object in place of those of the file', async () => {
+  test('takes the objects of --object instead of the objects in the file', async () => {
     await call('prices::open');
     await call('prices::open', '--again');
-    const [, second] = prices().objects ?? [];
+    const [, second] = readEntry().objects ?? [];
     expect(await call('prices::open_desk')).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining(`1 object by --object, in this order: ${feedType()}`),
@@ -144,17 +144,17 @@ describe('a function of the admin', () => {
     expect(await call('prices::open', '--unsigned')).toMatchObject({
       status: 'unsigned',
       creates: [{ type: feedType(), shared: true }],
-      notes: expect.arrayContaining([expect.stringContaining('is not written: record the ids there')]),
+      notes: expect.arrayContaining([expect.stringContaining('was not written: record the ids there')]),
     });
-    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, initialContent]);
   });
 });
 
 describe('without an entry in the deployment file', () => {
   const callByName = (...args: string[]) => fixture.run('call', `${packageId}::prices::open`, ...args);
 
-  test('a call needs package, capability and config by name', async () => {
-    const { config, capability } = prices();
+  test('a call needs the ids of the package, the capability and the config', async () => {
+    const { config, capability } = readEntry();
     const ids = ['--cap', capability ?? '', '--config', config?.id ?? ''];
     rmSync(file());
     expect((await callByName(...ids)).json()).toMatchObject({
@@ -177,23 +177,23 @@ describe('without an entry in the deployment file', () => {
     expect((await callByName(...app)).json()).toMatchObject({ code: 'DEPLOYMENT' });
   });
 
-  test('a call names a package, or a network', async () => {
+  test('a call without a package needs --network', async () => {
     expect((await fixture.run('call', 'prices::open')).json()).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining('give the package of <function>'),
     });
   });
 
-  test('the capability is that of the config, or else the only one that the sender owns', async () => {
-    const { config, capability } = prices();
+  test('a call uses the capability of the config, or else the only one that the sender owns', async () => {
+    const { config, capability } = readEntry();
     const coins = await createConfig('Coins');
     rmSync(file());
     const opened = (await callByName('--config', config?.id ?? '')).json();
     expect(opened).toMatchObject({ status: 'done', capability });
     expect((await callByName('--config', coins.config)).json()).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
     const [feed = ''] = opened['shared'] as string[];
-    const only = await fixture.run('call', `${packageId}::prices::open_desk`, '--object', feed);
-    expect(only.json()).toMatchObject({ status: 'done', capability });
+    const deskCall = await fixture.run('call', `${packageId}::prices::open_desk`, '--object', feed);
+    expect(deskCall.json()).toMatchObject({ status: 'done', capability });
   });
 
   test('a generic function needs the id of its capability', async () => {
@@ -209,7 +209,7 @@ describe('a function is refused', () => {
     count = countSent();
   });
   afterEach(() => {
-    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, initialContent]);
   });
 
   test.each([
@@ -228,7 +228,7 @@ describe('a function is refused', () => {
     ['of two applications', 'mix', '::prices::Coins, and its EnclaveCap for'],
     ['that takes an enclave', 'answer', 'takes an Enclave<T>: call it by submit'],
     ['with two type parameters', 'pair', 'type parameters other than T'],
-    ['that returns what nobody can keep', 'promise', '::prices::Promise, which can be neither'],
+    ['that returns a value that can be neither dropped nor transferred', 'promise', '::prices::Promise, which can be neither'],
     ['that returns a reference', 'borrow', 'returns &'],
   ])('%s', async (_, name, message) => {
     const { exit, json } = await fixture.run('call', `prices::${name}`, '--network', 'localnet');
@@ -244,7 +244,7 @@ describe('a function is refused', () => {
   });
 
   test('with a config that it does not take', async () => {
-    const config = prices().config?.id ?? '';
+    const config = readEntry().config?.id ?? '';
     expect(await call('prices::touch', '--object', config, '--config', config)).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining('takes no EnclaveConfig: leave out --config'),
@@ -252,7 +252,7 @@ describe('a function is refused', () => {
   });
 
   test('with the wrong number of objects, or an object of another type', async () => {
-    const config = prices().config?.id ?? '';
+    const config = readEntry().config?.id ?? '';
     expect(await call('prices::open', '--object', config)).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining('takes 0 objects by --object, in this order: none'),
@@ -278,7 +278,7 @@ describe('a capability or a config is refused', () => {
       ['--cap', packageId],
       ['--config', coins.config],
       ['--config', weatherConfig],
-      ['--config', prices().capability ?? ''],
+      ['--config', readEntry().capability ?? ''],
       ['--cap', coins.cap, '--config', coins.config],
     ]) {
       expect(await call('prices::open', ...args), args.join(' ')).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
@@ -289,7 +289,7 @@ describe('a capability or a config is refused', () => {
     expect(await call('prices::open', '--cap', `0x${'9'.repeat(64)}`)).toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
     });
-    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, initialContent]);
   });
 
   test('if the config belongs to another capability of the application', async () => {
@@ -306,14 +306,14 @@ describe('a capability or a config is refused', () => {
     const both = await call('prices::open', '--cap', second.cap, '--config', second.config);
     expect(both).toMatchObject({ status: 'done', capability: second.cap, config: second.config });
     const id = String((both['shared'] as string[])[0]);
-    expect([prices().objects?.[0]?.id, typeOf(id)]).toEqual([id, feedType()]);
+    expect([readEntry().objects?.[0]?.id, typeOf(id)]).toEqual([id, feedType()]);
     expect((await fixture.run('call', `${packageId}::prices::open_desk`)).json()).toMatchObject({
       code: 'CAPABILITY',
       error: expect.stringContaining('several'),
     });
   });
 
-  test('of another owner than the sender', async () => {
+  test('if the sender does not own it', async () => {
     const stranger = new Ed25519Keypair();
     fixture.node.ledger.give(stranger.toSuiAddress(), 10_000_000_000n);
     const count = countSent();
@@ -321,11 +321,11 @@ describe('a capability or a config is refused', () => {
     const env = { SUI_PRIVATE_KEY: stranger.getSecretKey(), DEPLOYMENTS: fixture.file('deployments') };
     const { exit, json } = await script('call', args, env);
     expect([exit, json()['code']]).toEqual([1, 'SUI_NODE_REFUSED']);
-    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, before]);
+    expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, initialContent]);
   });
 
-  test('on another chain than that of the deployment file', async () => {
-    writeFileSync(file(), before.replace('2a2a2a2a', '12345678'));
+  test('if the deployment file is of another chain', async () => {
+    writeFileSync(file(), initialContent.replace('2a2a2a2a', '12345678'));
     expect(await call('prices::open')).toMatchObject({
       code: 'DEPLOYMENT',
       error: expect.stringContaining('is of the chain 12345678'),

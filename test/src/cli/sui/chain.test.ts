@@ -1,4 +1,4 @@
-/** Sends transactions, and tests every reason for which a transaction is not sent or not done. */
+/** Sends transactions, and tests every case in which a transaction is not sent or fails. */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -32,11 +32,11 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-function chain(values: CommonOptions = {}, key = fixture.admin): Chain {
+function createChain(values: CommonOptions = {}, key = fixture.admin): Chain {
   return new Chain({ 'rpc-url': fixture.node.url, ...values }, { SUI_PRIVATE_KEY: key.getSecretKey() });
 }
 
-function creation(): Transaction {
+function buildTransaction(): Transaction {
   const tx = new Transaction();
   createEnclaveConfig(tx, {
     enclavePackage: PACKAGE,
@@ -48,13 +48,13 @@ function creation(): Transaction {
   return tx;
 }
 
-function executed(): number {
+function countExecutions(): number {
   return fixture.node.calls.filter((name) => name === 'ExecuteTransaction').length;
 }
 
 describe('submit', () => {
   test('signs, executes and reports', async () => {
-    const outcome = await chain().submit(creation(), {
+    const outcome = await createChain().submit(buildTransaction(), {
       ...submission,
       report: ({ created }) => ({ types: created.map(({ type }) => type) }),
     });
@@ -70,25 +70,25 @@ describe('submit', () => {
 
   test('with --unsigned prints the bytes that a wallet signs, and needs no key', async () => {
     const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
-    const outcome = await new Chain(values, {}).submit(creation(), submission);
+    const outcome = await new Chain(values, {}).submit(buildTransaction(), submission);
     expect(outcome.status).toBe('unsigned');
     expect(outcome.text).toBe(outcome.fields['transaction']);
     const { sender, gasData, kind } = bcs.TransactionData.parse(fromBase64(outcome.text ?? '')).V1;
     expect(sender).toBe(fixture.address);
     expect(gasData).toMatchObject({ owner: fixture.address, budget: expect.stringMatching(/^1[56]\d{7}$/) });
     expect(kind.ProgrammableTransaction?.commands[0]?.MoveCall?.function).toBe('create_enclave_config');
-    expect(executed()).toBe(0);
+    expect(countExecutions()).toBe(0);
   });
 
-  test('a node cannot make another address pay, nor make the sender pay for others', async () => {
+  test('keeps the sender as the payer of the gas if a node names another address', async () => {
     fixture.node.executor.payer = `0x${'d'.repeat(64)}`;
     const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
-    const { text = '' } = await new Chain(values, {}).submit(creation(), submission);
+    const { text = '' } = await new Chain(values, {}).submit(buildTransaction(), submission);
     expect(bcs.TransactionData.parse(fromBase64(text)).V1.gasData.owner).toBe(fixture.address);
   });
 
   test('with --dry-run simulates the transaction, and sends nothing', async () => {
-    const outcome = await chain({ 'dry-run': true }).submit(creation(), submission);
+    const outcome = await createChain({ 'dry-run': true }).submit(buildTransaction(), submission);
     expect(outcome).toMatchObject({
       status: 'dry-run',
       fields: {
@@ -96,7 +96,7 @@ describe('submit', () => {
         gasBudget: expect.stringMatching(/^0\.1[56]\d+ SUI$/),
       },
     });
-    expect(executed()).toBe(0);
+    expect(countExecutions()).toBe(0);
   });
 });
 
@@ -108,19 +108,19 @@ describe('a preview', () => {
       creates: created.map((object) => [object.type, shared.includes(object.id)]),
     });
     for (const flag of ['dry-run', 'unsigned']) {
-      const { fields } = await chain({ [flag]: true }).submit(creation(), { ...submission, preview });
+      const { fields } = await createChain({ [flag]: true }).submit(buildTransaction(), { ...submission, preview });
       expect(fields['creates'], flag).toEqual([[type, true]]);
     }
-    const { status, fields } = await chain().submit(creation(), { ...submission, preview });
+    const { status, fields } = await createChain().submit(buildTransaction(), { ...submission, preview });
     expect([status, fields['creates']]).toEqual(['done', undefined]);
   });
 
-  test('that throws, or whose simulation fails, keeps anything from being signed', async () => {
+  test('prevents a signature if it throws, or if the simulation fails', async () => {
     const budgets: bigint[] = [];
     const submit = (preview: Submission['preview']) => {
-      const sender = chain();
+      const sender = createChain();
       sender.beforeSigning = (budget) => void budgets.push(budget);
-      return sender.submit(creation(), { ...submission, ...(preview && { preview }) });
+      return sender.submit(buildTransaction(), { ...submission, ...(preview && { preview }) });
     };
     const refuse = () => {
       throw new RangeError('refused');
@@ -134,7 +134,7 @@ describe('a preview', () => {
       return runs === 1 ? executed : { ...executed, status: INSUFFICIENT_GAS };
     };
     await expect(submit(() => ({}))).rejects.toMatchObject({ code: 'SUI_GAS' });
-    expect([runs, budgets, executed()]).toEqual([2, [], 0]);
+    expect([runs, budgets, countExecutions()]).toEqual([2, [], 0]);
   });
 });
 
@@ -149,10 +149,10 @@ describe('an expiry that the node sets', () => {
       chain: fixture.node.chainId,
       nonce: 7,
     });
-    const asking = new Chain({ 'rpc-url': url, unsigned: true, address: fixture.address }, {});
-    const { fields, text = '' } = await asking.submit(tx, submission);
+    const unsignedChain = new Chain({ 'rpc-url': url, unsigned: true, address: fixture.address }, {});
+    const { fields, text = '' } = await unsignedChain.submit(tx, submission);
     const { expiration } = bcs.TransactionData.parse(fromBase64(text)).V1;
-    return { fields, expiration: expiration.$kind, notes: asking.notes.join() };
+    return { fields, expiration: expiration.$kind, notes: unsignedChain.notes.join() };
   };
   /** Has the node pay the gas from the address's balance, as it does if an address has no coins. */
   const payFromBalance = () => {
@@ -172,7 +172,7 @@ describe('an expiry that the node sets', () => {
   });
 
   test('may be any number of milliseconds', async () => {
-    const outcome = await chain({ unsigned: true }).submit(new Transaction(), submission);
+    const outcome = await createChain({ unsigned: true }).submit(new Transaction(), submission);
     const { V1 } = bcs.TransactionData.parse(fromBase64(outcome.text ?? ''));
     const expiryAt = (maxTimestamp: bigint) => {
       const ValidDuring = {
@@ -192,7 +192,7 @@ describe('an expiry that the node sets', () => {
 
   test('is removed if the address balance pays, and the capability is an owned object', async () => {
     payFromBalance();
-    expect(await unsigned(creation())).toMatchObject({ expiration: 'None' });
+    expect(await unsigned(buildTransaction())).toMatchObject({ expiration: 'None' });
   });
 
   test('stays, and is printed, if no owned object prevents a replay', async () => {
@@ -208,7 +208,7 @@ describe('an expiry that the node sets', () => {
     const cap = fixture.node.ledger.objects.get(capId);
     fixture.node.lie = (object) =>
       object.id === capId && cap ? { ...object, owner: { kind: 'immutable' } } : object;
-    expect(await unsigned(creation())).toMatchObject({ expiration: 'ValidDuring' });
+    expect(await unsigned(buildTransaction())).toMatchObject({ expiration: 'ValidDuring' });
   });
 
   test('stays if the node refuses the transaction without it', async () => {
@@ -220,20 +220,20 @@ describe('an expiry that the node sets', () => {
       if (isNone) throw new Refusal('INVALID_ARGUMENT', 'Gas payment is missing');
       return await simulate(...args);
     };
-    expect(await unsigned(creation())).toMatchObject({ expiration: 'ValidDuring' });
+    expect(await unsigned(buildTransaction())).toMatchObject({ expiration: 'ValidDuring' });
   });
 
   test('is shown by a dry run', async () => {
     await unsigned(new Transaction());
-    expect(await chain({ 'dry-run': true }).submit(creation(), submission)).toMatchObject({
+    expect(await createChain({ 'dry-run': true }).submit(buildTransaction(), submission)).toMatchObject({
       fields: { expires: 'at the end of epoch 101' },
     });
   });
 });
 
-test('a missing package is named, though the node gives no text', async () => {
+test('the error for a missing package names it, even if the node sends no text', async () => {
   const packageId = `0x${'a'.repeat(64)}`;
-  await expect(chain().originalPackage(packageId)).rejects.toMatchObject({
+  await expect(createChain().originalPackage(packageId)).rejects.toMatchObject({
     code: 'SUI_OBJECT_NOT_FOUND',
     objectId: packageId,
   });
@@ -242,49 +242,49 @@ test('a missing package is named, though the node gives no text', async () => {
 describe('nothing is sent', () => {
   test('when a Move function would abort: the failed check is explained', async () => {
     const config = await fixture.config(capId);
-    const another = fixture.publish();
-    const before = executed();
+    const otherCapId = fixture.publish();
+    const countBefore = countExecutions();
     const tx = new Transaction();
     const call = {
       enclavePackage: PACKAGE,
       application: APPLICATION,
       configId: config,
-      capId: another,
+      capId: otherCapId,
       image,
     };
     updatePcrs(tx, call);
-    await expect(chain().submit(tx, submission)).rejects.toMatchObject({
+    await expect(createChain().submit(tx, submission)).rejects.toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidCap',
       location: `${PACKAGE}::enclave::assert_cap`,
     });
-    expect(executed()).toBe(before);
+    expect(countExecutions()).toBe(countBefore);
   });
 
   test('when an argument is an object of another type', async () => {
     const [coin] = fixture.node.ledger.coins(fixture.address);
     capId = coin?.object.id ?? '';
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain().submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_EXECUTION',
       message: expect.stringContaining('TypeMismatch'),
     });
-    expect(executed()).toBe(0);
+    expect(countExecutions()).toBe(0);
   });
 
   test('when the capability belongs to someone else', async () => {
     const stranger = new Ed25519Keypair();
     fixture.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
-    await expect(chain({}, stranger).submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain({}, stranger).submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_REFUSED',
       status: 'INVALID_ARGUMENT',
       message: expect.stringContaining(`is owned by account address ${fixture.address}`),
     });
-    expect(executed()).toBe(0);
+    expect(countExecutions()).toBe(0);
   });
 
   test('when an object is missing', async () => {
     capId = `0x${'d'.repeat(64)}`;
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain().submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
       objectId: capId,
     });
@@ -293,34 +293,34 @@ describe('nothing is sent', () => {
   test('when the sender has no SUI', async () => {
     const poor = new Ed25519Keypair();
     capId = fixture.publish(poor.toSuiAddress());
-    await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain({}, poor).submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
     });
-    expect(executed()).toBe(0);
+    expect(countExecutions()).toBe(0);
   });
 
   test('when the budget is too small', async () => {
-    await expect(chain({ 'gas-budget': 1n }).submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain({ 'gas-budget': 1n }).submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
     });
-    expect(executed()).toBe(0);
+    expect(countExecutions()).toBe(0);
   });
 
-  test('when the node proposes a budget beyond the need of any command, unless it is allowed', async () => {
+  test('when the node proposes a budget beyond the need of any command, unless --gas-budget allows it', async () => {
     fixture.node.executor.proposedBudget = 1_000_000_001n;
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain().submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_ANSWER',
       message: expect.stringContaining('1.000000001 SUI'),
     });
-    expect(executed()).toBe(0);
-    await chain({ 'gas-budget': 1_000_000_001n }).submit(creation(), submission);
-    expect(executed()).toBe(1);
+    expect(countExecutions()).toBe(0);
+    await createChain({ 'gas-budget': 1_000_000_001n }).submit(buildTransaction(), submission);
+    expect(countExecutions()).toBe(1);
   });
 
   test('when the node is down', async () => {
-    const sending = chain();
+    const sendingChain = createChain();
     fixture.node.close();
-    await expect(sending.submit(creation(), submission)).rejects.toMatchObject({
+    await expect(sendingChain.submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_UNREACHABLE',
     });
   });
@@ -328,43 +328,43 @@ describe('nothing is sent', () => {
   test.each<[string, Fault, string]>([
     ['closes the connection', 'reset', 'SUI_NODE_UNREACHABLE'],
     ['is overloaded', { status: 'UNAVAILABLE', message: 'overloaded' }, 'SUI_NODE_UNREACHABLE'],
-    ['is out of time', { status: 'DEADLINE_EXCEEDED', message: 'late' }, 'SUI_NODE_UNREACHABLE'],
+    ['exceeds a deadline', { status: 'DEADLINE_EXCEEDED', message: 'late' }, 'SUI_NODE_UNREACHABLE'],
     ['answers with something else', 'garbage', 'SUI_NODE_REFUSED'],
-    ['knows no such method', { status: 'UNIMPLEMENTED', message: 'no' }, 'SUI_NODE_REFUSED'],
+    ['does not have the method', { status: 'UNIMPLEMENTED', message: 'no' }, 'SUI_NODE_REFUSED'],
   ])('when the node %s', async (_, fault, code) => {
     fixture.node.faults.set('SimulateTransaction', fault);
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({ code });
-    expect(executed()).toBe(0);
+    await expect(createChain().submit(buildTransaction(), submission)).rejects.toMatchObject({ code });
+    expect(countExecutions()).toBe(0);
   });
 
-  test('the text of a node is cut, and cannot rewrite the terminal', async () => {
+  test('when the node sends a long text: the error has the beginning, without control characters', async () => {
     const message = `\u001b[2J\r\n${'x'.repeat(5000)}`;
     fixture.node.faults.set('SimulateTransaction', { status: 'INTERNAL', message });
-    const error = await chain()
-      .submit(creation(), submission)
+    const error = await createChain()
+      .submit(buildTransaction(), submission)
       .catch((thrown: Error) => thrown);
     expect((error as Error).message).toMatch(/^[\x20-\x7e…]{100,800}$/);
   });
 });
 
-describe('a node of Sui 1.63 says in its own words', () => {
+describe('a node of Sui 1.63', () => {
   beforeEach(() => {
     fixture.node.executor.isOld = true;
   });
 
-  test('that a call aborts: the error is the same as with --gas-budget, for which the node gives a structure', async () => {
+  test('describes an abort in a text: the error is the same as with --gas-budget, where the node sends a structure', async () => {
     const configId = await fixture.config(capId);
-    const otherConfig = fixture.publish();
+    const otherCapId = fixture.publish();
     const failing = async (values: CommonOptions) => {
       const tx = new Transaction();
       updatePcrs(tx, {
         enclavePackage: PACKAGE,
         application: APPLICATION,
         configId,
-        capId: otherConfig,
+        capId: otherCapId,
         image,
       });
-      return await chain(values)
+      return await createChain(values)
         .submit(tx, submission)
         .catch((thrown: Error) => thrown);
     };
@@ -377,10 +377,10 @@ describe('a node of Sui 1.63 says in its own words', () => {
     expect(error).toEqual(await failing({ 'gas-budget': 5_000_000n }));
   });
 
-  test('that the sender has too little SUI', async () => {
+  test('describes a lack of SUI in a text', async () => {
     const poor = new Ed25519Keypair();
     capId = fixture.publish(poor.toSuiAddress());
-    await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain({}, poor).submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
     });
   });
@@ -389,9 +389,9 @@ describe('a node of Sui 1.63 says in its own words', () => {
     ['NOT_FOUND', 'the requested object does not exist on this network'],
     ['UNIMPLEMENTED', 'it does not offer this method, perhaps because it is too old'],
     ['PERMISSION_DENIED', 'it gives no reason'],
-  ])('nothing but %s: the error has a sentence instead', async (status, sentence) => {
+  ])('sends only the status %s: the error explains the status', async (status, sentence) => {
     fixture.node.faults.set('SimulateTransaction', { status, message: '' });
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain().submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_NODE_REFUSED',
       message: `the Sui node refused the request (${status}): ${sentence}`,
     });
@@ -401,7 +401,7 @@ describe('a node of Sui 1.63 says in its own words', () => {
 describe('an execution that goes wrong', () => {
   test('is reported if another transaction holds the capability (equivocation)', async () => {
     fixture.node.ledger.locked.add(capId);
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain().submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_EQUIVOCATION',
     });
     expect(fixture.node.ledger.objects.size).toBe(2);
@@ -415,7 +415,7 @@ describe('an execution that goes wrong', () => {
       if (coin) fixture.node.ledger.objects.set(coin.id, { ...coin, version: coin.version + 9n });
       return await execute.apply(fixture.node.executor, args);
     };
-    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+    await expect(createChain().submit(buildTransaction(), submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_CHANGED',
     });
   });
@@ -428,12 +428,12 @@ describe('an execution that goes wrong', () => {
     fixture.node.executor.execute = async (...args) => {
       const config = fixture.node.ledger.objects.get(configId);
       const content = Buffer.from(config?.content ?? []);
-      const at = content.indexOf(Buffer.from(capId.slice(2), 'hex'));
-      content.fill(1, at, at + 32);
+      const offset = content.indexOf(Buffer.from(capId.slice(2), 'hex'));
+      content.fill(1, offset, offset + 32);
       if (config) fixture.node.ledger.objects.set(configId, { ...config, content });
       return await execute.apply(fixture.node.executor, args);
     };
-    await expect(chain().submit(tx, submission)).rejects.toMatchObject({
+    await expect(createChain().submit(tx, submission)).rejects.toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidCap',
     });
@@ -443,7 +443,7 @@ describe('an execution that goes wrong', () => {
     'is looked up by its digest, and counts as done: the node %s',
     async (fault) => {
       fixture.node.faults.set('ExecuteTransaction', fault);
-      const outcome = await chain().submit(creation(), {
+      const outcome = await createChain().submit(buildTransaction(), {
         ...submission,
         report: ({ created }) => ({ created: created.length }),
       });
@@ -459,11 +459,11 @@ describe('an execution that goes wrong', () => {
     ['an error inside the node', { status: 'INTERNAL', message: 'overloaded' }],
     ['ABORTED, whatever the text', { status: 'ABORTED', message: 'needs to be rebuilt' }],
     ['RESOURCE_EXHAUSTED', { status: 'RESOURCE_EXHAUSTED', message: 'validators are overloaded' }],
-  ])('%s is not a refusal: the digest says where to look', async (_, fault) => {
+  ])('%s does not count as a refusal: the error names the digest', async (_, fault) => {
     fixture.node.faults.set('ExecuteTransaction', fault);
-    const sending = chain();
-    sending.indexingMs = 200;
-    const error = await sending.submit(creation(), submission).catch((thrown: Error) => thrown);
+    const sendingChain = createChain();
+    sendingChain.indexingMs = 200;
+    const error = await sendingChain.submit(buildTransaction(), submission).catch((thrown: Error) => thrown);
     const { digest } = error as { digest?: string };
     expect(digest).toMatch(/^[1-9A-HJ-NP-Za-km-z]{43,44}$/);
     expect(error).toMatchObject({
@@ -478,28 +478,28 @@ describe('an execution that goes wrong', () => {
     const config = await fixture.config(capId);
     const tx = new Transaction();
     updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId: config, capId, image });
-    expect(await chain().submit(tx, submission)).toMatchObject({ status: 'done' });
+    expect(await createChain().submit(tx, submission)).toMatchObject({ status: 'done' });
   });
 
   test('a node does not show an executed transaction yet: the command adds a note, and does not fail', async () => {
     fixture.node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
-    const sending = chain();
-    sending.indexingMs = 50;
-    expect(await sending.submit(creation(), submission)).toMatchObject({ status: 'done' });
-    expect(sending.notes.join()).toContain('does not show it yet');
+    const sendingChain = createChain();
+    sendingChain.indexingMs = 50;
+    expect(await sendingChain.submit(buildTransaction(), submission)).toMatchObject({ status: 'done' });
+    expect(sendingChain.notes.join()).toContain('does not show it yet');
   });
 });
 
 test('a command whose transaction names a missing object sends nothing', async () => {
   const objectId = `0x${'7'.repeat(64)}`;
-  for (const name of [
+  for (const addObject of [
     (tx: Transaction) => tx.object(objectId),
     (tx: Transaction) =>
       tx.objectRef({ objectId, version: '3', digest: toBase58(new Uint8Array(32).fill(5)) }),
   ]) {
     const tx = new Transaction();
-    tx.transferObjects([name(tx)], fixture.address);
-    await expect(chain({ 'gas-budget': 10_000_000n }).submit(tx, submission)).rejects.toMatchObject({
+    tx.transferObjects([addObject(tx)], fixture.address);
+    await expect(createChain({ 'gas-budget': 10_000_000n }).submit(tx, submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
       objectId,
     });

@@ -24,7 +24,7 @@ import { developmentRegisters, EmulatedNsm } from '../../../../src/testing/emula
 import { weatherModules } from '../../devnet/weather_package.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 
-/** Digest of testnet's first checkpoint. A node that reports it is taken for a node of testnet. */
+/** Digest of testnet's first checkpoint. The commands take a node that reports it for a node of testnet. */
 export const TESTNET_CHAIN = '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD';
 export const PACKAGE = `0x${'e'.repeat(64)}`;
 
@@ -68,7 +68,7 @@ export class ChainFixture {
     writeFileSync(this.file('root.pem'), nsm.rootPem());
   }
 
-  /** @param runner runs the commands @param validFrom begin of the time in which enclaves may attest */
+  /** Starts a node. @param runner runs the commands @param validFrom time from which enclaves may attest */
   static async start(runner = script, validFrom = new Date()): Promise<ChainFixture> {
     const root = createRoot(validFrom);
     const node = await LoopbackNode.start(root.certificate);
@@ -82,7 +82,7 @@ export class ChainFixture {
     rmSync(this.#dir, { recursive: true });
   }
 
-  /** Creates the emulated NSM of an enclave of this application, with one of its images, and its clock. */
+  /** Creates an enclave's emulated NSM. @param image number of the application's image @param now NSM's clock */
   createNsm(application: string, image = 1, now = Date.now): EmulatedNsm {
     return new EmulatedNsm(now, this.#root, developmentRegisters(application, image));
   }
@@ -102,8 +102,8 @@ export class ChainFixture {
   }
 
   /**
-   * Returns a folder that is accepted as the framework's sources. It has the tests' stub, and the module that
-   * the stub lacks.
+   * Creates a folder that the commands accept as the sources of Sui's framework. It has the tests' stub, and a
+   * module that the stub lacks.
    */
   framework(): string {
     const dir = this.file('framework');
@@ -115,7 +115,7 @@ export class ChainFixture {
     return dir;
   }
 
-  /** Puts the packages on the chain, and gives the admin the capability. @returns its id */
+  /** Puts the package on the chain, and gives the owner its capability. @returns the capability's id */
   publish(owner = this.address): string {
     this.node.ledger.packages.set(PACKAGE, this.weather);
     const changes = new Changes(this.node.ledger, `publish:${owner}:${this.node.ledger.clock}`);
@@ -127,7 +127,7 @@ export class ChainFixture {
     return id;
   }
 
-  /** Runs a command with the admin's key. @returns its JSON */
+  /** Runs a command with the admin's key. */
   run(name: string, ...args: string[]): Promise<Result> {
     return this.#runner(name, [...args, '--rpc-url', this.node.url, '--json'], {
       SUI_PRIVATE_KEY: this.admin.getSecretKey(),
@@ -135,15 +135,15 @@ export class ChainFixture {
     });
   }
 
-  /** Runs a command that must succeed. */
+  /** Runs a command that must succeed. @returns its JSON */
   async done(name: string, ...args: string[]): Promise<Record<string, unknown>> {
-    const result = await this.run(name, ...args);
-    if (result.exit !== 0)
-      throw new Error(`${name} ${args.join(' ')} ended with ${result.exit}: ${result.out}${result.err}`);
-    return result.json();
+    const execution = await this.run(name, ...args);
+    if (execution.exit !== 0)
+      throw new Error(`${name} ${args.join(' ')} ended with ${execution.exit}: ${execution.out}${execution.err}`);
+    return execution.json();
   }
 
-  /** Makes a config of the emulated NSM's image with the capability. @returns its id */
+  /** Creates a config that allows the emulated NSM's image. @returns the config's id */
   async config(capId: string, { isOpen = false } = {}): Promise<string> {
     const tx = new Transaction();
     const image = parsePcrs(this.nsm.pcrsFile());

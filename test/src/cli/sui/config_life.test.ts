@@ -1,4 +1,4 @@
-/** Commands for the later life of a config: registrars, rotation, the age of keys, and the end. */
+/** Commands for the later life of a config: registrars, rotation, the age of keys, and retirement. */
 import { writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const registration = (url: string) => [PACKAGE, PACKAGE, configId, url, 'weather', 'WEATHER', ...root];
+const registrationArguments = (url: string) => [PACKAGE, PACKAGE, configId, url, 'weather', 'WEATHER', ...root];
 const countSent = () => fixture.node.ledger.executed.length;
 
 describe('a registrar', () => {
@@ -34,16 +34,16 @@ describe('a registrar', () => {
     return await script(name, [...args, '--rpc-url', fixture.node.url, '--json'], env);
   }
 
-  async function add(): Promise<string> {
+  async function addRegistrar(): Promise<string> {
     fixture.node.ledger.give(operator.toSuiAddress(), 1_000_000_000n);
     const added = await fixture.done('add_registrar', ...ofConfig(configId), operator.toSuiAddress());
     return added['registrar'] as string;
   }
 
   test('registers a restarted enclave, and changes nothing else', async () => {
-    const registrar = await add();
+    const registrar = await addRegistrar();
     const { url } = await startServer({ nsm: fixture.nsm });
-    const registered = await operate('register_enclave', ...registration(url), '--registrar', registrar);
+    const registered = await operate('register_enclave', ...registrationArguments(url), '--registrar', registrar);
     expect(registered.json()).toMatchObject({ status: 'done', registrar, configVersion: '0' });
     const enclave = registered.json()['enclave'] as string;
     for (const args of [
@@ -60,8 +60,8 @@ describe('a registrar', () => {
     }
   });
 
-  test('is revoked, no matter who owns it, and no transaction is sent that would abort', async () => {
-    const registrar = await add();
+  test('is revoked, no matter who owns it; register_enclave then refuses it, and sends nothing', async () => {
+    const registrar = await addRegistrar();
     expect(await fixture.done('status', '--config', configId)).toMatchObject({
       config: { registrars: [registrar] },
     });
@@ -71,7 +71,7 @@ describe('a registrar', () => {
     });
     const { url } = await startServer({ nsm: fixture.nsm });
     const before = countSent();
-    const refused = await operate('register_enclave', ...registration(url), '--registrar', registrar);
+    const refused = await operate('register_enclave', ...registrationArguments(url), '--registrar', registrar);
     expect(refused.json()).toMatchObject({ code: 'WOULD_ABORT', error: expect.stringContaining('revoked') });
     expect(countSent()).toBe(before);
     expect(await fixture.done('revoke_registrar', ...ofConfig(configId), registrar)).toMatchObject({
@@ -88,7 +88,7 @@ describe('a registrar', () => {
 });
 
 describe('a module that is already on chain', () => {
-  /** Id of the Publisher that a module of the package claimed. */
+  /** Creates the Publisher of a module of the package. @returns its id */
   function createPublisher(module: string): string {
     const changes = new Changes(fixture.node.ledger, `publisher:${module}`);
     const owner = { kind: 'address', address: fixture.address } as const;
@@ -116,7 +116,7 @@ describe('a module that is already on chain', () => {
       type: `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::source::Source>`,
       owner: { kind: 'address', address: fixture.address },
     });
-    // The sender owns a capability from then on.
+    // The sender now owns a capability.
     expect(await fixture.done('retire_config', ...ofConfig(config), '--yes')).toMatchObject({ capability });
     expect((await create()).json()).toMatchObject({ status: 'done', capability });
   });
@@ -134,9 +134,9 @@ describe('a module that is already on chain', () => {
 });
 
 describe('rotate', () => {
-  test('allows the image and registers its enclave in one transaction; the old one is destroyed later', async () => {
-    const old = await startServer({ nsm: fixture.nsm });
-    const oldId = await fixture.register(configId, capId, old.url);
+  test('allows the image and registers its enclave in one transaction; the old enclave can be destroyed later', async () => {
+    const oldServer = await startServer({ nsm: fixture.nsm });
+    const oldId = await fixture.register(configId, capId, oldServer.url);
     const nsm = fixture.createNsm('next');
     writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
     const successor = await startServer({ nsm });
@@ -164,15 +164,15 @@ describe('rotate', () => {
   });
 
   test('with --overlap lets contracts accept the old enclave until the set time, or until end_overlap', async () => {
-    const old = await startServer({ nsm: fixture.nsm });
-    const oldId = await fixture.register(configId, capId, old.url);
+    const oldServer = await startServer({ nsm: fixture.nsm });
+    const oldId = await fixture.register(configId, capId, oldServer.url);
     const nsm = fixture.createNsm('weather');
     // The registers are the same, so that the enclaves of both versions meet the policy of the commands.
     const successor = await startServer({ nsm });
-    const update = (url: string, ...args: string[]) =>
+    const rotate = (url: string, ...args: string[]) =>
       fixture.run('rotate', ...ofConfig(configId), url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
     const before = countSent();
-    const rotated = (await update(successor.url, '--again', '--overlap', '30')).json();
+    const rotated = (await rotate(successor.url, '--again', '--overlap', '30')).json();
     expect(rotated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
     const until = Date.parse(String(rotated['overlapUntil']));
     expect(Math.abs(until - Date.now() - 30 * 60_000)).toBeLessThan(60_000);
@@ -180,7 +180,7 @@ describe('rotate', () => {
     const status = async () => await script('status', ['--config', configId, '--rpc-url', fixture.node.url]);
     expect((await status()).out).toMatch(/at version 1, and at version 0 until 2\d{3}-[-0-9T:.]+Z/);
     expect((await status()).out).toMatch(/accepted until 2\d{3}-[-0-9T:.]+Z\n/);
-    expect(await fixture.done('status', '--config', configId, old.url, successor.url, ...root)).toMatchObject(
+    expect(await fixture.done('status', '--config', configId, oldServer.url, successor.url, ...root)).toMatchObject(
       {
         config: { configVersion: '1', overlap: { until: rotated['overlapUntil'] } },
         enclaves: expect.arrayContaining([
@@ -193,13 +193,13 @@ describe('rotate', () => {
         ]),
       },
     );
-    const refused = await update(successor.url, '--again', '--overlap', '30');
+    const refused = await rotate(successor.url, '--again', '--overlap', '30');
     expect(refused.json()).toMatchObject({
       code: 'WOULD_ABORT',
       error: expect.stringContaining('end_overlap'),
     });
     // The key of version 0 can still be registered at version 1.
-    expect((await update(old.url)).json()).toMatchObject({ status: 'done', configVersion: '1' });
+    expect((await rotate(oldServer.url)).json()).toMatchObject({ status: 'done', configVersion: '1' });
     expect(await fixture.done('end_overlap', ...ofConfig(configId))).toMatchObject({
       status: 'done',
       capability: capId,
@@ -245,7 +245,7 @@ describe('rotate', () => {
   });
 
   test('with the same registers does nothing, registers an unregistered enclave, and bumps the version with --again', async () => {
-    const same = (url: string, ...args: string[]) =>
+    const rotateToSameImage = (url: string, ...args: string[]) =>
       fixture.done(
         'rotate',
         ...ofConfig(configId),
@@ -255,17 +255,17 @@ describe('rotate', () => {
         ...root,
         ...args,
       );
-    const [old, fresh] = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
-    const oldId = await fixture.register(configId, capId, old.url);
+    const [oldServer, newServer] = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
+    const oldId = await fixture.register(configId, capId, oldServer.url);
     const before = countSent();
-    expect(await same(old.url)).toMatchObject({
+    expect(await rotateToSameImage(oldServer.url)).toMatchObject({
       status: 'unchanged',
       title: expect.stringMatching(/nothing to do\.$/),
       enclave: oldId,
       configVersion: '0',
     });
     expect(countSent()).toBe(before);
-    const registered = await same(fresh.url);
+    const registered = await rotateToSameImage(newServer.url);
     expect(registered).toMatchObject({ status: 'done', configVersion: '0' });
     expect(await fixture.done('status', '--config', configId)).toMatchObject({
       config: { configVersion: '0' },
@@ -274,7 +274,7 @@ describe('rotate', () => {
         expect.objectContaining({ id: registered['enclave'], stale: false }),
       ]),
     });
-    const again = await same(old.url, '--again');
+    const again = await rotateToSameImage(oldServer.url, '--again');
     expect(again).toMatchObject({ status: 'done', configVersion: '1' });
     expect(again['enclave']).not.toBe(oldId);
     expect(countSent()).toBe(before + 2);
@@ -297,7 +297,7 @@ describe('rotate', () => {
 });
 
 describe('status', () => {
-  test('prints its verdict first, then a line for each enclave: URL, key, registration, and what is wrong', async () => {
+  test('prints its verdict first, then a line for each enclave: URL, key, registration, and whether contracts accept it', async () => {
     const [good, stranger] = [
       await startServer({ nsm: fixture.nsm }),
       await startServer({ nsm: fixture.nsm }),
@@ -329,7 +329,7 @@ describe('status', () => {
       exit: 1,
       lines: [
         expect.stringMatching(
-          /^PROBLEM: contracts do not accept 2 of the 3 enclaves that you asked for, under the config/,
+          /^PROBLEM: contracts do not accept 2 of the 3 enclaves at these URLs, under the config/,
         ),
         line(good.url, /registered 0 min ago {2}accepted/),
         line(stranger.url, /not registered {8}not accepted/),
@@ -447,7 +447,7 @@ describe('update_config', () => {
 });
 
 describe('retire_config', () => {
-  test('ends a config: nothing is registered or changed, and anyone destroys its enclaves', async () => {
+  test('ends a config: nothing can be registered or changed, and anyone can destroy its enclaves', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const enclaveId = await fixture.register(configId, capId, url);
     expect(await fixture.done('retire_config', ...ofConfig(configId), '--yes')).toMatchObject({
@@ -459,7 +459,7 @@ describe('retire_config', () => {
     const before = countSent();
     const { url: otherUrl } = await startServer({ nsm: fixture.nsm });
     for (const args of [
-      ['register_enclave', ...registration(otherUrl)],
+      ['register_enclave', ...registrationArguments(otherUrl)],
       ['update_pcrs', ...ofConfig(configId), '--pcrs', fixture.file('other.pcrs')],
       ['rotate', ...ofConfig(configId), otherUrl, '--pcrs', fixture.file('dev.pcrs'), ...root],
       ['update_config', ...ofConfig(configId), '--name', 'again'],
@@ -504,7 +504,7 @@ describe('retire_config', () => {
     ['y', 2],
     ['', 2],
     ['no', 2],
-  ])('on a terminal asks, and takes %j as an answer: exit %i', async (typed, exit) => {
+  ])('asks on a terminal; after the answer %j, it exits with %i', async (typed, exit) => {
     const questions: string[] = [];
     const io = {
       log() {},
@@ -526,7 +526,7 @@ describe('retire_config', () => {
     expect(questions).toHaveLength(1);
   });
 
-  test('by someone else is refused', async () => {
+  test('is refused if the sender does not own the capability', async () => {
     const stranger = new Ed25519Keypair();
     fixture.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
     const env = { SUI_PRIVATE_KEY: stranger.getSecretKey() };

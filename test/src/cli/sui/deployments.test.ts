@@ -1,4 +1,4 @@
-/** Commands that read ids from deployments/<network>.json, and the file itself. */
+/** Tests commands that read ids from deployments/<network>.json, and the file itself. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +37,7 @@ async function run(name: string, ...args: string[]) {
   return await script(name, [...args, '--network', 'localnet', '--rpc-url', fixture.node.url, '--json'], env);
 }
 
-/** Starts a server that forwards the answers of another one, until the test ends. */
+/** Starts a server that sends the text of `answer`, until the test ends. */
 async function serve(answer: (request: IncomingMessage) => Promise<Response>): Promise<string> {
   const server = createServer(async (request, response) => {
     response.end(await (await answer(request)).text());
@@ -50,12 +50,12 @@ async function serve(answer: (request: IncomingMessage) => Promise<Response>): P
 }
 
 async function done(name: string, ...args: string[]): Promise<Record<string, unknown>> {
-  const result = await run(name, ...args);
-  expect(result.exit, result.out + result.err).toBe(0);
-  return result.json();
+  const { exit, out, err, json } = await run(name, ...args);
+  expect(exit, out + err).toBe(0);
+  return json();
 }
 
-describe('from publish to the end of a config, without an id on a command line', () => {
+describe('without ids on the command line', () => {
   const root = () => ['--root', fixture.file('root.pem')];
   const pcrs = () => ['--pcrs', fixture.file('dev.pcrs')];
 
@@ -99,7 +99,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(otherConfig['title']).toContain('another image');
     expect(countSent()).toBe(before);
     const forced = await done('create_config', 'main', '--again', ...pcrs());
-    expect(forced['notes']).toContain(`The config before was ${config}.`);
+    expect(forced['notes']).toContain(`The former config was ${config}.`);
     expect(forced['config']).not.toBe(config);
     expect(weather().config?.id).toBe(forced['config']);
   });
@@ -116,7 +116,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(calls).not.toContain('ListOwnedObjects');
   });
 
-  test('register_enclave, update_weather, submit, rotate and destroy_enclave continue from there', async () => {
+  test('register_enclave, update_weather, submit, rotate and destroy_enclave take the ids from the file', async () => {
     const [{ server }, successor, stranger] = await Promise.all([
       startWeather({ nsm: fixture.nsm }),
       startWeather({ nsm: fixture.nsm }),
@@ -174,8 +174,8 @@ describe('from publish to the end of a config, without an id on a command line',
       turn += 1;
       return fetch(`${turn % 2 === 0 ? url : stranger.server.url}${request.url}`);
     });
-    const behind = await run('status', proxy, ...root());
-    expect(behind.json()['answering']).toEqual([
+    const proxyStatus = await run('status', proxy, ...root());
+    expect(proxyStatus.json()['answering']).toEqual([
       expect.objectContaining({ url: proxy, registration: 'not registered' }),
       expect.objectContaining({ url: proxy, registration: 'registered', enclave }),
     ]);
@@ -183,14 +183,14 @@ describe('from publish to the end of a config, without an id on a command line',
     expect((await run('status', ...silentUrls, ...root())).json()['answering']).toContainEqual(
       expect.objectContaining({ url: 'http://127.0.0.1:1', trusted: false, code: 'CLIENT_UNREACHABLE' }),
     );
-    const elsewhere = await run(
+    const strangerStatus = await run(
       'status',
       '--config',
       weather().config?.id ?? '',
       stranger.server.url,
       ...root(),
     );
-    expect(elsewhere.json()).toMatchObject({
+    expect(strangerStatus.json()).toMatchObject({
       silent: [enclave],
       answering: [{ registration: 'not registered' }],
     });
@@ -202,10 +202,10 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(weather().enclaves.map(({ id }) => id)).toEqual([rotated['enclave']]);
   });
 
-  test('register_enclave and rotate take several URLs, in one transaction each', async () => {
+  test('register_enclave and rotate take several URLs, and send one transaction', async () => {
     const start = () => startServer({ nsm: fixture.nsm });
     const [firstServer, secondServer, thirdServer] = await Promise.all([start(), start(), start()]);
-    const knownCount = weather().enclaves.length;
+    const enclaveCount = weather().enclaves.length;
     const before = countSent();
     const version = weather().config?.version;
     await done('register_enclave', firstServer.url, ...root());
@@ -224,7 +224,7 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(countSent()).toBe(before + 2);
     expect(
       weather()
-        .enclaves.slice(knownCount)
+        .enclaves.slice(enclaveCount)
         .map(({ id }) => id),
     ).toEqual(enclaves.map(({ enclave }) => enclave));
     expect(await done('register_enclave', firstServer.url, secondServer.url, ...root())).toMatchObject({
@@ -252,7 +252,7 @@ describe('from publish to the end of a config, without an id on a command line',
       await done('destroy_enclave', enclave);
   });
 
-  test('one of several enclaves with another image keeps all of them from being registered', async () => {
+  test('register_enclave registers none of several enclaves if one of them runs another image', async () => {
     const good = await startServer({ nsm: fixture.nsm });
     const bad = await startServer({ nsm: fixture.createNsm('dice') });
     const before = countSent();
@@ -279,14 +279,14 @@ describe('from publish to the end of a config, without an id on a command line',
     });
     const { package: id, config } = weather();
     const whole = [id, id, config?.id ?? '', url, 'weather', 'WEATHER', ...node, '--network', 'testnet'];
-    const elsewhere = { ...env, DEPLOYMENTS: fixture.file('elsewhere') };
-    expect((await script('register_enclave', whole, elsewhere)).json()).toMatchObject({
+    const otherFolder = { ...env, DEPLOYMENTS: fixture.file('elsewhere') };
+    expect((await script('register_enclave', whole, otherFolder)).json()).toMatchObject({
       code: 'DEVELOPMENT_TRUST',
       error: expect.stringContaining('unset SUI_ENCLAVE_ROOT'),
     });
   });
 
-  test('an enclave of another application is refused, and the error names both', async () => {
+  test('an enclave of another application is refused, and the error names both applications', async () => {
     const apps = FIXTURE_APPS;
     const { url } = await startServer({ nsm: fixture.createNsm('dice'), apps, env: { APP: 'dice' } });
     const { config } = weather();
@@ -419,7 +419,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
   });
 
-  test('the other commands of a config use the file too', async () => {
+  test('commands that change registrars, configs and packages use the file too', async () => {
     const { registrar } = await done('add_registrar', fixture.address);
     expect(weather().registrars).toEqual([{ id: registrar, holder: fixture.address }]);
     await done('revoke_registrar', String(registrar));
@@ -448,15 +448,15 @@ describe('from publish to the end of a config, without an id on a command line',
       version: 2,
     });
     expect(await done('retire_config', '--yes')).toMatchObject({ config: weather().config?.id });
-    // A retired config does not prevent another one.
+    // After a retired config, another config can be created.
     expect(await done('create_config', 'next', ...pcrs())).toMatchObject({ status: 'done' });
     expect(weather().config).toMatchObject({ name: 'next', version: 0 });
   });
 
-  test('given ids take precedence over the file, and differences are reported', async () => {
+  test('ids on the command line take precedence over the file, and differences are reported', async () => {
     const { config, package: packageId } = weather();
-    const result = await run('update_config', ...ofConfig(config?.id ?? '', packageId), '--name', 'same');
-    expect(result.json()['notes']).toEqual([expect.stringContaining('Recorded in')]);
+    const renamed = await run('update_config', ...ofConfig(config?.id ?? '', packageId), '--name', 'same');
+    expect(renamed.json()['notes']).toEqual([expect.stringContaining('Recorded in')]);
     const wrong = `0x${'d'.repeat(64)}`;
     const refused = await run(
       'update_config',
@@ -471,7 +471,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
   });
 
-  test('the file completes the ids of a command line, and a different id in it is reported', async () => {
+  test('the file supplies the ids that the command line lacks, and a warning reports an id that differs', async () => {
     const { config } = weather();
     const id = config?.id ?? '';
     const same = await run('update_config', '--config', id, '--name', 'same', '--dry-run');
@@ -485,7 +485,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
   });
 
-  test('another chain of the same name is recognised: nothing of the file is used, until publish --again', async () => {
+  test('the ids of another chain with the same name are refused, until publish --again replaces the file', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(7));
     const before = countSent();
     for (const [name = '', ...args] of [
@@ -530,9 +530,9 @@ describe('the file', () => {
     writeFileSync(`${folder}/testnet.json`, typeof content === 'string' ? content : JSON.stringify(content));
 
   test.each<[string, unknown, string]>([
-    ['not JSON', '{', 'is not JSON'],
+    ['that is not JSON', '{', 'is not JSON'],
     ['of another network', { ...valid, network: 'mainnet' }, 'is of the network "mainnet"'],
-    ['with a secret', { ...valid, privateKey: 'suiprivkey1' }, 'privateKey is not known here'],
+    ['with a secret', { ...valid, privateKey: 'suiprivkey1' }, 'privateKey is an unknown key'],
     [
       'with a short id',
       { ...valid, applications: { app: { ...application, package: '0x2' } } },
@@ -540,30 +540,30 @@ describe('the file', () => {
     ],
     ['without its chain', { ...valid, chain: undefined }, 'chain'],
     ['with a path for a name', { ...valid, applications: { '../x': application } }, 'named by letters'],
-  ])('%s is refused, and says what to change', (_, content, message) => {
+  ])('%s is refused, and the error says what to change', (_, content, message) => {
     write(content);
     expect(() => deployments.read()).toThrow(message);
     expect(() => deployments.read()).not.toThrow('suiprivkey1');
   });
 
-  test('prints no control character of a property name, and only the beginning of a long one', () => {
+  test('causes an error that escapes control characters of a property name, and cuts a long name', () => {
     write({ ...valid, applications: { app: { ...application, [`\u001b]0;owned\u0007\u009b2J`]: 1 } } });
     expect(() => deployments.read()).toThrow(
-      'applications.app.\\u{1b}]0;owned\\u{7}\\u{9b}2J is not known here',
+      'applications.app.\\u{1b}]0;owned\\u{7}\\u{9b}2J is an unknown key',
     );
     write({ ...valid, ['k'.repeat(100_000)]: 1 });
     expect(() => deployments.read()).toThrow(/^.{1,400}$/);
   });
 
   test.each(['constructor', 'prototype', 'toString', 'hasOwnProperty'])(
-    'keeps an application of the name %s',
+    'may have an application named %s',
     async (name) => {
       const notes: string[] = [];
       const chain = { notes, id: async () => valid.chain } as unknown as Chain;
       write(valid);
       expect(deployments.read()?.applications.get(name)).toBeUndefined();
       const outcome = { status: 'done', title: '', fields: {} } as const;
-      await deployments.note(chain, outcome, (applications) => {
+      await deployments.record(chain, outcome, (applications) => {
         expect([...applications.keys()]).toEqual(['app']);
         return [[name, { ...application, module: 'found' }]];
       });
@@ -577,12 +577,12 @@ describe('the file', () => {
     },
   );
 
-  test('refuses __proto__ as the name of an application', () => {
+  test('must not have an application named __proto__', () => {
     write(JSON.stringify(valid).replace('"app"', '"__proto__"'));
     expect(() => deployments.read()).toThrow('must be named by letters');
   });
 
-  test('of several applications, one must be named', () => {
+  test('with several applications requires --app', () => {
     const app = {
       ...application,
       module: 'app',
@@ -598,7 +598,7 @@ describe('the file', () => {
     });
     expect(() => named('three').fill([])).toThrow('no application "three"');
     expect(() => named('enclave').fill(['configId'])).toThrow('run create_config');
-    // A library has no enclaves, so the other application must be meant.
+    // A library has no enclaves, so the command takes the ids of the other application.
     write({ ...valid, applications: { one: app, enclave: application } });
     expect(deployments.fill(['module'])).toEqual({ module: 'app' });
   });
@@ -616,22 +616,22 @@ describe('the file', () => {
     writeFileSync(victim, 'kept');
     const link = `testnet.json.${process.pid}`;
     symlinkSync(victim, `${folder}/${link}`);
-    await deployments.note(chain, outcome, () => [['app', application]]);
+    await deployments.record(chain, outcome, () => [['app', application]]);
     expect([readdirSync(folder), readFileSync(victim, 'utf8')]).toEqual([['testnet.json', link], 'kept']);
     const content = { ...valid, applications: new Map(Object.entries(valid.applications)) };
     expect(deployments.read()).toEqual(content);
-    await deployments.note(chain, outcome, () => [['app', { ...application, package: 'no id' }]]);
+    await deployments.record(chain, outcome, () => [['app', { ...application, package: 'no id' }]]);
     expect(deployments.read()).toEqual(content);
     expect(chain.notes.at(-1)).toContain('Keep the ids that are printed here');
     node.chainId = toBase58(Uint8Array.of(7, 7, 7, 7));
-    const elsewhere = new Chain({ network: 'testnet', 'rpc-url': node.url }, {});
-    await deployments.note(elsewhere, outcome, () => [['other', application]]);
+    const otherChain = new Chain({ network: 'testnet', 'rpc-url': node.url }, {});
+    await deployments.record(otherChain, outcome, () => [['other', application]]);
     expect(deployments.read()).toEqual(content);
-    expect(elsewhere.notes.at(-1)).toContain(
+    expect(otherChain.notes.at(-1)).toContain(
       'the chain of testnet is 4c78adac, and that of the node is 07070707',
     );
-    await deployments.note(chain, { ...outcome, status: 'unsigned' }, () => [['app', application]]);
-    expect(chain.notes.at(-1)).toContain('when the transaction is executed');
+    await deployments.record(chain, { ...outcome, status: 'unsigned' }, () => [['app', application]]);
+    expect(chain.notes.at(-1)).toContain('once the transaction has been executed');
   });
 
   test('is not needed if all ids are given, and a damaged file then only causes a warning', async () => {
@@ -645,16 +645,16 @@ describe('the file', () => {
       '--address',
       fixture.address,
     ];
-    const where = ['--network', 'testnet', '--rpc-url', fixture.node.url];
-    const { json } = await script('update_config', [...args, ...where], { DEPLOYMENTS: folder });
+    const nodeOptions = ['--network', 'testnet', '--rpc-url', fixture.node.url];
+    const { json } = await script('update_config', [...args, ...nodeOptions], { DEPLOYMENTS: folder });
     expect(json()).toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
       notes: [expect.stringContaining('is not JSON')],
     });
-    const short = await script('retire_config', ['--yes', ...where], { DEPLOYMENTS: folder });
-    expect(short).toMatchObject({ exit: 2, err: expect.stringContaining('DEPLOYMENT: ') });
-    const none = await script('retire_config', ['--yes', ...where], { DEPLOYMENTS: `${folder}/none` });
-    expect(none.err).toContain('run publish and create_config first');
+    const withoutIds = await script('retire_config', ['--yes', ...nodeOptions], { DEPLOYMENTS: folder });
+    expect(withoutIds).toMatchObject({ exit: 2, err: expect.stringContaining('DEPLOYMENT: ') });
+    const withoutFile = await script('retire_config', ['--yes', ...nodeOptions], { DEPLOYMENTS: `${folder}/none` });
+    expect(withoutFile.err).toContain('run publish and create_config first');
     expect(existsSync(`${folder}/none`)).toBe(false);
   });
 });

@@ -1,14 +1,14 @@
-/** The text that a dry run prints about a transaction. */
+/** Tests the text that a dry run prints about a transaction. */
 import { Transaction } from '@mysten/sui/transactions';
 import { expect, test } from 'vitest';
 import { describeTransaction } from '../../../../src/cli/sui/describe_transaction.ts';
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
 
-test('describeTransaction writes each command in a line, with its arguments', () => {
+test('describeTransaction writes each command on one line, with its arguments', () => {
   const tx = new Transaction();
   const [coin] = tx.splitCoins(tx.gas, [7n]);
-  const made = tx.moveCall({
+  const returnedValue = tx.moveCall({
     target: `${id('a')}::module::function`,
     typeArguments: [`${id('a')}::module::T`],
     arguments: [
@@ -25,8 +25,8 @@ test('describeTransaction writes each command in a line, with its arguments', ()
   tx.mergeCoins(tx.gas, [tx.object(id('d'))]);
   tx.makeMoveVec({ elements: [tx.object(id('e'))] });
   tx.publish({ modules: [[1], [2]], dependencies: [id('1')] });
-  tx.upgrade({ modules: [[1]], dependencies: [id('1')], package: id('a'), ticket: made });
-  tx.transferObjects([coin as NonNullable<typeof coin>, made], id('f'));
+  tx.upgrade({ modules: [[1]], dependencies: [id('1')], package: id('a'), ticket: returnedValue });
+  tx.transferObjects([coin as NonNullable<typeof coin>, returnedValue], id('f'));
   expect(describeTransaction(tx)).toEqual([
     'SplitCoins(gas coin) into 7',
     `MoveCall ${id('a')}::module::function<${id('a')}::module::T>(${id('b')}, "a text", 1744683300000, 1, 0x010203ff, ${id('c')}, 0x${'6'.padStart(64, '0')}, 202 bytes)`,
@@ -40,7 +40,7 @@ test('describeTransaction writes each command in a line, with its arguments', ()
 
 test.each([
   ['a text of seven letters, which is as long as a u64', 'weather', '"weather"'],
-  ['a text that would rewrite the terminal', '\u001b[2J', '0x1b5b324a'],
+  ['a text that would control the terminal', '\u001b[2J', '0x1b5b324a'],
   ['an empty text', '', '0'],
 ])('describeTransaction shows %s', (_, value, described) => {
   const tx = new Transaction();

@@ -1,5 +1,6 @@
 /**
- * Answers of every command that talks to Sui: without a network, and in a dry run before anything is sent.
+ * Tests what every command that talks to Sui prints without a network, and in a dry run before it sends
+ * anything.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -76,7 +77,7 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, args) => {
     expect(exit).toBe(0);
   });
 
-  test('without --dry-run, an unreachable node is a failure with its code', async () => {
+  test('without --dry-run fails with SUI_NODE_UNREACHABLE if the node is unreachable', async () => {
     const { exit, json } = await script(name, [...args(), ...nodeOptions, '--json'], SIGNER);
     expect(json()).toMatchObject({
       status: 'failed',
@@ -88,7 +89,7 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, args) => {
 });
 
 describe('register_enclave', () => {
-  test('--dry-run without a reachable node has asked the enclave, and predicted the verdict of the chain', async () => {
+  test('--dry-run without a reachable node attests the enclave, and predicts the verdict of the chain', async () => {
     const fixture = await ChainFixture.start();
     const { url } = await startServer({ nsm: fixture.nsm });
     const args = [ENCLAVE, APP, OBJECT, url, 'weather', 'WEATHER', '--root', fixture.file('root.pem')];
@@ -117,16 +118,16 @@ describe('register_enclave', () => {
 });
 
 describe('publish', () => {
-  test('reports that no node answers, before it mentions frameworks', async () => {
-    const silence = expect.stringMatching(/Nobody answers there: .* play or dev-sui starts one$/);
+  test('reports that no node answers before it reports a missing framework', async () => {
+    const noAnswer = expect.stringMatching(/Nobody answers there: .* play or dev-sui starts one$/);
     const args = ['weather', ...NO_NODE, '--json'];
     const refused = await script('publish', args, SIGNER);
-    expect(refused.json()).toMatchObject({ code: 'SUI_NODE_UNREACHABLE', error: silence });
+    expect(refused.json()).toMatchObject({ code: 'SUI_NODE_UNREACHABLE', error: noAnswer });
     const dryRun = await script('publish', [...args, '--dry-run'], SIGNER);
-    expect(dryRun.json()).toMatchObject({ status: 'dry-run', notChecked: silence });
+    expect(dryRun.json()).toMatchObject({ status: 'dry-run', notChecked: noAnswer });
   });
 
-  test.each<[string[]]>([[['--dry-run']], [[]]])('%j refuses bytecode built on the stub', async (flags) => {
+  test.each<[string[]]>([[['--dry-run']], [[]]])('with the flags %j refuses bytecode that was compiled against the stub', async (flags) => {
     const fixture = await ChainFixture.start();
     const args = ['weather', '--network', 'testnet', '--rpc-url', fixture.node.url, '--address', ADDRESS];
     const { exit, json } = await script('publish', [...args, ...flags, '--json'], SIGNER);
@@ -134,7 +135,7 @@ describe('publish', () => {
     expect([json(), exit]).toMatchObject([{ code: 'STUB_FRAMEWORK' }, 1]);
   });
 
-  test('--dry-run on a framework prints what it would publish', async () => {
+  test('--dry-run with a framework prints what it would publish', async () => {
     const fixture = await ChainFixture.start();
     const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
     const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
@@ -147,7 +148,7 @@ describe('publish', () => {
     expect(exit).toBe(2);
   });
 
-  test('an unknown package is named', async () => {
+  test('names an unknown package', async () => {
     const { exit, err } = await script('publish', ['dice', ...NO_NODE]);
     expect(err).toContain('there is no package "dice" in move/; there are enclave, feed, weather');
     expect(exit).toBe(2);
@@ -158,8 +159,8 @@ test.each([
   ['no argument', [], 'missing: --config'],
   ['an unknown option', ['--force'], "Unknown option '--force'"],
   ['an argument that is not a URL', ['http://127.0.0.1:1', 'weather'], '<enclave_url> must be the URL'],
-  ['an id', [OBJECT], `unexpected argument: ${OBJECT}. Give ids by --config`],
-])('%s is a usage error, for people and as JSON', async (_, args, message) => {
+  ['an id as an argument', [OBJECT], `unexpected argument: ${OBJECT}. Give ids by --config`],
+])('%s is a usage error, in text and in JSON', async (_, args, message) => {
   const [text, json] = await Promise.all([script('status', args), script('status', [...args, '--json'])]);
   const err = expect.stringMatching(/\. See sui-enclave status --help\n$/);
   expect(text).toMatchObject({ exit: 2, out: '', err });
@@ -168,7 +169,7 @@ test.each([
   expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
 });
 
-test('without ids or a network, all that is missing is named', async () => {
+test('without ids or a network, the error lists everything that is missing', async () => {
   expect((await script('rotate', [])).err).toContain('missing: <enclave_url>');
   expect((await script('rotate', ['http://127.0.0.1:1'])).err).toContain(
     'missing: --enclave-package, --config. Give all of them, or --network with a deployments/',
@@ -182,7 +183,7 @@ describe('with a node', () => {
   });
   afterAll(() => fixture.close());
 
-  test('--dry-run simulates, --unsigned prints the bytes alone, and neither needs a key or sends anything', async () => {
+  test('--dry-run simulates, --unsigned prints only the bytes, and neither needs a key or sends anything', async () => {
     const capId = fixture.publish();
     const sent = fixture.node.ledger.executed.length;
     const args = [
@@ -239,7 +240,7 @@ describe('with a node', () => {
     });
   });
 
-  test('one of several capabilities must be named; the error says if the sender has none', async () => {
+  test('create_config requires --cap if the sender owns several capabilities, and fails if the sender owns none', async () => {
     const capId = fixture.publish();
     const args = [
       ...ofApplication(ENCLAVE, ENCLAVE, 'weather', 'WEATHER'),
@@ -252,7 +253,7 @@ describe('with a node', () => {
       error: expect.stringContaining(capId),
     });
     expect(await fixture.done('create_config', ...args, '--cap', capId)).toMatchObject({ capability: capId });
-    const none = await script('create_config', [
+    const withoutCapability = await script('create_config', [
       ...args,
       '--rpc-url',
       fixture.node.url,
@@ -261,19 +262,19 @@ describe('with a node', () => {
       '--dry-run',
       '--json',
     ]);
-    expect(none.json()).toMatchObject({
+    expect(withoutCapability.json()).toMatchObject({
       code: 'CAPABILITY',
       error: expect.stringContaining('owns no capability'),
     });
   });
 
-  test('update_weather --from-url trusts the registered key alone', async () => {
+  test('update_weather --from-url trusts only the registered key', async () => {
     const capId = fixture.publish();
     const configId = await fixture.config(capId);
     const { server } = await startWeather({ nsm: fixture.nsm });
     const enclaveId = await fixture.register(configId, capId, server.url);
     const otherWeather = await startWeather({ nsm: fixture.nsm });
-    const ask = (url: string) =>
+    const requestUpdate = (url: string) =>
       fixture.run(
         'update_weather',
         ENCLAVE,
@@ -287,11 +288,11 @@ describe('with a node', () => {
         '--root',
         fixture.file('root.pem'),
       );
-    expect((await ask(otherWeather.server.url)).json()).toMatchObject({
+    expect((await requestUpdate(otherWeather.server.url)).json()).toMatchObject({
       status: 'failed',
       code: 'POLICY_PUBLIC_KEY',
     });
-    expect((await ask(server.url)).json()).toMatchObject({ status: 'done', location: 'Oslo' });
+    expect((await requestUpdate(server.url)).json()).toMatchObject({ status: 'done', location: 'Oslo' });
 
     // A man in the middle asks for another place. The reading is genuine, but it is not the requested one.
     const between = createServer(async (request, response) => {
@@ -307,7 +308,7 @@ describe('with a node', () => {
     });
     onTestFinished(() => void between.close());
     const sent = fixture.node.ledger.executed.length;
-    const otherPlace = await ask(`http://127.0.0.1:${(between.address() as AddressInfo).port}`);
+    const otherPlace = await requestUpdate(`http://127.0.0.1:${(between.address() as AddressInfo).port}`);
     expect(otherPlace.json()).toMatchObject({
       status: 'failed',
       code: 'OTHER_PLACE',
@@ -321,7 +322,7 @@ describe('with a node', () => {
 describe('the allowed image', () => {
   const image = new EmulatedNsm().pcrsFile();
   const [pcr0, pcr1, pcr2] = image.split('\n').map((line) => line.split(' ')[0]);
-  const built = {
+  const buildRecord = {
     application: 'weather',
     commit: 'c0ffee',
     unchanged_tree: true,
@@ -330,7 +331,7 @@ describe('the allowed image', () => {
   };
 
   /** Returns the notes of both commands about a PCR file with these measurements beside it. */
-  async function notes(name: string, measurementsName: string, measurements: unknown): Promise<unknown[]> {
+  async function readNotes(name: string, measurementsName: string, measurements: unknown): Promise<unknown[]> {
     const folder = mkdtempSync(join(dir, 'image-'));
     writeFileSync(join(folder, name), image);
     const text = typeof measurements === 'string' ? measurements : JSON.stringify(measurements);
@@ -345,46 +346,46 @@ describe('the allowed image', () => {
 
   const twice = (pattern: RegExp) => [expect.stringMatching(pattern), expect.stringMatching(pattern)];
 
-  test('is named by its application and commit, as in the record of the build', async () => {
+  test('is described by the application and the commit in the record of its build', async () => {
     const plain = /nitro\.pcrs: weather, built from c0ffee \(experimental\)\.$/;
-    expect(await notes('nitro.pcrs', 'measurements.json', built)).toEqual(twice(plain));
-    const changed = { ...built, unchanged_tree: false };
-    expect(await notes('salt.pcrs', 'salt.measurements.json', changed)).toEqual(
+    expect(await readNotes('nitro.pcrs', 'measurements.json', buildRecord)).toEqual(twice(plain));
+    const changed = { ...buildRecord, unchanged_tree: false };
+    expect(await readNotes('salt.pcrs', 'salt.measurements.json', changed)).toEqual(
       twice(/weather, built from c0ffee, with changes that were not committed/),
     );
   });
 
   test.each<[string, unknown, RegExp]>([
     [
-      'of another build',
-      { ...built, registers: { pcr0, pcr1, pcr2: '7'.repeat(96) } },
+      'is of another build',
+      { ...buildRecord, registers: { pcr0, pcr1, pcr2: '7'.repeat(96) } },
       /^WARNING: .*measurements\.json has other registers than .*nitro\.pcrs/,
     ],
     [
-      'that are malformed',
+      'is malformed',
       '{"application":',
       /^WARNING: .*measurements\.json is not a file that a build wrote/,
     ],
     [
-      'that would rewrite the terminal',
-      { ...built, commit: '\x1b[2Jc0ffee' },
+      'could control the terminal',
+      { ...buildRecord, commit: '\x1b[2Jc0ffee' },
       /^WARNING: .* is not a file that a build wrote/,
     ],
   ])(
-    'causes a warning if the measurements beside its registers are those %s',
+    'causes a warning if the measurements file beside its registers %s',
     async (_, measurements, warning) => {
-      expect(await notes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
+      expect(await readNotes('nitro.pcrs', 'measurements.json', measurements)).toEqual(twice(warning));
     },
   );
 
-  test('is named on chain with its source, if --source-url names the repository of a recorded build', async () => {
+  test('has its source on chain if --source-url names the repository of a recorded build', async () => {
     const fixture = await ChainFixture.start();
     onTestFinished(() => fixture.close());
     fixture.publish();
     const url = 'https://git.example/weather';
     const origin = { commit: '0c'.repeat(20), folder: 'src/apps/weather', framework_version: '0.1.0' };
     const registers = parsePcrs(fixture.nsm.pcrsFile());
-    const text = JSON.stringify({ ...built, ...origin, registers });
+    const text = JSON.stringify({ ...buildRecord, ...origin, registers });
     const write = (measurements: string) =>
       writeFileSync(fixture.file('dev.measurements.json'), measurements);
     const create = (...args: string[]) =>
@@ -422,11 +423,11 @@ describe('the allowed image', () => {
     });
     const sent = fixture.node.ledger.executed.length;
     for (const [measurements, reason] of [
-      [{ ...built, ...origin, registers, unchanged_tree: false }, /changes that were not committed/],
-      [{ ...built, ...origin, registers, commit: null }, /names no commit/],
-      [{ ...built, ...origin, registers, folder: undefined }, /of an older build/],
-      [{ ...built, ...origin, registers, node_version: '24.0.1' }, /built with Node 24\.0\.1/],
-      [{ ...built, ...origin, registers: { ...registers, pcr2: '7'.repeat(96) } }, /has other registers/],
+      [{ ...buildRecord, ...origin, registers, unchanged_tree: false }, /changes that were not committed/],
+      [{ ...buildRecord, ...origin, registers, commit: null }, /names no commit/],
+      [{ ...buildRecord, ...origin, registers, folder: undefined }, /of an older build/],
+      [{ ...buildRecord, ...origin, registers, node_version: '24.0.1' }, /built with Node 24\.0\.1/],
+      [{ ...buildRecord, ...origin, registers: { ...registers, pcr2: '7'.repeat(96) } }, /has other registers/],
       ['{', /can't be read/],
     ] as const) {
       write(typeof measurements === 'string' ? measurements : JSON.stringify(measurements));
@@ -444,12 +445,12 @@ describe('the allowed image', () => {
     expect((await create()).json()).toMatchObject({ status: 'done' });
   });
 
-  test('has no name if the measurements beside it are those of another image', async () => {
-    expect(await notes('dev.pcrs', 'measurements.json', built)).toEqual([]);
+  test('is not described by a measurements file that belongs to another PCR file', async () => {
+    expect(await readNotes('dev.pcrs', 'measurements.json', buildRecord)).toEqual([]);
   });
 });
 
-describe.concurrent('the reading of update_weather', () => {
+describe.concurrent('update_weather', () => {
   const base = [APP, 'weather', 'WEATHER', OBJECT];
   test.each([
     ['a short signature', [...base, 'abcd', '1', 'Oslo', '1'], '128 hexadecimal'],
@@ -459,7 +460,7 @@ describe.concurrent('the reading of update_weather', () => {
       'integer number of milliseconds',
     ],
     ['a timestamp of 2^64', [...base, READING[0] ?? '', String(2n ** 64n), 'Oslo', '1'], 'below 2^64'],
-    ['20 nines of degrees', [...base, READING[0] ?? '', '1', 'Oslo', '9'.repeat(20)], 'below 2^64'],
+    ['a temperature of 20 digits', [...base, READING[0] ?? '', '1', 'Oslo', '9'.repeat(20)], 'below 2^64'],
     ['half a degree', [...base, READING[0] ?? '', '1', 'Oslo', '1.5'], 'an integer from 0'],
     [
       '5 degrees of frost',
@@ -467,17 +468,17 @@ describe.concurrent('the reading of update_weather', () => {
       'no enclave signs a reading below 0 °C',
     ],
     [
-      'a little frost',
+      'a fraction of a degree of frost',
       [...base, READING[0] ?? '', '1', 'Oslo', '-.4'],
       '<temperature> is -.4: no enclave signs',
     ],
     ['a time before 1970', [...base, READING[0] ?? '', '-1', 'Oslo', '1'], 'integer number of milliseconds'],
     ['an unknown option', [...base, ...READING, '-x'], "Unknown option '-x'"],
-    ['a part of a reading', [...base, READING[0] ?? ''], '--from-url and --location'],
-    ['none', base, '--from-url and --location'],
+    ['an incomplete reading', [...base, READING[0] ?? ''], '--from-url and --location'],
+    ['no reading', base, '--from-url and --location'],
     ['a URL without a place', [...base, '--from-url', 'http://127.0.0.1:1'], 'give --location'],
-    ['both', [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'], 'no reading'],
-  ])('%s', async (_, args, message) => {
+    ['both a reading and a URL', [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'], 'no reading'],
+  ])('refuses %s', async (_, args, message) => {
     const [run, dry] = await Promise.all([
       script('update_weather', [...args, ...NO_NODE]),
       script('update_weather', [...args, '--dry-run']),

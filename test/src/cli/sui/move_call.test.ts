@@ -1,18 +1,18 @@
-/** The meaning of a Move function's parameters, and the type that an enclave signs for it. */
+/** Tests the meaning of a Move function's parameters, and the type that an enclave signs for the function. */
 import { describe, expect, test } from 'vitest';
-import { chooseObjects, createSignedType, moveCall } from '../../../../src/cli/sui/move_call.ts';
+import { chooseObjects, createSignedType, readMoveCall } from '../../../../src/cli/sui/move_call.ts';
 import { splitTypes, valueType } from '../../../../src/cli/sui/move_types.ts';
 import type { ModuleInterface } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 
-const at = (digit: string) => `0x${digit.padStart(64, '0')}`;
-const APP = at('a');
-const ENCLAVE = `${at('e')}::enclave`;
-const STRING = `${at('1')}::string::String`;
+const toAddress = (digit: string) => `0x${digit.padStart(64, '0')}`;
+const APP = toAddress('a');
+const ENCLAVE = `${toAddress('e')}::enclave`;
+const STRING = `${toAddress('1')}::string::String`;
 const OBJECTS = [
   `&${ENCLAVE}::Enclave<${APP}::rewards::REWARDS>`,
   `&${ENCLAVE}::EnclaveConfig<${APP}::rewards::REWARDS>`,
-  `&${at('2')}::clock::Clock`,
-  `&mut ${at('2')}::tx_context::TxContext`,
+  `&${toAddress('2')}::clock::Clock`,
+  `&mut ${toAddress('2')}::tx_context::TxContext`,
 ];
 
 /**
@@ -47,14 +47,14 @@ const award = createModule(
   [`&mut ${APP}::rewards::Rewards`, 'vector<u8>', 'address', 'u64', 'u64', '&vector<u8>', ...OBJECTS],
   {
     Award: ['recipient: address,points: u64'],
-    Rewards: [`id: ${at('2')}::object::UID`, 8],
+    Rewards: [`id: ${toAddress('2')}::object::UID`, 8],
     Points: ['recipient: address,points: u64', 12],
   },
 );
 
 describe('the parameters of a function', () => {
   test('are recognised by their types: signed values, time, signature, and objects anywhere', () => {
-    const { roles, values, application } = moveCall(award, 'award');
+    const { roles, values, application } = readMoveCall(award, 'award');
     expect(roles).toEqual([
       { kind: 'object', type: `${APP}::rewards::Rewards`, isMutable: true },
       { kind: 'value', index: 0 },
@@ -76,45 +76,45 @@ describe('the parameters of a function', () => {
     ['without an enclave', ['u64', 'vector<u8>', ...OBJECTS.slice(1)], 'must take one Enclave<T>'],
     ['of two enclaves', ['u64', 'vector<u8>', OBJECTS[0] ?? '', ...OBJECTS], 'must take one Enclave<T>'],
   ])('%s are refused', (_, parameters, message) => {
-    expect(() => moveCall(createModule(parameters), 'award')).toThrow(message);
+    expect(() => readMoveCall(createModule(parameters), 'award')).toThrow(message);
   });
 
-  test('returned objects are kept, and returned values that can be dropped are not', () => {
+  test('do not matter for returned values: objects go to the sender, and values that can be dropped do not', () => {
     const structs = { Points: ['points: u64', 12], Note: ['text: u64', 2] } as const;
-    const returns = [`${APP}::rewards::Points`, 'u64', `${APP}::rewards::Note`, `${at('2')}::coin::Coin<u8>`];
+    const returns = [`${APP}::rewards::Points`, 'u64', `${APP}::rewards::Note`, `${toAddress('2')}::coin::Coin<u8>`];
     const module = createModule(['u64', 'vector<u8>', ...OBJECTS], structs, returns.join());
-    expect(moveCall(module, 'award').returns).toEqual([true, false, false, true]);
+    expect(readMoveCall(module, 'award').returns).toEqual([true, false, false, true]);
   });
 });
 
 describe('the signed type', () => {
   const createType = (module: ModuleInterface, naming: { struct?: string; fields?: string[] } = {}) =>
-    createSignedType(module, moveCall(module, 'award'), { intent: 3, ...naming });
+    createSignedType(module, readMoveCall(module, 'award'), { intent: 3, ...naming });
 
-  test('is named by the struct with these fields, after the nonce of enclave::once', () => {
+  test('has the field names of the struct with the same types, after the nonce of enclave::once', () => {
     const { names, schema } = createType(award);
     expect(names).toEqual(['nonce', 'recipient', 'points']);
     const payload = { nonce: 'order-0000000017', recipient: APP, points: '5' };
     const signed = schema.message.serialize({ intent: 3, timestamp_ms: 1n, payload }).toHex();
     const order = Buffer.from('order-0000000017').toString('hex');
     expect(signed).toBe(`030100000000000000${'10'}${order}${APP.slice(2)}0500000000000000`);
-    // The nonce is the same in bytes.
+    // A nonce in bytes has the same encoding as a nonce in text.
     const nonce = [...Buffer.from('order-0000000017')];
     expect(schema.payload.serialize({ ...payload, nonce }).toHex()).toBe(signed.slice(18));
   });
 
-  test('needs a name if several such structs exist, and the names of its fields if none exists', () => {
-    const two = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
-    expect(() => createType(two)).toThrow('name one by --struct, of One, Two');
-    expect(createType(two, { struct: 'Two' }).names).toEqual(['b']);
-    const makes = (...packed: string[]) => createType({ ...two, packed: new Map([['award', packed]]) });
-    expect(makes('Two').names).toEqual(['b']);
-    expect(makes('Another', 'One').names).toEqual(['a']);
-    expect(() => makes('One', 'Two')).toThrow('name one by --struct, of One, Two');
-    const none = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Other: ['a: u16'] });
-    expect(() => createType(none)).toThrow('name those of the answer by --fields');
-    expect(createType(none, { fields: ['c'] }).names).toEqual(['c']);
-    expect(() => createType(none, { fields: ['c', 'd'] })).toThrow('signs 1 field (');
+  test('needs --struct if several structs fit, and --fields if none fits', () => {
+    const ambiguousModule = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
+    expect(() => createType(ambiguousModule)).toThrow('name one of them by --struct: One, Two');
+    expect(createType(ambiguousModule, { struct: 'Two' }).names).toEqual(['b']);
+    const createTypeWith = (...packed: string[]) => createType({ ...ambiguousModule, packed: new Map([['award', packed]]) });
+    expect(createTypeWith('Two').names).toEqual(['b']);
+    expect(createTypeWith('Another', 'One').names).toEqual(['a']);
+    expect(() => createTypeWith('One', 'Two')).toThrow('name one of them by --struct: One, Two');
+    const moduleWithoutMatch = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Other: ['a: u16'] });
+    expect(() => createType(moduleWithoutMatch)).toThrow('name the fields of the answer by --fields');
+    expect(createType(moduleWithoutMatch, { fields: ['c'] }).names).toEqual(['c']);
+    expect(() => createType(moduleWithoutMatch, { fields: ['c', 'd'] })).toThrow('signs 1 field (');
   });
 });
 
@@ -125,41 +125,41 @@ describe('a struct of another module of the package', () => {
 
   test('names the signed fields, unless the module itself has a struct with them', () => {
     const namesFor = (module: ModuleInterface) =>
-      createSignedType(module, moveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
+      createSignedType(module, readMoveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
     const parameters = ['u8', 'u64', 'vector<u8>', ...OBJECTS];
     expect(namesFor(createModule(parameters))).toEqual(['pair']);
     expect(namesFor(createModule(parameters, { Own: ['a: u8'] }))).toEqual(['a']);
     expect(namesFor(createModule(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
   });
 
-  test('needs no choice among structs that name the fields alike, in the same order', () => {
+  test('is not ambiguous with a struct that has the same field names in the same order', () => {
     const caller = createModule(['u8', 'u8', 'u64', 'vector<u8>', ...OBJECTS]);
     const namesFor = (...layouts: string[]) => {
       const structs = layouts.map((fields, index) => [`Quote${index}`, [fields]] as const);
       const otherModules = structs.map(([name, layout]) => createModule([], { [name]: layout }));
-      return createSignedType(caller, moveCall(caller, 'award'), { intent: 0 }, otherModules).names;
+      return createSignedType(caller, readMoveCall(caller, 'award'), { intent: 0 }, otherModules).names;
     };
     expect(namesFor('pair: u8,price: u8', 'pair: u8,price: u8')).toEqual(['pair', 'price']);
-    const ambiguous = 'name one by --struct, of Quote0, Quote1';
+    const ambiguous = 'name one of them by --struct: Quote0, Quote1';
     expect(() => namesFor('pair: u8,price: u8', 'pair: u8,cost: u8')).toThrow(ambiguous);
     expect(() => namesFor('pair: u8,price: u8', 'price: u8,pair: u8')).toThrow(ambiguous);
     const inOneModule = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], {
       Quote: ['pair: u8'],
       Line: ['pair: u8'],
     });
-    const call = { ...moveCall(inOneModule, 'award'), packed: ['Quote', 'Line'] };
+    const call = { ...readMoveCall(inOneModule, 'award'), packed: ['Quote', 'Line'] };
     expect(createSignedType(inOneModule, call, { intent: 0 }).names).toEqual(['pair']);
   });
 
   test('can be dropped if it is returned, unlike a struct of the same name in another package', () => {
-    const returns = `${quote},${at('b')}::signed::Quote`;
+    const returns = `${quote},${toAddress('b')}::signed::Quote`;
     const module = createModule(
       ['u8', 'u64', 'vector<u8>', ...OBJECTS],
       { Quote: ['pair: u8', 12] },
       returns,
     );
-    expect(moveCall(module, 'award', [signed]).returns).toEqual([false, true]);
-    expect(moveCall(module, 'award').returns).toEqual([true, true]);
+    expect(readMoveCall(module, 'award', [signed]).returns).toEqual([false, true]);
+    expect(readMoveCall(module, 'award').returns).toEqual([true, true]);
   });
 });
 
@@ -176,10 +176,10 @@ describe('a value in BCS', () => {
     [STRING, 'é', '02c3a9'],
     ['vector<u16>', [1, 2], '0201000200'],
     [`vector<${STRING}>`, ['a', 'b'], '0201610162'],
-    [`${at('1')}::option::Option<u8>`, 7, '0107'],
-    [`${at('1')}::option::Option<u8>`, null, '00'],
+    [`${toAddress('1')}::option::Option<u8>`, 7, '0107'],
+    [`${toAddress('1')}::option::Option<u8>`, null, '00'],
     ['vector<vector<u8>>', [[1], 'a'], '0201010161'],
-  ])('of %s: %j', (type, value, hex) => {
+  ])('of the type %s can be %j', (type, value, hex) => {
     expect(
       valueType(type)
         ?.serialize(value as never)
@@ -203,12 +203,12 @@ describe('a value in BCS', () => {
     ['vector<u8>', [256]],
     ['vector<u8>', '\ud800'],
     ['vector<u8>', null],
-  ])('of %s is not %j', (type, value) => {
+  ])('of the type %s can not be %j', (type, value) => {
     expect(() => valueType(type)?.serialize(value as never)).toThrow();
   });
 
-  test('is never made from an object or a struct', () => {
-    for (const type of [`${at('2')}::coin::Coin<u8>`, `vector<${APP}::a::B>`, 'T0', 'signer', 'toString']) {
+  test('can not be an object or a struct', () => {
+    for (const type of [`${toAddress('2')}::coin::Coin<u8>`, `vector<${APP}::a::B>`, 'T0', 'signer', 'toString']) {
       expect(valueType(type)).toBeUndefined();
     }
   });
@@ -219,12 +219,12 @@ describe('a value in BCS', () => {
   });
 });
 
-describe('the other objects', () => {
-  const [pool, vault, another] = ['0x1', '0x2', '0x3'];
+describe('the objects that a function takes', () => {
+  const [pool, vault, otherVault] = ['0x1', '0x2', '0x3'];
   const recordedObjects = [
     { id: pool, type: 'A' },
     { id: vault, type: 'B' },
-    { id: another, type: 'B' },
+    { id: otherVault, type: 'B' },
   ] as { id: string; type: string }[];
   const roles = (...types: string[]) => ({
     roles: types.map((type) => ({ kind: 'object', type, isMutable: true }) as const),

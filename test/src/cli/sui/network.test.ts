@@ -8,7 +8,7 @@ import { ChainFixture } from './chain_fixture.ts';
 
 describe('the choice of a node', () => {
   test.each(['mainnet', 'testnet', 'devnet'] as const)(
-    '--network %s is a public node, over https',
+    'is the public node of --network %s, over https',
     (network) => {
       expect(connect(network, undefined).description).toBe(
         `${network} (https://fullnode.${network}.sui.io:443)`.replace(':443', ''),
@@ -16,7 +16,7 @@ describe('the choice of a node', () => {
     },
   );
 
-  test('--rpc-url replaces the node of --network', () => {
+  test('is the node of --rpc-url in place of the public node', () => {
     expect(connect('mainnet', 'https://sui.example/v2').description).toBe('mainnet (https://sui.example/v2)');
     expect(connect(undefined, 'https://sui.example').description).toBe('https://sui.example');
   });
@@ -26,20 +26,20 @@ describe('the choice of a node', () => {
   });
 
   test.each(['http://127.0.0.1:9000', 'http://localhost:9000', 'http://[::1]:9000'])(
-    '%s is this machine',
+    'may be %s, which is this machine',
     (url) => {
       expect(connect(undefined, url).description).toBe(url);
     },
   );
 
   test.each([
-    ['http://sui.example', 'http only on this machine'],
-    ['http://127.0.0.1.sui.example', 'http only on this machine'],
+    ['http://sui.example', 'or an http URL of this machine'],
+    ['http://127.0.0.1.sui.example', 'or an http URL of this machine'],
     ['ftp://127.0.0.1', 'https URL'],
     ['fullnode', 'https URL'],
     ['https://user:secret@sui.example', 'no user name'],
     ['https://sui.example?key=secret', 'no user name, query or fragment'],
-  ])('%s is refused', (url, message) => {
+  ])('is refused for the URL %s', (url, message) => {
     expect(() => connect(undefined, url)).toThrow(message);
     expect(() => connect(undefined, url)).not.toThrow('secret');
   });
@@ -61,7 +61,7 @@ describe('a node that does not answer', () => {
   });
   afterEach(() => fixture.close());
 
-  test('is no longer asked after the time-out', async () => {
+  test('fails the request after the time-out', async () => {
     fixture.node.faults.set('BatchGetObjects', 'hang');
     const { client } = connect(undefined, fixture.node.url, 100);
     await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
@@ -78,14 +78,14 @@ describe('an answer without end', () => {
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
     response.write(Uint8Array.of(0, 0x7f, 0xff, 0xff, 0xff));
-    const more = () => {
+    const writeChunks = () => {
       let isDrained = true;
       for (; isDrained && !response.destroyed && written < 2048; written += 1) {
         isDrained = response.write(CHUNK);
       }
     };
-    response.on('drain', more);
-    more();
+    response.on('drain', writeChunks);
+    writeChunks();
   });
   beforeEach(async () => {
     written = 0;
@@ -93,7 +93,7 @@ describe('an answer without end', () => {
   });
   afterEach(() => void server.close());
 
-  test('is cut off at the limit of its size', async () => {
+  test('is cut off at the maximum size', async () => {
     const { client } = connect(undefined, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
       code: 'SUI_NODE_ANSWER',
@@ -102,7 +102,7 @@ describe('an answer without end', () => {
     expect(written).toBeLessThan(64);
   });
 
-  test('leaves the outcome of a send open', () => {
+  test('leaves the outcome of a sent transaction unknown', () => {
     const thrown = Object.assign(new Error(ANSWER_TOO_LARGE), { code: 'INTERNAL', methodName: 'x' });
     expect(toSendError(thrown, 'digest')).toBeInstanceOf(UnknownOutcomeError);
   });

@@ -1,4 +1,4 @@
-/** The packages of `move/enclave` and `move/feed` with the module `prices` of `test/fixtures/move`. */
+/** Compiles `move/enclave` and `move/feed` together with the module `prices` of `test/fixtures/move`. */
 import { readFileSync } from 'node:fs';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { compileForPublishing } from '../../../../src/toolchain/move/bytecode.ts';
@@ -17,7 +17,7 @@ feed = { local = "../feed" }
 app = "0x0"
 `;
 
-/** Compiles the modules of all three as one package. */
+/** Returns the bytecode of all their modules, as one package. */
 export async function pricesModules(): Promise<readonly Uint8Array[]> {
   const framework = chooseFramework({});
   const { modules } = await compileForPublishing('feed', framework, 'devnet', { again: true });

@@ -1,4 +1,4 @@
-/** Registrations that are refused before any gas is spent. */
+/** Tests registrations that are refused before any gas is spent. */
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -30,8 +30,8 @@ function register(
   return fixture.run('register_enclave', ...args, ...(root === '' ? [] : ['--root', fixture.file(root)]));
 }
 
-/** Serves attestation documents that are made for the requested nonce. */
-async function registerDocument(
+/** Serves the attestation documents that `document` returns for the requested nonces. @returns the URL */
+async function serveDocuments(
   document: (nonce: Uint8Array) => Promise<Uint8Array> | Uint8Array,
 ): Promise<string> {
   const server = createServer(async (request, response) => {
@@ -51,9 +51,14 @@ async function attest(nsm: EmulatedNsm, nonce: Uint8Array, publicKey: Uint8Array
   return decode(await nsm.transact(encode(request))).Attestation.document;
 }
 
-async function expectRefused(result: ReturnType<typeof register>, code: string, message: string, exit = 1) {
+async function expectRefused(
+  registration: ReturnType<typeof register>,
+  code: string,
+  message: string,
+  exit = 1,
+) {
   const sent = fixture.node.ledger.executed.length;
-  const { exit: exitCode, json } = await result;
+  const { exit: exitCode, json } = await registration;
   expect(json()).toMatchObject({ status: 'failed', code, error: expect.stringContaining(message) });
   expect(exitCode).toBe(exit);
   expect(fixture.node.ledger.executed).toHaveLength(sent);
@@ -69,14 +74,14 @@ describe('register_enclave refuses a document that the chain would not verify:',
     );
   });
 
-  test('that expired: a real one of 2025', async () => {
+  test('that has expired: a real document of 2025', async () => {
     const hex = readFileSync(new URL('../../../vectors/nautilus-weather.hex', import.meta.url), 'utf8');
-    const url = await registerDocument(() => Buffer.from(hex.trim(), 'hex'));
+    const url = await serveDocuments(() => Buffer.from(hex.trim(), 'hex'));
     await expectRefused(register(url, { root: '' }), 'WOULD_ABORT', 'Nothing was sent');
   });
 
   test('that is malformed', async () => {
-    const url = await registerDocument(() => Buffer.from('no document'));
+    const url = await serveDocuments(() => Buffer.from('no document'));
     await expectRefused(register(url), 'WOULD_ABORT', 'would abort with 1');
   });
 });
@@ -100,12 +105,12 @@ describe('register_enclave refuses a document that the contract, or the admin, w
   });
 
   test('that answers another nonce: an old document, whose enclave may no longer run', async () => {
-    const url = await registerDocument(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
+    const url = await serveDocuments(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
     await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
   });
 
   test('with a key that is not of ed25519', async () => {
-    const url = await registerDocument((nonce) => attest(fixture.nsm, nonce, new Uint8Array(33)));
+    const url = await serveDocuments((nonce) => attest(fixture.nsm, nonce, new Uint8Array(33)));
     await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
     const { exit, json } = await fixture.run(
       'status',
@@ -128,10 +133,10 @@ describe('register_enclave refuses a document that the contract, or the admin, w
 });
 
 test.each(['options', 'arguments in their former order'])(
-  'a registration by %s is the same',
+  'a registration succeeds by %s',
   async (form) => {
     const { url } = await startServer({ nsm: fixture.nsm });
-    const named = [
+    const optionArguments = [
       ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
       '--config',
       configId,
@@ -140,13 +145,13 @@ test.each(['options', 'arguments in their former order'])(
       fixture.file('root.pem'),
     ];
     const { exit, json } =
-      form === 'options' ? await fixture.run('register_enclave', ...named) : await register(url);
+      form === 'options' ? await fixture.run('register_enclave', ...optionArguments) : await register(url);
     expect([exit, json()]).toMatchObject([0, { status: 'done', config: configId, configVersion: '0' }]);
   },
 );
 
-describe('among the arguments of register_enclave', () => {
-  test('the id of another object, or of no object, is refused in place of a config', async () => {
+describe('register_enclave', () => {
+  test('refuses the id of another object, or of no object, in place of a config', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
       register(url, { config: capId }),
@@ -156,7 +161,7 @@ describe('among the arguments of register_enclave', () => {
     await expectRefused(register(url, { config: STRANGER }), 'SUI_OBJECT_NOT_FOUND', STRANGER);
   });
 
-  test('a config of another application or package is refused', async () => {
+  test('refuses a config of another application or package', async () => {
     fixture.node.ledger.packages.set(STRANGER, { ...fixture.weather, original: STRANGER });
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(
@@ -171,23 +176,23 @@ describe('among the arguments of register_enclave', () => {
     );
   });
 
-  test('a config of another module of the same package is refused', async () => {
+  test('refuses a config of another module of the same package', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const args = [PACKAGE, PACKAGE, configId, url, 'dice', 'DICE', '--root', fixture.file('root.pem')];
     const message = `for ${PACKAGE}::dice::DICE`;
     await expectRefused(fixture.run('register_enclave', ...args), 'SUI_OBJECT_TYPE', message);
   });
 
-  test('an upgraded package counts as the same, and its latest version is called', async () => {
+  test('accepts the latest version of an upgraded package, and calls it', async () => {
     fixture.node.ledger.packages.set(STRANGER, fixture.weather);
     const { url } = await startServer({ nsm: fixture.nsm });
-    const result = await register(url, { app: STRANGER, enclave: STRANGER });
-    expect(result.json()).toMatchObject({ status: 'done' });
-    const enclave = fixture.node.ledger.objects.get(result.json()['enclave'] as string);
+    const execution = await register(url, { app: STRANGER, enclave: STRANGER });
+    expect(execution.json()).toMatchObject({ status: 'done' });
+    const enclave = fixture.node.ledger.objects.get(execution.json()['enclave'] as string);
     expect(enclave?.type).toBe(`${PACKAGE}::enclave::Enclave<${PACKAGE}::weather::WEATHER>`);
   });
 
-  test('the URL of an enclave that does not exist is refused', async () => {
+  test('refuses the URL of an enclave that does not exist', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const cause = `at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);

@@ -23,7 +23,7 @@ let fixture: ChainFixture;
 let configId: string;
 let folder: string;
 let options: string[];
-const at = (name: string) => join(folder, name);
+const inFolder = (name: string) => join(folder, name);
 const countSent = () => fixture.node.ledger.executed.length;
 
 beforeEach(async () => {
@@ -49,15 +49,15 @@ test('update_pcrs allows the image of a release, and the config names its source
   expect(source).toMatchObject({ url: REPOSITORY, commit: COMMIT, folder: '', frameworkVersion: '0.1.0' });
 });
 
-test('a release that is withdrawn, or that nothing vouches for, is refused, and nothing is sent', async () => {
+test('a release that is withdrawn or not vouched for is refused, and nothing is sent', async () => {
   const before = countSent();
   const update = async (...argv: string[]) =>
     (await fixture.run('update_pcrs', ...ofConfig(configId), ...argv)).json();
-  expect(await update('--release', at('out/release.json'))).toMatchObject({ code: 'USAGE' });
+  expect(await update('--release', inFolder('out/release.json'))).toMatchObject({ code: 'USAGE' });
   expect(await update(...options, '--source-url', REPOSITORY)).toMatchObject({ code: 'USAGE' });
-  expect(await update(...options, '--pcrs', at('out/nitro.pcrs'))).toMatchObject({ code: 'USAGE' });
+  expect(await update(...options, '--pcrs', inFolder('out/nitro.pcrs'))).toMatchObject({ code: 'USAGE' });
   // Without --release, nothing would be verified.
-  expect(await update('--pcrs', at('out/nitro.pcrs'), ...readOptions(folder))).toMatchObject({
+  expect(await update('--pcrs', inFolder('out/nitro.pcrs'), ...readOptions(folder))).toMatchObject({
     code: 'USAGE',
   });
   await call(main, ['withdraw', 'v1.2.0', ...signOptions(folder)]);
@@ -65,30 +65,30 @@ test('a release that is withdrawn, or that nothing vouches for, is refused, and 
   expect(countSent()).toBe(before);
 });
 
-test('an open config is created of a release if its measurements.json says that it needs no secrets', async () => {
+test('create_config --open takes a release whose measurements.json says that it needs no secrets', async () => {
   const before = countSent();
   const ids = ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER');
   const create = async (argv: string[]) =>
     (await fixture.run('create_config', ...ids, 'main', '--open', ...argv)).json();
   expect(await create(options)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
-  const again = mkdtempSync(join(folder, 'again-'));
-  const needing = await writeRelease(again, REGISTERS, { secrets: ['API_KEY'] });
-  expect(await create(needing)).toMatchObject({ code: 'OPEN_SECRETS' });
-  const last = mkdtempSync(join(folder, 'last-'));
-  const needless = await writeRelease(last, REGISTERS, { secrets: [] });
-  // The signed digest binds the file.
-  const path = join(last, 'out/measurements.json');
+  const secretsFolder = mkdtempSync(join(folder, 'again-'));
+  const releaseWithSecrets = await writeRelease(secretsFolder, REGISTERS, { secrets: ['API_KEY'] });
+  expect(await create(releaseWithSecrets)).toMatchObject({ code: 'OPEN_SECRETS' });
+  const noSecretsFolder = mkdtempSync(join(folder, 'last-'));
+  const releaseWithoutSecrets = await writeRelease(noSecretsFolder, REGISTERS, { secrets: [] });
+  // The file must have the digest that the release signs.
+  const path = join(noSecretsFolder, 'out/measurements.json');
   const record = readFileSync(path);
   writeFileSync(path, `${record} `);
-  expect(await create(needless)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
+  expect(await create(releaseWithoutSecrets)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
   rmSync(path);
-  expect(await create(needless)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
+  expect(await create(releaseWithoutSecrets)).toMatchObject({ code: 'SECRETS_UNKNOWN' });
   expect(countSent()).toBe(before);
   writeFileSync(path, record);
-  expect(await create(needless)).toMatchObject({ status: 'done', isOpen: true });
+  expect(await create(releaseWithoutSecrets)).toMatchObject({ status: 'done', isOpen: true });
 });
 
-test('a config accepts only the signer of the release with which it was created', () => {
+test('checkSameSigner accepts only the signer that the deployment file has for a config', () => {
   const signer = { publicKey: 'ab'.repeat(32) };
   const entry = { package: configId, original: configId, registrars: [], enclaves: [] };
   const config = { id: configId, name: 'main', version: 0 };
@@ -97,7 +97,7 @@ test('a config accepts only the signer of the release with which it was created'
     chain: '00000000',
     applications: { price: { ...entry, config, signer } },
   };
-  writeFileSync(at('localnet.json'), JSON.stringify(file));
+  writeFileSync(inFolder('localnet.json'), JSON.stringify(file));
   const deployments = new Deployments('localnet', { DEPLOYMENTS: folder }, undefined);
   checkSameSigner(deployments, configId, signer);
   checkSameSigner(deployments, configId, undefined);

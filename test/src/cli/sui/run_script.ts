@@ -13,7 +13,9 @@ export interface Result {
 }
 
 /**
- * Runs a command. @param env the complete environment of the command, except for PATH and HOME of a process
+ * Function that runs a command.
+ *
+ * @param env the complete environment of the command, except for PATH and HOME of a process
  */
 export type Runner = (
   name: string,
@@ -21,20 +23,20 @@ export type Runner = (
   env?: Readonly<Record<string, string>>,
 ) => Promise<Result>;
 
-/** Adds a folder without deployment files, so that no test reads or writes those of this repository. */
-const isolated = (env: Readonly<Record<string, string>>) => ({
+/** Adds a folder without deployment files, so that no test reads or writes the files of this repository. */
+const isolateEnvironment = (env: Readonly<Record<string, string>>) => ({
   DEPLOYMENTS: join(tmpdir(), `deployments-${randomUUID()}`),
   ...env,
 });
 
 /** Runs the command in this process. */
 export const script: Runner = async (name, args, env = {}) =>
-  toResult(await callScript(`sui/${name}.ts`, args, { env: isolated(env) }));
+  toResult(await callScript(`sui/${name}.ts`, args, { env: isolateEnvironment(env) }));
 
 /** Runs the command as a process of its own, as an admin does. */
 export const scriptProcess: Runner = async (name, args, env = {}) => {
   const { PATH = '', HOME = '' } = process.env;
-  return toResult(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...isolated(env) } }));
+  return toResult(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...isolateEnvironment(env) } }));
 };
 
 function toResult({ status: exit, stdout: out, stderr: err }: Run): Result {

@@ -40,7 +40,7 @@ describe('SUI_PRIVATE_KEY', () => {
     expect(findSender(env, { address: key.toSuiAddress() })).toBe(key.toSuiAddress());
   });
 
-  test('of another address than --address is refused, with neither guessed at', () => {
+  test('of another address than --address is refused', () => {
     const env = { SUI_PRIVATE_KEY: signerKey.getSecretKey() };
     expect(() => findSender(env, { address: otherKey.toSuiAddress() })).toThrow(
       `SUI_PRIVATE_KEY is the key of ${signerKey.toSuiAddress()}, not of --address ${otherKey.toSuiAddress()}`,
@@ -49,7 +49,7 @@ describe('SUI_PRIVATE_KEY', () => {
 
   const secret = signerKey.getSecretKey();
   test.each([
-    ['cut', secret.slice(0, -1)],
+    ['that is cut', secret.slice(0, -1)],
     ['with one character changed', secret.replace(/.$/, (last) => (last === 'q' ? 'p' : 'q'))],
     ['in hexadecimal', Buffer.from(decodeSuiPrivateKey(secret).secretKey).toString('hex')],
     ['of a scheme that has no private key', encodeSuiPrivateKey(new Uint8Array(32).fill(7), 'ZkLogin')],
@@ -67,7 +67,7 @@ describe('SUI_PRIVATE_KEY', () => {
 });
 
 describe('the keystore', () => {
-  test.each(Object.entries(FLAGS))('has the key of %s of --address', async (scheme, flag) => {
+  test.each(Object.entries(FLAGS))('has the %s key of --address', async (scheme, flag) => {
     const key = keys[scheme] as Keypair;
     writeKeystore([keystoreEntry(0, otherKey), keystoreEntry(flag, key)]);
     const signer = await readSigner({}, { address: key.toSuiAddress(), keystore: FILE });
@@ -110,7 +110,7 @@ describe('the keystore', () => {
   });
 });
 
-test('without a key and --address the sender is unknown', () => {
+test('findSender fails without a key and --address', () => {
   expect(() => findSender({ SUI_PRIVATE_KEY: '' }, {})).toThrow('set SUI_PRIVATE_KEY, or name the sender');
   expect(() => findSender({}, { address: '0x6' })).toThrow('0x and 64');
 });

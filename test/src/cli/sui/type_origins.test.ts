@@ -1,5 +1,5 @@
 /**
- * Commands for a package whose upgrades add types. Each type has the id of the version that introduced it.
+ * Tests commands for a package whose upgrades add types. Each type has the id of the version that introduced it.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ fun init(otw: APP, ctx: &mut TxContext) {
     transfer::public_transfer(sui::package::claim(otw, ctx), ctx.sender())
 }
 `;
-const RECORD = (name: string, witness: string, object = '') => `
+const recordFunction = (name: string, witness: string, object = '') => `
 public fun ${name}(
     location: std::string::String,
     temperature: u64,
@@ -43,10 +43,10 @@ public struct Later has drop {}
 public struct Reading has copy, drop { location: std::string::String, temperature: u64 }
 public struct Recorded has copy, drop { temperature: u64 }
 public struct Record has key, store { id: UID, temperature: u64 }
-${RECORD('record', 'Later')}`;
+${recordFunction('record', 'Later')}`;
 const APP_3 = `${APP_2}
 public struct Third has drop {}
-${RECORD('record_third', 'Third', '_before: &Record,')}
+${recordFunction('record_third', 'Third', '_before: &Record,')}
 public fun open_third(
     _cap: &enclave::enclave::EnclaveCap<Third>,
     _config: &enclave::enclave::EnclaveConfig<Third>,
@@ -99,11 +99,11 @@ describe.each([true, false])('a package with move/enclave from its first version
       'shared',
       `${id(isFirst ? 1 : 2)}::enclave::EnclaveConfig<${id(origin)}::app::${witness}>`,
     ]);
-    const before = configs.get(witness);
+    const earlierConfig = configs.get(witness);
     configs.set(witness, String(created['config']));
     // The sender now owns one capability, or several.
     const listed = await fixture.run('create_config', ...idArguments, ...pcrs());
-    if (before === undefined)
+    if (earlierConfig === undefined)
       expect(listed.json()).toMatchObject({ status: 'done', capability: created['capability'] });
     else
       expect(listed.json()).toMatchObject({ code: 'CAPABILITY', error: expect.stringContaining('several') });
@@ -145,7 +145,7 @@ describe.each([true, false])('a package with move/enclave from its first version
     rmSync(file);
   });
 
-  test('a new capability is listed when create_config has made it', async () => {
+  test('create_config waits until the node lists the new capability', async () => {
     const idArguments = [...ofApplication(id(3), id(3), 'app', 'Third'), 'main'];
     fixture.node.listingLagMs = 200;
     const created = await fixture.done('create_config', ...idArguments, '--publisher', publisher, ...pcrs());
@@ -227,8 +227,8 @@ describe.each([true, false])('a package with move/enclave from its first version
   });
 
   test('objects of another package are still refused', async () => {
-    const weather = fixture.publish();
-    const otherConfig = await fixture.config(weather);
+    const capId = fixture.publish();
+    const otherConfig = await fixture.config(capId);
     for (const version of [1, 2, 3]) {
       expect((await fixture.run('end_overlap', ...ofConfig(otherConfig, id(version)))).json()).toMatchObject({
         code: 'SUI_OBJECT_TYPE',

@@ -1,10 +1,10 @@
-/** Publishing and upgrading against a loopback node, with what Published.toml says afterwards. */
+/** Tests publish and upgrade against a loopback node, and the content of Published.toml. */
 import { existsSync, readFileSync } from 'node:fs';
 import { fromBase58, normalizeStructTag, toBase58 } from '@mysten/sui/utils';
 import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
-import { createdAtPublish, findLinkedEnclave } from '../../../../src/cli/sui/publish.ts';
+import { sortCreatedObjects, findLinkedEnclave } from '../../../../src/cli/sui/publish.ts';
 import { upgradeCapIn, withPublication } from '../../../../src/cli/sui/published.ts';
 import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 import {
@@ -15,8 +15,6 @@ import {
 } from '../../devnet/package_lineage.ts';
 import { ChainFixture, TESTNET_CHAIN } from './chain_fixture.ts';
 import { script } from './run_script.ts';
-
-/** The digests of the first checkpoints begin with these bytes. */
 
 let fixture: ChainFixture;
 let published: string;
@@ -33,37 +31,37 @@ async function run(name: string, ...args: string[]) {
     SUI_FRAMEWORK_DIR: fixture.framework(),
     DEPLOYMENTS: fixture.file('deployments'),
   };
-  const where = ['--network', 'testnet', '--rpc-url', fixture.node.url, '--published', published, '--json'];
-  return await script(name, ['weather', ...args, ...where], env);
+  const nodeOptions = ['--network', 'testnet', '--rpc-url', fixture.node.url, '--published', published, '--json'];
+  return await script(name, ['weather', ...args, ...nodeOptions], env);
 }
 
-/** Changes what the node says of a package. */
+/** Replaces the modules of a package on the node. */
 function putModules(id: string, modules: readonly Uint8Array[]): void {
   const { packages } = fixture.node.ledger;
   packages.set(id, { original: id, dependencies: [], modules });
 }
 
 async function publish(...args: string[]): Promise<Record<string, unknown>> {
-  const result = await run('publish', ...args);
-  expect(result.exit, result.out + result.err).toBe(0);
-  return result.json();
+  const { exit, out, err, json } = await run('publish', ...args);
+  expect(exit, out + err).toBe(0);
+  return json();
 }
 
 describe('publish', () => {
-  test('prints what init of the package made beside the capabilities', () => {
+  test('sorts the created objects into capabilities and the objects of init', () => {
     const [cap, upgradeCap, board] = [
       { id: '0x1', type: '0x9::enclave::EnclaveCap<0x9::tides::TIDES>' },
       { id: '0x2', type: '0x2::package::UpgradeCap' },
       { id: '0x3', type: '0x9::tides::Board' },
     ];
-    expect(createdAtPublish([cap, upgradeCap, board])).toEqual({
+    expect(sortCreatedObjects([cap, upgradeCap, board])).toEqual({
       upgradeCap: '0x2',
       enclaveCaps: [cap],
       objects: [board],
     });
   });
 
-  test('takes the version with move/enclave that the package links to, not the one of its types', {
+  test('finds the version of move/enclave that the package links to, which may be later than that of its types', {
     timeout: 60_000,
   }, async () => {
     const enclave = await publishLineage(fixture, await enclaveModules());
@@ -75,7 +73,7 @@ describe('publish', () => {
     expect(await findLinkedEnclave(chain, dependencies.slice(0, 3))).toBeUndefined();
   });
 
-  test('notes the package where the compiler and the Sui CLI read it', async () => {
+  test('records the package in Published.toml, which the compiler and the Sui CLI read', async () => {
     const { package: id, upgradeCap, notes } = await publish();
     expect(readFileSync(published, 'utf8')).toContain(`[published.testnet]
 chain-id = "4c78adac"
@@ -88,7 +86,7 @@ upgrade-capability = "${upgradeCap}"
     expect(notes).toContainEqual(expect.stringContaining('commit that file'));
   });
 
-  test('--immutable leaves no capability to upgrade it', async () => {
+  test('with --immutable leaves no capability to upgrade the package', async () => {
     const { upgradeCap, immutable } = await publish('--immutable');
     expect([upgradeCap, immutable]).toEqual([null, true]);
     const type = normalizeStructTag('0x2::package::UpgradeCap');
@@ -96,7 +94,7 @@ upgrade-capability = "${upgradeCap}"
     expect(readFileSync(published, 'utf8')).not.toContain('upgrade-capability');
   });
 
-  test('on another chain than that of the network sends nothing, with --again too', async () => {
+  test('sends nothing if the node is of another chain than the network, also with --again', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
     for (const args of [[], ['--again'], ['--again', '--immutable']]) {
       const { exit, json } = await run('publish', ...args);
@@ -110,17 +108,17 @@ upgrade-capability = "${upgradeCap}"
     expect(existsSync(published)).toBe(false);
   });
 
-  test('is done even if it can not be recorded', async () => {
+  test('succeeds even if the package can not be recorded', async () => {
     published = fixture.file('no/such/folder/Published.toml');
     const { status, notes, package: id } = await publish();
     expect(status).toBe('done');
     expect(id).toMatch(/^0x/);
-    expect(notes).toContainEqual(expect.stringContaining('is not written: ENOENT'));
+    expect(notes).toContainEqual(expect.stringContaining('was not written: ENOENT'));
   });
 });
 
 describe('upgrade', () => {
-  test('replaces the package, whose types keep their ids, and notes its new version', async () => {
+  test('replaces the package, whose types keep their ids, and records its new version', async () => {
     const { package: first, upgradeCap } = await publish();
     const upgraded = await run('upgrade');
     expect(upgraded.json()).toMatchObject({
@@ -137,12 +135,12 @@ describe('upgrade', () => {
     const text = readFileSync(published, 'utf8');
     expect(text).toContain(`published-at = "${second}"\noriginal-id = "${first}"\nversion = 2\n`);
     expect(text.match(/\[published/g)).toHaveLength(1);
-    // Once more, with the capability named.
+    // Upgrades again, with --upgrade-cap.
     const third = (await run('upgrade', '--upgrade-cap', upgradeCap as string)).json();
     expect(third).toMatchObject({ before: second, original: first, version: '3' });
   });
 
-  test('on another chain than that of the network sends nothing, with the capability named too', async () => {
+  test('sends nothing if the node is of another chain than the network, also with --upgrade-cap', async () => {
     const { upgradeCap } = await publish();
     const sent = fixture.node.calls.filter((name) => name === 'ExecuteTransaction');
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
@@ -152,7 +150,7 @@ describe('upgrade', () => {
     expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toEqual(sent);
   });
 
-  test('that would break those who depend on the package is not sent', async () => {
+  test('is not sent if it would break packages that depend on this package', async () => {
     const { package: id } = await publish();
     const files = {
       'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n',
@@ -177,7 +175,7 @@ describe('upgrade', () => {
     expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toHaveLength(1);
   });
 
-  test('is refused if the node gives no modules to compare with, or modules that can not be read', async () => {
+  test('is refused if the node sends no modules to compare with', async () => {
     const { package: id } = await publish();
     putModules(id as string, []);
     expect((await run('upgrade')).json()).toMatchObject({ code: 'SUI_NODE_ANSWER' });
@@ -199,7 +197,7 @@ describe('upgrade', () => {
     });
   });
 
-  test('is refused on the stub framework', async () => {
+  test('is refused if the bytecode was compiled against the stub of the framework', async () => {
     const args = [
       'weather',
       '--upgrade-cap',
@@ -235,7 +233,7 @@ describe('Published.toml', () => {
     expect(upgradeCapIn(next, 'testnet')).toBeUndefined();
     expect(upgradeCapIn(next, 'mainnet')).toBe(id('d'));
     expect(next.match(/\[published\.\w+\]/g)?.sort()).toEqual(['[published.mainnet]', '[published.testnet]']);
-    expect(next.match(/^# Where/gm)).toHaveLength(1);
+    expect(next.match(/^# Ids of this package/gm)).toHaveLength(1);
   });
 
   test('that the Sui CLI wrote is understood', () => {

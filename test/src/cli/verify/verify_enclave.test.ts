@@ -1,4 +1,4 @@
-/** Exit codes, standard output and standard error, which monitors read. */
+/** Tests the exit codes, standard output and standard error, which monitors read. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ afterAll(() => {
 });
 
 describe('a release in place of registers', () => {
-  test('is trusted if its signer vouches for the image, and the report says who', async () => {
+  test('is trusted if its signer vouches for the image, and the report says so', async () => {
     const release = await writeRelease(dir, WEATHER_IMAGE);
     const { exit, out } = await verify('--file', WEATHER, ...release, '--at', AT);
     expect([exit, out]).toEqual([0, expect.stringContaining('The signer of the release v1.2.0 states that')]);
@@ -64,7 +64,7 @@ describe('a release in place of registers', () => {
     expect(JSON.parse(json)).toMatchObject({ verdict: 'trusted', release: { version: 'v1.2.0' } });
   });
 
-  test('is refused for another image, and beside --pcrs it is a mistake', async () => {
+  test('is refused for another image, and is a usage error with --pcrs', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'verify-release-'));
     const release = await writeRelease(folder);
     expect((await verify('--file', WEATHER, ...release, '--at', AT)).exit).toBe(1);
@@ -147,7 +147,7 @@ describe('verify_enclave ends with 0, trusted, for', () => {
     expect(out).not.toContain('sealing key');
   });
 
-  test('the statements of the server about itself in its user data', async () => {
+  test('an enclave whose user data describes its server', async () => {
     const { url } = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: enclave.nsm });
     const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
     const { out } = await verify(url, ...trust);
@@ -170,7 +170,7 @@ test('verify_enclave runs as a process', async () => {
   });
 });
 
-test('a mistaken second URL is reported', async () => {
+test('a second URL is an unexpected argument', async () => {
   const { err } = await verify('http://127.0.0.1:1', 'http://127.0.0.1:2', '--pcrs', file('weather.pcrs'));
   expect(err).toMatch(
     /^NO VERDICT: unexpected argument: http:\/\/127\.0\.0\.1:2\. See sui-enclave verify --help\n$/,
@@ -184,7 +184,7 @@ test('--help goes to standard output, with exit code 0', async () => {
   expect(exit).toBe(0);
 });
 
-describe('verify_enclave ends with 1, any other verdict, for', () => {
+describe('verify_enclave ends with 1, refused, for', () => {
   test('an enclave under a development root, with --require-hardware', async () => {
     const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
     const { exit, out } = await verify(enclave.url, ...trust, '--require-hardware');
@@ -273,7 +273,7 @@ describe('verify_enclave ends with 1, any other verdict, for', () => {
     ],
     ['an empty document', 'DOCUMENT_SIZE', () => ['--file', file('empty'), '--pcrs', file('weather.pcrs')]],
     [
-      'a JSON without a document',
+      'JSON without a document',
       'CLIENT_MALFORMED_ANSWER',
       () => ['--file', file('other.json'), '--pcrs', file('weather.pcrs')],
     ],
@@ -308,11 +308,11 @@ describe('verify_enclave ends with 2, no verdict, for', () => {
       () => ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--pk', 'xyz'],
     ],
     [
-      'a document that is not there',
+      'a missing document',
       'UNREADABLE_FILE',
       () => ['--file', file('none'), '--pcrs', file('weather.pcrs')],
     ],
-    ['registers that are not there', 'UNREADABLE_FILE', () => ['--file', WEATHER, '--pcrs', file('none')]],
+    ['a missing PCR file', 'UNREADABLE_FILE', () => ['--file', WEATHER, '--pcrs', file('none')]],
     ['invalid registers', 'POLICY_INVALID', () => ['--file', WEATHER, '--pcrs', file('garbage')]],
     [
       'an invalid root',
@@ -321,7 +321,7 @@ describe('verify_enclave ends with 2, no verdict, for', () => {
     ],
     ['an invalid URL', 'USAGE', () => ['enclave', '--pcrs', file('weather.pcrs')]],
     [
-      'an enclave that is not there',
+      'an unreachable enclave',
       'CLIENT_UNREACHABLE',
       () => ['http://127.0.0.1:1', '--pcrs', file('weather.pcrs')],
     ],
@@ -373,7 +373,7 @@ describe('--print-root --compare', () => {
     expect(out.match(new RegExp(sha256, 'g'))).toHaveLength(2);
   });
 
-  test.each(['dev-root.pem', 'changed.der'])('%s has another root', async (name) => {
+  test.each(['dev-root.pem', 'changed.der'])('finds another root in %s', async (name) => {
     const { exit, out } = await compare(name, '--json');
     expect(exit).toBe(1);
     const { same, pinned, found: fileFingerprint } = JSON.parse(out);
