@@ -46,8 +46,8 @@ async function buildPage(folder: string, source: string): Promise<void> {
   const { POLICY, HEADERS }: Headers = await import(pathToFileURL(join(source, 'headers.ts')).href);
   mkdirSync(dirname(folder), { recursive: true });
   const buildFolder = mkdtempSync(`${folder}.`);
-  // Vite would keep another value of the environment. The page would then get React's development build, which
-  // is 60 KB larger when gzipped.
+  // Vite would keep another value of NODE_ENV. The page would then get React's development build, which is
+  // 60 KB larger when gzipped.
   process.env['NODE_ENV'] = 'production';
   try {
     await build({
@@ -89,7 +89,7 @@ function replaceFolder(folder: string, buildFolder: string): void {
   const formerFolder = `${buildFolder}.old`;
   for (;;) {
     try {
-      renameSync(folder, old);
+      renameSync(folder, formerFolder);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }

@@ -131,7 +131,8 @@ function adminRole(
 /** Refuses a value that can be neither given to the sender nor dropped. @throws SuiCommandError: FUNCTION */
 function checkReturned(type: string, functionName: string, modules: readonly ModuleInterface[]): void {
   const datatype = findDatatype(type, modules);
-  const isStuck = datatype !== undefined && (datatype.abilities & DROP) === 0 && !isTransferable(type, modules);
+  const isStuck =
+    datatype !== undefined && (datatype.abilities & DROP) === 0 && !isTransferable(type, modules);
   if (!isStuck && !type.startsWith('&')) return;
   throw createUnfitError(
     functionName,

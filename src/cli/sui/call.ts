@@ -24,14 +24,14 @@ import { SuiCommandError } from './errors.ts';
 import { chooseObjects } from './move_call.ts';
 import {
   checkObjectCount,
-  resolveObjectTypes,
   findEntry,
   functionName,
   parseFunctionName,
   readModules,
+  resolveObjectTypes,
 } from './move_function.ts';
 import type { Outcome } from './outcome.ts';
-import { CLOCK, transferReturned, RANDOM, referById } from './signed_call.ts';
+import { CLOCK, RANDOM, referById, transferReturned } from './signed_call.ts';
 
 const ARGUMENTS = { function: { schema: functionName } };
 

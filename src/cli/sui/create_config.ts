@@ -71,7 +71,7 @@ async function findExisting(
   if (config.isOpen !== isOpen) {
     throw new SuiCommandError(
       'DEPLOYMENT',
-      `${deployments.path} has the config ${config.id}, which is ${config.isOpen ? 'permanently open' : 'not open, permanently'}: ${config.isOpen ? 'give --open to keep it' : 'leave out --open to keep it'}, or create another config with --again. Nothing was sent`,
+      `${deployments.path} has the config ${config.id}, which is ${config.isOpen ? 'open' : 'not open'}, and this can't change: ${config.isOpen ? 'give --open to keep it' : 'leave out --open to keep it'}, or create another config with --again. Nothing was sent`,
     );
   }
   const same = isSameImage(config.image, image);

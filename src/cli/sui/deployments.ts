@@ -174,7 +174,8 @@ export class Deployments {
     const values = names.map((name) => {
       const [readId, writer] = SOURCES[name];
       const value = readId(entry);
-      if (!value) throw this.#error(`has no ${optionFor(name)} of ${application}: run ${writer}, or give the option`);
+      if (!value)
+        throw this.#error(`has no ${optionFor(name)} of ${application}: run ${writer}, or give the option`);
       return [name, value];
     });
     return Object.fromEntries(values);
@@ -229,7 +230,9 @@ export class Deployments {
     change: (applications: Applications) => readonly (readonly [name: string, Application])[] | string,
   ): Promise<void> {
     if (outcome.status === 'unsigned') {
-      chain.notes.push(`${this.path} was not written: record the ids there once the transaction has been executed.`);
+      chain.notes.push(
+        `${this.path} was not written: record the ids there once the transaction has been executed.`,
+      );
     }
     if (outcome.status !== 'done') return;
     try {
@@ -322,7 +325,7 @@ function differences(ids: Partial<Ids>, application: Application, source: string
     const same = commandId === recordedId || (name.endsWith('Package') && commandId === application.original);
     if (commandId === undefined || !recordedId || same) return [];
     return [
-      `WARNING: ${optionFor(name)} is ${commandId}, but ${recordedId} in ${source}. The command uses the former.`,
+      `WARNING: ${optionFor(name)} is ${commandId}, but ${recordedId} in ${source}. The command uses the id of the command line.`,
     ];
   });
 }

@@ -60,7 +60,11 @@ function describeCommand(
 
 function describeInput(input: Input | undefined): string {
   if (input?.Pure) return describeValue(fromBase64(input.Pure.bytes));
-  const { ImmOrOwnedObject: ownedObject, SharedObject: sharedObject, Receiving: receivedObject } = input?.Object ?? {};
+  const {
+    ImmOrOwnedObject: ownedObject,
+    SharedObject: sharedObject,
+    Receiving: receivedObject,
+  } = input?.Object ?? {};
   const object = ownedObject ?? sharedObject ?? receivedObject ?? input?.UnresolvedObject;
   return object?.objectId ?? 'a value';
 }

@@ -157,7 +157,8 @@ async function releasedImage(
 async function readReleasedSecrets(path: string, digest: string): Promise<SecretNames> {
   const text = await readFileArgument(path).then(String, () => null);
   if (text === null) return `there is no ${path}`;
-  if (createHash('sha256').update(text).digest('hex') !== digest) return `${path} is not the file of the release`;
+  if (createHash('sha256').update(text).digest('hex') !== digest)
+    return `${path} is not the file of the release`;
   const parsed = v.safeParse(Measurements, text);
   return parsed.success ? namesIn(path, parsed.output) : `${path} can't be read`;
 }

@@ -75,7 +75,8 @@ export function readMoveCall(
   }
   const enclaves = types.flatMap((type) => /^0x\w+::enclave::Enclave<(.*)>$/.exec(type)?.[1] ?? []);
   const [application] = enclaves;
-  if (application === undefined || enclaves.length > 1) throw createFunctionError(fullName, 'it must take one Enclave<T>');
+  if (application === undefined || enclaves.length > 1)
+    throw createFunctionError(fullName, 'it must take one Enclave<T>');
   let index = 0;
   const roles = parameters.map(({ type, isMutable }): Role => {
     if (!isValue(type)) return objectRole(type, isMutable);
@@ -226,7 +227,9 @@ function findNames(
   const moduleStructs = findStructs([module], values, struct);
   const createdStructs = moduleStructs.filter(({ name }) => packed.includes(name));
   const candidates =
-    [createdStructs, moduleStructs, findStructs(otherModules, values, struct)].find(({ length }) => length > 0) ?? [];
+    [createdStructs, moduleStructs, findStructs(otherModules, values, struct)].find(
+      ({ length }) => length > 0,
+    ) ?? [];
   const [first] = candidates;
   const isUnique = candidates.every(({ names }) => names.join() === first?.names.join());
   if (first !== undefined && isUnique) return first.names;

@@ -139,7 +139,8 @@ function chooseRight({ capabilityId: capId, isOpen }: EnclaveConfig, registrarId
     return {
       register: registerEnclaveAsAnyone,
       fields: {},
-      deadline: 'Send the transaction within 10 minutes: without a capability, the chain refuses an older attestation.',
+      deadline:
+        'Send the transaction within 10 minutes: without a capability, the chain refuses an older attestation.',
     };
   }
   return {

@@ -20,16 +20,16 @@ import {
   type Answer,
   createSignedType,
   type MoveCall,
-  readMoveCall,
   type Naming,
   type Role,
+  readMoveCall,
 } from './move_call.ts';
 import {
   checkObjectCount,
-  resolveObjectTypes,
   findEntry,
   parseFunctionName,
   readModules,
+  resolveObjectTypes,
 } from './move_function.ts';
 
 /** Properties of a request in a command line or a file. */

@@ -83,7 +83,10 @@ function describeVerdict(findings: Findings): string {
     return `Not checked: give the URLs of enclaves. Contracts accept ${registered} of ${name}.`;
   const refused = answers.filter((answer) => !isAccepted(answer, findings)).length;
   if (refused > 0) {
-    const subject = answers.length === 1 ? 'the enclave at this URL' : `${refused} of the ${answers.length} enclaves at these URLs`;
+    const subject =
+      answers.length === 1
+        ? 'the enclave at this URL'
+        : `${refused} of the ${answers.length} enclaves at these URLs`;
     return `PROBLEM: contracts do not accept ${subject}, under ${name}.`;
   }
   const silentText =
@@ -113,7 +116,8 @@ function describeState(enclave: Enclave, findings: Findings): string {
  */
 function formatLines(findings: Findings): string[] {
   const { enclaves, urls, answering: answers, silent, now } = findings;
-  const describeAge = (enclave: Enclave) => `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;
+  const describeAge = (enclave: Enclave) =>
+    `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;
   const formatKey = (hex: string) => `key ${hex.slice(0, 16)}…`;
   const toAnswerRow = (answer: UrlAttestation): string[] => {
     if (!answer.trusted)

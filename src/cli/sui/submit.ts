@@ -99,7 +99,12 @@ const readInvocation = ({ args, options, deployments }: SubmitInvocation): Reque
   readRequest({ ...options, function: args.function }, deployments);
 
 /** Returns a verified answer, and the id of the enclave whose registered key signed it. */
-async function requestAnswer(invocation: SubmitInvocation, chain: Chain, request: Request, moveFunction: MoveFunction) {
+async function requestAnswer(
+  invocation: SubmitInvocation,
+  chain: Chain,
+  request: Request,
+  moveFunction: MoveFunction,
+) {
   const { url, root, pcrs, intent, struct, fields } = invocation.options;
   const roots = await readRoots(chain, root);
   const pinnedImage = pcrs === undefined ? undefined : await readImage(chain, pcrs);

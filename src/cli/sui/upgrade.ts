@@ -19,7 +19,7 @@ import { BYTECODE_OPTIONS, checkBytecode, loadBytecode } from './compiled.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
-import { recordPublication, readPublished, upgradeCapIn } from './published.ts';
+import { readPublished, recordPublication, upgradeCapIn } from './published.ts';
 
 const POLICIES: Readonly<Record<number, string>> = {
   0: 'compatible',
@@ -62,11 +62,16 @@ async function checkCompatible(
       return modules.map((module) => readModule(module, originalId));
     } catch (cause) {
       const { message } = cause as RangeError;
-      throw new SuiCommandError('INCOMPATIBLE', `a module ${origin} can't be compared: ${message}`, { cause });
+      throw new SuiCommandError('INCOMPATIBLE', `a module ${origin} can't be compared: ${message}`, {
+        cause,
+      });
     }
   };
   const builtModules = modulesInBase64.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
-  const problems = incompatibilities(readModules(modulesOnChain, 'on chain'), readModules(builtModules, 'of move/'));
+  const problems = incompatibilities(
+    readModules(modulesOnChain, 'on chain'),
+    readModules(builtModules, 'of move/'),
+  );
   if (problems.length > 0) {
     throw new SuiCommandError(
       'INCOMPATIBLE',
@@ -89,7 +94,11 @@ async function recordUpgrade(
     if (entries.length === 0) return `no application there has the package ${originalId}`;
     return entries.map(([name, entry]) => {
       const holdsEnclave = entry.enclavePackage === entry.package;
-      const newVersion = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
+      const newVersion = {
+        package: id,
+        version: Number(version),
+        ...(holdsEnclave && { enclavePackage: id }),
+      };
       return [name, { ...entry, ...newVersion }];
     });
   });

@@ -27,7 +27,8 @@ export function integer(from: number, to: number) {
   return v.pipe(v.number(message), v.integer(message), v.minValue(from, message), v.maxValue(to, message));
 }
 
-const NODE_URL = 'must be an https URL, or an http URL of this machine, without user name, query and fragment';
+const NODE_URL =
+  'must be an https URL, or an http URL of this machine, without user name, query and fragment';
 
 const MAX_NODES = 8;
 

@@ -235,7 +235,11 @@ function enclaveRows(enclave: NonNullable<Report['document']>['enclave']): strin
 function certificateRows(certificate: CertificateReport | null): string[] {
   if (certificate === null) return ["(a certificate that can't be read)"];
   const { subject, notBefore, notAfter, sha256 } = certificate;
-  return [escapeUnprintable(subject), `  valid ${formatTime(notBefore)} to ${formatTime(notAfter)}`, `  SHA-256 ${sha256}`];
+  return [
+    escapeUnprintable(subject),
+    `  valid ${formatTime(notBefore)} to ${formatTime(notAfter)}`,
+    `  SHA-256 ${sha256}`,
+  ];
 }
 
 function registerRows({ index, expected, found: value }: RegisterReport): string[] {

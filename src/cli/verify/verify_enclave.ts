@@ -116,9 +116,12 @@ answer, unreadable file, invalid command line)`,
 async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
   const bytes = await readFileArgument(file);
   const isPem = bytes.includes('-----BEGIN');
-  const [certificate = new Uint8Array(), ...moreCertificates] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
+  const [certificate = new Uint8Array(), ...moreCertificates] = isPem
+    ? certificatesFromPem(bytes.toString())
+    : [bytes];
   if (!isCertificate(certificate)) throw new UsageError(`${file} contains no certificate`);
-  if (moreCertificates.length > 0) throw new UsageError(`${file} contains several certificates: give a file with one`);
+  if (moreCertificates.length > 0)
+    throw new UsageError(`${file} contains several certificates: give a file with one`);
   const same = Buffer.from(root).equals(certificate);
   const [pinned, fileFingerprint] = [certificateFingerprint(root), certificateFingerprint(certificate)];
   const text = `pinned here  ${pinned}\nin the file  ${fileFingerprint}\n${same ? 'The same certificate.' : 'ANOTHER certificate.'}`;
@@ -169,7 +172,9 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   const image = vouchedRelease?.release.image ?? (await readImage(options.pcrs ?? ''));
   const roots = options.root === undefined ? null : await readRoots(options.root);
   const { document, nonce } =
-    url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await fetchDocument(url);
+    url === undefined
+      ? { document: await readDocument(options.file ?? ''), nonce: null }
+      : await fetchDocument(url);
   const report = await makeReport({
     document,
     image,
@@ -182,7 +187,9 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   return {
     exit: report.verdict === 'trusted' ? TRUSTED : REFUSED,
     json: vouchedRelease ? { ...report, release: describeRelease(vouchedRelease.release) } : report,
-    text: vouchedRelease ? `${formatReport(report)}\n${formatVoucher(vouchedRelease.release)}` : formatReport(report),
+    text: vouchedRelease
+      ? `${formatReport(report)}\n${formatVoucher(vouchedRelease.release)}`
+      : formatReport(report),
   };
 }
 

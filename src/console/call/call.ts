@@ -9,7 +9,7 @@ import {
 } from 'sui-enclave/client';
 import { type Expectation, fetchDocument, readClaimedImage } from '../enclave/examine.ts';
 import { fromHex } from '../lib/bytes.ts';
-import { type Observed, observing } from './observed.ts';
+import { type ObservedRequest, recordTraffic } from './observed.ts';
 import { createSignedType } from './signed_type.ts';
 
 export interface CallRequest {
@@ -23,8 +23,8 @@ export interface CallRequest {
 
 export interface CallOutcome {
   readonly request: CallRequest;
-  readonly seen: readonly Observed[];
-  readonly result:
+  readonly traffic: readonly ObservedRequest[];
+  readonly verification:
     | {
         readonly answer: VerifiedAnswer<unknown>;
         /** Signed message in BCS. */
@@ -33,7 +33,7 @@ export interface CallOutcome {
       }
     | {
         readonly error: unknown;
-        /** Key that signed the answer although no enclave attests it; undefined if no such key is known. */
+        /** Key that signed the answer although no enclave has attested it; undefined if no such key is known. */
         readonly otherKey: string | undefined;
       };
 }
@@ -41,21 +41,21 @@ export interface CallOutcome {
 /** Maximum age of data: unlimited, since the page shows the signed time. */
 const ANY_AGE = Number.POSITIVE_INFINITY;
 
-/** @throws the signal's reason. Any other error becomes part of the outcome */
+/** Attests and calls an enclave. An error becomes part of the outcome. @throws the signal's reason */
 export async function callEnclave(request: CallRequest, signal: AbortSignal): Promise<CallOutcome> {
   const { base, endpoint, type, body, isSealed, expectation } = request;
   const { images, roots } = expectation;
-  const seen: Observed[] = [];
+  const traffic: ObservedRequest[] = [];
   const schema = createSignedType(type);
   try {
-    const accepted =
+    const acceptedImages =
       images.length > 0 ? images : [readClaimedImage((await fetchDocument(base, signal)).bytes)];
     const client = new EnclaveClient(base, {
-      policy: { images: accepted },
+      policy: { images: acceptedImages },
       ...(roots.length > 0 && { roots }),
       sealed: isSealed,
       maxAnswerAgeMs: ANY_AGE,
-      fetch: observing(seen, base),
+      fetch: recordTraffic(traffic, base),
     });
     const answer = await client.call(endpoint.path, body, schema, {
       idempotent: endpoint.idempotent,
@@ -63,26 +63,29 @@ export async function callEnclave(request: CallRequest, signal: AbortSignal): Pr
     });
     const { intent, timestampMs, data } = answer;
     const bytes = schema.message.serialize({ intent, timestamp_ms: timestampMs, payload: data }).toBytes();
-    return { request, seen, result: { answer, bytes, fields: describeSigned(type, bytes) } };
+    return { request, traffic, verification: { answer, bytes, fields: describeSigned(type, bytes) } };
   } catch (error) {
     signal.throwIfAborted();
-    return { request, seen, result: { error, otherKey: await otherKeyIn(seen, type) } };
+    return { request, traffic, verification: { error, otherKey: await findOtherKey(traffic, type) } };
   }
 }
 
 /** Returns the key that an answer names, if this key has signed the answer. */
-async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<string | undefined> {
-  const last = seen.findLast(({ key }) => key !== undefined);
-  if (last?.key === undefined) return undefined;
+async function findOtherKey(
+  traffic: readonly ObservedRequest[],
+  type: SchemaType,
+): Promise<string | undefined> {
+  const lastRequest = traffic.findLast(({ key }) => key !== undefined);
+  if (lastRequest?.key === undefined) return undefined;
   try {
-    const { response, signature } = JSON.parse(last.answer);
+    const { response, signature } = JSON.parse(lastRequest.answer);
     const { intent, timestamp_ms, data } = response;
     const message = createSignedType(type)
       .message.serialize({ intent, timestamp_ms, payload: data })
       .toBytes();
     const key = await crypto.subtle.importKey(
       'raw',
-      fromHex(last.key) ?? new Uint8Array(),
+      fromHex(lastRequest.key) ?? new Uint8Array(),
       'Ed25519',
       false,
       ['verify'],
@@ -93,7 +96,7 @@ async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<
       fromHex(String(signature)) ?? new Uint8Array(),
       new Uint8Array(message),
     );
-    return isSigned ? last.key : undefined;
+    return isSigned ? lastRequest.key : undefined;
   } catch {
     // The answer is not of this type, or the browser has no Ed25519. In both cases, nothing is known about a
     // key.

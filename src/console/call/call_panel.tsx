@@ -41,7 +41,9 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
   useEffect(() => {
     if (outcome !== undefined || failure !== undefined) verdict.current?.scrollIntoView();
   }, [outcome, failure]);
-  const job = useJob((error) => setFailure(error instanceof Error ? error.message : 'It failed.'));
+  const job = useJob((error) =>
+    setFailure(error instanceof Error ? error.message : 'It failed for an unknown reason.'),
+  );
   const endpoint = endpoints.find((candidate) => formatName(candidate) === name);
   const type = signs.find((candidate) => candidate.name === typeName);
   const input = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
@@ -55,9 +57,9 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
     );
   }
 
-  /** Chooses a type and clears the verdict, which belongs to an answer of the type before. */
-  const chooseType = (chosen: string) => {
-    setTypeName(chosen);
+  /** Chooses a type and clears the verdict, which belongs to an answer of the former type. */
+  const chooseType = (newTypeName: string) => {
+    setTypeName(newTypeName);
     job.cancel();
     setOutcome(undefined);
     setFailure(undefined);
@@ -65,21 +67,25 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
 
   const call = (event: FormEvent) => {
     event.preventDefault();
-    const built = buildBody(fields, values);
-    setInvalidField('problem' in built ? { key: formatKey(built.field), problem: built.problem } : undefined);
-    if ('problem' in built) return;
+    const bodyOrProblem = buildBody(fields, values);
+    setInvalidField(
+      'problem' in bodyOrProblem
+        ? { key: formatKey(bodyOrProblem.field), problem: bodyOrProblem.problem }
+        : undefined,
+    );
+    if ('problem' in bodyOrProblem) return;
     setOutcome(undefined);
     setFailure(undefined);
     const isPost = endpoint.method === 'POST';
-    const path = isPost ? endpoint.path : `${endpoint.path}${buildQuery(built.body)}`;
-    const body = isPost ? built.body : undefined;
+    const path = isPost ? endpoint.path : `${endpoint.path}${buildQuery(bodyOrProblem.body)}`;
+    const body = isPost ? bodyOrProblem.body : undefined;
     job.start(async ({ signal, step }) => {
       step(`Attesting and calling ${base.host}`);
-      const called = await callEnclave(
+      const newOutcome = await callEnclave(
         { base, endpoint: { ...endpoint, path }, type, body, isSealed, expectation },
         signal,
       );
-      setOutcome(called);
+      setOutcome(newOutcome);
       setOpen(false);
     });
   };
@@ -90,7 +96,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
         <form className="stack" onSubmit={call}>
           <div className="register">
             <Tag tone="warning">as told by the host</Tag>
-            <span className="hint">Nobody signed it: compare the type with the contract below.</span>
+            <span className="hint">Nobody signed this form. Compare the type with the contract below.</span>
           </div>
           <div className="pair even">
             <SelectField
@@ -100,7 +106,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
               options={endpoints.map(formatName)}
             />
             <SelectField
-              label="Type that it signs"
+              label="Signed type"
               value={typeName}
               onChange={chooseType}
               options={signs.map((signedType) => signedType.name)}
@@ -117,7 +123,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
           ))}
           <label className="check">
             <input type="checkbox" checked={isSealed} onChange={(event) => setSealed(event.target.checked)} />
-            <span>Seal the request to the attested enclave: the host then sees nothing but sizes</span>
+            <span>Seal the request to the attested enclave: the host then sees only sizes</span>
           </label>
           <div className="buttons">
             <button type="submit" className="ds-button">

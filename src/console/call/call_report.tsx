@@ -8,8 +8,8 @@ import { Verdict } from '../parts/verdict.tsx';
 import type { CallOutcome } from './call.ts';
 import { judgeCall } from './judge_call.ts';
 import { MoveCall } from './move_call.tsx';
-import { Seen } from './seen.tsx';
 import { SignedBytes } from './signed_bytes.tsx';
+import { Traffic } from './traffic.tsx';
 
 interface Props {
   readonly outcome: CallOutcome;
@@ -28,16 +28,16 @@ export function CallVerdict({ outcome, difference }: Props) {
 
 /** Shows the basis of the verdict: bytes, signature, the Move call, and the part that the host saw. */
 export function CallReport({ outcome }: Pick<Props, 'outcome'>) {
-  const { result, request, seen } = outcome;
+  const { verification, request, traffic } = outcome;
   return (
     <>
-      {'answer' in result && (
+      {'answer' in verification && (
         <>
           <Panel title="Answer">
             <Facts
               rows={[
-                ['Dated', timestamp(Number(result.answer.timestampMs))],
-                ...result.fields
+                ['Dated', timestamp(Number(verification.answer.timestampMs))],
+                ...verification.fields
                   .filter(({ path }) => path.startsWith('payload.'))
                   .slice(0, 50)
                   .map(({ path, value }): [string, string] => [
@@ -47,19 +47,23 @@ export function CallReport({ outcome }: Pick<Props, 'outcome'>) {
               ]}
             />
           </Panel>
-          <SignedBytes bytes={result.bytes} fields={result.fields} />
+          <SignedBytes bytes={verification.bytes} fields={verification.fields} />
           <Panel title="Signature">
             <Facts
               rows={[
-                ['Ed25519', <Bytes key="s" hex={toHex(result.answer.signature)} name="signature" />],
-                ['Verifies under', <Bytes key="k" hex={toHex(result.answer.publicKey)} name="key" />],
+                ['Ed25519', <Bytes key="s" hex={toHex(verification.answer.signature)} name="signature" />],
+                ['Verifies under', <Bytes key="k" hex={toHex(verification.answer.publicKey)} name="key" />],
               ]}
             />
           </Panel>
-          <MoveCall type={request.type} fields={result.fields} signature={result.answer.signature} />
+          <MoveCall
+            type={request.type}
+            fields={verification.fields}
+            signature={verification.answer.signature}
+          />
         </>
       )}
-      <Seen seen={seen} isSealed={request.isSealed} />
+      <Traffic requests={traffic} isSealed={request.isSealed} />
     </>
   );
 }

@@ -10,7 +10,7 @@ interface Props {
   readonly problem: string | undefined;
 }
 
-const KINDS = {
+const PLACEHOLDERS = {
   text: 'text',
   integer: 'integer',
   number: 'number',
@@ -31,7 +31,7 @@ export function InputField({ field, value, onChange, problem }: Props) {
   return (
     <TextField
       label={label}
-      placeholder={KINDS[kind]}
+      placeholder={PLACEHOLDERS[kind]}
       value={value}
       onChange={onChange}
       problem={problem}

@@ -9,33 +9,35 @@ import type { CallOutcome } from './call.ts';
 const REFUSALS: Readonly<Partial<Record<ClientCode, Words>>> = {
   CLIENT_SIGNATURE: {
     title: 'Tampered with: no attested key signed these bytes',
-    text: 'The answer or the schema is not what the enclave signed: somebody on the way changed one of them.',
+    text: 'The signature does not fit the answer and the schema: somebody on the way changed one of them.',
   },
   CLIENT_MALFORMED_ANSWER: {
     title: 'Not a signed answer of this type',
-    text: 'What came back does not fit the type that the schema names.',
+    text: 'The answer does not have the type that the schema names.',
   },
   CLIENT_INTENT: {
     title: 'Another type: the answer has another intent',
-    text: 'The enclave signed something, but not of the type that the schema names.',
+    text: 'The enclave signed an answer of another type than the one that the schema names.',
   },
   CLIENT_UNREACHABLE: { title: 'No answer', text: 'The enclave did not answer.' },
   CLIENT_SEALED_ANSWER: {
     title: 'Tampered with: the answer was not sealed for this request',
-    text: 'Somebody on the way changed it, or answered in the place of the enclave.',
+    text: 'Somebody on the way changed the answer, or answered in place of the enclave.',
   },
   CLIENT_UNAUTHENTICATED: {
     title: 'Not sealed: anybody on the way may have answered',
-    text: 'The answer to a sealed request came in clear.',
+    text: 'The answer to a sealed request was not encrypted.',
   },
 };
 
 /**
- * @param difference between the struct on chain and the signed type; undefined if there is none, or if it is
- *   not known
+ * Returns the verdict on a call.
+ *
+ * @param difference between the struct on chain and the signed type; undefined if there is none, or if the
+ *   two were not compared
  */
-export function judgeCall({ result, request }: CallOutcome, difference: string | undefined): Judgement {
-  if ('error' in result) return judgeError(result.error, result.otherKey);
+export function judgeCall({ verification, request }: CallOutcome, difference: string | undefined): Judgement {
+  if ('error' in verification) return judgeError(verification.error, verification.otherKey);
   if (difference !== undefined) {
     return {
       tone: 'danger',
@@ -46,11 +48,9 @@ export function judgeCall({ result, request }: CallOutcome, difference: string |
   const { images, roots } = request.expectation;
   const doubts = [
     ...(images.length === 0
-      ? ['No registers were given to compare with. An enclave signed it, but that enclave may run anything.']
+      ? ['You gave no registers to compare with. An enclave signed the answer, but it may run anything.']
       : []),
-    ...(roots.length > 0
-      ? ['The root is one that you gave: anyone who has its key can attest anything.']
-      : []),
+    ...(roots.length > 0 ? ['You gave the root: anyone who has its key can attest anything.'] : []),
   ];
   if (doubts.length > 0) {
     const title =
@@ -75,7 +75,7 @@ function judgeError(error: unknown, otherKey: string | undefined): Judgement {
     const reason = [error.serverCode, error.serverMessage].filter((text) => text !== null).join(': ');
     return {
       tone: 'warning',
-      title: `The enclave refused it, with status ${error.status}`,
+      title: `The enclave refused the request with status ${error.status}`,
       text:
         reason === '' ? 'It gave no reason.' : `Its reason, which nobody signed: ${visibleText(reason, 400)}`,
     };
@@ -84,8 +84,8 @@ function judgeError(error: unknown, otherKey: string | undefined): Judgement {
     if (error.code === 'CLIENT_SIGNATURE' && otherKey !== undefined) {
       return {
         tone,
-        title: 'Other key: it is signed, but by no attested key',
-        text: `The key ${otherKey} signed it, and no enclave at this address attests that key.`,
+        title: 'Another key: the answer is signed, but not by an attested key',
+        text: `The key ${otherKey} signed the answer, but no enclave at this address attests that key.`,
         code: formatCode(error),
       };
     }

@@ -3,6 +3,7 @@
  * page trusts no part of this schema.
  */
 import type { JsonSchema } from 'sui-enclave/client';
+import { quantity } from 'sui-enclave/wording';
 
 export interface FormField {
   /** Names of the properties, from the outermost object inwards; empty for the whole body. */
@@ -30,10 +31,10 @@ export function formatKey({ path }: FormField): string {
 
 /** Lists the fields of a form. A part of the schema that a form can't show becomes a field for JSON. */
 export function listFields(schema: JsonSchema): readonly FormField[] {
-  return within(schema, [], true).slice(0, MAX_FIELDS);
+  return listFieldsWithin(schema, [], true).slice(0, MAX_FIELDS);
 }
 
-function within(schema: JsonSchema, path: readonly string[], isRequired: boolean): FormField[] {
+function listFieldsWithin(schema: JsonSchema, path: readonly string[], isRequired: boolean): FormField[] {
   const { type, properties, required, enum: choices } = schema;
   const description = describeRules(schema);
   const field = { path, isRequired, description, choices: [] };
@@ -45,7 +46,7 @@ function within(schema: JsonSchema, path: readonly string[], isRequired: boolean
     return Object.entries(properties)
       .slice(0, MAX_FIELDS)
       .flatMap(([name, inner]) =>
-        isRecord(inner) ? within(inner, [...path, name], names.includes(name)) : [],
+        isRecord(inner) ? listFieldsWithin(inner, [...path, name], names.includes(name)) : [],
       );
   }
   if (type === 'string') return [{ ...field, kind: 'text' }];
@@ -55,8 +56,8 @@ function within(schema: JsonSchema, path: readonly string[], isRequired: boolean
 
 /** Keywords of a schema with a limit, each with the text that explains it. */
 const LIMITS: readonly (readonly [keyword: string, format: (limit: number) => string])[] = [
-  ['minLength', (limit) => `at least ${limit} characters`],
-  ['maxLength', (limit) => `at most ${limit} characters`],
+  ['minLength', (limit) => `at least ${quantity(limit, 'character')}`],
+  ['maxLength', (limit) => `at most ${quantity(limit, 'character')}`],
   ['minimum', (limit) => `at least ${limit}`],
   ['maximum', (limit) => `at most ${limit}`],
 ];
@@ -95,7 +96,7 @@ export function buildBody(fields: readonly FormField[], values: Values): Body {
 }
 
 /**
- * Returns the query of a GET, with its question mark, for the body that a form made. The query is empty if
+ * Returns the query of a GET, with its question mark, for the body that a form gave. The query is empty if
  * there are no parameters.
  */
 export function buildQuery(body: unknown): string {
@@ -114,7 +115,7 @@ function readValue({ kind }: FormField, text: string): { value: unknown } | { pr
       return { value: text };
     case 'integer':
       if (!/^-?[0-9]{1,80}$/.test(text)) return { problem: 'Write an integer.' };
-      if (!Number.isSafeInteger(Number(text))) return { problem: 'Larger than JSON holds exactly.' };
+      if (!Number.isSafeInteger(Number(text))) return { problem: 'Too large for JSON to hold exactly.' };
       return { value: Number(text) };
     case 'number':
       if (text.trim() === '' || !Number.isFinite(Number(text))) return { problem: 'Write a number.' };
@@ -136,10 +137,10 @@ function withValue(body: unknown, path: readonly string[], value: unknown): unkn
   const [name, ...innerPath] = path;
   if (name === undefined) return value;
   const entries = isRecord(body) ? Object.entries(body) : [];
-  const before = entries.find(([key]) => key === name)?.[1];
+  const formerValue = entries.find(([key]) => key === name)?.[1];
   return Object.fromEntries([
     ...entries.filter(([key]) => key !== name),
-    [name, withValue(before, innerPath, value)],
+    [name, withValue(formerValue, innerPath, value)],
   ]);
 }
 

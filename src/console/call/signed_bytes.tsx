@@ -17,7 +17,7 @@ const COLOURS = 6;
 
 /** Shows the exact signed bytes. The bytes of a field have the same colour as its name in the list. */
 export function SignedBytes({ bytes, fields }: Props) {
-  const listed = fields.slice(0, MAX_FIELDS);
+  const listedFields = fields.slice(0, MAX_FIELDS);
   return (
     <Panel
       title="Signed bytes"
@@ -25,7 +25,7 @@ export function SignedBytes({ bytes, fields }: Props) {
     >
       <div className="signed">
         <p>
-          {listed.map(({ path, from, to }, index) => (
+          {listedFields.map(({ path, from, to }, index) => (
             <code key={`${path} ${from}`} data-colour={index % COLOURS} title={visibleText(path, 120)}>
               {formatHex(bytes, from, to)}
             </code>
@@ -34,7 +34,7 @@ export function SignedBytes({ bytes, fields }: Props) {
         <CopyButton text={toHex(bytes)} name="signed bytes" />
       </div>
       <ol className="fields">
-        {listed.map(({ path, type, from, to, value }, index) => (
+        {listedFields.map(({ path, type, from, to, value }, index) => (
           <li key={`${path} ${from}`}>
             <span className="swatch" data-colour={index % COLOURS} aria-hidden="true" />
             <span>
@@ -46,8 +46,8 @@ export function SignedBytes({ bytes, fields }: Props) {
           </li>
         ))}
       </ol>
-      {fields.length > listed.length && (
-        <p className="hint">{`And ${fields.length - listed.length} more fields.`}</p>
+      {fields.length > listedFields.length && (
+        <p className="hint">{`And ${fields.length - listedFields.length} more fields.`}</p>
       )}
     </Panel>
   );

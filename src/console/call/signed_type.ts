@@ -30,7 +30,7 @@ const PLAIN: ReadonlyMap<string, AnyType> = new Map<string, AnyType>(
   }),
 );
 
-/** @param type of a schema that `readSchema` returned. @throws TypeError for an unknown type */
+/** Creates the codec of a type in a schema that `readSchema` returned. @throws TypeError for an unknown type */
 export function createSignedType({ intent, name, fields }: SchemaType): SignedType<unknown, unknown> {
   return signedType(intent, createStruct(name, fields));
 }
@@ -45,9 +45,9 @@ function createStruct(name: string, fields: readonly Field[]): AnyType {
 function createType(type: string, field: Field): AnyType {
   const plain = PLAIN.get(type);
   if (plain) return plain;
-  const [, wrapper, item = ''] = /^(vector|Option)<(.*)>$/s.exec(type) ?? [];
-  if (wrapper === 'vector') return bcs.vector(createType(item, field));
-  if (wrapper === 'Option') return bcs.option(createType(item, field));
-  if (field.fields === undefined) throw new TypeError('the schema has a type that is not known');
+  const [, wrapper, innerType = ''] = /^(vector|Option)<(.*)>$/s.exec(type) ?? [];
+  if (wrapper === 'vector') return bcs.vector(createType(innerType, field));
+  if (wrapper === 'Option') return bcs.option(createType(innerType, field));
+  if (field.fields === undefined) throw new TypeError('the schema has an unknown type');
   return createStruct(type, field.fields);
 }

@@ -8,10 +8,10 @@ import { Progress } from '../parts/progress.tsx';
 import { TextField } from '../parts/text_field.tsx';
 import { Verdict } from '../parts/verdict.tsx';
 
-/** Result of a comparison. */
+/** Outcome of a comparison of the signed type with the struct. */
 export interface Comparison {
   readonly typeName: string;
-  /** The difference in words; undefined if they are equal. */
+  /** The difference in words; undefined if type and struct are equal. */
   readonly difference: string | undefined;
 }
 
@@ -30,14 +30,16 @@ interface Props {
 export function StructFields({ type, node, comparison, onCompared }: Props) {
   const [struct, setStruct] = useState('');
   const [problem, setProblem] = useState<string>();
-  const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
+  const job = useJob((error) =>
+    setProblem(error instanceof Error ? error.message : 'It failed for an unknown reason.'),
+  );
   const target = parseTarget(node);
   const [, packageId, moduleName] = /^(0x[0-9a-fA-F]{1,64})::([A-Za-z]\w*)$/.exec(struct.trim()) ?? [];
   const isReady = packageId !== undefined && moduleName !== undefined && !('refused' in target);
 
-  const shown = comparison?.typeName === type.name ? comparison : undefined;
+  const typeComparison = comparison?.typeName === type.name ? comparison : undefined;
 
-  /** Clears the comparison, which belongs to the struct and the node before. */
+  /** Clears the comparison, which belongs to the former struct and node. */
   const reset = () => {
     job.cancel();
     setProblem(undefined);
@@ -49,8 +51,8 @@ export function StructFields({ type, node, comparison, onCompared }: Props) {
     reset();
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host} for the struct`);
-      const { differenceOnChain } = await import('../chain/struct.ts');
-      const difference = await differenceOnChain(target.url, { packageId, moduleName }, type, signal);
+      const { describeDifference } = await import('../chain/struct.ts');
+      const difference = await describeDifference(target.url, { packageId, moduleName }, type, signal);
       onCompared({ typeName: type.name, difference });
     });
   };
@@ -93,17 +95,17 @@ export function StructFields({ type, node, comparison, onCompared }: Props) {
           <Progress job={job} />
           <div role="status">
             {problem !== undefined && <p className="hint problem">{visibleText(problem, 400)}</p>}
-            {shown && shown.difference === undefined && (
+            {typeComparison && typeComparison.difference === undefined && (
               <Verdict tone="success" title="The contract reads the same struct">
-                <p>Names, order and types are equal, as the node gives them.</p>
+                <p>Names, order and types are equal, according to the node.</p>
               </Verdict>
             )}
-            {shown?.difference !== undefined && (
+            {typeComparison?.difference !== undefined && (
               <Verdict tone="danger" title="The schema differs from the contract">
-                <p>{visibleText(shown.difference, 300)}</p>
+                <p>{visibleText(typeComparison.difference, 300)}</p>
                 <p>
-                  The host may have changed the schema, or it is of another version. Don’t trust what the form
-                  says.
+                  The host may have changed the schema, or the schema is of another version. Don’t trust what
+                  the form says.
                 </p>
               </Verdict>
             )}

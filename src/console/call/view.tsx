@@ -1,9 +1,9 @@
 import { useState } from 'react';
 import { type AppSchema, fetchSchema } from 'sui-enclave/client';
+import { DevelopmentFiles } from '../enclave/development_files.tsx';
 import { useExpectedFiles } from '../enclave/expected_files.ts';
-import { collectExpectation, type Given, readGiven } from '../enclave/files.ts';
-import { GivenList } from '../enclave/given_list.tsx';
-import { OwnServer } from '../enclave/own_server.tsx';
+import { FileList } from '../enclave/file_list.tsx';
+import { collectExpectation, type RecognizedFile, readFile } from '../enclave/files.ts';
 import type { Fields } from '../lib/route.ts';
 import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
@@ -21,7 +21,7 @@ interface Props {
   readonly fields: Fields;
 }
 
-interface Loaded {
+interface LoadedForm {
   readonly schema: AppSchema;
   readonly base: URL;
 }
@@ -33,10 +33,13 @@ export default function CallView({ fields }: Props) {
   const expected = useExpectedFiles('refused' in target ? undefined : target.url.href);
   const { files } = expected;
   const [isOpen, setOpen] = useState(true);
-  const [loaded, setLoaded] = useState<Loaded>();
+  const [loadedForm, setLoaded] = useState<LoadedForm>();
   const [problem, setProblem] = useState<string>();
-  const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
-  const give = (added: readonly Given[]) => expected.give(added.filter(({ kind }) => kind !== 'document'));
+  const job = useJob((error) =>
+    setProblem(error instanceof Error ? error.message : 'It failed for an unknown reason.'),
+  );
+  const give = (newFiles: readonly RecognizedFile[]) =>
+    expected.give(newFiles.filter(({ kind }) => kind !== 'document'));
 
   /** Discards the form too, since it must not be used with the roots and registers of another address. */
   const changeAddress = (value: string) => {
@@ -67,7 +70,7 @@ export default function CallView({ fields }: Props) {
           contract would read, and what the host could see on the way.
         </p>
       </div>
-      <Collapsible summary={summarize(loaded)} isOpen={isOpen} onToggle={setOpen}>
+      <Collapsible summary={summarize(loadedForm)} isOpen={isOpen} onToggle={setOpen}>
         <form
           className="asking"
           onSubmit={(event) => {
@@ -89,32 +92,32 @@ export default function CallView({ fields }: Props) {
         </form>
         <DropZone
           label="Files to compare with"
-          onFiles={async (files) => give(await Promise.all(files.map(readGiven)))}
+          onFiles={async (files) => give(await Promise.all(files.map(readFile)))}
         >
           Drop nitro.pcrs, the registers that you expect, or dev-root.pem, the root of an emulated enclave.
         </DropZone>
-        <OwnServer expected={expected} />
-        <GivenList given={files} onDrop={expected.remove} />
+        <DevelopmentFiles expected={expected} />
+        <FileList files={files} onDrop={expected.remove} />
         <Progress job={job} />
       </Collapsible>
       <div role="status" className="view">
         {problem !== undefined && (
           <Verdict tone="danger" title="There is no form">
             <p>{visibleText(problem, 400)}</p>
-            <p>The host answers with the schema that the image holds; an older image has none.</p>
+            <p>The host answers with the schema in the image; an older image has no schema.</p>
           </Verdict>
         )}
       </div>
-      {loaded && (
+      {loadedForm && (
         <CallPanel
-          key={loaded.base.href}
-          schema={loaded.schema}
-          base={loaded.base}
+          key={loadedForm.base.href}
+          schema={loadedForm.schema}
+          base={loadedForm.base}
           node={fields.node ?? ''}
           expectation={collectExpectation(files)}
         />
       )}
-      {!loaded && problem === undefined && job.step === undefined && (
+      {!loadedForm && problem === undefined && job.step === undefined && (
         <Panel title="Nothing to see yet">
           <p className="subtle">
             The form comes from schema.json, which the application’s author commits and the image holds. The
@@ -126,7 +129,7 @@ export default function CallView({ fields }: Props) {
   );
 }
 
-function summarize(loaded: Loaded | undefined): string {
-  if (loaded === undefined) return 'Address, root and registers';
-  return `${visibleText(loaded.base.host, 80)}: change address, root or registers`;
+function summarize(loadedForm: LoadedForm | undefined): string {
+  if (loadedForm === undefined) return 'Address, root and registers';
+  return `${visibleText(loadedForm.base.host, 80)}: change address, root or registers`;
 }

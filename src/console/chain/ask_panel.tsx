@@ -1,11 +1,11 @@
 import { type FormEvent, useState } from 'react';
 import { AttestationError } from 'sui-enclave/attestation';
 import { acceptedImages } from 'sui-enclave/sui';
+import { DevelopmentFiles } from '../enclave/development_files.tsx';
 import { examine, fetchDocument } from '../enclave/examine.ts';
 import { useExpectedFiles } from '../enclave/expected_files.ts';
 import { collectExpectation } from '../enclave/files.ts';
 import { judge } from '../enclave/judge.ts';
-import { OwnServer } from '../enclave/own_server.tsx';
 import { toHex } from '../lib/bytes.ts';
 import { RequestError } from '../lib/request.ts';
 import { parseTarget } from '../lib/target.ts';
@@ -16,7 +16,7 @@ import { Panel } from '../parts/panel.tsx';
 import { Progress } from '../parts/progress.tsx';
 import { Tag } from '../parts/tag.tsx';
 import { TextField } from '../parts/text_field.tsx';
-import { type Asked, chooseLight, type Light, lightOfAsked } from './lights.ts';
+import { type AttestationOutcome, chooseAnswerLight, chooseLight, type Light } from './lights.ts';
 import type { ChainState } from './read.ts';
 
 /**
@@ -36,13 +36,22 @@ export function AskPanel({ state, address }: { readonly state: ChainState; reado
     expected.bind();
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host}`);
-      const light = lightOfAsked(await attest(target.url, state, roots, signal), registeredLights(state));
-      setLights((before) => [[target.host, light], ...before.filter(([host]) => host !== target.host)]);
+      const light = chooseAnswerLight(
+        await attest(target.url, state, roots, signal),
+        listRegisteredLights(state),
+      );
+      setLights((formerLights) => [
+        [target.host, light],
+        ...formerLights.filter(([host]) => host !== target.host),
+      ]);
     });
   };
 
   return (
-    <Panel title="Ask an enclave" aside={<span className="subtle">the chain does not know who answers</span>}>
+    <Panel
+      title="Ask an enclave"
+      aside={<span className="subtle">the chain does not know which enclaves answer</span>}
+    >
       <div className="stack">
         <form className="asking" onSubmit={ask}>
           <TextField
@@ -51,13 +60,13 @@ export function AskPanel({ state, address }: { readonly state: ChainState; reado
             value={address}
             onChange={(value) => setField('url', value)}
             problem={address.trim() !== '' && 'refused' in target ? target.refused : undefined}
-            hint="It is attested with the registers of this config."
+            hint="Its attestation must have the registers of this config."
           />
           <button type="submit" className="ds-button" disabled={'refused' in target}>
             {'refused' in target ? 'Ask' : `Ask ${visibleText(target.host, 60)}`}
           </button>
         </form>
-        <OwnServer expected={expected} />
+        <DevelopmentFiles expected={expected} />
         {roots.length > 0 && expected.startedBy === undefined && (
           <p className="hint">
             This enclave is trusted under a root that you gave, in place of AWS’s: anyone who has the root’s
@@ -82,19 +91,19 @@ export function AskPanel({ state, address }: { readonly state: ChainState; reado
 }
 
 /** Returns the lights of the registered enclaves by key in hexadecimal. */
-function registeredLights({ config, list, readAtMs }: ChainState): ReadonlyMap<string, Light> {
+function listRegisteredLights({ config, list, readAtMs }: ChainState): ReadonlyMap<string, Light> {
   return new Map(
     list.enclaves.map((enclave) => [toHex(enclave.publicKey), chooseLight(enclave, config, readAtMs)]),
   );
 }
 
-/** @throws the signal's reason */
+/** Attests the enclave at a URL. @throws the signal's reason */
 async function attest(
   url: URL,
   { config }: ChainState,
   roots: readonly Uint8Array[],
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<AttestationOutcome> {
   try {
     const subject = await fetchDocument(url, signal);
     const examination = await examine(subject, { images: acceptedImages(config, Date.now()), roots });

@@ -17,7 +17,7 @@ interface Props {
 export function ConfigPanel({ state, fields }: Props) {
   const { config, holders, readAtMs } = state;
   const { image, overlap, source } = config;
-  const overlaps = overlap !== null && isOverlapping(config, readAtMs);
+  const isInOverlap = overlap !== null && isOverlapping(config, readAtMs);
   return (
     <Panel
       title={`Config “${visibleText(config.name, 80)}”`}
@@ -25,8 +25,8 @@ export function ConfigPanel({ state, fields }: Props) {
         config.isRetired ? (
           <Tag tone="danger">retired</Tag>
         ) : (
-          <Tag tone={overlaps || config.isOpen ? 'warning' : 'success'}>
-            {`version ${config.configVersion}${overlaps ? ', in overlap' : ''}${config.isOpen ? ', open' : ''}`}
+          <Tag tone={isInOverlap || config.isOpen ? 'warning' : 'success'}>
+            {`version ${config.configVersion}${isInOverlap ? ', in overlap' : ''}${config.isOpen ? ', open' : ''}`}
           </Tag>
         )
       }
@@ -37,20 +37,23 @@ export function ConfigPanel({ state, fields }: Props) {
           ['PCR0', <Bytes key="pcr0" hex={image.pcr0} name="PCR0" />],
           ['PCR1', <Bytes key="pcr1" hex={image.pcr1} name="PCR1" />],
           ['PCR2', <Bytes key="pcr2" hex={image.pcr2} name="PCR2" />],
-          ...(overlaps
+          ...(isInOverlap
             ? ([
                 [
                   'Also accepted',
                   `version ${config.configVersion - 1n}, until ${timestamp(Number(overlap.untilMs))}`,
                 ],
-                ['Its PCR2', <Bytes key="old" hex={overlap.image.pcr2} name="PCR2 of the version before" />],
+                [
+                  'Its PCR2',
+                  <Bytes key="old" hex={overlap.image.pcr2} name="PCR2 of the previous version" />,
+                ],
               ] as const)
             : []),
           [
             'Source',
             source === null
               ? 'not named'
-              : `${visibleText(source.url)} at ${visibleText(source.commit, 64)}, folder ${visibleText(source.folder, 100) || '/'}, framework ${visibleText(source.frameworkVersion, 50)}: as the admin says, which nobody has checked`,
+              : `${visibleText(source.url)} at ${visibleText(source.commit, 64)}, folder ${visibleText(source.folder, 100) || '/'}, framework ${visibleText(source.frameworkVersion, 50)}: as the admin states; nobody has checked this`,
           ],
           [
             'Keys',
@@ -74,7 +77,7 @@ export function ConfigPanel({ state, fields }: Props) {
       <p className="hint">
         {`As ${visibleText(state.node.host, 60)} said at ${timestamp(readAtMs)}.`}{' '}
         <a href={linkTo('enclave', { ...fields, config: config.id, node: state.node.href })}>
-          Compare an enclave with it
+          Compare an enclave with this config
         </a>
       </p>
     </Panel>

@@ -22,7 +22,9 @@ export function EnclavesPanel({ state: { config, list, readAtMs } }: { readonly 
       aside={<span className="subtle">{`${enclaves.length} registered, ${destroyed.length} destroyed`}</span>}
     >
       {enclaves.length === 0 && (
-        <p className="subtle">No enclave is registered under this config: register_enclave does that.</p>
+        <p className="subtle">
+          No enclave is registered under this config. The command register_enclave registers one.
+        </p>
       )}
       <ul className="cards">
         {newest.slice(0, MAX_LISTED).map((enclave) => {

@@ -16,7 +16,7 @@ export function describeEvent(event: EnclaveEvent): string {
       const overlap =
         overlapUntilMs === null
           ? 'enclaves of older versions are stale'
-          : `the version before is accepted until ${timestamp(Number(overlapUntilMs))}`;
+          : `the previous version is accepted until ${timestamp(Number(overlapUntilMs))}`;
       return `New registers: version ${configVersion}; ${overlap}`;
     }
     case 'OverlapEnded':

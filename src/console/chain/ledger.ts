@@ -36,7 +36,7 @@ export interface Ledger {
 
 const MAX_LISTED = 200;
 
-/** @throws RequestError; the signal's reason */
+/** Reads the ledger of a model. @throws RequestError; the signal's reason */
 export async function readLedger(node: URL, signal: AbortSignal): Promise<Ledger> {
   const json = await requestJson(new URL('model/ledger', node), { signal }).catch((error: unknown) => {
     if (error instanceof RequestError && error.failure === 'refused') throw notAModel(node);
@@ -73,7 +73,7 @@ export async function readLedger(node: URL, signal: AbortSignal): Promise<Ledger
 }
 
 function notAModel({ host }: URL): RequestError {
-  const message = `${host} lists no ledger: only the model of sui-enclave dev-sui and play does. Name a config, and read that.`;
+  const message = `${host} lists no ledger: only the model of sui-enclave dev-sui and play does. Name a config, and read it instead.`;
   return new RequestError('malformed', message);
 }
 

@@ -66,7 +66,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
         </ol>
       </Panel>
       <Panel title="Events" aside={<Count total={counts.events} host={host} />}>
-        {events.length === 0 && <p className="subtle">None yet.</p>}
+        {events.length === 0 && <p className="subtle">No events yet.</p>}
         <ol className="events">
           {events.map(({ type, digest, sender }, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: an event's place is its only id.
@@ -81,7 +81,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
   );
 }
 
-/** Shows details that only some readers need, when they ask for them. */
+/** Shows details that only some readers need, in a collapsed list. */
 function Ids({ rows }: { readonly rows: Readonly<Record<string, string>> }): ReactNode {
   return (
     <details className="ids">
@@ -97,6 +97,6 @@ function Ids({ rows }: { readonly rows: Readonly<Record<string, string>> }): Rea
 
 function Count({ total, host }: { readonly total: number; readonly host: string }) {
   return (
-    <span className="subtle">{`${total} in the model at ${visibleText(host, 60)}; the latest 200 at most`}</span>
+    <span className="subtle">{`${total} in the model at ${visibleText(host, 60)}; at most the latest 200 are listed`}</span>
   );
 }

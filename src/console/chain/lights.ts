@@ -18,14 +18,14 @@ export function chooseLight(enclave: ListedEnclave, config: EnclaveConfig, nowMs
     return {
       tone: 'danger',
       word: 'retired',
-      why: 'The config has ended: contracts accept none of its enclaves.',
+      why: 'The config is retired: contracts accept none of its enclaves.',
     };
   }
   if (enclave.isStale) {
     return {
       tone: 'warning',
       word: 'stale',
-      why: `It was registered at version ${enclave.configVersion}, and contracts accept it no longer.`,
+      why: `It was registered at version ${enclave.configVersion}, and contracts no longer accept it.`,
     };
   }
   if (isKeyTooOld(enclave, config, nowMs)) {
@@ -41,8 +41,8 @@ export function chooseLight(enclave: ListedEnclave, config: EnclaveConfig, nowMs
   return { tone: 'success', word: 'registered', why: 'Contracts accept what it signs.' };
 }
 
-/** Result of asking an enclave for its attestation document. */
-export type Asked =
+/** Outcome of a request for an enclave's attestation document. */
+export type AttestationOutcome =
   | { readonly kind: 'silent'; readonly why: string }
   | { readonly kind: 'refused'; readonly why: string }
   | { readonly kind: 'attested'; readonly publicKey: string };
@@ -50,7 +50,10 @@ export type Asked =
 /**
  * Returns the light of an enclave that was asked. `registered` has the lights of registered enclaves by key.
  */
-export function lightOfAsked(outcome: Asked, registered: ReadonlyMap<string, Light>): Light {
+export function chooseAnswerLight(
+  outcome: AttestationOutcome,
+  registered: ReadonlyMap<string, Light>,
+): Light {
   if (outcome.kind === 'silent') return { tone: 'danger', word: 'silent', why: outcome.why };
   if (outcome.kind === 'refused') return { tone: 'danger', word: 'not trusted', why: outcome.why };
   const light = registered.get(outcome.publicKey);

@@ -1,6 +1,6 @@
 /** Reads one object or one transaction from a Sui node. */
 import { Transaction } from '@mysten/sui/transactions';
-import { formatOwner, nodeAt } from './read.ts';
+import { createNodeClient, formatOwner } from './read.ts';
 
 export interface ObjectEntry {
   readonly kind: 'object';
@@ -8,7 +8,7 @@ export interface ObjectEntry {
   readonly type: string;
   readonly version: string;
   readonly owner: string;
-  /** Digest of the transaction that wrote the object; null if the node does not say. */
+  /** Digest of the transaction that wrote the object; null if the node does not name it. */
   readonly transaction: string | null;
   /** Fields in JSON, if the node has them. */
   readonly fields: readonly (readonly [name: string, value: string])[];
@@ -42,14 +42,14 @@ export function isLookUpId(id: string): boolean {
   return isObjectId(id) || DIGEST.test(id);
 }
 
-/** @throws Error of the client; the signal's reason */
+/** Reads the object or the transaction with this id. @throws Error of the client; the signal's reason */
 export async function lookUp(node: URL, id: string, signal: AbortSignal): Promise<Entry> {
   return isObjectId(id) ? await lookUpObject(node, id, signal) : await lookUpTransaction(node, id, signal);
 }
 
 async function lookUpObject(node: URL, objectId: string, signal: AbortSignal): Promise<ObjectEntry> {
   const include = { json: true, previousTransaction: true } as const;
-  const { object } = await nodeAt(node).core.getObject({ objectId, include, signal });
+  const { object } = await createNodeClient(node).core.getObject({ objectId, include, signal });
   // The id is shown already.
   const fields = Object.entries(object.json ?? {})
     .filter(([name]) => name !== 'id')
@@ -67,7 +67,7 @@ async function lookUpObject(node: URL, objectId: string, signal: AbortSignal): P
 
 async function lookUpTransaction(node: URL, digest: string, signal: AbortSignal): Promise<TransactionEntry> {
   const include = { effects: true, bcs: true, objectTypes: true } as const;
-  const answer = await nodeAt(node).core.getTransaction({ digest, include, signal });
+  const answer = await createNodeClient(node).core.getTransaction({ digest, include, signal });
   const { status, effects, bcs, objectTypes } = answer.Transaction ?? answer.FailedTransaction;
   const { sender, commands } = Transaction.from(bcs).getData();
   const { computationCost, storageCost, storageRebate } = effects.gasUsed;

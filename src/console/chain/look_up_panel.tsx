@@ -7,11 +7,11 @@ import { Tag } from '../parts/tag.tsx';
 import type { Entry, ObjectEntry, TransactionEntry } from './look_up.ts';
 import { shortenCall, shortenId, shortenType } from './short_names.ts';
 
-/** Makes a link that shows an object or a transaction. */
+/** Function that makes a link, which shows an object or a transaction. */
 export type RenderLink = (id: string, children: ReactNode) => ReactNode;
 
 /** Matches an id or an address. */
-const IS_ID = /^0x[0-9a-f]{64}$/;
+const ID = /^0x[0-9a-f]{64}$/;
 
 interface Props<E> {
   readonly entry: E;
@@ -41,7 +41,7 @@ function ObjectPanel({ entry, renderLink }: Props<ObjectEntry>) {
             : ([['Written by', renderLink(transaction, shortenId(transaction))]] as const)),
           ...fields.map(([name, value]): [string, ReactNode] => [
             visibleText(name, 80),
-            IS_ID.test(value) ? (
+            ID.test(value) ? (
               <Bytes key={name} hex={value} name={visibleText(name, 80)} />
             ) : (
               visibleText(value, 300)

@@ -47,11 +47,11 @@ export interface ChainState {
  */
 const MAX_EVENTS = 100;
 const MAX_PAGES = 40;
-/** Maximum number of versions of a package, which a node returns on one page. */
+/** Maximum number of versions of a package that a node returns on one page. */
 const MAX_VERSIONS = 1000;
 const EVENT_NAMES = Object.keys(ENCLAVE_EVENTS) as EnclaveEventName[];
 
-export function nodeAt(url: URL): SuiGrpcClient {
+export function createNodeClient(url: URL): SuiGrpcClient {
   return new SuiGrpcClient({
     // The network determines only names of packages, and this page uses none.
     network: 'custom',
@@ -66,17 +66,17 @@ export async function readImages(
   configId: string,
   signal: AbortSignal,
 ): Promise<readonly Image[]> {
-  const config = await readConfig(nodeAt(node), configId, { signal });
+  const config = await readConfig(createNodeClient(node), configId, { signal });
   return acceptedImages(config, Date.now());
 }
 
-/** @throws SuiError; the signal's reason */
+/** Reads everything that the view shows about a config. @throws SuiError; the signal's reason */
 export async function readChain(
   node: URL,
   configId: string,
   { signal, step }: { readonly signal: AbortSignal; readonly step: (words: string) => void },
 ): Promise<ChainState> {
-  const client = nodeAt(node);
+  const client = createNodeClient(node);
   step(`Reading the config from ${node.host}`);
   const config = await readConfig(client, configId, { signal });
   step('Reading the holders of its capabilities');
@@ -97,11 +97,11 @@ async function readHolders(
   const { objects } = await client.core.getObjects({ objectIds: ids, signal });
   return ids.map((id, index) => {
     const object = objects[index];
-    const isThere = object !== undefined && !(object instanceof Error);
+    const exists = object !== undefined && !(object instanceof Error);
     return {
       role: index === 0 ? 'capability' : 'registrar',
       id,
-      owner: isThere
+      owner: exists
         ? toOwner(object.owner)
         : { words: 'nobody: it was deleted, or is inside another object' },
     };
@@ -132,7 +132,7 @@ function toOwner(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
 }
 
 /**
- * Reads the events of this config, the latest first. The result is undefined if the node lists no events.
+ * Reads the events of this config, the latest first. Returns undefined if the node lists no events.
  *
  * @throws SuiError; the signal's reason
  */
@@ -142,20 +142,20 @@ export async function readHistory(
   signal: AbortSignal,
 ): Promise<EnclaveEvent[] | undefined> {
   try {
-    const later = await readLaterEvents(client, config.enclavePackage, signal);
-    const queries = [{ enclavePackage: config.enclavePackage }, ...later];
+    const laterQueries = await readLaterQueries(client, config.enclavePackage, signal);
+    const queries = [{ enclavePackage: config.enclavePackage }, ...laterQueries];
     const lists = await Promise.all(queries.map((query) => readLatest(client, config, { ...query, signal })));
     // Nodes list the events of each version separately.
-    const all = lists.length === 1 ? lists.flat() : lists.flat().sort(compareLatest);
-    return all.slice(0, MAX_EVENTS);
+    const events = lists.length === 1 ? lists.flat() : lists.flat().sort(compareLatest);
+    return events.slice(0, MAX_EVENTS);
   } catch (error) {
     if (error instanceof NodeRefusedError && error.status === 'UNIMPLEMENTED') return undefined;
     throw error;
   }
 }
 
-/** Returns the events that later versions of the package introduced. Each event has a query of its own. */
-async function readLaterEvents(client: SuiGrpcClient, enclavePackage: string, signal: AbortSignal) {
+/** Returns a query for each event that a later version of the package introduced. */
+async function readLaterQueries(client: SuiGrpcClient, enclavePackage: string, signal: AbortSignal) {
   const { response } = await client.movePackageService
     .listPackageVersions({ packageId: enclavePackage, pageSize: MAX_VERSIONS }, { abort: signal })
     .then(undefined, (error: unknown) => {
@@ -190,6 +190,6 @@ async function readLatest(
 }
 
 function compareLatest(first: EnclaveEvent, second: EnclaveEvent): number {
-  const between = (second.checkpoint ?? 0n) - (first.checkpoint ?? 0n);
-  return between === 0n ? second.eventIndex - first.eventIndex : Number(between);
+  const checkpointsBetween = (second.checkpoint ?? 0n) - (first.checkpoint ?? 0n);
+  return checkpointsBetween === 0n ? second.eventIndex - first.eventIndex : Number(checkpointsBetween);
 }

@@ -3,7 +3,7 @@ import { visibleText } from '../lib/visible_text.ts';
 
 /** Shortens `0x2::coin::Coin<0x2::sui::SUI>` to `Coin<SUI>`. */
 export function shortenType(type: string): string {
-  // Without \b, a long text without a name would take a time that is quadratic in its length.
+  // Without \b, a long text without a name would take time quadratic in its length.
   return visibleText(type.replace(/\b(?:0x)?[0-9a-f]+::\w+::/gi, ''), 200);
 }
 

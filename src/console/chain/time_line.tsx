@@ -7,7 +7,7 @@ import { describeEvent, findSubject } from './event_words.ts';
 /** Shows the history of a config, the latest event first. */
 export function TimeLine({ events }: { readonly events: readonly EnclaveEvent[] | undefined }) {
   return (
-    <Panel title="Time line" aside={<span className="subtle">the latest first, 100 at most</span>}>
+    <Panel title="Time line" aside={<span className="subtle">the latest first, at most 100</span>}>
       {events === undefined ? (
         <p className="subtle">
           This node offers no events: the panels above show the present state, without its history.

@@ -38,13 +38,13 @@ export default function ChainView({ fields }: Props) {
   const [isLookUpOpen] = useState(id !== '');
   const [outcome, setOutcome] = useState<Outcome>();
   const job = useJob((error) =>
-    setOutcome({ failure: error instanceof Error ? error.message : 'It failed.' }),
+    setOutcome({ failure: error instanceof Error ? error.message : 'It failed for an unknown reason.' }),
   );
   const target = parseTarget(node);
   const host = 'refused' in target ? undefined : target.host;
   const isConfig = config.trim() !== '';
 
-  /** Changes a field and clears the answer, which belongs to the node and the config that it was read for. */
+  /** Changes a field and clears the outcome, which belongs to the former node and config. */
   const change = (name: 'node' | 'config', value: string) => {
     setField(name, value);
     job.cancel();
@@ -60,21 +60,21 @@ export default function ChainView({ fields }: Props) {
     });
   };
 
-  const show = (shownId: string) => {
-    if ('refused' in target || !isLookUpId(shownId)) return;
-    setField('id', shownId);
+  const show = (lookUpId: string) => {
+    if ('refused' in target || !isLookUpId(lookUpId)) return;
+    setField('id', lookUpId);
     setOutcome(undefined);
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host}`);
-      setOutcome({ entry: await lookUp(target.url, shownId, signal) });
+      setOutcome({ entry: await lookUp(target.url, lookUpId, signal) });
     });
   };
-  const renderLink = (shownId: string, children: ReactNode) => (
+  const renderLink = (lookUpId: string, children: ReactNode) => (
     <a
-      href={linkTo('chain', { ...fields, id: shownId })}
+      href={linkTo('chain', { ...fields, id: lookUpId })}
       onClick={(event) => {
         event.preventDefault();
-        show(shownId);
+        show(lookUpId);
       }}
     >
       {children}
@@ -134,7 +134,8 @@ export default function ChainView({ fields }: Props) {
           </button>
         </div>
         <p className="hint">
-          Only the model of sui-enclave dev-sui and play lists its ledger: that of a network is too large.
+          Only the model of sui-enclave dev-sui and play lists its ledger: the ledger of a network is too
+          large.
         </p>
         <details open={isLookUpOpen}>
           <summary>Look up an object or a transaction</summary>
@@ -147,7 +148,7 @@ export default function ChainView({ fields }: Props) {
               problem={
                 id === '' || isLookUpId(id)
                   ? undefined
-                  : 'Write the id of an object (0x…) or the digest of a transaction.'
+                  : 'Enter the id of an object (0x…) or the digest of a transaction.'
               }
             />
             <button
@@ -191,7 +192,7 @@ export default function ChainView({ fields }: Props) {
         <Panel title="Nothing to see yet">
           <p className="subtle">
             Name a node and a config, and click. You will see what contracts accept, a light for each enclave,
-            and a time line where the node offers events.
+            and a time line if the node offers events.
           </p>
         </Panel>
       )}

@@ -11,12 +11,12 @@ interface Props {
   readonly rootSha256: string | undefined;
 }
 
-/** Shows the certificates from the root to the leaf, each with its remaining part of validity. */
+/** Shows the certificates from the root to the leaf, each with the remaining part of its validity. */
 export function ChainPicture({ chain, now, rootSha256 }: Props) {
   return (
     <Panel
       title="Chain of certificates"
-      aside={<span className="subtle">root first; the bars show the time that is left</span>}
+      aside={<span className="subtle">root first; the bars show the remaining time</span>}
     >
       <ol className="chain">
         {chain.map((entry, index) => (
@@ -49,31 +49,31 @@ function Certificate({ entry, now, role }: CertificateProps) {
   const from = entry.notBefore.getTime();
   const to = entry.notAfter.getTime();
   const state = now < from ? 'early' : now > to ? 'expired' : 'valid';
-  const left = Math.min(1, Math.max(0, (to - now) / Math.max(1, to - from)));
+  const remainingPart = Math.min(1, Math.max(0, (to - now) / Math.max(1, to - from)));
   return (
     <li data-state={state}>
       <Mark state={state === 'valid' ? 'passed' : 'failed'} label={state} />
       <div className="certificate">
         <p>
-          <strong>{nameIn(entry.subject)}</strong> <span className="subtle">{role}</span>
+          <strong>{readName(entry.subject)}</strong> <span className="subtle">{role}</span>
         </p>
         <div className="validity" aria-hidden="true">
-          <div style={{ width: `${100 * left}%` }} />
+          <div style={{ width: `${100 * remainingPart}%` }} />
         </div>
         <p className="hint">
-          {timestamp(from)} to {timestamp(to)}: {remaining(now, from, to)}
+          {timestamp(from)} to {timestamp(to)}: {describeRemaining(now, from, to)}
         </p>
       </div>
     </li>
   );
 }
 
-function remaining(now: number, from: number, to: number): string {
+function describeRemaining(now: number, from: number, to: number): string {
   if (now > to) return `expired ${duration(now - to)} ago`;
   if (now < from) return `begins in ${duration(from - now)}`;
   return `${duration(to - now)} left`;
 }
 
-function nameIn(subject: string): string {
+function readName(subject: string): string {
   return visibleText(/(?:^|, )CN=([^,]*)/.exec(subject)?.[1] || subject, 90);
 }

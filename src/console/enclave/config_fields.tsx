@@ -6,20 +6,22 @@ import { setField } from '../lib/use_route.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Progress } from '../parts/progress.tsx';
 import { TextField } from '../parts/text_field.tsx';
-import type { Given } from './files.ts';
+import type { RecognizedFile } from './files.ts';
 
 interface Props {
   readonly fields: Fields;
-  readonly onGiven: (file: Given) => void;
+  readonly onFile: (file: RecognizedFile) => void;
 }
 
 /** Gets the expected registers from a config on Sui, through the node that the user names. */
-export function ConfigFields({ fields, onGiven }: Props) {
+export function ConfigFields({ fields, onFile }: Props) {
   const { config = '', node = '' } = fields;
   // Only the initial value decides, since typing in the field must not open or close the panel.
   const [isOpen] = useState(config !== '');
   const [problem, setProblem] = useState<string>();
-  const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
+  const job = useJob((error) =>
+    setProblem(error instanceof Error ? error.message : 'It failed for an unknown reason.'),
+  );
   const target = parseTarget(node);
   const read = () => {
     if ('refused' in target) return;
@@ -28,7 +30,7 @@ export function ConfigFields({ fields, onGiven }: Props) {
       step(`Reading the config from ${target.host}`);
       const { readImages } = await import('../chain/read.ts');
       const images = await readImages(target.url, config.trim(), signal);
-      onGiven({ kind: 'registers', name: `config ${config.trim().slice(0, 10)}… at ${target.host}`, images });
+      onFile({ kind: 'registers', name: `config ${config.trim().slice(0, 10)}… at ${target.host}`, images });
     });
   };
   return (

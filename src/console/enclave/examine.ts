@@ -38,7 +38,7 @@ export interface Examination {
 
 const NONCE_SIZE = 32;
 
-/** @throws RequestError; the signal's reason */
+/** Requests a document for a fresh nonce. @throws RequestError; the signal's reason */
 export async function fetchDocument(base: URL, signal: AbortSignal): Promise<Subject> {
   const nonce = crypto.getRandomValues(new Uint8Array(NONCE_SIZE));
   const url = new URL(`get_attestation?nonce=${toHex(nonce)}`, base);
@@ -66,14 +66,14 @@ export async function examine(
 }
 
 /**
- * Value that no register of an image has. The value zero would not do: the registers of a debug enclave are
- * zero, and must not be accepted.
+ * Value that no register of an image has. Zero can't stand for it: the registers of a debug enclave are zero,
+ * and must not be accepted.
  */
 const NO_REGISTER = 'f'.repeat(96);
 
 /**
- * Returns the image that the document itself names. With it, the rest of the document can be verified if
- * there is no image to compare with.
+ * Returns the image that the document itself names. If there is no image to compare with, this image allows a
+ * verification of everything else.
  */
 export function readClaimedImage(bytes: Uint8Array): Image {
   const pcrs = readPcrs(bytes);

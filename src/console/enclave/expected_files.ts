@@ -1,81 +1,81 @@
 /**
- * Root and registers to compare with. They are used only for the address for which they were given. A reload
- * keeps them, but no verdict.
+ * Holds root and registers to compare with. They apply only to the address for which the user gave them. They
+ * survive a reload of the page; verdicts do not.
  */
 import { useEffect, useState } from 'react';
 import { readDevelopment } from '../lib/development.ts';
-import { type Given, recognizeFile, replaced } from './files.ts';
-import { forget, type Kept, keep, recall } from './kept_files.ts';
+import { type RecognizedFile, recognizeFile, replaceFiles } from './files.ts';
+import { readStoredFiles, removeStoredFiles, type StoredFiles, storeFiles } from './stored_files.ts';
 
-interface Held extends Omit<Kept, 'address'> {
-  /** The address that they are for; undefined until they are used for one. */
+interface FilesState extends Omit<StoredFiles, 'address'> {
+  /** The address to which the files apply; undefined until they are used for an address. */
   readonly address: string | undefined;
 }
 
 export interface ExpectedFiles {
-  readonly files: readonly Given[];
-  /** Command that started this enclave, if its files are among these; otherwise undefined. */
+  readonly files: readonly RecognizedFile[];
+  /** Command that started this enclave, if its files are among these; else undefined. */
   readonly startedBy: string | undefined;
   /** Files of the page's own server, offered if it lists no enclaves that it has started. */
-  readonly offer: readonly Given[];
-  /** Adds files, which replace those of the same kind. @returns all files that are then in use */
-  give(added: readonly Given[]): readonly Given[];
+  readonly offer: readonly RecognizedFile[];
+  /** Adds files, which replace files of the same kind. @returns all files in use */
+  give(newFiles: readonly RecognizedFile[]): readonly RecognizedFile[];
   /** Removes a file from those in use. @returns the remaining files */
-  remove(file: Given): readonly Given[];
+  remove(file: RecognizedFile): readonly RecognizedFile[];
   /** Binds files that were given without an address to the address that is being asked. */
   bind(): void;
 }
 
-const NOTHING: Held = { address: undefined, files: [], removed: [] };
+const NO_FILES: FilesState = { address: undefined, files: [], removed: [] };
 
 /** @param address of the enclave, as `URL` writes it; undefined while the field has none */
 export function useExpectedFiles(address: string | undefined): ExpectedFiles {
-  const [held, setHeld] = useState<Held>(() => (address && recall(address)) || NOTHING);
+  const [state, setState] = useState<FilesState>(() => (address && readStoredFiles(address)) || NO_FILES);
   const server = useServer();
-  const isOther = held.address !== undefined && held.address !== address;
-  const present = isOther ? NOTHING : held;
+  const isForOtherAddress = state.address !== undefined && state.address !== address;
+  const current = isForOtherAddress ? NO_FILES : state;
   useEffect(() => {
-    if (isOther) setHeld(NOTHING);
+    if (isForOtherAddress) setState(NO_FILES);
     // A link may have put another address into the field, for which this view has no files.
-    if (present.address === undefined) forget();
-  }, [isOther, present]);
+    if (current.address === undefined) removeStoredFiles();
+  }, [isForOtherAddress, current]);
 
   const isStarted = address !== undefined && server.started.includes(address);
-  const collect = ({ files, removed }: Held) => {
-    const ofServer = isStarted ? server.files.filter(({ kind }) => !removed.includes(kind)) : [];
-    return replaced(ofServer, files);
+  const collect = ({ files, removed }: FilesState) => {
+    const serverFiles = isStarted ? server.files.filter(({ kind }) => !removed.includes(kind)) : [];
+    return replaceFiles(serverFiles, files);
   };
-  const hold = (next: Held) => {
-    setHeld(next);
-    if (next.address !== undefined) keep({ ...next, address: next.address });
-    return collect(next);
+  const update = (newState: FilesState) => {
+    setState(newState);
+    if (newState.address !== undefined) storeFiles({ ...newState, address: newState.address });
+    return collect(newState);
   };
-  const files = collect(present);
+  const files = collect(current);
   return {
     files,
     startedBy: isStarted && files.some((file) => server.files.includes(file)) ? server.command : undefined,
     offer: server.started.length === 0 ? server.files : [],
-    give: (added) => hold({ ...present, address, files: replaced(present.files, added) }),
+    give: (newFiles) => update({ ...current, address, files: replaceFiles(current.files, newFiles) }),
     remove: (file) =>
-      hold({
+      update({
         address,
-        files: present.files.filter((kept) => kept !== file),
-        removed: server.files.includes(file) ? [...present.removed, file.kind] : present.removed,
+        files: current.files.filter((candidate) => candidate !== file),
+        removed: server.files.includes(file) ? [...current.removed, file.kind] : current.removed,
       }),
-    bind: () => hold({ ...present, address }),
+    bind: () => update({ ...current, address }),
   };
 }
 
-interface OwnServer {
+interface PageServer {
   /** The command that serves this page; undefined if the server does not name it. */
   readonly command: string | undefined;
   readonly started: readonly string[];
-  readonly files: readonly Given[];
+  readonly files: readonly RecognizedFile[];
 }
 
 /** Reads the enclaves that the page's own server has started, and their root and registers. */
-function useServer(): OwnServer {
-  const [server, setServer] = useState<OwnServer>({ command: undefined, started: [], files: [] });
+function useServer(): PageServer {
+  const [server, setServer] = useState<PageServer>({ command: undefined, started: [], files: [] });
   useEffect(() => {
     let isMounted = true;
     void readDevelopment().then((development) => {

@@ -3,7 +3,8 @@ import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestat
 import { fromHex } from '../lib/bytes.ts';
 import type { Expectation } from './examine.ts';
 
-export type Given =
+/** A file by its content, or the reason why it is refused. */
+export type RecognizedFile =
   | { readonly kind: 'document'; readonly name: string; readonly bytes: Uint8Array }
   | { readonly kind: 'registers'; readonly name: string; readonly images: readonly Image[] }
   | { readonly kind: 'roots'; readonly name: string; readonly roots: readonly Uint8Array[] }
@@ -12,16 +13,16 @@ export type Given =
 /** Maximum size of a file in bytes. A document in hexadecimal has at most 66 KB. */
 const MAX_SIZE = 262_144;
 
-export async function readGiven(file: File): Promise<Given> {
+export async function readFile(file: File): Promise<RecognizedFile> {
   const { name } = file;
   if (file.size > MAX_SIZE) return { kind: 'refused', name, why: 'it has more than 256 KB' };
   const bytes = new Uint8Array(await file.arrayBuffer());
   return recognizeFile(name, bytes);
 }
 
-export function recognizeFile(name: string, bytes: Uint8Array): Given {
+export function recognizeFile(name: string, bytes: Uint8Array): RecognizedFile {
   const text = decodeText(bytes);
-  // A document is CBOR, whose bytes are never such a text.
+  // The bytes of a document in CBOR are never valid UTF-8.
   if (text === undefined) return { kind: 'document', name, bytes };
   try {
     if (/^-----BEGIN CERTIFICATE-----/m.test(text)) {
@@ -31,18 +32,21 @@ export function recognizeFile(name: string, bytes: Uint8Array): Given {
   } catch (error) {
     return { kind: 'refused', name, why: error instanceof Error ? error.message : 'it is malformed' };
   }
-  const document = fromHex(hexIn(text));
+  const document = fromHex(extractHex(text));
   if (document) return { kind: 'document', name, bytes: document };
   return { kind: 'refused', name, why: 'it is not a document, a file of registers or a certificate' };
 }
 
-/** Replaces files by added files of the same kind. */
-export function replaced(before: readonly Given[], added: readonly Given[]): readonly Given[] {
-  const kinds = new Set(added.map(({ kind }) => kind));
-  return [...before.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...added];
+/** Adds new files, which replace the files of the same kind, and removes refused files. */
+export function replaceFiles(
+  files: readonly RecognizedFile[],
+  newFiles: readonly RecognizedFile[],
+): readonly RecognizedFile[] {
+  const kinds = new Set(newFiles.map(({ kind }) => kind));
+  return [...files.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...newFiles];
 }
 
-export function collectExpectation(files: readonly Given[]): Expectation {
+export function collectExpectation(files: readonly RecognizedFile[]): Expectation {
   return {
     images: files.flatMap((file) => (file.kind === 'registers' ? file.images : [])),
     roots: files.flatMap((file) => (file.kind === 'roots' ? file.roots : [])),
@@ -50,10 +54,9 @@ export function collectExpectation(files: readonly Given[]): Expectation {
 }
 
 /**
- * Returns the hexadecimal text in an answer of `/get_attestation`. A text that is hexadecimal stays
- * unchanged.
+ * Returns the hexadecimal digits in an answer of `/get_attestation`. Returns any other text unchanged.
  */
-function hexIn(text: string): string {
+function extractHex(text: string): string {
   return /^\s*\{\s*"attestation"\s*:\s*"([0-9a-fA-F]*)"\s*\}\s*$/.exec(text)?.[1] ?? text;
 }
 

@@ -18,7 +18,7 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
     return {
       tone: 'danger',
       ...refusal(error.code),
-      code: `${error.code}: ${reasonIn(error.message)}`,
+      code: `${error.code}: ${readFirstLine(error.message)}`,
     };
   }
   const { images, roots } = expectation;
@@ -26,11 +26,11 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
   const isOld = subject.nonce === undefined;
   const doubts = [
     ...(images.length === 0
-      ? ['No registers were given to compare with. This is an enclave, but it may run anything.']
+      ? ['You gave no registers to compare with. This is an enclave, but it may run anything.']
       : []),
     ...(isDevelopment
       ? [
-          'The root is one that you gave: anyone who has its key can attest anything. Only AWS’s root stands for hardware.',
+          'You gave the root: anyone who has its key can attest anything. Only AWS’s root proves that the enclave runs on Nitro hardware.',
         ]
       : []),
     ...(isOld
@@ -56,14 +56,14 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
 }
 
 /**
- * Returns the first line of a message. A comparison of registers follows this line, but the page shows that
- * in its own way.
+ * Returns the first line of a message. A comparison of registers follows this line, but the page shows the
+ * comparison in its own way.
  */
-function reasonIn(message: string): string {
+function readFirstLine(message: string): string {
   return visibleText(message.replace(/:?\n.*$/s, ''), 500);
 }
 
-/** Returns whether the NSM made the document: all rules passed that come before those of the policy. */
+/** Returns whether the NSM made the document: all rules before the rules of the policy passed. */
 export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): boolean {
   return explanation.rules.find(({ id }) => id === 'signature')?.state === 'passed';
 }
@@ -75,15 +75,15 @@ export type Words = Pick<Judgement, 'title' | 'text'>;
 const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
   POLICY_PCRS: {
     title: 'Wrong registers: it runs another image',
-    text: 'The document is genuine, but what it measured is not what you expect. Both are shown below, register by register.',
+    text: 'The document is genuine, but its registers are not those that you expect. Both are shown below, register by register.',
   },
   POLICY_DEBUG: {
     title: 'Debug mode: its host can read everything in it',
-    text: 'Its registers are all zero, so nothing is known of what it runs. Never trust it with anything.',
+    text: 'Its registers are all zero, so nothing is known about the code that it runs. Never trust it with anything.',
   },
   POLICY_NONCE: {
     title: 'Replayed: it answers another request',
-    text: 'The document is genuine, but does not contain the nonce that this page sent: somebody showed an older one.',
+    text: 'The document is genuine, but does not contain the nonce that this page sent: somebody sent an older document.',
   },
   CERTIFICATE_EXPIRED: {
     title: 'Expired: a certificate is no longer valid',
@@ -120,7 +120,7 @@ export function refusal(code: AttestationCode): Words {
   if (/^(POLICY|TIME)_/.test(code)) {
     return {
       title: 'Not verified: an expected value is invalid',
-      text: 'Nothing was decided.',
+      text: 'The document was not judged.',
     };
   }
   return {

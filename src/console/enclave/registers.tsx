@@ -20,7 +20,11 @@ interface Props {
 /** Shows the registers of the enclave beside the expected ones. */
 export function Registers({ examination, document }: Props) {
   const registerHex = (index: number) => toHex(document.pcrs.get(index) ?? new Uint8Array());
-  const expected = nearest(examination.expectation.images, [registerHex(0), registerHex(1), registerHex(2)]);
+  const expected = findNearestImage(examination.expectation.images, [
+    registerHex(0),
+    registerHex(1),
+    registerHex(2),
+  ]);
   const isDebug = [0, 1, 2].every((index) => /^0*$/.test(registerHex(index)));
   return (
     <Panel title="Registers" aside={<span className="subtle">SHA-384 of the started image</span>}>
@@ -62,11 +66,11 @@ export function Registers({ examination, document }: Props) {
 interface ComparisonProps {
   readonly isDebug: boolean;
   readonly isGenuine: boolean;
-  /** Result of the comparison; undefined if there is nothing to compare with. */
+  /** Whether the register has the expected value; undefined if there is no expected value. */
   readonly isEqual: boolean | undefined;
 }
 
-/** Shows the result. It is green only for a genuine document, since anybody can claim any registers. */
+/** Shows the comparison of a register. Green requires a genuine document, since anybody can claim registers. */
 function Comparison({ isDebug, isGenuine: isDocumentGenuine, isEqual }: ComparisonProps) {
   if (isDebug) return <Tag tone="danger">debug</Tag>;
   if (isEqual === undefined) return <Tag tone="neutral">not compared</Tag>;
@@ -74,9 +78,12 @@ function Comparison({ isDebug, isGenuine: isDocumentGenuine, isEqual }: Comparis
   return isDocumentGenuine ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
 }
 
-/** Returns the image that has most registers in common with the enclave. An overlap has several images. */
-function nearest(images: readonly Image[], registers: readonly [string, string, string]): Image | undefined {
-  const common = ({ pcr0, pcr1, pcr2 }: Image) =>
+/** Returns the image that has the most registers in common with the enclave. An overlap has several images. */
+function findNearestImage(
+  images: readonly Image[],
+  registers: readonly [string, string, string],
+): Image | undefined {
+  const countEqual = ({ pcr0, pcr1, pcr2 }: Image) =>
     [pcr0, pcr1, pcr2].filter((value, index) => value === registers[index]).length;
-  return images.toSorted((a, b) => common(b) - common(a))[0];
+  return images.toSorted((a, b) => countEqual(b) - countEqual(a))[0];
 }

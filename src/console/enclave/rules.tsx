@@ -13,7 +13,7 @@ interface Props {
 export function Rules({ rules, isCompared }: Props) {
   const failed = rules.find(({ state }) => state === 'failed');
   const passed = rules.filter(({ state }) => state === 'passed').length;
-  const all = rules.map((rule) =>
+  const explainedRules = rules.map((rule) =>
     rule.id === 'policy.images' && rule.state === 'passed' && !isCompared
       ? { ...rule, found: 'compared with nothing: no registers were given' }
       : rule,
@@ -23,7 +23,7 @@ export function Rules({ rules, isCompared }: Props) {
       {failed && <RuleList rules={[failed]} />}
       <details>
         <summary>{`All ${rules.length} rules`}</summary>
-        <RuleList rules={all} />
+        <RuleList rules={explainedRules} />
       </details>
     </Panel>
   );

@@ -13,19 +13,19 @@ import { Progress } from '../parts/progress.tsx';
 import { TextField } from '../parts/text_field.tsx';
 import { Verdict } from '../parts/verdict.tsx';
 import { ConfigFields } from './config_fields.tsx';
+import { DevelopmentFiles } from './development_files.tsx';
 import { type Examination, examine, fetchDocument, type Subject } from './examine.ts';
 import { useExpectedFiles } from './expected_files.ts';
-import { collectExpectation, type Given, readGiven } from './files.ts';
-import { GivenList } from './given_list.tsx';
-import { OwnServer } from './own_server.tsx';
+import { FileList } from './file_list.tsx';
+import { collectExpectation, type RecognizedFile, readFile } from './files.ts';
 import { ExaminationVerdict, Report } from './report.tsx';
 
 interface Props {
   readonly fields: Fields;
 }
 
-/** The reason why a document could not be judged. */
-interface Failed {
+/** The reason why there is no verdict on a document. */
+interface NoVerdict {
   readonly failure: string;
   readonly isAnswered: boolean;
 }
@@ -38,7 +38,7 @@ export function EnclaveView({ fields }: Props) {
   const { files } = expected;
   const [isOpen, setOpen] = useState(true);
   const [subject, setSubject] = useState<Subject>();
-  const [outcome, setOutcome] = useState<Examination | Failed>();
+  const [outcome, setOutcome] = useState<Examination | NoVerdict>();
   const job = useJob((error) =>
     setOutcome({
       failure: error instanceof Error ? error.message : 'It failed for an unknown reason.',
@@ -47,7 +47,7 @@ export function EnclaveView({ fields }: Props) {
   );
   const isRefused = address.trim() !== '' && 'refused' in target;
 
-  /** Changes the address and clears the answer, which belongs to the address before. */
+  /** Changes the address and clears the answer, which belongs to the former address. */
   const changeAddress = (value: string) => {
     setField('url', value);
     job.cancel();
@@ -55,8 +55,12 @@ export function EnclaveView({ fields }: Props) {
     setOutcome(undefined);
   };
 
-  const report = async (about: Subject, all: readonly Given[], signal: AbortSignal) => {
-    const examination = await examine(about, collectExpectation(all));
+  const showReport = async (
+    newSubject: Subject,
+    allFiles: readonly RecognizedFile[],
+    signal: AbortSignal,
+  ) => {
+    const examination = await examine(newSubject, collectExpectation(allFiles));
     // The verification itself ignores the signal.
     signal.throwIfAborted();
     setOutcome(examination);
@@ -74,23 +78,23 @@ export function EnclaveView({ fields }: Props) {
       const document = await fetchDocument(target.url, signal);
       step(`Verifying the document by ${RULES.length} rules`);
       setSubject(document);
-      await report(document, files, signal);
+      await showReport(document, files, signal);
     });
   };
 
   /** Replaces earlier files by new files of the same kinds, and examines the document again. */
-  const give = (added: readonly Given[]) => {
-    const all = expected.give(added.filter(({ kind }) => kind !== 'document'));
-    const document = added.find((file) => file.kind === 'document');
-    const about = document ? { bytes: document.bytes, nonce: undefined, from: document.name } : subject;
-    if (!about) return;
-    setSubject(about);
-    job.start(({ signal }) => report(about, all, signal));
+  const give = (newFiles: readonly RecognizedFile[]) => {
+    const allFiles = expected.give(newFiles.filter(({ kind }) => kind !== 'document'));
+    const document = newFiles.find((file) => file.kind === 'document');
+    const newSubject = document ? { bytes: document.bytes, nonce: undefined, from: document.name } : subject;
+    if (!newSubject) return;
+    setSubject(newSubject);
+    job.start(({ signal }) => showReport(newSubject, allFiles, signal));
   };
 
-  const drop = (file: Given) => {
-    const all = expected.remove(file);
-    if (subject) job.start(({ signal }) => report(subject, all, signal));
+  const drop = (file: RecognizedFile) => {
+    const allFiles = expected.remove(file);
+    if (subject) job.start(({ signal }) => showReport(subject, allFiles, signal));
   };
 
   return (
@@ -99,7 +103,7 @@ export function EnclaveView({ fields }: Props) {
         <h1>Enclave</h1>
         <p className="lead">
           Asks an enclave who it is, and verifies the answer here, in this page: the certificates up to AWS,
-          the signature, and what the enclave measured of its own image.
+          the signature, and the registers of the enclave’s image.
         </p>
       </div>
       <Collapsible summary={summarize(subject)} isOpen={isOpen} onToggle={setOpen}>
@@ -118,7 +122,7 @@ export function EnclaveView({ fields }: Props) {
         </form>
         <DropZone
           label="Files to compare with, or a document"
-          onFiles={async (files) => give(await Promise.all(files.map(readGiven)))}
+          onFiles={async (files) => give(await Promise.all(files.map(readFile)))}
         >
           Drop nitro.pcrs, the registers that you expect; a document to verify; or dev-root.pem, the root of
           an emulated enclave. They stay in this page.
@@ -127,10 +131,10 @@ export function EnclaveView({ fields }: Props) {
           // The config that a node returned is only for this address: another address gets new fields.
           key={'refused' in target ? '' : target.url.href}
           fields={fields}
-          onGiven={(file) => give([file])}
+          onFile={(file) => give([file])}
         />
-        <OwnServer expected={expected} />
-        <GivenList given={files} onDrop={drop} />
+        <DevelopmentFiles expected={expected} />
+        <FileList files={files} onDrop={drop} />
         <Progress job={job} />
       </Collapsible>
       <div role="status" className="view">
@@ -156,7 +160,7 @@ function Empty() {
   return (
     <Panel title="Nothing to see yet">
       <p className="subtle">
-        Write an address and click, or drop a document. You will see one verdict, the chain from the root to
+        Enter an address and click, or drop a document. You will see one verdict, the chain from the root to
         the enclave, its registers beside yours, and all {RULES.length} rules.
       </p>
     </Panel>

@@ -1,6 +1,6 @@
 /**
  * Reads the list of the emulated enclaves that this page's server has started. Only the servers of
- * `sui-enclave dev`, `dev-sui` and `play` name this file in the page.
+ * `sui-enclave dev`, `dev-sui` and `play` write the name of such a list into the page.
  */
 import { requestJson } from './request.ts';
 
@@ -15,7 +15,7 @@ export interface Development {
 
 const FILE = document.querySelector<HTMLMetaElement>('meta[name="development"]')?.content;
 
-/** Reads the list from the page's own origin; returns undefined if the server gives none. */
+/** Reads the list from the page's own origin; returns undefined if the server has none. */
 export async function readDevelopment(): Promise<Development | undefined> {
   if (FILE === undefined) return undefined;
   try {

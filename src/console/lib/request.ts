@@ -29,7 +29,7 @@ export interface RequestOptions {
   readonly maxSize?: number;
 }
 
-/** @throws RequestError; the signal's reason */
+/** Sends a request. @throws RequestError; the signal's reason */
 export async function requestText(
   url: URL,
   { signal, body, maxSize = MAX_SIZE }: RequestOptions,
@@ -50,7 +50,7 @@ export async function requestText(
     signal.throwIfAborted();
     if (error instanceof RequestError) throw error;
     if (timeout.aborted) throw new RequestError('timeout', `${url.host} took longer than 15 seconds.`);
-    throw new RequestError('unreachable', unreachable(url));
+    throw new RequestError('unreachable', describeUnreachable(url));
   }
 }
 
@@ -86,10 +86,10 @@ async function readText(response: Response, maxSize: number): Promise<string> {
   }
 }
 
-function unreachable({ host, protocol }: URL): string {
-  const mixed = location.protocol === 'https:' && protocol === 'http:';
-  const page = mixed
+function describeUnreachable({ host, protocol }: URL): string {
+  const isMixedContent = location.protocol === 'https:' && protocol === 'http:';
+  const cause = isMixedContent
     ? 'This page was loaded over https, so the browser blocks its requests to http addresses.'
     : `It may be down, redirect, or not allow pages of ${location.origin} to read its answers (CORS).`;
-  return `${host} gave no answer. ${page}`;
+  return `${host} gave no answer. ${cause}`;
 }

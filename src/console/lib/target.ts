@@ -20,7 +20,7 @@ export function parseTarget(text: string): Target {
     return { refused: `The address must begin with http: or https:, not ${url.protocol.slice(0, 40)}` };
   }
   if (url.username !== '' || url.password !== '') {
-    return { refused: 'An address with a user name is refused: what is before the @ can look like a host.' };
+    return { refused: 'An address with a user name is refused: the part before the @ can look like a host.' };
   }
   url.search = '';
   url.hash = '';

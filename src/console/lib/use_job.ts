@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 
-/** Long work that a click starts, and that a click can end. */
+/** Long work that a click starts, and that another click can end. */
 export interface Job {
   /** Present step of the job in words; undefined between jobs. */
   readonly step: string | undefined;
@@ -9,14 +9,14 @@ export interface Job {
   cancel(): void;
 }
 
-/** @param failed called with the error of a job that was not cancelled */
-export function useJob(failed: (error: unknown) => void): Job {
+/** @param onError called with the error of a job that was not cancelled */
+export function useJob(onError: (error: unknown) => void): Job {
   const [step, setStep] = useState<string>();
-  const current = useRef<AbortController>(undefined);
-  useEffect(() => () => current.current?.abort(), []);
+  const runningJob = useRef<AbortController>(undefined);
+  useEffect(() => () => runningJob.current?.abort(), []);
   const cancel = () => {
-    current.current?.abort();
-    current.current = undefined;
+    runningJob.current?.abort();
+    runningJob.current = undefined;
     setStep(undefined);
   };
   return {
@@ -25,13 +25,13 @@ export function useJob(failed: (error: unknown) => void): Job {
     start(work) {
       cancel();
       const controller = new AbortController();
-      current.current = controller;
+      runningJob.current = controller;
       const { signal } = controller;
-      const isCurrent = () => current.current === controller;
+      const isCurrent = () => runningJob.current === controller;
       setStep('Starting');
       work({ signal, step: (words) => isCurrent() && setStep(words) })
         .catch((error: unknown) => {
-          if (isCurrent()) failed(error);
+          if (isCurrent()) onError(error);
         })
         .finally(() => {
           if (isCurrent()) setStep(undefined);

@@ -3,9 +3,9 @@
  * surrogates and line ends, since they could hide or reorder the text around them. React escapes the rest.
  */
 export function visibleText(text: string, maxLength = 300): string {
-  const cut = [...text.slice(0, 4 * maxLength)];
-  const shortened = cut.slice(0, maxLength).map(visible).join('');
-  return cut.length > maxLength || text.length > 4 * maxLength ? `${shortened}…` : shortened;
+  const characters = [...text.slice(0, 4 * maxLength)];
+  const shortened = characters.slice(0, maxLength).map(escapeInvisible).join('');
+  return characters.length > maxLength || text.length > 4 * maxLength ? `${shortened}…` : shortened;
 }
 
 /**
@@ -15,7 +15,7 @@ export function visibleText(text: string, maxLength = 300): string {
 const INVISIBLE =
   /[\p{C}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0]|[\ufe00-\ufe0f]/u;
 
-function visible(character: string): string {
+function escapeInvisible(character: string): string {
   if (!INVISIBLE.test(character)) return character;
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }

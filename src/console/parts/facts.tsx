@@ -1,6 +1,6 @@
 import { Fragment, type ReactNode } from 'react';
 
-/** A table of names and values. */
+/** Shows a table of names and values. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [string, ReactNode])[] }) {
   return (
     <dl className="facts">

@@ -19,7 +19,7 @@ export class Failure extends Component<
     return (
       <Verdict tone="danger" title="This view has failed">
         <p>{visibleText(error instanceof Error ? error.message : String(error))}</p>
-        <p>Nothing above it was verified. Load the page again to continue.</p>
+        <p>Nothing was verified here. Load the page again to continue.</p>
       </Verdict>
     );
   }

@@ -11,7 +11,7 @@ interface Props extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> 
 
 export function TextField({ label, value, onChange, hint, problem, ...input }: Props) {
   const id = useId();
-  const about = hint !== undefined || problem !== undefined ? `${id}-about` : undefined;
+  const descriptionId = hint !== undefined || problem !== undefined ? `${id}-description` : undefined;
   return (
     <div className="ds-field field">
       <label className="ds-label" htmlFor={id}>
@@ -23,14 +23,14 @@ export function TextField({ label, value, onChange, hint, problem, ...input }: P
         className="ds-input"
         value={value}
         onChange={(event) => onChange(event.target.value)}
-        aria-describedby={about}
+        aria-describedby={descriptionId}
         aria-invalid={problem !== undefined}
         autoComplete="off"
         autoCapitalize="off"
         spellCheck={false}
       />
-      {about !== undefined && (
-        <p id={about} className={problem === undefined ? 'hint' : 'hint problem'}>
+      {descriptionId !== undefined && (
+        <p id={descriptionId} className={problem === undefined ? 'hint' : 'hint problem'}>
           {problem ?? hint}
         </p>
       )}

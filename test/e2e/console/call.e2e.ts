@@ -123,13 +123,13 @@ describe('a call of the enclave of make dev', () => {
     await inspect(formPage, 'call');
   });
 
-  test('that is sealed shows the host nothing but sizes', async () => {
+  test('that is sealed shows the host only sizes', async () => {
     const { page } = await openForm(enclave);
     await page.check('input[type=checkbox]');
     await call(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'Signed, under a development root' });
     const hostText = (await panel(page, 'What the host saw').textContent()) ?? '';
-    expect(hostText).toContain('nothing but sizes');
+    expect(hostText).toContain('only sizes');
     expect(hostText).toMatch(/\/sealed \d+ bytes sent, \d+ received/);
     expect(hostText).not.toContain('San Francisco');
   });
@@ -138,7 +138,7 @@ describe('a call of the enclave of make dev', () => {
     const { page } = await openForm(enclave);
     await call(page, ' ');
     expect(await readVerdict(page)).toMatchObject({
-      title: expect.stringMatching(/^The enclave refused it, with status 4\d\d$/),
+      title: expect.stringMatching(/^The enclave refused the request with status 4\d\d$/),
       tone: 'warning',
     });
     expect(await page.textContent('.verdict')).toContain('which nobody signed');
@@ -188,7 +188,7 @@ describe('a separate verdict is shown for', () => {
     const { page } = await openForm(host);
     await call(page);
     expect(await readVerdict(page)).toMatchObject({
-      title: 'Other key: it is signed, but by no attested key',
+      title: 'Another key: the answer is signed, but not by an attested key',
       code: expect.stringMatching(/^CLIENT_SIGNATURE: /),
     });
   });

@@ -104,7 +104,7 @@ describe('the chain of make dev-sui', () => {
     expect(await readLights(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
     await inspect(page, 'chain');
     // The view of the enclave has the same registers.
-    await page.click('text=Compare an enclave with it');
+    await page.click('text=Compare an enclave with this config');
     await page.waitForSelector('h1:text-is("Enclave")');
     // The field has the address that was asked last. The root belongs to that address alone.
     expect(await page.inputValue('input >> nth=0')).toBe(otherEnclave);

@@ -39,7 +39,10 @@ describe('the verdict', () => {
   const sampleCase = real ?? allCases[0];
   if (!sampleCase) throw new Error('there are no cases');
   const subject = createSubject(sampleCase.document);
-  const expectation = { images: createPolicy(sampleCase).images, roots: sampleCase.roots?.map(fromHex) ?? [] };
+  const expectation = {
+    images: createPolicy(sampleCase).images,
+    roots: sampleCase.roots?.map(fromHex) ?? [],
+  };
 
   test('is green only for a fresh answer with expected registers under the built-in root', async () => {
     const examination = await examine(subject, expectation, sampleCase.at);

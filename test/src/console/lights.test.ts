@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chooseLight, lightOfAsked } from '../../../src/console/chain/lights.ts';
+import { chooseAnswerLight, chooseLight } from '../../../src/console/chain/lights.ts';
 import type { EnclaveConfig, ListedEnclave } from '../../../src/library/sui/index.ts';
 
 const image = { pcr0: '', pcr1: '', pcr2: '' };
@@ -52,12 +52,12 @@ describe('the light of an enclave that was asked', () => {
     ['silent', 'danger', { kind: 'silent', why: 'it is down' }],
     ['not trusted', 'danger', { kind: 'refused', why: 'debug' }],
   ] as const)('%s is %s', (word, tone, answered) => {
-    expect(lightOfAsked(answered, registered)).toMatchObject({ word, tone });
+    expect(chooseAnswerLight(answered, registered)).toMatchObject({ word, tone });
   });
 
   test('is the light of its registration, if its key is registered', () => {
     const stale = chooseLight({ ...enclave, isStale: true }, config, 2000);
-    expect(lightOfAsked({ kind: 'attested', publicKey: 'aa' }, new Map([['aa', stale]]))).toMatchObject({
+    expect(chooseAnswerLight({ kind: 'attested', publicKey: 'aa' }, new Map([['aa', stale]]))).toMatchObject({
       word: 'stale',
       tone: 'warning',
     });

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { type Observed, observing } from '../../../src/console/call/observed.ts';
+import { type ObservedRequest, recordTraffic } from '../../../src/console/call/observed.ts';
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -11,8 +11,8 @@ const KEY = 'ab'.repeat(32);
 /** Sends a request. @returns its record, and the answer that the client gets */
 async function observeRequest(path: string, answer: Response, init: RequestInit = {}) {
   vi.stubGlobal('fetch', async () => answer);
-  const seen: Observed[] = [];
-  const response = await observing(seen, BASE)(new URL(path, BASE), init);
+  const seen: ObservedRequest[] = [];
+  const response = await recordTraffic(seen, BASE)(new URL(path, BASE), init);
   return { seen: seen[0], response };
 }
 

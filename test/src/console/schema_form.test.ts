@@ -24,7 +24,7 @@ describe('a form', () => {
   });
 
   test.each([
-    [{ maxLength: 5, minLength: 1 }, 'At least 1 characters; at most 5 characters'],
+    [{ maxLength: 5, minLength: 1 }, 'At least 1 character; at most 5 characters'],
     [
       { minimum: 0, maximum: 9, description: 'trim; check: must be even; check: must be even' },
       'At least 0; at most 9; even',

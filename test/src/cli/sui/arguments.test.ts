@@ -38,14 +38,24 @@ describe.each([['--dry-run'], ['--unsigned']])('a command with %s refuses', (fla
       'USAGE',
       '<enclave_url> must be the URL of an enclave',
     ],
-    ['an invalid registrar', [...registrationWith({}), '--registrar', '0x12zz'], 'USAGE', '--registrar must be'],
+    [
+      'an invalid registrar',
+      [...registrationWith({}), '--registrar', '0x12zz'],
+      'USAGE',
+      '--registrar must be',
+    ],
     [
       'a short id of a capability',
       ['create_config', 'x', '--cap', '0x1', '--network', 'localnet'],
       'USAGE',
       '--cap must be',
     ],
-    ['options for some of the ids', ['retire_config', '--config', OBJECT], 'USAGE', 'missing: --enclave-package'],
+    [
+      'options for some of the ids',
+      ['retire_config', '--config', OBJECT],
+      'USAGE',
+      'missing: --enclave-package',
+    ],
     ['ids as arguments', ['retire_config', PACKAGE, OBJECT], 'USAGE', 'by --enclave-package, --config'],
     [
       'former arguments that lack some of the ids',
@@ -54,7 +64,12 @@ describe.each([['--dry-run'], ['--unsigned']])('a command with %s refuses', (fla
       'missing: <enclave_url> <module_name> <otw_name>',
     ],
     ['an id twice', [...registrationWith({}), '--config', OBJECT], 'USAGE', '--config is given twice'],
-    ['a missing deployment file', ['create_config', 'x', '--network', 'localnet'], 'DEPLOYMENT', 'there is no'],
+    [
+      'a missing deployment file',
+      ['create_config', 'x', '--network', 'localnet'],
+      'DEPLOYMENT',
+      'there is no',
+    ],
     ['no ids, and no network', ['retire_config'], 'USAGE', '--network with a deployments/<network>.json'],
     [
       'an unknown network',
@@ -68,8 +83,18 @@ describe.each([['--dry-run'], ['--unsigned']])('a command with %s refuses', (fla
       'USAGE',
       '--network must be',
     ],
-    ['an http URL of a remote node', [...registrationWith({}), '--rpc-url', 'http://sui.example'], 'SUI_VALUE', 'https URL'],
-    ['a short address of a sender', [...registrationWith({}), '--address', '0x5'], 'USAGE', '--address must be'],
+    [
+      'an http URL of a remote node',
+      [...registrationWith({}), '--rpc-url', 'http://sui.example'],
+      'SUI_VALUE',
+      'https URL',
+    ],
+    [
+      'a short address of a sender',
+      [...registrationWith({}), '--address', '0x5'],
+      'USAGE',
+      '--address must be',
+    ],
     ...['0', '-1', '1.5', '1e9', 'all'].map((budget): [string, string[], string, string] => [
       `a budget of ${budget}`,
       [...registrationWith({}), `--gas-budget=${budget}`],
@@ -230,7 +255,11 @@ describe('on a real network, an image is refused unless its record says that it 
       () => ({ ...releaseRecord(), unchanged_tree: false }),
       /with changes that were not committed/,
     ],
-    ['an image that was built outside a repository', () => ({ ...releaseRecord(), unchanged_tree: null }), /experimental image/],
+    [
+      'an image that was built outside a repository',
+      () => ({ ...releaseRecord(), unchanged_tree: null }),
+      /experimental image/,
+    ],
     [
       'an image of another build',
       () => ({ ...releaseRecord(), registers: { ...registers(), pcr2: '5'.repeat(96) } }),

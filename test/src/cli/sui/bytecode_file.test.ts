@@ -103,7 +103,11 @@ test.each([
 
 describe('a bytecode file is refused before anything is sent:', () => {
   test.each<[string, () => Promise<{ exit: number | null; json(): Record<string, unknown> }>, string]>([
-    ['with another digest than the option has', () => publish('--bytecode', file, '--digest', '0'.repeat(64)), 'BYTECODE_FILE'],
+    [
+      'with another digest than the option has',
+      () => publish('--bytecode', file, '--digest', '0'.repeat(64)),
+      'BYTECODE_FILE',
+    ],
     ['for another chain', () => publishChanged({ chain: 'testnet' }), 'BYTECODE_FILE'],
     ['of another package', () => publishChanged({ packages: ['weather', 'enclave'] }), 'BYTECODE_FILE'],
     ['with an unknown property', () => publishChanged({ owner: '0x1' }), 'BYTECODE_FILE'],
@@ -116,7 +120,11 @@ describe('a bytecode file is refused before anything is sent:', () => {
       'BYTECODE_FILE',
     ],
     ['of more than a mebibyte', () => publishChanged({ modules: ['A'.repeat(1_100_000)] }), 'BYTECODE_FILE'],
-    ['compiled against the stub, even on the model of a node', () => publishChanged({ is_stub: true }), 'STUB_FRAMEWORK'],
+    [
+      'compiled against the stub, even on the model of a node',
+      () => publishChanged({ is_stub: true }),
+      'STUB_FRAMEWORK',
+    ],
   ])('%s', async (_name, run, code) => {
     const executedBefore = fixture.node.ledger.executed.length;
     const { exit, json } = await run();

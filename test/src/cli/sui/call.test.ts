@@ -60,7 +60,10 @@ describe('a function of the admin', () => {
       created: [feed],
       notes: [expect.stringMatching(/^Recorded in .*localnet\.json\.$/)],
     });
-    expect(readEntry()).toEqual({ ...JSON.parse(initialContent).applications.prices, objects: done['created'] });
+    expect(readEntry()).toEqual({
+      ...JSON.parse(initialContent).applications.prices,
+      objects: done['created'],
+    });
     const [{ id } = { id: '' }] = readEntry().objects ?? [];
     expect(done['shared']).toEqual([id]);
     expect(fixture.node.ledger.objects.get(id)?.owner.kind).toBe('shared');
@@ -228,7 +231,11 @@ describe('a function is refused', () => {
     ['of two applications', 'mix', '::prices::Coins, and its EnclaveCap for'],
     ['that takes an enclave', 'answer', 'takes an Enclave<T>: call it by submit'],
     ['with two type parameters', 'pair', 'type parameters other than T'],
-    ['that returns a value that can be neither dropped nor transferred', 'promise', '::prices::Promise, which can be neither'],
+    [
+      'that returns a value that can be neither dropped nor transferred',
+      'promise',
+      '::prices::Promise, which can be neither',
+    ],
     ['that returns a reference', 'borrow', 'returns &'],
   ])('%s', async (_, name, message) => {
     const { exit, json } = await fixture.run('call', `prices::${name}`, '--network', 'localnet');

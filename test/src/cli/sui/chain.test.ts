@@ -108,7 +108,10 @@ describe('a preview', () => {
       creates: created.map((object) => [object.type, shared.includes(object.id)]),
     });
     for (const flag of ['dry-run', 'unsigned']) {
-      const { fields } = await createChain({ [flag]: true }).submit(buildTransaction(), { ...submission, preview });
+      const { fields } = await createChain({ [flag]: true }).submit(buildTransaction(), {
+        ...submission,
+        preview,
+      });
       expect(fields['creates'], flag).toEqual([[type, true]]);
     }
     const { status, fields } = await createChain().submit(buildTransaction(), { ...submission, preview });
@@ -300,7 +303,9 @@ describe('nothing is sent', () => {
   });
 
   test('when the budget is too small', async () => {
-    await expect(createChain({ 'gas-budget': 1n }).submit(buildTransaction(), submission)).rejects.toMatchObject({
+    await expect(
+      createChain({ 'gas-budget': 1n }).submit(buildTransaction(), submission),
+    ).rejects.toMatchObject({
       code: 'SUI_GAS',
     });
     expect(countExecutions()).toBe(0);

@@ -139,7 +139,9 @@ export class ChainFixture {
   async done(name: string, ...args: string[]): Promise<Record<string, unknown>> {
     const execution = await this.run(name, ...args);
     if (execution.exit !== 0)
-      throw new Error(`${name} ${args.join(' ')} ended with ${execution.exit}: ${execution.out}${execution.err}`);
+      throw new Error(
+        `${name} ${args.join(' ')} ended with ${execution.exit}: ${execution.out}${execution.err}`,
+      );
     return execution.json();
   }
 

@@ -21,7 +21,15 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const registrationArguments = (url: string) => [PACKAGE, PACKAGE, configId, url, 'weather', 'WEATHER', ...root];
+const registrationArguments = (url: string) => [
+  PACKAGE,
+  PACKAGE,
+  configId,
+  url,
+  'weather',
+  'WEATHER',
+  ...root,
+];
 const countSent = () => fixture.node.ledger.executed.length;
 
 describe('a registrar', () => {
@@ -43,7 +51,12 @@ describe('a registrar', () => {
   test('registers a restarted enclave, and changes nothing else', async () => {
     const registrar = await addRegistrar();
     const { url } = await startServer({ nsm: fixture.nsm });
-    const registered = await operate('register_enclave', ...registrationArguments(url), '--registrar', registrar);
+    const registered = await operate(
+      'register_enclave',
+      ...registrationArguments(url),
+      '--registrar',
+      registrar,
+    );
     expect(registered.json()).toMatchObject({ status: 'done', registrar, configVersion: '0' });
     const enclave = registered.json()['enclave'] as string;
     for (const args of [
@@ -71,7 +84,12 @@ describe('a registrar', () => {
     });
     const { url } = await startServer({ nsm: fixture.nsm });
     const before = countSent();
-    const refused = await operate('register_enclave', ...registrationArguments(url), '--registrar', registrar);
+    const refused = await operate(
+      'register_enclave',
+      ...registrationArguments(url),
+      '--registrar',
+      registrar,
+    );
     expect(refused.json()).toMatchObject({ code: 'WOULD_ABORT', error: expect.stringContaining('revoked') });
     expect(countSent()).toBe(before);
     expect(await fixture.done('revoke_registrar', ...ofConfig(configId), registrar)).toMatchObject({
@@ -180,19 +198,19 @@ describe('rotate', () => {
     const status = async () => await script('status', ['--config', configId, '--rpc-url', fixture.node.url]);
     expect((await status()).out).toMatch(/at version 1, and at version 0 until 2\d{3}-[-0-9T:.]+Z/);
     expect((await status()).out).toMatch(/accepted until 2\d{3}-[-0-9T:.]+Z\n/);
-    expect(await fixture.done('status', '--config', configId, oldServer.url, successor.url, ...root)).toMatchObject(
-      {
-        config: { configVersion: '1', overlap: { until: rotated['overlapUntil'] } },
-        enclaves: expect.arrayContaining([
-          expect.objectContaining({ id: oldId, stale: false, configVersion: '0' }),
-          expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
-        ]),
-        answering: expect.arrayContaining([
-          expect.objectContaining({ registration: 'registered', enclave: oldId }),
-          expect.objectContaining({ registration: 'registered', enclave: rotated['enclave'] }),
-        ]),
-      },
-    );
+    expect(
+      await fixture.done('status', '--config', configId, oldServer.url, successor.url, ...root),
+    ).toMatchObject({
+      config: { configVersion: '1', overlap: { until: rotated['overlapUntil'] } },
+      enclaves: expect.arrayContaining([
+        expect.objectContaining({ id: oldId, stale: false, configVersion: '0' }),
+        expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
+      ]),
+      answering: expect.arrayContaining([
+        expect.objectContaining({ registration: 'registered', enclave: oldId }),
+        expect.objectContaining({ registration: 'registered', enclave: rotated['enclave'] }),
+      ]),
+    });
     const refused = await rotate(successor.url, '--again', '--overlap', '30');
     expect(refused.json()).toMatchObject({
       code: 'WOULD_ABORT',
@@ -255,7 +273,10 @@ describe('rotate', () => {
         ...root,
         ...args,
       );
-    const [oldServer, newServer] = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
+    const [oldServer, newServer] = [
+      await startServer({ nsm: fixture.nsm }),
+      await startServer({ nsm: fixture.nsm }),
+    ];
     const oldId = await fixture.register(configId, capId, oldServer.url);
     const before = countSent();
     expect(await rotateToSameImage(oldServer.url)).toMatchObject({

@@ -653,7 +653,9 @@ describe('the file', () => {
     });
     const withoutIds = await script('retire_config', ['--yes', ...nodeOptions], { DEPLOYMENTS: folder });
     expect(withoutIds).toMatchObject({ exit: 2, err: expect.stringContaining('DEPLOYMENT: ') });
-    const withoutFile = await script('retire_config', ['--yes', ...nodeOptions], { DEPLOYMENTS: `${folder}/none` });
+    const withoutFile = await script('retire_config', ['--yes', ...nodeOptions], {
+      DEPLOYMENTS: `${folder}/none`,
+    });
     expect(withoutFile.err).toContain('run publish and create_config first');
     expect(existsSync(`${folder}/none`)).toBe(false);
   });

@@ -127,13 +127,16 @@ describe('publish', () => {
     expect(dryRun.json()).toMatchObject({ status: 'dry-run', notChecked: noAnswer });
   });
 
-  test.each<[string[]]>([[['--dry-run']], [[]]])('with the flags %j refuses bytecode that was compiled against the stub', async (flags) => {
-    const fixture = await ChainFixture.start();
-    const args = ['weather', '--network', 'testnet', '--rpc-url', fixture.node.url, '--address', ADDRESS];
-    const { exit, json } = await script('publish', [...args, ...flags, '--json'], SIGNER);
-    fixture.close();
-    expect([json(), exit]).toMatchObject([{ code: 'STUB_FRAMEWORK' }, 1]);
-  });
+  test.each<[string[]]>([[['--dry-run']], [[]]])(
+    'with the flags %j refuses bytecode that was compiled against the stub',
+    async (flags) => {
+      const fixture = await ChainFixture.start();
+      const args = ['weather', '--network', 'testnet', '--rpc-url', fixture.node.url, '--address', ADDRESS];
+      const { exit, json } = await script('publish', [...args, ...flags, '--json'], SIGNER);
+      fixture.close();
+      expect([json(), exit]).toMatchObject([{ code: 'STUB_FRAMEWORK' }, 1]);
+    },
+  );
 
   test('--dry-run with a framework prints what it would publish', async () => {
     const fixture = await ChainFixture.start();
@@ -331,7 +334,11 @@ describe('the allowed image', () => {
   };
 
   /** Returns the notes of both commands about a PCR file with these measurements beside it. */
-  async function readNotes(name: string, measurementsName: string, measurements: unknown): Promise<unknown[]> {
+  async function readNotes(
+    name: string,
+    measurementsName: string,
+    measurements: unknown,
+  ): Promise<unknown[]> {
     const folder = mkdtempSync(join(dir, 'image-'));
     writeFileSync(join(folder, name), image);
     const text = typeof measurements === 'string' ? measurements : JSON.stringify(measurements);
@@ -361,11 +368,7 @@ describe('the allowed image', () => {
       { ...buildRecord, registers: { pcr0, pcr1, pcr2: '7'.repeat(96) } },
       /^WARNING: .*measurements\.json has other registers than .*nitro\.pcrs/,
     ],
-    [
-      'is malformed',
-      '{"application":',
-      /^WARNING: .*measurements\.json is not a file that a build wrote/,
-    ],
+    ['is malformed', '{"application":', /^WARNING: .*measurements\.json is not a file that a build wrote/],
     [
       'could control the terminal',
       { ...buildRecord, commit: '\x1b[2Jc0ffee' },
@@ -427,7 +430,10 @@ describe('the allowed image', () => {
       [{ ...buildRecord, ...origin, registers, commit: null }, /names no commit/],
       [{ ...buildRecord, ...origin, registers, folder: undefined }, /of an older build/],
       [{ ...buildRecord, ...origin, registers, node_version: '24.0.1' }, /built with Node 24\.0\.1/],
-      [{ ...buildRecord, ...origin, registers: { ...registers, pcr2: '7'.repeat(96) } }, /has other registers/],
+      [
+        { ...buildRecord, ...origin, registers: { ...registers, pcr2: '7'.repeat(96) } },
+        /has other registers/,
+      ],
       ['{', /can't be read/],
     ] as const) {
       write(typeof measurements === 'string' ? measurements : JSON.stringify(measurements));
@@ -477,7 +483,11 @@ describe.concurrent('update_weather', () => {
     ['an incomplete reading', [...base, READING[0] ?? ''], '--from-url and --location'],
     ['no reading', base, '--from-url and --location'],
     ['a URL without a place', [...base, '--from-url', 'http://127.0.0.1:1'], 'give --location'],
-    ['both a reading and a URL', [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'], 'no reading'],
+    [
+      'both a reading and a URL',
+      [...base, ...READING, '--from-url', 'http://127.0.0.1:1', '--location', 'Oslo'],
+      'no reading',
+    ],
   ])('refuses %s', async (_, args, message) => {
     const [run, dry] = await Promise.all([
       script('update_weather', [...args, ...NO_NODE]),

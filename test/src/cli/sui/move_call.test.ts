@@ -81,7 +81,12 @@ describe('the parameters of a function', () => {
 
   test('do not matter for returned values: objects go to the sender, and values that can be dropped do not', () => {
     const structs = { Points: ['points: u64', 12], Note: ['text: u64', 2] } as const;
-    const returns = [`${APP}::rewards::Points`, 'u64', `${APP}::rewards::Note`, `${toAddress('2')}::coin::Coin<u8>`];
+    const returns = [
+      `${APP}::rewards::Points`,
+      'u64',
+      `${APP}::rewards::Note`,
+      `${toAddress('2')}::coin::Coin<u8>`,
+    ];
     const module = createModule(['u64', 'vector<u8>', ...OBJECTS], structs, returns.join());
     expect(readMoveCall(module, 'award').returns).toEqual([true, false, false, true]);
   });
@@ -104,10 +109,14 @@ describe('the signed type', () => {
   });
 
   test('needs --struct if several structs fit, and --fields if none fits', () => {
-    const ambiguousModule = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
+    const ambiguousModule = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], {
+      One: ['a: u8'],
+      Two: ['b: u8'],
+    });
     expect(() => createType(ambiguousModule)).toThrow('name one of them by --struct: One, Two');
     expect(createType(ambiguousModule, { struct: 'Two' }).names).toEqual(['b']);
-    const createTypeWith = (...packed: string[]) => createType({ ...ambiguousModule, packed: new Map([['award', packed]]) });
+    const createTypeWith = (...packed: string[]) =>
+      createType({ ...ambiguousModule, packed: new Map([['award', packed]]) });
     expect(createTypeWith('Two').names).toEqual(['b']);
     expect(createTypeWith('Another', 'One').names).toEqual(['a']);
     expect(() => createTypeWith('One', 'Two')).toThrow('name one of them by --struct: One, Two');
@@ -208,7 +217,13 @@ describe('a value in BCS', () => {
   });
 
   test('can not be an object or a struct', () => {
-    for (const type of [`${toAddress('2')}::coin::Coin<u8>`, `vector<${APP}::a::B>`, 'T0', 'signer', 'toString']) {
+    for (const type of [
+      `${toAddress('2')}::coin::Coin<u8>`,
+      `vector<${APP}::a::B>`,
+      'T0',
+      'signer',
+      'toString',
+    ]) {
       expect(valueType(type)).toBeUndefined();
     }
   });

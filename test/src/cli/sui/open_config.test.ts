@@ -92,7 +92,7 @@ describe('create_config --open', () => {
       config,
       isOpen,
     });
-    expect(await expectRefusal('create_config', creationArguments(), 'DEPLOYMENT')).toContain('is permanently open');
+    expect(await expectRefusal('create_config', creationArguments(), 'DEPLOYMENT')).toContain('is open, and this can't change');
   });
 
   test('must be left out for an image that needs secrets', async () => {
@@ -104,7 +104,7 @@ describe('create_config --open', () => {
     expect(await expectRefusal('create_config', creationArguments('--open'), 'OPEN_SECRETS')).toContain('API_KEY');
     writeBuildRecord('dev', { secrets: [] });
     expect(await expectRefusal('create_config', creationArguments('--open'), 'DEPLOYMENT')).toContain(
-      'not open, permanently',
+      "is not open, and this can't change",
     );
     writeFileSync(fixture.file('deployments/localnet.json'), file);
   });

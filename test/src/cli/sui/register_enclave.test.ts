@@ -132,23 +132,20 @@ describe('register_enclave refuses a document that the contract, or the admin, w
   });
 });
 
-test.each(['options', 'arguments in their former order'])(
-  'a registration succeeds by %s',
-  async (form) => {
-    const { url } = await startServer({ nsm: fixture.nsm });
-    const optionArguments = [
-      ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
-      '--config',
-      configId,
-      url,
-      '--root',
-      fixture.file('root.pem'),
-    ];
-    const { exit, json } =
-      form === 'options' ? await fixture.run('register_enclave', ...optionArguments) : await register(url);
-    expect([exit, json()]).toMatchObject([0, { status: 'done', config: configId, configVersion: '0' }]);
-  },
-);
+test.each(['options', 'arguments in their former order'])('a registration succeeds by %s', async (form) => {
+  const { url } = await startServer({ nsm: fixture.nsm });
+  const optionArguments = [
+    ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
+    '--config',
+    configId,
+    url,
+    '--root',
+    fixture.file('root.pem'),
+  ];
+  const { exit, json } =
+    form === 'options' ? await fixture.run('register_enclave', ...optionArguments) : await register(url);
+  expect([exit, json()]).toMatchObject([0, { status: 'done', config: configId, configVersion: '0' }]);
+});
 
 describe('register_enclave', () => {
   test('refuses the id of another object, or of no object, in place of a config', async () => {

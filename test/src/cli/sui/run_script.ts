@@ -36,7 +36,9 @@ export const script: Runner = async (name, args, env = {}) =>
 /** Runs the command as a process of its own, as an admin does. */
 export const scriptProcess: Runner = async (name, args, env = {}) => {
   const { PATH = '', HOME = '' } = process.env;
-  return toResult(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...isolateEnvironment(env) } }));
+  return toResult(
+    await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...isolateEnvironment(env) } }),
+  );
 };
 
 function toResult({ status: exit, stdout: out, stderr: err }: Run): Result {

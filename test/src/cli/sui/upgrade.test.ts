@@ -4,7 +4,7 @@ import { fromBase58, normalizeStructTag, toBase58 } from '@mysten/sui/utils';
 import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
-import { sortCreatedObjects, findLinkedEnclave } from '../../../../src/cli/sui/publish.ts';
+import { findLinkedEnclave, sortCreatedObjects } from '../../../../src/cli/sui/publish.ts';
 import { upgradeCapIn, withPublication } from '../../../../src/cli/sui/published.ts';
 import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 import {
@@ -31,7 +31,15 @@ async function run(name: string, ...args: string[]) {
     SUI_FRAMEWORK_DIR: fixture.framework(),
     DEPLOYMENTS: fixture.file('deployments'),
   };
-  const nodeOptions = ['--network', 'testnet', '--rpc-url', fixture.node.url, '--published', published, '--json'];
+  const nodeOptions = [
+    '--network',
+    'testnet',
+    '--rpc-url',
+    fixture.node.url,
+    '--published',
+    published,
+    '--json',
+  ];
   return await script(name, ['weather', ...args, ...nodeOptions], env);
 }
 

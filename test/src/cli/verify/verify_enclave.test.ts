@@ -307,11 +307,7 @@ describe('verify_enclave ends with 2, no verdict, for', () => {
       'USAGE',
       () => ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--pk', 'xyz'],
     ],
-    [
-      'a missing document',
-      'UNREADABLE_FILE',
-      () => ['--file', file('none'), '--pcrs', file('weather.pcrs')],
-    ],
+    ['a missing document', 'UNREADABLE_FILE', () => ['--file', file('none'), '--pcrs', file('weather.pcrs')]],
     ['a missing PCR file', 'UNREADABLE_FILE', () => ['--file', WEATHER, '--pcrs', file('none')]],
     ['invalid registers', 'POLICY_INVALID', () => ['--file', WEATHER, '--pcrs', file('garbage')]],
     [

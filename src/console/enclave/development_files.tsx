@@ -1,8 +1,8 @@
 import { visibleText } from '../lib/visible_text.ts';
 import type { ExpectedFiles } from './expected_files.ts';
 
-/** Says that root and registers come from this page's own server, or offers the server's root. */
-export function OwnServer({ expected }: { readonly expected: ExpectedFiles }) {
+/** Tells the user that root and registers come from this page's server, or offers the server's root. */
+export function DevelopmentFiles({ expected }: { readonly expected: ExpectedFiles }) {
   const { startedBy, offer, give } = expected;
   if (startedBy !== undefined) {
     return (

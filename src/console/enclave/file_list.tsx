@@ -1,20 +1,20 @@
 import { visibleText } from '../lib/visible_text.ts';
 import { Mark } from '../parts/mark.tsx';
-import type { Given } from './files.ts';
+import type { RecognizedFile } from './files.ts';
 
-const WORDS = { document: 'document', registers: 'expected registers', roots: 'root' } as const;
+const KIND_NAMES = { document: 'document', registers: 'expected registers', roots: 'root' } as const;
 
 interface Props {
-  readonly given: readonly Given[];
-  readonly onDrop: (file: Given) => void;
+  readonly files: readonly RecognizedFile[];
+  readonly onDrop: (file: RecognizedFile) => void;
 }
 
 /** Lists the files, besides the document, on which the verdict depends. */
-export function GivenList({ given: files, onDrop }: Props) {
-  const roots = files.some(({ kind }) => kind === 'roots');
+export function FileList({ files, onDrop }: Props) {
+  const hasRoots = files.some(({ kind }) => kind === 'roots');
   return (
     <ul className="chips" aria-label="What is compared">
-      {!roots && (
+      {!hasRoots && (
         <li className="chip fixed">
           <span className="subtle">root</span> AWS Nitro, built in
         </li>
@@ -29,7 +29,7 @@ export function GivenList({ given: files, onDrop }: Props) {
               </span>
             ) : (
               <span>
-                <span className="subtle">{WORDS[file.kind]}</span> {name}
+                <span className="subtle">{KIND_NAMES[file.kind]}</span> {name}
               </span>
             )}
             <button type="button" aria-label={`Remove ${name}`} onClick={() => onDrop(file)}>
