@@ -103,7 +103,9 @@ export async function loadBytecode(
   return { ...compiled, published: options.published ?? compiled.published, title, bytes };
 }
 
-/** Reads the bytecode file for this network. Adds a note with its digest, which another person can compare. */
+/**
+ * Reads the bytecode file for this network. Adds a note with its digest, which another person can compare.
+ */
 async function readForNetwork(
   packageName: string,
   options: BytecodeOptions,
@@ -124,8 +126,8 @@ async function readForNetwork(
 }
 
 /**
- * Returns whether the node serves the chain of `make dev-sui`, which runs contracts that were compiled against
- * the stub.
+ * Returns whether the node serves the chain of `make dev-sui`, which runs contracts that were compiled
+ * against the stub.
  *
  * @throws SuiError if no node answers
  */

@@ -56,7 +56,8 @@ async function readEntry(
  * Returns the outcome if the deployment file already has a config for the application; undefined if it has
  * none, or one that is retired.
  *
- * @throws SuiCommandError: DEPLOYMENT if that config is open and the requested one is not, or the other way round
+ * @throws SuiCommandError: DEPLOYMENT if that config is open and the requested one is not, or the other way
+ *   round
  */
 async function findExisting(
   { deployments }: ConfigInvocation,

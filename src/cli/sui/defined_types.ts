@@ -42,6 +42,7 @@ async function findOrigin(
 ): Promise<string> {
   if (firstId === originalId) return typeOrigins.get(datatype) ?? firstId;
   const linkedId = linkage.get(firstId) ?? firstId;
-  // A first version introduced all of its types. Packages of the framework keep the id of their first version.
+  // A first version introduced all of its types. Packages of the framework keep the id of their first
+  // version.
   return linkedId === firstId ? firstId : await readTypeOrigin(chain.client, linkedId, datatype);
 }

@@ -1,7 +1,7 @@
 /**
  * `deployments/<network>.json` records what the commands created on a network. Commands take from it the
- * ids that the command line lacks. It contains only public ids. Published.toml repeats the ids of packages for the
- * Move compiler and the Sui CLI, which read only that file.
+ * ids that the command line lacks. It contains only public ids. Published.toml repeats the ids of packages
+ * for the Move compiler and the Sui CLI, which read only that file.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -219,8 +219,8 @@ export class Deployments {
   }
 
   /**
-   * Changes entries of applications after a command. Never throws: the command's transaction has been executed,
-   * and the command must still report it.
+   * Changes entries of applications after a command. Never throws: the command's transaction has been
+   * executed, and the command must still report it.
    *
    * @param change takes all entries; returns the entries to write, or the reason to write nothing
    */

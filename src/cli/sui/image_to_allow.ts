@@ -22,8 +22,8 @@ import { type EXPERIMENTAL_FLAG, PCRS_OPTION, type SOURCE_OPTION } from './optio
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
 /**
- * PCR0 and PCR1 of the emulated NSM (src/testing), which are the same for every application. Anyone can attest
- * them, under a root of their own.
+ * PCR0 and PCR1 of the emulated NSM (src/testing), which are the same for every application. Anyone can
+ * attest them, under a root of their own.
  */
 const [pcr0, pcr1] = [0, 1].map((index) => {
   const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
@@ -70,7 +70,9 @@ export interface ImageToAllow {
   readonly secrets: SecretNames;
 }
 
-/** Names of the secrets that an image needs, as its build recorded them, or the reason why they are unknown. */
+/**
+ * Names of the secrets that an image needs, as its build recorded them, or the reason why they are unknown.
+ */
 type SecretNames = readonly string[] | string;
 
 /**
@@ -95,8 +97,8 @@ export function checkNeedsNoSecrets({ secrets }: ImageToAllow): void {
 }
 
 /**
- * Returns the image of the PCR file or of the release, for a config that will allow it. On a real network, the
- * image must belong to a tagged release, or `--experimental` must be given.
+ * Returns the image of the PCR file or of the release, for a config that will allow it. On a real network,
+ * the image must belong to a tagged release, or `--experimental` must be given.
  *
  * @throws as `readImage`; UsageError; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
  */

@@ -144,8 +144,8 @@ export function objectRole(
 }
 
 /**
- * Returns whether the sender of a transaction must get a returned value: it has `key` and `store`, or its type
- * is of another package, where its abilities are unknown.
+ * Returns whether the sender of a transaction must get a returned value: it has `key` and `store`, or its
+ * type is of another package, where its abilities are unknown.
  */
 export function isTransferable(type: string, modules: readonly ModuleInterface[]): boolean {
   if (valueType(type) !== undefined) return false;

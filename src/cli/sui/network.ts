@@ -55,7 +55,9 @@ export interface Node {
   readonly url: string;
   /** Name of the node, for people. */
   readonly description: string;
-  /** Whether commands refuse development roots and registers: the network is public, or the node is remote. */
+  /**
+   * Whether commands refuse development roots and registers: the network is public, or the node is remote.
+   */
   readonly isReal: boolean;
 }
 

@@ -18,7 +18,11 @@ export interface Outcome {
   readonly alarm?: boolean;
 }
 
-/** Returns the JSON and the text that a command prints. @param plan the commands of a dry run's transaction */
+/**
+ * Returns the JSON and the text that a command prints.
+ *
+ * @param plan the commands of a dry run's transaction
+ */
 export function createResult(
   { status, title, fields, text, summary, isWhole }: Outcome,
   notes: readonly string[],

@@ -48,8 +48,8 @@ async function findExisting(
 }
 
 /**
- * Returns the id of the dependency that has `enclave::enclave`; undefined if none has it. This id differs from
- * the one in the type of a capability, which is the id of the version that introduced the type.
+ * Returns the id of the dependency that has `enclave::enclave`; undefined if none has it. This id differs
+ * from the one in the type of a capability, which is the id of the version that introduced the type.
  */
 export async function findLinkedEnclave(
   chain: Chain,

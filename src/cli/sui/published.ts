@@ -1,4 +1,6 @@
-/** Reads and writes `Published.toml`, which has the ids of a package on each network. The Sui CLI reads it. */
+/**
+ * Reads and writes `Published.toml`, which has the ids of a package on each network. The Sui CLI reads it.
+ */
 import { writeFileSync } from 'node:fs';
 import { readRegularFile } from '../read_file.ts';
 import type { Chain } from './chain.ts';
@@ -59,8 +61,8 @@ export function readPublished(path: string): string {
 }
 
 /**
- * Records a publication in the file if the network is never reset. For other networks, only the deployment file
- * has the ids. Never throws: the package is on chain, and the command must still report it.
+ * Records a publication in the file if the network is never reset. For other networks, only the deployment
+ * file has the ids. Never throws: the package is on chain, and the command must still report it.
  */
 export async function recordPublication(
   chain: Chain,

@@ -114,8 +114,8 @@ interface Right {
 }
 
 /**
- * Returns the reason why a sender with this registrar, or without any, may not register enclaves under a config;
- * null if the sender may. Does not consider the config's capability.
+ * Returns the reason why a sender with this registrar, or without any, may not register enclaves under a
+ * config; null if the sender may. Does not consider the config's capability.
  */
 export function explainNoRight(
   { id, isOpen, registrars }: EnclaveConfig,
@@ -151,8 +151,8 @@ function chooseRight({ capabilityId: capId, isOpen }: EnclaveConfig, registrarId
 
 /**
  * Sends one transaction that registers all missing keys, or nothing if all are registered. Also
- * records registered enclaves that the deployment file lacks: an earlier command may have been killed after its
- * transaction and before it wrote the file.
+ * records registered enclaves that the deployment file lacks: an earlier command may have been killed after
+ * its transaction and before it wrote the file.
  *
  * @param registrarId a RegistrarCap of the sender, in place of the config's capability. An open config needs
  *   neither

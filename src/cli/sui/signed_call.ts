@@ -160,7 +160,9 @@ export interface SignedCall {
   readonly sender: string;
 }
 
-/** Function that returns the argument for an object. `isMutable` is whether the called function may change it. */
+/**
+ * Function that returns the argument for an object. `isMutable` is whether the called function may change it.
+ */
 export type Refer = (objectId: string, isMutable: boolean) => TransactionObjectArgument;
 
 export const CLOCK = '0x6';

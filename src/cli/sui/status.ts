@@ -58,12 +58,16 @@ interface Findings {
 const isAccepted = (answer: UrlAttestation, { accepted }: Pick<Findings, 'accepted'>) =>
   answer.trusted && accepted.some(({ id }) => id === answer.enclave);
 
-/** Returns ", where anyone may register enclaves" if the config is open and not retired; else an empty text. */
+/**
+ * Returns ", where anyone may register enclaves" if the config is open and not retired; else an empty text.
+ */
 function describeOpenness({ config: { isOpen, isRetired } }: Pick<Findings, 'config'>): string {
   return isOpen && !isRetired ? ', where anyone may register enclaves' : '';
 }
 
-/** Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; else returns an empty text. */
+/**
+ * Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; else returns an empty text.
+ */
 function describeOverlap({ config, now }: Pick<Findings, 'config' | 'now'>): string {
   if (config.isRetired || !isOverlapping(config, now)) return '';
   return `, and at version ${config.configVersion - 1n} until ${formatTime(config.overlap?.untilMs)}`;

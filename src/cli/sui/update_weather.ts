@@ -1,6 +1,6 @@
 /**
- * `sui-enclave update_weather`: mints a reading that an enclave signed. The command line has the reading, or the
- * command requests it from the enclave.
+ * `sui-enclave update_weather`: mints a reading that an enclave signed. The command line has the reading, or
+ * the command requests it from the enclave.
  */
 
 import { Transaction } from '@mysten/sui/transactions';

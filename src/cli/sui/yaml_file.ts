@@ -1,4 +1,7 @@
-/** Parses YAML files that people write for a command. Has schemas of common values, and the base of the errors. */
+/**
+ * Parses YAML files that people write for a command. Has schemas of common values, and the base of the
+ * errors.
+ */
 import { EnclaveError } from 'sui-enclave/errors';
 import { parseYaml } from 'sui-enclave-server/parse_yaml';
 import * as v from 'valibot';

@@ -33,7 +33,9 @@ export interface CallOutcome {
       }
     | {
         readonly error: unknown;
-        /** Key that signed the answer although no enclave has attested it; undefined if no such key is known. */
+        /**
+         * Key that signed the answer although no enclave has attested it; undefined if no such key is known.
+         */
         readonly otherKey: string | undefined;
       };
 }

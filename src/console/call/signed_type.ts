@@ -30,7 +30,11 @@ const PLAIN: ReadonlyMap<string, AnyType> = new Map<string, AnyType>(
   }),
 );
 
-/** Creates the codec of a type in a schema that `readSchema` returned. @throws TypeError for an unknown type */
+/**
+ * Creates the codec of a type in a schema that `readSchema` returned.
+ *
+ * @throws TypeError for an unknown type
+ */
 export function createSignedType({ intent, name, fields }: SchemaType): SignedType<unknown, unknown> {
   return signedType(intent, createStruct(name, fields));
 }

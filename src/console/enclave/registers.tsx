@@ -70,7 +70,9 @@ interface ComparisonProps {
   readonly isEqual: boolean | undefined;
 }
 
-/** Shows the comparison of a register. Green requires a genuine document, since anybody can claim registers. */
+/**
+ * Shows the comparison of a register. Green requires a genuine document, since anybody can claim registers.
+ */
 function Comparison({ isDebug, isGenuine: isDocumentGenuine, isEqual }: ComparisonProps) {
   if (isDebug) return <Tag tone="danger">debug</Tag>;
   if (isEqual === undefined) return <Tag tone="neutral">not compared</Tag>;
@@ -78,7 +80,9 @@ function Comparison({ isDebug, isGenuine: isDocumentGenuine, isEqual }: Comparis
   return isDocumentGenuine ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
 }
 
-/** Returns the image that has the most registers in common with the enclave. An overlap has several images. */
+/**
+ * Returns the image that has the most registers in common with the enclave. An overlap has several images.
+ */
 function findNearestImage(
   images: readonly Image[],
   registers: readonly [string, string, string],

@@ -1,4 +1,7 @@
-/** State of a rule, a step or a verdict. The mark has a shape besides a colour, for people who can't distinguish colours. */
+/**
+ * State of a rule, a step or a verdict. The mark has a shape besides a colour, for people who can't
+ * distinguish colours.
+ */
 export type State = 'passed' | 'failed' | 'warning' | 'not reached';
 
 const PATHS: Readonly<Record<State, string>> = {

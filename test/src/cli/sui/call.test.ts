@@ -91,7 +91,8 @@ describe('a function of the admin', () => {
     const done = await call('prices::open_desk');
     expect(done).toMatchObject({ status: 'done', objects: [feed?.id] });
     expect(readEntry().objects?.map(({ type }) => type)).toEqual([feedType(), `${packageId}::prices::Desk`]);
-    // This entry function is not public, and creates nothing. Nothing is recorded, and the call may be repeated.
+    // This entry function is not public, and creates nothing. Nothing is recorded, and the call may be
+    // repeated.
     const contentBefore = readFileSync(file(), 'utf8');
     for (const _ of [1, 2])
       expect(await call('prices::touch')).toMatchObject({ status: 'done', created: [] });

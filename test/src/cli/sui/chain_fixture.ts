@@ -82,7 +82,12 @@ export class ChainFixture {
     rmSync(this.#dir, { recursive: true });
   }
 
-  /** Creates an enclave's emulated NSM. @param image number of the application's image @param now NSM's clock */
+  /**
+   * Creates an enclave's emulated NSM.
+   *
+   * @param image number of the application's image
+   * @param now NSM's clock
+   */
   createNsm(application: string, image = 1, now = Date.now): EmulatedNsm {
     return new EmulatedNsm(now, this.#root, developmentRegisters(application, image));
   }
@@ -102,8 +107,8 @@ export class ChainFixture {
   }
 
   /**
-   * Creates a folder that the commands accept as the sources of Sui's framework. It has the tests' stub, and a
-   * module that the stub lacks.
+   * Creates a folder that the commands accept as the sources of Sui's framework. It has the tests' stub, and
+   * a module that the stub lacks.
    */
   framework(): string {
     const dir = this.file('framework');

@@ -1,4 +1,6 @@
-/** Tests commands for an open config: the images that it may allow, who registers, and what `status` prints. */
+/**
+ * Tests commands for an open config: the images that it may allow, who registers, and what `status` prints.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -92,7 +94,9 @@ describe('create_config --open', () => {
       config,
       isOpen,
     });
-    expect(await expectRefusal('create_config', creationArguments(), 'DEPLOYMENT')).toContain('is open, and this can't change');
+    expect(await expectRefusal('create_config', creationArguments(), 'DEPLOYMENT')).toContain(
+      "is open, and this can't change",
+    );
   });
 
   test('must be left out for an image that needs secrets', async () => {
@@ -101,7 +105,9 @@ describe('create_config --open', () => {
     const { isOpen } = await done('create_config', creationArguments('--again'));
     expect(isOpen).toBe(false);
     expect(readDeployment().applications.weather.config).not.toHaveProperty('isOpen');
-    expect(await expectRefusal('create_config', creationArguments('--open'), 'OPEN_SECRETS')).toContain('API_KEY');
+    expect(await expectRefusal('create_config', creationArguments('--open'), 'OPEN_SECRETS')).toContain(
+      'API_KEY',
+    );
     writeBuildRecord('dev', { secrets: [] });
     expect(await expectRefusal('create_config', creationArguments('--open'), 'DEPLOYMENT')).toContain(
       "is not open, and this can't change",

@@ -1,5 +1,6 @@
 /**
- * Tests commands for a package whose upgrades add types. Each type has the id of the version that introduced it.
+ * Tests commands for a package whose upgrades add types. Each type has the id of the version that introduced
+ * it.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
