@@ -144,7 +144,7 @@ export const main = suiCommand({
     ...RELEASE_OPTIONS,
     cap: {
       value: '<id>',
-      help: 'the EnclaveCap to use (default: that of the deployment file, or else the only one that the sender owns)',
+      help: 'the EnclaveCap to use (default: the one in the deployment file, or else the only one that the sender owns)',
       schema: objectId,
     },
     publisher: {

@@ -57,7 +57,7 @@ export function idOptions(names: readonly IdName[]): Readonly<Record<string, Opt
   return Object.fromEntries(
     names.map((name) => {
       const { option, value, help, schema } = IDS[name];
-      return [option, { value, help: `${help} (default: that of the deployment file)`, schema }];
+      return [option, { value, help: `${help} (default: the one in the deployment file)`, schema }];
     }),
   );
 }

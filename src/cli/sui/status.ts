@@ -66,7 +66,8 @@ function describeOpenness({ config: { isOpen, isRetired } }: Pick<Findings, 'con
 }
 
 /**
- * Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; else returns an empty text.
+ * Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z". Returns an empty text without
+ * an overlap.
  */
 function describeOverlap({ config, now }: Pick<Findings, 'config' | 'now'>): string {
   if (config.isRetired || !isOverlapping(config, now)) return '';

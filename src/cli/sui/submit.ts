@@ -62,7 +62,7 @@ const OPTIONS = {
   },
   intent: {
     value: '<number>',
-    help: 'the intent code of the signed type (default: that of schema.json, or 0)',
+    help: 'the intent code of the signed type (default: the one in schema.json, or 0)',
     schema: integer(0, 255),
   },
   struct: {
@@ -75,7 +75,7 @@ const OPTIONS = {
     help: "the names of the answer's fields in order, separated by commas, if no struct of the package has them",
     schema: text,
   },
-  config: { value: '<id>', help: 'the config (default: that of the deployment file)', schema: objectId },
+  config: { value: '<id>', help: 'the config (default: the one in the deployment file)', schema: objectId },
   pcrs: {
     value: '<file>',
     help: 'a file with the only registers to accept (default: those that the config allows)',

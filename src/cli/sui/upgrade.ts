@@ -115,7 +115,7 @@ export const main = suiCommand({
     ...BYTECODE_OPTIONS,
     'upgrade-cap': {
       value: '<id>',
-      help: "the package's UpgradeCap (default: that of the deployment file, or else of Published.toml)",
+      help: "the package's UpgradeCap (default: the one in the deployment file, or else in Published.toml)",
       schema: objectId,
     },
   },

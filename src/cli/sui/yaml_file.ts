@@ -1,6 +1,6 @@
 /**
- * Parses YAML files that people write for a command. Has schemas of common values, and the base of the
- * errors.
+ * Parses YAML files that people write for a command. Has schemas of common values, and the errors' base
+ * class.
  */
 import { EnclaveError } from 'sui-enclave/errors';
 import { parseYaml } from 'sui-enclave-server/parse_yaml';
