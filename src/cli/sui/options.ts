@@ -17,7 +17,11 @@ export const COMMON = {
     help: 'the application, if deployments/<network>.json has several',
     schema: text,
   },
-  'rpc-url': { value: '<url>', help: 'a gRPC-web node (default: the public node of --network)', schema: text },
+  'rpc-url': {
+    value: '<url>',
+    help: 'a gRPC-web node (default: the public node of --network)',
+    schema: text,
+  },
   address: {
     value: '<address>',
     help: "the sender; the command signs with its key in the Sui CLI's keystore",
