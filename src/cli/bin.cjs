@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The program, in a clone and in the installed package. It runs in whatever Node comes first, so it is written for old ones:
-// CommonJS, no types. A Node that can't run TypeScript can't load an application.
+// Starts the program, in a clone and in the installed package. The first Node on the PATH runs this file. That Node may be
+// old, so the file is CommonJS without types. A Node that can't run TypeScript can't load an application.
 'use strict';
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');

@@ -34,7 +34,7 @@ export interface Io {
   ask?(question: string): Promise<string>;
 }
 
-/** @param argv the arguments after the command's name @returns the exit code */
+/** Runs a command. @param argv the arguments after the command's name @returns the exit code */
 export type Main = (argv: readonly string[], env: Environment, io: Io) => Promise<number>;
 
 /** The result of a command: `text` for people, or `json` for programs if it got `--json`. */
@@ -68,8 +68,8 @@ export interface Failure {
 export interface Context {
   readonly env: Environment;
   /**
-   * Output of the command. With `--json`, `log` writes to standard error, and standard output has the result
-   * only.
+   * Output of the command. With `--json`, `log` writes to standard error, and standard output has only
+   * the result.
    */
   readonly io: Io;
   /** Whether the command got `--json`. */
@@ -84,14 +84,18 @@ export interface Command<A extends Arguments, O extends Options> extends Command
   chooseExit?(error: EnclaveError): number | undefined;
   /** Whether unexpected errors are reported without their message, which may contain a secret. */
   readonly handlesSecrets?: boolean;
-  /** Changes how an error is reported; undefined for a fault of the program. */
+  /**
+   * Returns how an error is reported, or undefined to throw it again.
+   *
+   * @param failure the usual report; undefined for a fault of the program
+   */
   report?(error: unknown, failure: Failure | undefined): Failure | undefined;
 }
 
 /** Returns the `main` of a command. */
 export function command<const A extends Arguments, const O extends Options>(spec: Command<A, O>): Main {
   return async (argv, env, raw) => {
-    const io = withoutControls(raw);
+    const io = escapeOutput(raw);
     if (argv.includes('--help') || argv.includes('-h')) {
       io.log(formatHelp(spec));
       return EXIT.done;
@@ -121,8 +125,8 @@ function formatJson(value: object): string {
   return escapeControlsInJson(json);
 }
 
-/** Removes control characters from the output, since parts of it may come from a file, a node or a host. */
-function withoutControls({ ask, ...io }: Io): Io {
+/** Escapes control characters in the output, since parts of it may come from a file, a node or a host. */
+function escapeOutput({ ask, ...io }: Io): Io {
   return {
     ...io,
     log: (text) => io.log(escapeControls(text)),
@@ -136,8 +140,8 @@ type Reporting = Pick<CommandLine, 'name' | 'program'> &
 
 /** Returns the report of an error; undefined for a fault of the program, which is thrown again. */
 function describeFailure(error: unknown, spec: Reporting): Failure | undefined {
-  const knownError = isEnclaveError(error) ? knownFailure(error, spec) : undefined;
-  const failure = knownError ?? (spec.handlesSecrets ? INTERNAL : undefined);
+  const enclaveFailure = isEnclaveError(error) ? describeEnclaveError(error, spec) : undefined;
+  const failure = enclaveFailure ?? (spec.handlesSecrets ? INTERNAL : undefined);
   return spec.report ? spec.report(error, failure) : failure;
 }
 
@@ -147,13 +151,13 @@ const INTERNAL: Failure = {
   json: { status: 'failed', code: 'INTERNAL', error: 'an internal error' },
 };
 
-function knownFailure(error: EnclaveError, spec: Reporting): Failure {
+function describeEnclaveError(error: EnclaveError, spec: Reporting): Failure {
   const { code } = error;
   const message =
     error instanceof UsageError ? `${error.message}. See ${formatProgram(spec)} --help` : error.message;
-  const ownExit = 'exit' in error && typeof error.exit === 'number' ? error.exit : undefined;
+  const errorExit = 'exit' in error && typeof error.exit === 'number' ? error.exit : undefined;
   return {
-    exit: ownExit ?? spec.chooseExit?.(error) ?? EXIT.failed,
+    exit: errorExit ?? spec.chooseExit?.(error) ?? EXIT.failed,
     text: `${code}: ${message}`,
     json: { status: 'failed', code, error: message },
   };
@@ -188,7 +192,7 @@ async function askOnTerminal(question: string): Promise<string> {
 /**
  * Returns the content of a file that the command line names.
  *
- * @param hint says where the file comes from
+ * @param hint sentence about where the file comes from, for the error if it does not exist
  * @throws UnreadableFileError
  */
 export async function readFileArgument(path: string, hint?: string): Promise<Buffer> {
@@ -196,7 +200,7 @@ export async function readFileArgument(path: string, hint?: string): Promise<Buf
     return readRegularFile(path);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    const more = hint !== undefined && code === 'ENOENT' ? `. ${hint}` : '';
-    throw new UnreadableFileError(`${path} can't be read: ${code}${more}`, { cause });
+    const advice = hint !== undefined && code === 'ENOENT' ? `. ${hint}` : '';
+    throw new UnreadableFileError(`${path} can't be read: ${code}${advice}`, { cause });
   }
 }

@@ -23,7 +23,7 @@ export class UsageError extends EnclaveError {
   readonly exit = EXIT.notTried;
 }
 
-/** Checks the text of an argument or of an option. Its issues continue the name: "must be …". */
+/** Checks the text of an argument or of an option. Its messages follow the name in an error: "must be …". */
 type Schema = v.GenericSchema<string, unknown>;
 
 /** A positional argument of a command. */
@@ -77,7 +77,7 @@ export interface CommandLine<A extends Arguments = Arguments, O extends Options 
    * option has the option's name, with its dashes.
    */
   readonly formerly?: Arguments;
-  /** Finds positional arguments that belong elsewhere. @throws UsageError */
+  /** Refuses positional arguments that must be options. @throws UsageError */
   checkPositionals?(positionals: readonly string[]): void;
   /** Words after the name in a complete command line, for the help. Default: none. */
   readonly example?: string;
@@ -110,20 +110,20 @@ export type OptionValues<O extends Options> = {
 export interface Given<A extends Arguments, O extends Options> {
   readonly args: ArgumentValues<A>;
   readonly options: OptionValues<O>;
-  /** The positional arguments, as they were given. */
+  /** Texts of the positional arguments, in their order on the command line. */
   readonly positionals: readonly string[];
 }
 
 /** Options that every command has. */
 const COMMON: Options = {
   json: { help: 'print the result, or the error, as JSON' },
-  help: { help: 'print this, as -h does' },
+  help: { help: 'print this help; -h does the same' },
 };
 
 /** Texts of positional arguments, by their names. */
 type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** @throws UsageError, whose message names the argument and what it must be */
+/** Parses a command line. @throws UsageError, whose message names the argument and what it must be */
 export function parseCommandLine<A extends Arguments, O extends Options>(
   line: CommandLine<A, O>,
   argv: readonly string[],
@@ -133,7 +133,7 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
   const { formerly } = line;
   line.checkPositionals?.(positionals);
   const isFormer = formerly !== undefined && isId(positionals[0]);
-  const texts = inOrder(isFormer ? formerly : line.arguments, positionals);
+  const texts = assignTexts(isFormer ? formerly : line.arguments, positionals);
   const options = Object.fromEntries(
     Object.entries(line.options).map(([name, option]) => {
       const positional = texts[`--${name}`] as string | undefined;
@@ -161,8 +161,7 @@ type Value = string | boolean | (string | boolean)[] | undefined;
 
 /**
  * Splits a command line. parseArgs mistakes -5 for an option, but no option here is a digit. Each such
- * argument is therefore hidden behind a NUL, which no argument of a process can contain, and restored
- * afterwards.
+ * argument therefore gets the prefix NUL, which no argument of a process can contain, until it is parsed.
  */
 function split(options: Options, argv: readonly string[]) {
   const restore = <T>(value: T) => (typeof value === 'string' ? value.replace('\0', '') : value);
@@ -213,23 +212,25 @@ function requireOptions(options: Options, values: Readonly<Record<string, unknow
   }
 }
 
-/** Names the positional arguments by their order. @throws UsageError */
-function inOrder(args: Arguments, positionals: readonly string[]): Texts {
+/** Assigns the positional arguments to their names, in order. @throws UsageError */
+function assignTexts(args: Arguments, positionals: readonly string[]): Texts {
   const names = Object.keys(args);
-  const repeated = names.findIndex((name) => args[name]?.repeated);
-  const unexpected = repeated < 0 ? positionals[names.length] : undefined;
+  const repeatedIndex = names.findIndex((name) => args[name]?.repeated);
+  const unexpected = repeatedIndex < 0 ? positionals[names.length] : undefined;
   if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
   const missing = names.slice(positionals.length).filter((name) => !args[name]?.optional);
   if (missing.length > 0) throw new UsageError(`missing: ${formatWords(args, missing)}`);
-  if (repeated < 0) return Object.fromEntries(names.map((name, index) => [name, positionals[index]]));
-  const countAfter = names.length - repeated - 1;
-  const end = Math.max(repeated, positionals.length - countAfter);
+  if (repeatedIndex < 0) return Object.fromEntries(names.map((name, index) => [name, positionals[index]]));
+  const countAfter = names.length - repeatedIndex - 1;
+  const end = Math.max(repeatedIndex, positionals.length - countAfter);
   return Object.fromEntries(
     names.map((name, index) => {
-      if (index < repeated) return [name, positionals[index]];
+      if (index < repeatedIndex) return [name, positionals[index]];
       return [
         name,
-        index === repeated ? positionals.slice(repeated, end) : positionals[end + index - repeated - 1],
+        index === repeatedIndex
+          ? positionals.slice(repeatedIndex, end)
+          : positionals[end + index - repeatedIndex - 1],
       ];
     }),
   );
@@ -277,7 +278,7 @@ export function formatHelp(line: CommandLine): string {
   const rows = Object.entries({ ...options, ...COMMON }).map(([name, option]): [string, string] =>
     option.schema === undefined
       ? [`--${name}`, option.help]
-      : [`--${name} ${option.value}`, `${option.help}${remark(option)}`],
+      : [`--${name} ${option.value}`, `${option.help}${formatRemarks(option)}`],
   );
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [
@@ -294,7 +295,7 @@ export function formatHelp(line: CommandLine): string {
   ].join('\n');
 }
 
-function remark({ default: value, repeated, required, variable }: Option): string {
+function formatRemarks({ default: value, repeated, required, variable }: Option): string {
   const remarks = [
     ...(required ? ['required'] : []),
     ...(value === undefined ? [] : [`default: ${value}`]),

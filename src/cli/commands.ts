@@ -1,7 +1,7 @@
 /** The commands of the program, each loaded only if it runs. */
 import { type CommandModule, loadToolchain } from './toolchain.ts';
 
-/** The readers of the help, in its order. */
+/** Headings of the help, by the people who use the commands below them, in order. */
 export const READERS = {
   author: 'Write an application',
   admin: 'Register enclaves on Sui, and manage them',
@@ -100,7 +100,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   call: {
     reader: 'admin',
-    summary: 'call a function of your contract with the capability, to set it up',
+    summary: 'set up your contract: call one of its functions with the capability',
     load: () => import('./sui/call.ts'),
   },
   update_config: {
@@ -130,7 +130,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   register_enclave: {
     reader: 'admin',
-    summary: 'register the enclaves at some URLs',
+    summary: 'register the enclaves at the URLs of the command line',
     load: () => import('./sui/register_enclave.ts'),
   },
   rotate: {
@@ -170,7 +170,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   rollout: {
     reader: 'admin',
-    summary: 'replace the enclaves of an image by those of the next one, without a gap',
+    summary: 'replace the enclaves of an image by enclaves of the next image, without an interruption',
     load: () => import('./rollout/rollout.ts'),
   },
   status: {
@@ -200,7 +200,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   doctor: {
     reader: 'operator',
-    summary: 'check whether an enclave can run here, or explain a code of nitro-cli',
+    summary: 'check whether an enclave can run here, or explain an error code of nitro-cli',
     load: () => import('./parent/doctor.ts'),
   },
   run_enclave: {
@@ -210,7 +210,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   expose_enclave: {
     reader: 'operator',
-    summary: 'connect a running enclave, and pass it its secrets',
+    summary: 'forward a port to a running enclave, and send the enclave its secrets',
     load: () => import('./parent/expose_enclave.ts'),
   },
   stop_enclave: {
@@ -265,7 +265,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   notice: {
     reader: 'maintainer',
-    summary: 'write NOTICE, the licences of what is in images and bundles',
+    summary: 'write NOTICE, which has the licences of all code in images and bundles',
     inClone: true,
     load: fromToolchain('notice'),
   },
@@ -305,12 +305,12 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   prover_extract_generator: {
     reader: 'wallet',
-    summary: 'take the witness generator out of a container image',
+    summary: 'extract the witness generator from a container image',
     load: fromToolchain('prover_extract_generator'),
   },
   prover_smoke: {
     reader: 'wallet',
-    summary: 'judge a proving service from outside',
+    summary: 'test a proving service by requests to it',
     load: fromToolchain('prover_smoke'),
   },
   salt_seed: {

@@ -1,4 +1,4 @@
-/** Files of Linux that describe the running kernel and its processes. */
+/** Reads files of Linux that describe the running kernel and its processes. */
 import { readFileSync } from 'node:fs';
 
 /** Returns a random id that the kernel made when it started; undefined where the system has none. */

@@ -8,16 +8,16 @@ import { IS_CLONE } from './places.ts';
 import { suggestion } from './suggestion.ts';
 import { type CommandModule, isToolchainInstalled, TOOLCHAIN, ToolchainError } from './toolchain.ts';
 
-// Most of a start is compiling. The result is cached in a folder of this project. This adds no risk, since
-// anyone who may write there may also change the code.
+// A start spends most of its time on compiling. The compiled code is cached in a folder of this project. This
+// adds no risk, since anyone who may write to the folder may also change the code.
 const cache = IS_CLONE ? '../../build/compile-cache' : '../../.cache/sui-enclave';
 
 /** Returns whether a command works in this installation. */
-const available = ([, { inClone }]: [name: string, entry: Entry]) => IS_CLONE || !inClone;
+const isAvailable = ([, { inClone }]: [name: string, entry: Entry]) => IS_CLONE || !inClone;
 
 /** Returns the list of commands, grouped by who runs them. */
-function help(): string {
-  const commands = Object.entries(COMMANDS).filter(available);
+function formatHelp(): string {
+  const commands = Object.entries(COMMANDS).filter(isAvailable);
   const width = Math.max(...commands.map(([name]) => name.length)) + 2;
   const isMissing = isToolchainInstalled() ? () => false : needsToolchain;
   const groups = Object.entries(READERS).flatMap(([reader, title]) => {
@@ -32,7 +32,7 @@ function help(): string {
     ...(commands.some(([, entry]) => isMissing(entry))
       ? [`* needs the package ${TOOLCHAIN}, which is not installed beside this program.`]
       : []),
-    `sui-enclave <command> --help explains a command; --version names the version, its Node, and Node and PCR1 of the images that it builds.`,
+    `sui-enclave <command> --help explains a command. sui-enclave --version prints the version, its Node, and the Node and PCR1 of the images that it builds.`,
   ].join('\n\n');
 }
 
@@ -52,12 +52,12 @@ function refuse(error: string, argv: readonly string[], io: Io, code = 'USAGE'):
 
 export const main: Main = (argv, env, io) => run(argv, env, io, false);
 
-/** @param ownsProcess whether a command may take the output of this process */
+/** @param ownsProcess whether a command may replace the output of this process */
 async function run(argv: readonly string[], env: Environment, io: Io, ownsProcess: boolean): Promise<number> {
   const isHelp = ['help', '--help', '-h'].includes(argv[0] ?? '--help');
   const [name, ...commandArgv] = splitName(isHelp ? argv.slice(1) : argv);
   if (name === undefined) {
-    io.log(help());
+    io.log(formatHelp());
     return argv.length === 0 ? EXIT.notTried : EXIT.done;
   }
   if (name === '--version') {
@@ -68,12 +68,12 @@ async function run(argv: readonly string[], env: Environment, io: Io, ownsProces
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
     const names = Object.entries(COMMANDS)
-      .filter(available)
+      .filter(isAvailable)
       .map(([commandName]) => commandName);
-    const meant = suggestion(name.replaceAll('-', '_'), names);
-    return refuse(`there is no command ${name}${meant}. See sui-enclave --help`, argv, io);
+    const advice = suggestion(name.replaceAll('-', '_'), names);
+    return refuse(`there is no command ${name}${advice}. See sui-enclave --help`, argv, io);
   }
-  if (!available([name, entry])) {
+  if (!isAvailable([name, entry])) {
     return refuse(`${name} needs a clone of the repository, and this is an installed package`, argv, io);
   }
   const command = await loadCommand(entry);

@@ -25,8 +25,8 @@ export const PROGRAM = 'npx --offline sui-enclave';
 
 export const DEV_EMULATED = `ATTEST=emulated ${PROGRAM} dev`;
 
-/** Says where registers come from, to users who don't have any yet. */
-export const PCRS_HINT = `\`${PROGRAM} build\` writes out/nitro.pcrs with the image, and \`${DEV_EMULATED}\` writes out/dev.pcrs, or out/dev-<name>.pcrs for another application than weather`;
+/** Hint for users who don't have registers yet: the commands that write them. */
+export const PCRS_HINT = `\`${PROGRAM} build\` writes out/nitro.pcrs with the image, and \`${DEV_EMULATED}\` writes out/dev.pcrs, or out/dev-<name>.pcrs for an application other than weather`;
 
 /** Returns the folder of the deployment files, relative to the folder in which the command runs. */
 export function deploymentsFolder({

@@ -1,26 +1,26 @@
-/** Texts of files, nodes and hosts, made safe for a terminal. */
+/** Makes texts of files, nodes and hosts safe for a terminal. */
 import { quantity } from 'sui-enclave/wording';
 
 const MAX_TEXT = 200;
 
-/** Makes an enemy's text safe for a terminal: one line of bounded length, with printable ASCII only. */
+/** Makes an untrusted text safe for a terminal: one line of bounded length, with printable ASCII only. */
 export function printable(text: string, max = MAX_TEXT): string {
   const short = text.length > max ? `${text.slice(0, max)}…` : text;
   return short.replace(/[^\x20-\x7e…]/g, escapeCharacter);
 }
 
-/** Keeps the first lines of a text, each cut to a length, and says how many lines it left out. */
+/** Returns the first lines of a text, each cut to a length, and then the number of lines that follow. */
 export function boundLines(
   text: string,
-  { lines: most, characters }: { readonly lines: number; readonly characters: number },
+  { lines: maxLines, characters }: { readonly lines: number; readonly characters: number },
 ): string {
   const lines = text.split('\n');
-  const kept = lines
-    .slice(0, most)
+  const firstLines = lines
+    .slice(0, maxLines)
     .map((line) => (line.length > characters ? `${line.slice(0, characters)}…` : line));
   return [
-    ...kept,
-    ...(lines.length > most ? [`… and ${quantity(lines.length - most, 'more line')}`] : []),
+    ...firstLines,
+    ...(lines.length > maxLines ? [`… and ${quantity(lines.length - maxLines, 'more line')}`] : []),
   ].join('\n');
 }
 
@@ -32,7 +32,7 @@ export function escapeControls(text: string): string {
   return text.replace(CONTROL, escapeCharacter);
 }
 
-/** Does the same for JSON, which keeps its value. */
+/** Escapes control characters in JSON by its own escapes, so that the value stays the same. */
 export function escapeControlsInJson(json: string): string {
   return json.replace(CONTROL, (character) =>
     Array.from({ length: character.length }, (_, index) => {

@@ -1,4 +1,4 @@
-/** Files that a command line, the environment or another file names. */
+/** Reads files that a command line, the environment or another file names. */
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 
 /**
@@ -6,7 +6,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
  * reader of a FIFO waits for a writer, and a device may have no end.
  *
  * @param check may refuse the file by its status, before its content is read
- * @throws the errors of open(2) and read(2), with `code`: also `EISDIR`, and `NOT_A_REGULAR_FILE`
+ * @throws Error with a `code`: one of open(2) or read(2), such as `EISDIR`, or `NOT_A_REGULAR_FILE`
  */
 export function readRegularFile(path: string, check?: (status: Stats) => void): Buffer {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);

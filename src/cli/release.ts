@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { CLONE, IS_CLONE } from './places.ts';
 
 /**
- * Facts of a release, which the installed package has instead of the clone's lock file and
- * `enclave/pcr1.txt`.
+ * Facts of a release. A clone has them in its lock file and in `enclave/pcr1.txt`, and the installed package
+ * in `release.json`.
  */
 export interface Release {
   /** The version of the framework, as npm knows it. */
@@ -19,17 +19,17 @@ export interface Release {
   readonly pcr1: string;
 }
 
-/** File that packing writes into the package. */
+/** Name of the file with the facts, which packing writes into the package. */
 export const RELEASE_FILE = 'release.json';
 
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'));
 
-/** Returns only the version, for which no lock file is needed. */
+/** Returns the version. In a clone, it needs no lock file. */
 export function readVersion(): string {
   return IS_CLONE ? readJson(join(CLONE, 'package.json')).version : readRelease().version;
 }
 
-/** @throws Error if the clone's lock file lacks the pinned Node */
+/** Reads the facts of this release. @throws Error if the clone's lock file lacks the pinned Node */
 export function readRelease(): Release {
   if (!IS_CLONE) return readJson(fileURLToPath(new URL(`../${RELEASE_FILE}`, import.meta.url)));
   const { packages } = readJson(join(CLONE, 'package-lock.json'));

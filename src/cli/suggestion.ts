@@ -1,6 +1,6 @@
 /**
- * Returns the number of letters to insert, remove, replace or swap with the next between two words: optimal
- * string alignment.
+ * Returns the distance of two words: the number of letters to insert, remove, replace or swap with the next
+ * letter (optimal string alignment).
  */
 function distance(from: string, to: string): number {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
@@ -25,6 +25,6 @@ function distance(from: string, to: string): number {
 
 /** Returns a question in parentheses that suggests the names close to the word; empty if none is close. */
 export function suggestion(word: string, names: readonly string[]): string {
-  const near = names.filter((name) => distance(word, name) <= Math.min(2, word.length / 3));
-  return near.length === 0 ? '' : ` (did you mean ${near.join(' or ')}?)`;
+  const closeNames = names.filter((name) => distance(word, name) <= Math.min(2, word.length / 3));
+  return closeNames.length === 0 ? '' : ` (did you mean ${closeNames.join(' or ')}?)`;
 }

@@ -10,10 +10,11 @@ import type { Network } from './sui/network.ts';
 export interface CommandModule {
   readonly main: Main;
   /**
-   * Redirects this process's standard output and standard error to the command before it runs. This is for
-   * commands whose libraries may print an enemy's text.
+   * Reserves this process's standard output and standard error for the command before it runs, and limits
+   * other output. Commands need this if their libraries may print untrusted text.
    *
    * @param asJson whether standard output gets one JSON document
+   * @returns the output that the command must use
    */
   takeOutput?(io: Io, asJson: boolean): Io;
 }
@@ -55,10 +56,10 @@ export interface Toolchain {
   keyless(): Promise<{ readonly signKeyless: SignKeyless }>;
 }
 
-/** The name of the package. */
+/** Name of the toolchain's package. */
 export const TOOLCHAIN = 'sui-enclave-toolchain';
 
-/** The toolchain is missing, or is of another version. */
+/** The toolchain is missing, or has another version. */
 export class ToolchainError extends EnclaveError {
   readonly code = 'TOOLCHAIN';
   readonly exit = EXIT.notTried;
@@ -79,13 +80,13 @@ export async function loadToolchain(): Promise<Toolchain> {
   const manifest = findManifest();
   if (manifest === undefined) {
     throw new ToolchainError(
-      `this needs the package ${TOOLCHAIN}, which is not installed beside this program: ${advice}`,
+      `this command needs the package ${TOOLCHAIN}, which is not installed beside this program: run ${advice}`,
     );
   }
   const installed: string = JSON.parse(readFileSync(manifest, 'utf8')).version;
   if (installed !== version) {
     throw new ToolchainError(
-      `${TOOLCHAIN} is of version ${installed}, and this program of ${version}: ${advice}`,
+      `${TOOLCHAIN} has version ${installed}, but this program has version ${version}: run ${advice}`,
     );
   }
   return await import(import.meta.resolve(TOOLCHAIN));

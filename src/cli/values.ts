@@ -59,7 +59,7 @@ export const kmsKeyArn = v.pipe(
 );
 
 /**
- * The id of an object or a package on Sui, or an address, in full length. A short one is more often a
+ * The id of an object or a package on Sui, or an address, in full length. A shorter text is more often a
  * truncated copy than a system id such as `0x2`.
  */
 export const objectId = v.pipe(
@@ -77,7 +77,7 @@ export const identifier = v.pipe(
   ),
 );
 
-/** The base URL of an enclave, as it was given. */
+/** The base URL of an enclave, unchanged. */
 export const enclaveUrl = v.pipe(
   v.string(),
   v.check((url) => {
@@ -115,8 +115,11 @@ export const time = v.pipe(
 /** The name of an enclave on its parent instance, and of the folder with its state. */
 export const enclaveName = v.pipe(
   v.string(),
-  v.regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'must be letters, digits, dots and dashes, at most 64'),
-  v.check((name) => name !== 'relay', 'must not be relay, which has a folder of its own there'),
+  v.regex(
+    /^[A-Za-z0-9][\w.-]{0,63}$/,
+    'must be at most 64 letters, digits, dots, dashes and underscores, and begin with a letter or digit',
+  ),
+  v.check((name) => name !== 'relay', 'must not be relay: the relay has the folder of this name'),
 );
 
 /** Size of zkLogin's circuit. */

@@ -155,7 +155,7 @@ test('APP=salt gives the salt of a token that a fake of Google signed', async ()
   // Another application has other registers, in a file of its own.
   expect(run.output).toMatch(/^Attestation is emulated .* Registers: out\/dev-salt\.pcrs\.$/m);
   expect(run.output).toMatch(/npx --offline sui-enclave verify \S+ --pcrs out\/dev-salt\.pcrs --root/);
-  expect(run.output).toMatch(/^Client ids: development, of https:\/\/accounts\.google\.com\./m);
+  expect(run.output).toMatch(/^Client id: development, of https:\/\/accounts\.google\.com\./m);
   expect(answer.status).toBe(200);
   expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });
 });

@@ -168,7 +168,7 @@ export function cliSteps(work: string, tarball: () => string): Steps {
 
     async 'a toolchain of another version beside the program is refused, and not loaded'() {
       plant(project, '9.9.9');
-      await expectNoToolchain(project, /is of version 9\.9\.9/);
+      await expectNoToolchain(project, /has version 9\.9\.9/);
       // A toolchain of the right version is loaded.
       plant(project, readPublished(shipped).version);
       await run(program, ['dev'], { cwd: project }).catch(() => undefined);

@@ -19,7 +19,7 @@ import { addressKey, SaltRateLimit, Semaphore } from './limits.ts';
 import { SALT_SETTINGS } from './settings.ts';
 import { SaltTokenVerifier, type VerifiedUser } from './verify.ts';
 
-/** Four times the length of the known providers' tokens. */
+/** Maximum length of a token, in characters: four times the length of known providers' tokens. */
 const MAX_TOKEN_LENGTH = 8192;
 
 const SaltRequest = v.strictObject({
@@ -30,7 +30,7 @@ const SaltRequest = v.strictObject({
   ),
 });
 
-/** `POST /get_salt`: returns the salt of the user whom a valid ID token identifies. */
+/** Creates `POST /get_salt`, which returns the salt of the user whom a valid ID token identifies. */
 function create({ env, log, upstream }: AppContext): Application {
   requireSafeSettings(env);
   const settings = readSettings(SALT_SETTINGS, env);
@@ -41,10 +41,10 @@ function create({ env, log, upstream }: AppContext): Application {
   const semaphore = new Semaphore(settings.SALT_MAX_VERIFICATIONS);
   const verifier = new SaltTokenVerifier(
     clients,
-    createKeySources(clients, listedUpstreams(upstream)),
+    createKeySources(clients, requireListedHosts(upstream)),
     semaphore,
   );
-  // A new key for each start: afterwards, nobody can link a log line to a user.
+  // Each start has a new key. Once the server has stopped, nobody can link a log line to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
 
@@ -93,7 +93,7 @@ export default defineApp({
 function requireSafeSettings(env: Env): void {
   if ((env['CORS_ORIGINS'] ?? '*') === '*') {
     throw new ConfigError(
-      "CORS_ORIGINS must list your wallets' origins, or be none: salts must not be available to every page",
+      `CORS_ORIGINS must list your wallets' origins, or be "none": salts must not be available to every page`,
     );
   }
   if (env['SALT_ADDRESS_REQUESTS_PER_MINUTE'] !== undefined && Number(env['TRUSTED_PROXIES'] ?? 0) === 0) {
@@ -104,7 +104,7 @@ function requireSafeSettings(env: Env): void {
   const arrivesLater = env['SECRETS_FD'] !== undefined || env['SECRETS'] === 'sealed';
   if (arrivesLater && env['SALT_SEED_FINGERPRINTS'] === undefined) {
     throw new ConfigError(
-      'SALT_SEED_FINGERPRINTS must be set if the seed comes after the start (SECRETS_FD, SECRETS=sealed); otherwise the first sender would choose the seed: `npx --offline sui-enclave salt_seed fingerprint FILE` prints them',
+      'SALT_SEED_FINGERPRINTS must be set if the seed comes after the start (SECRETS_FD, SECRETS=sealed); otherwise the first sender would choose the seed. Run `npx --offline sui-enclave salt_seed fingerprint FILE` to print the fingerprints',
     );
   }
 }
@@ -126,16 +126,16 @@ function requireSeeds(
       `SALT_SEED_FINGERPRINTS has ${quantity(fingerprints.length, 'version')}, but SALT_SEED has ${seeds.length}`,
     );
   }
-  const wrong = seeds.findIndex((seed, index) => fingerprint(seed) !== fingerprints[index]);
-  if (wrong !== -1) {
+  const wrongIndex = seeds.findIndex((seed, index) => fingerprint(seed) !== fingerprints[index]);
+  if (wrongIndex !== -1) {
     throw new ConfigError(
-      `version ${wrong + 1} of SALT_SEED has the fingerprint ${fingerprint(seeds[wrong] as Buffer)}, not that of SALT_SEED_FINGERPRINTS: it is a different seed`,
+      `version ${wrongIndex + 1} of SALT_SEED has the fingerprint ${fingerprint(seeds[wrongIndex] as Buffer)}, not the one in SALT_SEED_FINGERPRINTS: it is a different seed`,
     );
   }
 }
 
-/** The hosts of SALT_CLIENTS must be in app.yaml, which is measured. */
-function listedUpstreams(upstream: Upstreams): Upstreams {
+/** Returns the upstreams. Refuses a host of SALT_CLIENTS that is not in app.yaml, which is measured. */
+function requireListedHosts(upstream: Upstreams): Upstreams {
   return (hostname, bounds) => {
     try {
       return upstream(hostname, bounds);

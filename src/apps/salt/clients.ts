@@ -20,23 +20,27 @@ const Entry = v.strictObject({
 });
 const SHAPE = '{"issuer": string, "client_id": string, "seed": version from 1}';
 
-/** @throws ConfigError that names the entry */
+/**
+ * Parses the JSON of `SALT_CLIENTS`.
+ *
+ * @throws ConfigError that names the setting, and the entry or entries at fault
+ */
 export function parseSaltClients(json: string): SaltClient[] {
   const clients = oidc
     .parseClients('SALT_CLIENTS', json, Entry, SHAPE)
     .map(({ client, entry }) => ({ ...client, seed: entry.seed }));
-  requireApart(clients);
+  requireUniqueConcatenations(clients);
   return clients;
 }
 
 /**
- * The salt is derived from issuer ‖ client id. The concatenation must be unique to an entry, or the users of
- * one client would get the salts of another.
+ * Refuses two entries that can have the same issuer ‖ client id. A salt is derived from this concatenation,
+ * so the users of one client would get the salts of another.
  */
-function requireApart(clients: readonly SaltClient[]): void {
+function requireUniqueConcatenations(clients: readonly SaltClient[]): void {
   for (const [index, client] of clients.entries()) {
     for (const [earlier, earlierClient] of clients.slice(0, index).entries()) {
-      if (concatenateAlike(client, earlierClient) || concatenateAlike(earlierClient, client)) {
+      if (canConcatenateAlike(client, earlierClient) || canConcatenateAlike(earlierClient, client)) {
         throw new ConfigError(
           `SALT_CLIENTS, entries ${earlier} and ${index}: their issuers and client ids can have the same concatenation`,
         );
@@ -45,7 +49,8 @@ function requireApart(clients: readonly SaltClient[]): void {
   }
 }
 
-function concatenateAlike(first: SaltClient, second: SaltClient): boolean {
+/** Returns whether an issuer ‖ client id of the first entry can equal the second entry's. */
+function canConcatenateAlike(first: SaltClient, second: SaltClient): boolean {
   const [a, b] = [first.issuer + first.clientId, second.issuer + second.clientId];
   if (a === b) return true;
   if (first.issuer !== MICROSOFT_ISSUER) return false;

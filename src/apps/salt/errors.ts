@@ -7,7 +7,10 @@ export const SALT_ERRORS = {
     status: 401,
     meaning: 'a JWT of another type than an ID token, such as an access token (`at+jwt`)',
   },
-  SALT_TOKEN_KEY_UNKNOWN: { status: 401, meaning: 'the issuer has no such key, or the token names none' },
+  SALT_TOKEN_KEY_UNKNOWN: {
+    status: 401,
+    meaning: 'the issuer does not have the key that the token names (`kid`), or the token names no key',
+  },
   SALT_TOKEN_SIGNATURE: { status: 401, meaning: "the issuer's key did not sign the token" },
   SALT_TOKEN_EXPIRED: {
     status: 401,
@@ -32,7 +35,10 @@ export const SALT_ERRORS = {
     status: 422,
     meaning: "the token is genuine, but the zkLogin circuit can't hold its `sub`",
   },
-  SALT_RATE_LIMITED: { status: 429, meaning: 'too many requests of this user or address: see `Retry-After`' },
+  SALT_RATE_LIMITED: {
+    status: 429,
+    meaning: 'too many requests from this user or address: see `Retry-After`',
+  },
   SALT_ISSUER_UNREACHABLE: { status: 502, meaning: "no connection to the host of the issuer's keys" },
   SALT_ISSUER_REFUSED: { status: 502, meaning: "the host of the issuer's keys gave a status other than 200" },
   SALT_ISSUER_MALFORMED: {
@@ -43,7 +49,7 @@ export const SALT_ERRORS = {
     status: 503,
     meaning: '`SALT_MAX_VERIFICATIONS` tokens are being verified: see `Retry-After`',
   },
-  SALT_ISSUER_TIMEOUT: { status: 504, meaning: 'no keys from the issuer within 5 s' },
+  SALT_ISSUER_TIMEOUT: { status: 504, meaning: "the issuer's keys did not arrive within 5 s" },
 } as const satisfies ErrorTable;
 
 export type SaltCode = keyof typeof SALT_ERRORS;

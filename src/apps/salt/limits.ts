@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { RateLimit } from 'sui-enclave-server';
 import { SaltError } from './errors.ts';
 
-/** The maximum number of requests per minute for each key. */
+/** Limit on the requests a minute of each key, which identifies a user or an address. */
 export class SaltRateLimit {
   readonly #limit: RateLimit;
 
@@ -12,7 +12,7 @@ export class SaltRateLimit {
     this.#limit = new RateLimit(perMinute, now);
   }
 
-  /** @throws SALT_RATE_LIMITED */
+  /** Counts a request, or refuses it. @throws SALT_RATE_LIMITED */
   take(key: string): void {
     const retryAfterSeconds = this.#limit.take(key);
     if (retryAfterSeconds > 0) {
@@ -29,7 +29,7 @@ export class Semaphore {
     this.#free = count;
   }
 
-  /** @throws SALT_BUSY */
+  /** Does the work, or refuses it if all permits are in use. @throws SALT_BUSY */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free === 0)
       throw new SaltError('SALT_BUSY', 'too many tokens are being verified: try again', {
@@ -54,10 +54,10 @@ export function addressKey(address: string): string {
   if (!isIPv6(address) || address.includes('%')) return 'unknown';
   // The URL parser normalises an address to hex groups.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
-  const before = head === '' ? [] : head.split(':');
-  const after = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
-  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after];
+  const leadingGroups = head === '' ? [] : head.split(':');
+  const trailingGroups = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : 8 - leadingGroups.length - trailingGroups.length;
+  const groups = [...leadingGroups, ...Array<string>(zeros).fill('0'), ...trailingGroups];
   if (groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff') {
     const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
     return [high >> 8, high & 255, low >> 8, low & 255].join('.');

@@ -1,4 +1,4 @@
-/** A fake of Google's keys, which signs one token. The seed is public: its salts hide nothing. */
+/** Fakes the host of Google's keys, and signs one token. The seed is public, so its salts are not secret. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { fingerprint } from 'sui-enclave-service/salt_seeds';
 import { type Fakes, listenOnLoopback } from 'sui-enclave-testing/fakes';
@@ -29,7 +29,7 @@ export async function start(): Promise<Fakes> {
       SALT_SEED_FINGERPRINTS: fingerprint(SEED),
     },
     example: { path: '/get_salt', body: { token } },
-    notes: [`Client ids: ${CLIENT_ID}, of ${ISSUER}. The token below is valid for a day.`],
+    notes: [`Client id: ${CLIENT_ID}, of ${ISSUER}. The token below is valid for a day.`],
     close,
   };
 }

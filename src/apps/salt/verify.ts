@@ -10,7 +10,9 @@ import type { Semaphore } from './limits.ts';
 
 export interface VerifiedUser {
   readonly client: SaltClient;
-  /** The token's `iss`, with Microsoft's tenant. Of an issuer's two spellings, it is always the same one. */
+  /**
+   * The token's `iss`, with Microsoft's tenant. If the issuer has two spellings, it is always the same one.
+   */
   readonly issuer: string;
   readonly subject: string;
 }
@@ -26,7 +28,7 @@ export class SaltTokenVerifier {
     this.#verifier = new oidc.TokenVerifier(clients, findKeys, { limit: (work) => semaphore.run(work) });
   }
 
-  /** @throws SaltError with any code but SALT_RATE_LIMITED */
+  /** Verifies a token, and returns its user. @throws SaltError with any code but SALT_RATE_LIMITED */
   async verify(token: string): Promise<VerifiedUser> {
     const { client, issuer, payload } = await this.#verifier.verify(token).catch(refuse);
     return { client, issuer, subject: checkSubject(payload.sub) };
@@ -44,7 +46,7 @@ function checkSubject(sub: unknown): string {
   return sub;
 }
 
-/** The service's codes are those of the verification with a prefix. */
+/** Throws the service's error for an error of the verification: its code has the prefix `SALT_`. */
 function refuse(error: unknown): never {
   if (!(error instanceof OidcError)) throw error;
   const { code, message, cause } = error;

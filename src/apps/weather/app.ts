@@ -19,9 +19,9 @@ import { BOUNDS, type Reading, UPSTREAM_HOST, WeatherService } from './upstream.
 const MAX_AGE_MS = 60 * 60 * 1000;
 const MAX_AHEAD_MS = 60 * 1000;
 const MAX_CACHED_PLACES = 1000;
-/** The number of spellings of a place whose signed answers are cached. Others are signed for each request. */
+/** Number of spellings of a place whose signed answers are cached. Other spellings are signed each time. */
 const MAX_SPELLINGS = 8;
-/** Failures are cached only briefly: the service may recover soon. */
+/** Lifetime of most cached failures, in milliseconds. It is short, since the service may recover soon. */
 const FAILURE_MS = 5000;
 
 /** Answers that were signed for a reading, by requested spelling. */
@@ -33,13 +33,16 @@ interface CachedReading {
   readonly tenths: SignedAnswers;
 }
 
-/** Signs the temperature that weatherapi.com reports for a place, with the time of the reading. */
+/**
+ * Creates the endpoints, which sign the temperature that weatherapi.com reports for a place, with the time of
+ * the reading.
+ */
 function create({ env, upstream, secret, sign }: AppContext): Application {
   const ttlMs = 1000 * readSettings(WEATHER_SETTINGS, env).WEATHER_CACHE_SECONDS;
   const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: createBudget(env) }));
   const cache = new LoadingCache<CachedReading>({
     ttlMs,
-    failureMs: (error) => keepFailureMs(error, ttlMs),
+    failureMs: (error) => chooseFailureMs(error, ttlMs),
     maxEntries: MAX_CACHED_PLACES,
   });
 
@@ -93,10 +96,10 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
 export default defineApp({ signs: [WeatherResponse, Temperature], create });
 
 /**
- * Returns the time for which a failure is cached: as long as a reading if the failure is about the place, 0
- * if the error is not from the service, and briefly for any other failure of the service.
+ * Returns the lifetime of a failure in the cache, in milliseconds. If the service does not know the place, it
+ * is the lifetime of a reading. For any other WeatherError, it is at most FAILURE_MS; for other errors, 0.
  */
-function keepFailureMs(error: unknown, ttlMs: number): number {
+function chooseFailureMs(error: unknown, ttlMs: number): number {
   if (!(error instanceof WeatherError)) return 0;
   return error.status === 422 ? ttlMs : Math.min(ttlMs, FAILURE_MS);
 }

@@ -2,8 +2,8 @@ import { startShared, waitForShared } from 'sui-enclave-server';
 
 export interface CacheBounds {
   /**
-   * Lifetime of a result, in milliseconds. With 0 nothing is kept, but concurrent requests still share a
-   * load.
+   * Lifetime of a loaded value, in milliseconds. With 0, no value is cached, but concurrent requests still
+   * share a load.
    */
   readonly ttlMs: number;
   /** Returns the lifetime of a failure, in milliseconds. */
@@ -12,24 +12,28 @@ export interface CacheBounds {
 }
 
 /**
- * Caches loaded values by key. Concurrent requests for a key share one load. Its outcome, a result or a
- * failure, answers later requests until it expires. Only the request that began the load holds a slot for
- * work meanwhile.
+ * Caches loaded values by key. Concurrent requests for a key share one load. Its outcome, a value or a
+ * failure, answers later requests until it expires. During the load, only the request that began it holds a
+ * slot for work.
  */
 export class LoadingCache<T> {
   readonly #bounds: CacheBounds;
   readonly #loading = new Map<string, Promise<T>>();
   /** Sorted by load time, oldest first. */
-  readonly #kept = new Map<string, { outcome: Promise<T>; until: number }>();
+  readonly #entries = new Map<string, { outcome: Promise<T>; expiresAt: number }>();
 
   constructor(bounds: CacheBounds) {
     this.#bounds = bounds;
   }
 
-  /** @throws what the load throws; OVERLOADED if too many requests wait for it */
+  /**
+   * Returns the cached value, or loads it.
+   *
+   * @throws the failure of the load; OVERLOADED if too many requests wait
+   */
   get(key: string, load: (key: string) => Promise<T>): Promise<T> {
-    const kept = this.#kept.get(key);
-    if (kept && performance.now() < kept.until) return kept.outcome;
+    const entry = this.#entries.get(key);
+    if (entry && performance.now() < entry.expiresAt) return entry.outcome;
     const loading = this.#loading.get(key);
     return loading ? waitForShared(loading) : this.#load(key, load);
   }
@@ -37,23 +41,23 @@ export class LoadingCache<T> {
   #load(key: string, load: (key: string) => Promise<T>): Promise<T> {
     const outcome = startShared(() => load(key));
     this.#loading.set(key, outcome);
-    const keep = (forMs: number) => {
+    const settle = (lifetimeMs: number) => {
       this.#loading.delete(key);
-      this.#kept.delete(key);
-      if (forMs > 0) this.#keep(key, outcome, forMs);
+      this.#entries.delete(key);
+      if (lifetimeMs > 0) this.#store(key, outcome, lifetimeMs);
     };
     outcome.then(
-      () => keep(this.#bounds.ttlMs),
-      (error) => keep(this.#bounds.failureMs(error)),
+      () => settle(this.#bounds.ttlMs),
+      (error) => settle(this.#bounds.failureMs(error)),
     );
     return outcome;
   }
 
-  #keep(key: string, outcome: Promise<T>, forMs: number): void {
-    this.#kept.set(key, { outcome, until: performance.now() + forMs });
-    if (this.#kept.size > this.#bounds.maxEntries) {
-      const [oldest] = this.#kept.keys();
-      this.#kept.delete(oldest as string);
+  #store(key: string, outcome: Promise<T>, lifetimeMs: number): void {
+    this.#entries.set(key, { outcome, expiresAt: performance.now() + lifetimeMs });
+    if (this.#entries.size > this.#bounds.maxEntries) {
+      const [oldest] = this.#entries.keys();
+      this.#entries.delete(oldest as string);
     }
   }
 }

@@ -1,4 +1,6 @@
-/** The calls of `move/weather`, for dapps and tests: no image contains it. Browser-safe. */
+/**
+ * The calls of `move/weather`, for dapps and tests. This module runs in browsers, and no image contains it.
+ */
 import type { Transaction, TransactionArgument, TransactionResult } from '@mysten/sui/transactions';
 import { type ObjectInput, objectArgument } from 'sui-enclave/sui/arguments';
 import { type SubmittedAnswer, signedArguments } from 'sui-enclave/sui/signed';
@@ -15,7 +17,7 @@ const Temperature = signedType(1, struct('Temperature', { location: text, tenths
 /** A signed answer of the weather application, as `EnclaveClient.processData` returns it. */
 export type WeatherReading = SubmittedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
 
-/** A signed answer of its `POST /temperature`. */
+/** A signed answer of the weather application's `POST /temperature`. */
 export type TemperatureReading = SubmittedAnswer<{
   readonly location: string;
   /** Tenths of a degree Celsius, plus 100000: see `toCelsius`. */
@@ -27,7 +29,7 @@ interface WeatherCall<Reading> {
   /** Name of the Move module. Default: `weather`. */
   readonly moduleName?: string;
   readonly enclaveId: ObjectInput;
-  /** The config of that enclave. */
+  /** The config under which the enclave is registered. */
   readonly configId: ObjectInput;
   readonly reading: Reading;
 }
@@ -43,8 +45,8 @@ interface WeatherCall<Reading> {
  */
 export function updateWeather(tx: Transaction, call: WeatherCall<WeatherReading>): TransactionResult {
   const { data, timestampMs, signature } = signedArguments(tx, call.reading, WeatherResponse);
-  const signed = [data.location, data.temperature, timestampMs, signature];
-  return moveCall(tx, 'update_weather', { call, signed });
+  const answerArguments = [data.location, data.temperature, timestampMs, signature];
+  return moveCall(tx, 'update_weather', { call, answerArguments });
 }
 
 /**
@@ -57,8 +59,8 @@ export function updateWeather(tx: Transaction, call: WeatherCall<WeatherReading>
  */
 export function updateTemperature(tx: Transaction, call: WeatherCall<TemperatureReading>): TransactionResult {
   const { data, timestampMs, signature } = signedArguments(tx, call.reading, Temperature);
-  const signed = [data.location, data.tenths_plus_100000, timestampMs, signature];
-  return moveCall(tx, 'update_temperature', { call, signed });
+  const answerArguments = [data.location, data.tenths_plus_100000, timestampMs, signature];
+  return moveCall(tx, 'update_temperature', { call, answerArguments });
 }
 
 /** Returns the degrees Celsius of a reading, exact to a tenth: -0.4 for 99996. */
@@ -69,13 +71,13 @@ export function toCelsius(tenths_plus_100000: U64Input): number {
 function moveCall(
   tx: Transaction,
   name: string,
-  { call, signed }: { call: WeatherCall<unknown>; signed: TransactionArgument[] },
+  { call, answerArguments }: { call: WeatherCall<unknown>; answerArguments: TransactionArgument[] },
 ): TransactionResult {
   const module = checkIdentifier('the module', call.moduleName ?? 'weather');
   return tx.moveCall({
     target: `${checkAddress('the package of the application', call.appPackage)}::${module}::${name}`,
     arguments: [
-      ...signed,
+      ...answerArguments,
       objectArgument(tx, 'enclave', call.enclaveId),
       objectArgument(tx, 'config', call.configId),
       tx.object.clock(),

@@ -1,4 +1,4 @@
-/** The two forms in which a temperature is signed. */
+/** Converts a temperature to the two forms in which it is signed. */
 import { WeatherError } from './errors.ts';
 
 /** Returns whole degrees Celsius, truncated towards zero. @throws WeatherError: WEATHER_BELOW_ZERO */

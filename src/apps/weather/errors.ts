@@ -8,15 +8,15 @@ export const WEATHER_ERRORS = {
       "the reading is below 0 °C: the `temperature` of `WeatherResponse` is a u64 and can't hold it; `POST /temperature` can",
   },
   WEATHER_STALE: { status: 502, meaning: 'the reading is over 1 h old' },
-  WEATHER_FUTURE: { status: 502, meaning: 'the reading is dated over 1 min ahead' },
+  WEATHER_FUTURE: { status: 502, meaning: 'the time of the reading is over 1 min in the future' },
   WEATHER_KEY_REFUSED: { status: 502, meaning: "the weather service refuses the operator's API key" },
   WEATHER_QUOTA_EXCEEDED: { status: 502, meaning: "the quota of the operator's API key is used up" },
-  WEATHER_UPSTREAM_REFUSED: { status: 502, meaning: 'the weather service answered any other 4xx status' },
-  WEATHER_UPSTREAM_BROKEN: { status: 502, meaning: 'the weather service answered a 5xx status' },
+  WEATHER_UPSTREAM_REFUSED: { status: 502, meaning: 'the weather service answered with another 4xx status' },
+  WEATHER_UPSTREAM_BROKEN: { status: 502, meaning: 'the weather service answered with a 5xx status' },
   WEATHER_UPSTREAM_UNEXPECTED: {
     status: 502,
     meaning:
-      'the weather service answered another status than 200, such as a redirect, which is not followed',
+      'the weather service answered with a status below 400 other than 200; redirects are not followed',
   },
   WEATHER_UNREACHABLE: {
     status: 502,

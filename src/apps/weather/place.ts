@@ -6,17 +6,16 @@ const SPACE = /[\p{White_Space}\p{Cc}]+/gu;
  * Invisible characters without width, such as joiners, soft hyphens and direction marks (Unicode, UAX #44).
  */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u{fff9}-\u{fffb}]/gu;
-/** Printable ASCII with single spaces between the words: only its case has to change. */
+/** Printable ASCII with single spaces between the words: only its case may have to change. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
-/** The service writes the codes of airports and stations in upper case. */
+/** Codes of airports and stations, which the service writes in upper case. */
 const STATION = /^(iata|metar):([a-z0-9]{3,4})$/;
 
 /**
  * Returns the common form of all spellings that differ in case, white space, invisible characters or
  * compatibility forms (NFKC: full-width letters, ligatures). Accents and scripts stay, since they
- * distinguish places. The service is asked for this form, so that all spellings get the same answer.
- * Otherwise, a caller could find a spelling that is the same place to this server, and another place to
- * the service.
+ * distinguish places. The request to the service has this form, so that all spellings get the same answer.
+ * Otherwise, the service could take two spellings for different places that this server takes for one.
  *
  * @returns the canonical form; may be empty
  */

@@ -5,6 +5,6 @@ export const WEATHER_SETTINGS = {
     schema: integerBetween(0, 3600),
     default: '30',
     meaning:
-      'how long a reading, or the answer that the place is unknown, is reused for the same place in any spelling. Other failures are cached for 5 s at most. 0 disables the cache',
+      'seconds for which a reading, or the failure that the place is unknown, is cached for all spellings of the place. Other failures are cached for at most 5 s. 0 disables the cache',
   },
 } as const satisfies SettingTable;

@@ -41,7 +41,7 @@ const Location = v.pipe(
   ),
   v.transform((rawText) => ({ requested: rawText, place: canonicalPlace(rawText) })),
   v.check(({ place }) => place !== '', 'must name a place'),
-  // The service would resolve it to the location of the caller, here of this server.
+  // The service resolves auto:ip to the location of its caller, which would be this server.
   v.check(
     ({ place }) => !/^auto ?: ?ip$/.test(place),
     "must name a place: auto:ip would be the server's location",

@@ -6,7 +6,9 @@ import { type WeatherCode, WeatherError } from './errors.ts';
 
 export const UPSTREAM_HOST = 'api.weatherapi.com';
 
-/** An answer has about 1 KB. */
+/**
+ * Limits of a request: its time in milliseconds, and the bytes of an answer, which usually has about 1 KB.
+ */
 export const BOUNDS = { timeoutMs: 5000, maxSize: 64 * 1024 };
 
 export interface Reading {
@@ -26,21 +28,23 @@ const Current = v.object({
 
 const Refusal = v.object({ error: v.object({ code: v.number() }) });
 
-/** The service's own error codes. */
+// Error codes of the service.
 const NO_MATCHING_LOCATION = 1006;
 const KEY_CODES = [1002, 2006, 2008];
 const QUOTA = 2007;
 
-/** Errors never contain the request, since its URL contains the API key. */
+/** Reads temperatures from the service. Errors never contain the request, since its URL has the API key. */
 export class WeatherService {
   readonly #client: AxiosInstance;
 
-  /** @param client with BOUNDS */
+  /** @param client HTTP client of the service, with the limits of BOUNDS */
   constructor(client: AxiosInstance) {
     this.#client = client;
   }
 
   /**
+   * Returns the current temperature of a place.
+   *
    * @throws UPSTREAM_BUDGET_EXCEEDED; WeatherError with any code but WEATHER_BELOW_ZERO, WEATHER_STALE and
    *   WEATHER_FUTURE
    */

@@ -18,7 +18,7 @@ const HEADER_BYTES = 110;
 const DIRECTORY = 0o040755;
 const TRAILER = 'TRAILER!!!';
 
-/** @param files content and permissions by path. The folders above the files are added */
+/** Writes an archive. @param files content and permissions by path. The folders above the files are added */
 export function writeCpio(
   files: ReadonlyMap<string, { data: Uint8Array; executable?: boolean }>,
   folders: readonly string[] = [],
@@ -51,17 +51,21 @@ function encode({ path, mode, data }: CpioEntry, inode: number): Uint8Array[] {
   const links = mode === DIRECTORY ? 2 : 1;
   const fields = [inode, mode, 0, 0, links, 0, data.length, 0, 0, 0, 0, path.length + 1, 0];
   const header = MAGIC + fields.map((field) => field.toString(16).padStart(8, '0')).join('');
-  return [padded(Buffer.from(`${header}${path}\0`)), padded(data)];
+  return [padToFourBytes(Buffer.from(`${header}${path}\0`)), padToFourBytes(data)];
 }
 
-function padded(bytes: Uint8Array): Uint8Array {
+function padToFourBytes(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }
 
-/** @param mode mode of an entry */
+/** Returns whether an entry of this mode is a regular file. */
 export const isFile = (mode: number) => (mode & 0o170000) === 0o100000;
 
-/** @throws ImageError: ARCHIVE_INVALID, for an archive that is damaged or is followed by other bytes */
+/**
+ * Reads an archive.
+ *
+ * @throws ImageError: ARCHIVE_INVALID, for an archive that is damaged or is followed by other bytes
+ */
 export function readCpio(archive: Buffer): CpioEntry[] {
   const entries: CpioEntry[] = [];
   for (let at = 0; at + HEADER_BYTES <= archive.length; ) {
@@ -70,13 +74,13 @@ export function readCpio(archive: Buffer): CpioEntry[] {
       throw new ImageError('ARCHIVE_INVALID', 'a ramdisk has a damaged header');
     const field = (index: number) => Number.parseInt(header.slice(6 + 8 * index, 14 + 8 * index), 16);
     const nameEnd = at + HEADER_BYTES + field(11);
-    const start = aligned(nameEnd);
+    const start = alignToFourBytes(nameEnd);
     const end = start + field(6);
-    if (aligned(end) > archive.length || archive[nameEnd - 1] !== 0) {
+    if (alignToFourBytes(end) > archive.length || archive[nameEnd - 1] !== 0) {
       throw new ImageError('ARCHIVE_INVALID', 'a ramdisk is cut short');
     }
     const path = archive.toString('latin1', at + HEADER_BYTES, nameEnd - 1);
-    at = aligned(end);
+    at = alignToFourBytes(end);
     if (path === TRAILER) {
       if (at !== archive.length) throw new ImageError('ARCHIVE_INVALID', 'a ramdisk has bytes after its end');
       return entries;
@@ -86,6 +90,6 @@ export function readCpio(archive: Buffer): CpioEntry[] {
   throw new ImageError('ARCHIVE_INVALID', 'a ramdisk has no end');
 }
 
-function aligned(offset: number): number {
+function alignToFourBytes(offset: number): number {
   return Math.ceil(offset / 4) * 4;
 }

@@ -15,5 +15,5 @@ export const IMAGE_CODES = {
 
 export type ImageCode = keyof typeof IMAGE_CODES;
 
-/** Everything that the build, and the reader of images, throw on purpose. */
+/** An error that the build of an image, or the reader of images, throws on purpose. */
 export class ImageError extends CodedError<ImageCode> {}

@@ -6,7 +6,7 @@ import type { Manifest } from 'sui-enclave-server/manifest';
 
 /** The parent's port for the first endpoint. The further endpoints have the ports after it. */
 export const FIRST_ENDPOINT_PORT = 8101;
-/** The enclave's vsock port at which the parent instance reads figures. */
+/** The enclave's vsock port at which the parent instance reads the server's metrics. */
 export const METRICS_PORT = 9100;
 /** The last byte of 127.0.0.x, the first endpoint's address inside the enclave. */
 const FIRST_ADDRESS = 64;
@@ -33,7 +33,7 @@ export function listForwards({ endpoints }: Manifest): Forward[] {
  * value.
  *
  * @param secrets the names of the secrets in app.yaml
- * @throws ConfigError. The message names the line
+ * @throws ConfigError. The message names the variable, or the line if it is not an assignment
  */
 export function parseServerEnv(text: string, secrets: readonly string[]): Record<string, string> {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -93,7 +93,7 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
   return [
     ...environment.map((line) => `env ${line}`),
     ...listForwards(manifest).map(({ address, port }) => `forward tcp:${address}:443 vsock:${port}`),
-    ...inboundTo(environment),
+    ...listInboundPorts(environment),
     ...(environment.includes('EVENTS=true') ? ['events'] : []),
     ...(manifest.secrets.length > 0 ? ['secrets'] : []),
     '',
@@ -101,20 +101,20 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
 }
 
 /** Lists the ports that init opens towards the parent instance besides the server's port. */
-function inboundTo(environment: readonly string[]): string[] {
+function listInboundPorts(environment: readonly string[]): string[] {
   const port = environment.find((line) => line.startsWith('METRICS_PORT='))?.split('=')[1];
   return port === undefined ? [] : [`inbound vsock:${METRICS_PORT} tcp:127.0.0.1:${port}`];
 }
 
 /** Returns the server's environment in the /app/enclave.conf of an image. */
-export function environmentIn(settings: string): Record<string, string> {
+export function parseEnvironment(settings: string): Record<string, string> {
   const variables = settings.split('\n').map((line) => /^env ([A-Z][A-Z0-9_]*)=(.*)$/.exec(line));
   return Object.fromEntries(variables.flatMap((match) => (match ? [[match[1], match[2]]] : [])));
 }
 
 /**
- * Returns the content of /etc/hosts, by which an endpoint's name resolves to its bridge, and no other name
- * resolves.
+ * Returns the content of /etc/hosts. It resolves each endpoint's name to the address of its forward, and no
+ * other name but localhost.
  */
 export function makeHosts(manifest: Manifest): string {
   const lines = listForwards(manifest).map(({ address, host }) => `${address} ${host}\n`);

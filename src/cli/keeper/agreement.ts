@@ -1,17 +1,17 @@
 /**
- * Decides by the states that several nodes show. A change is made only if all nodes show the same need for
- * it.
+ * Decides what a keeper does if several nodes show it the chain. It makes a change only if all nodes show
+ * that the change is needed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { findCause } from '../rounds/cause.ts';
 import type { Alert } from './alerts.ts';
-import { type Decision, decide, type Registered, type Rules, type Seen } from './decide.ts';
+import { type ChainState, type Decision, decide, type Observations, type Rules } from './decide.ts';
 
 /** The state that one node shows. */
 export interface Reading {
   /** Host of the node. */
   readonly node: string;
-  readonly registered: Registered;
+  readonly chainState: ChainState;
 }
 
 /** The reason why one node shows nothing. */
@@ -26,28 +26,28 @@ export interface Readings {
   readonly silences: readonly Silence[];
 }
 
-type Judged = Reading & { readonly decision: Decision };
+type JudgedReading = Reading & { readonly decision: Decision };
 
 /**
- * Takes the alerts of all nodes, but only those changes and accepted enclaves on which all nodes agree. If
- * their configs differ, or a node shows nothing, nothing is changed.
+ * Returns the alerts of all nodes, but only the actions and accepted enclaves on which all nodes agree. If
+ * the nodes show different configs, or a node shows nothing, it returns no actions.
  */
 export function decideTogether(
   { readings, silences }: Readings,
-  seen: Omit<Seen, keyof Registered>,
+  observations: Omit<Observations, keyof ChainState>,
   rules: Rules,
 ): Decision {
-  const judge = (reading: Reading): Judged => ({
+  const judge = (reading: Reading): JudgedReading => ({
     ...reading,
-    decision: decide({ ...reading.registered, ...seen }, rules),
+    decision: decide({ ...reading.chainState, ...observations }, rules),
   });
-  const [first, ...further] = readings;
-  const judged: readonly [Judged, ...Judged[]] = [judge(first), ...further.map(judge)];
+  const [first, ...otherReadings] = readings;
+  const judged: readonly [JudgedReading, ...JudgedReading[]] = [judge(first), ...otherReadings.map(judge)];
   const { decision } = judged[0];
   const disputes = findDisputes(judged);
   const isUndisputed = (enclaveId: string) => !disputes.has(enclaveId);
-  const isConfigShared = further.every(({ registered }) =>
-    isDeepStrictEqual(registered.config, first.registered.config),
+  const isConfigShared = otherReadings.every(({ chainState }) =>
+    isDeepStrictEqual(chainState.config, first.chainState.config),
   );
   const isComplete = isConfigShared && silences.length === 0;
   return {
@@ -55,7 +55,7 @@ export function decideTogether(
     alerts: [
       ...silences.map(reportSilence),
       ...(isConfigShared ? [...disputes.values()] : [reportConfigs(readings)]),
-      ...withoutDuplicates(judged.flatMap(({ decision: { alerts } }) => alerts)),
+      ...removeDuplicates(judged.flatMap(({ decision: { alerts } }) => alerts)),
     ],
     accepted: decision.accepted.filter(({ id }) => isUndisputed(id)),
     silent: decision.silent.filter(({ id }) => isUndisputed(id)),
@@ -68,7 +68,7 @@ function getEnclaveId(action: Decision['actions'][number]): string {
 }
 
 /** Returns an alert for each enclave for which the nodes show different states, by the enclave's id. */
-function findDisputes(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
+function findDisputes(judged: readonly JudgedReading[]): ReadonlyMap<string, Alert> {
   const states = judged.map(({ decision }) => listStates(decision));
   const subjects = new Map(
     judged.flatMap(({ decision }) =>
@@ -78,14 +78,14 @@ function findDisputes(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
     ),
   );
   const disputes = new Map<string, Alert>();
-  for (const enclaveId of new Set(states.flatMap((all) => [...all.keys()]))) {
-    const nodeStates = states.map((all) => all.get(enclaveId) ?? 'another state');
+  for (const enclaveId of new Set(states.flatMap((byId) => [...byId.keys()]))) {
+    const nodeStates = states.map((byId) => byId.get(enclaveId) ?? 'another state');
     if (new Set(nodeStates).size === 1) continue;
     const list = judged.map(({ node }, index) => `${node}: ${nodeStates[index]}`).join('; ');
     disputes.set(enclaveId, {
       code: 'NODES_DISAGREE',
       subject: subjects.get(enclaveId) ?? enclaveId,
-      message: `the nodes show different states, so nothing is done for it: ${list}`,
+      message: `the nodes show different states, so nothing is done for this enclave: ${list}`,
     });
   }
   return disputes;
@@ -103,12 +103,12 @@ function listStates({ accepted, actions }: Decision): ReadonlyMap<string, string
 }
 
 function reportConfigs(readings: readonly [Reading, ...Reading[]]): Alert {
-  const [{ registered }] = readings;
-  const versions = readings.map(({ node, registered: { config } }) => `${node}: ${config.configVersion}`);
+  const [{ chainState }] = readings;
+  const versions = readings.map(({ node, chainState: { config } }) => `${node}: ${config.configVersion}`);
   return {
     code: 'NODES_DISAGREE',
-    subject: registered.config.id,
-    message: `the nodes show different contents of the config, so nothing is done (its version by ${versions.join('; ')})`,
+    subject: chainState.config.id,
+    message: `the nodes show different contents of the config, so nothing is done. Versions of the config: ${versions.join('; ')}`,
   };
 }
 
@@ -117,8 +117,8 @@ function reportSilence({ node, error }: Silence): Alert {
   return { code: 'NODE_UNREADABLE', subject: node, message: `${code}: ${reason}` };
 }
 
-/** Keeps the first of the nodes' alerts about the same subject. */
-function withoutDuplicates(alerts: readonly Alert[]): Alert[] {
+/** Keeps the first of the alerts that have the same code and subject. */
+function removeDuplicates(alerts: readonly Alert[]): Alert[] {
   const byName = new Map<string, Alert>();
   for (const alert of alerts) {
     const name = `${alert.code} ${alert.subject}`;

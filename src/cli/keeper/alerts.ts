@@ -2,17 +2,20 @@
 
 /** Every code of an alert: whether it is only a warning, and its meaning. */
 export const ALERTS = {
-  REGISTERS_DIFFER: ['alert', 'The config allows other registers than the file. Nothing is done.'],
+  REGISTERS_DIFFER: ['alert', 'The config allows registers other than those in the file. Nothing is done.'],
   CONFIG_RETIRED: [
     'alert',
-    'The config is permanently retired. Its enclaves are destroyed, none is registered.',
+    'The config is permanently retired. Its enclaves are destroyed, and none is registered.',
   ],
   REGISTRAR_REVOKED: [
     'alert',
     'The config does not list the registrar, or no registrar is named and the config is not open. Nothing is registered.',
   ],
   CONFIG_UNREADABLE: ['alert', 'No node shows the config and its enclaves. Nothing is done.'],
-  NODE_UNREADABLE: ['alert', 'One of several nodes could not be read. Nothing is done until all can be.'],
+  NODE_UNREADABLE: [
+    'alert',
+    'One of several nodes could not be read. Nothing is done until all nodes can be read.',
+  ],
   NODES_DISAGREE: [
     'alert',
     'Several nodes show different contents of the config, or different states of an enclave: one lags, or lies. Nothing is done with the config or for that enclave.',
@@ -24,7 +27,7 @@ export const ALERTS = {
   ],
   GAS_A_DAY: [
     'alert',
-    'The gas of a day is used up. Nothing is sent until a part of it is older than a day.',
+    'The gas of a day is used up. Nothing is sent until some of it was used more than a day ago.',
   ],
   ENCLAVE_UNREACHABLE: ['alert', 'Nothing answers at a URL.'],
   ENCLAVE_UNTRUSTED: ['alert', 'The server at a URL does not prove that it runs the image.'],
@@ -37,7 +40,7 @@ export const ALERTS = {
     'The key of a running enclave is older than the config allows: only a restart helps.',
   ],
   KEY_AGING: ['warning', 'The key of a running enclave has reached 80 % of the maximum age.'],
-  UNREGISTERED: ['warning', 'A key has attested itself for two hours without being registered.'],
+  UNREGISTERED: ['warning', 'An enclave has attested its key for two hours, but the key is not registered.'],
   ENCLAVE_SILENT: ['warning', 'A registered enclave, which contracts accept, answered at no URL.'],
 } as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;
 

@@ -1,4 +1,4 @@
-/** Decides what a keeper does, by what it has seen. Takes no action itself. */
+/** Decides the actions of a keeper from what it has observed. The module takes no action itself. */
 import { toHex } from '@mysten/sui/utils';
 import type { Image } from 'sui-enclave/attestation';
 import {
@@ -19,7 +19,7 @@ import type { Alert } from './alerts.ts';
 const UNREGISTERED_MS = 2 * 60 * 60_000;
 
 /** The state of the chain. */
-export interface Registered {
+export interface ChainState {
   readonly config: EnclaveConfig;
   /** Every enclave of the config that exists, of all versions. */
   readonly enclaves: readonly Enclave[];
@@ -28,23 +28,23 @@ export interface Registered {
 }
 
 /** An enclave with the registers that the keeper's file names. */
-export interface Trusted extends Candidate {
+export interface TrustedAnswer extends Candidate {
   readonly trusted: true;
   /** The time of the document, in milliseconds since 1970. */
   readonly attestedAtMs: number;
 }
 
 /** The reason why no enclave at a URL is trusted. */
-export interface Untrusted {
+export interface UntrustedAnswer {
   readonly url: string;
   readonly trusted: false;
   readonly code: string;
   readonly reason: string;
 }
 
-export type Answer = Trusted | Untrusted;
+export type Answer = TrustedAnswer | UntrustedAnswer;
 
-export interface Seen extends Registered {
+export interface Observations extends ChainState {
   readonly answers: readonly Answer[];
   /** Time since each unregistered key was first seen, in milliseconds, by the key in hexadecimal. */
   readonly seenForMs: ReadonlyMap<string, number>;
@@ -52,10 +52,10 @@ export interface Seen extends Registered {
   readonly now: number;
 }
 
-/** The actions that a keeper may take. */
+/** Limits on the actions of a keeper. */
 export interface Rules {
   readonly image: Image;
-  /** The RegistrarCap of the keeper. Undefined: it registers under an open config alone. */
+  /** The RegistrarCap of the keeper. Without it, the keeper registers only under an open config. */
   readonly registrarId: string | undefined;
 }
 
@@ -76,45 +76,45 @@ export interface Decision {
   readonly accepted: readonly Enclave[];
   /** The accepted enclaves that answered at no URL. */
   readonly silent: readonly Enclave[];
-  /** The trusted keys that are not registered, in hexadecimal digits. */
+  /** The trusted keys that are not registered, in hexadecimal. */
   readonly unregistered: readonly string[];
 }
 
 /** Returns whether the config's registers are those that the keeper's file names. */
-export function mayAct({ config }: Pick<Registered, 'config'>, { image }: Rules): boolean {
+export function mayAct({ config }: Pick<ChainState, 'config'>, { image }: Rules): boolean {
   return isSameImage(config.image, image);
 }
 
-export function decide(seen: Seen, rules: Rules): Decision {
-  const { config, enclaves, now } = seen;
+export function decide(observations: Observations, rules: Rules): Decision {
+  const { config, enclaves, now } = observations;
   const isAccepted = (enclave: Enclave) =>
     !config.isRetired && !isStale(enclave, config, now) && !isKeyTooOld(enclave, config, now);
   const accepted = enclaves.filter(isAccepted);
-  if (!mayAct(seen, rules)) {
+  if (!mayAct(observations, rules)) {
     const message =
-      'the config allows other registers than the file, so nothing is registered or destroyed: correct one of them';
+      'the config allows registers other than those in the file, so nothing is registered or destroyed: correct the config or the file';
     const alerts: Alert[] = [{ code: 'REGISTERS_DIFFER', subject: config.id, message }];
     return { actions: [], alerts, accepted, silent: [], unregistered: [] };
   }
-  const running = listRunning(seen);
+  const running = listRunning(observations);
   const keys = new Set(running.map(({ answer }) => toHex(answer.publicKey)));
   const silent = accepted.filter(({ publicKey }) => !keys.has(toHex(publicKey)));
   const free = running.filter((enclave) => enclave.state === 'free');
   const mayRegister = !config.isRetired && explainNoRight(config, rules.registrarId) === null;
-  const register = mayRegister ? free : [];
-  const destroy = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config, now));
+  const registrable = mayRegister ? free : [];
+  const destroyable = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config, now));
   return {
     actions: [
-      ...register.map(
+      ...registrable.map(
         ({ answer, enclaveId }): Action => ({ kind: 'register', candidate: answer, enclaveId }),
       ),
-      ...destroy.map((enclave): Action => ({ kind: 'destroy', enclave })),
+      ...destroyable.map((enclave): Action => ({ kind: 'destroy', enclave })),
     ],
     alerts: [
-      ...alertsOfConfig(config, rules),
-      ...seen.answers.flatMap(alertOfAnswer),
-      ...(config.isRetired ? [] : running.flatMap((enclave) => alertOfKey(enclave, seen))),
-      ...silent.map(alertOfSilence),
+      ...listConfigAlerts(config, rules),
+      ...observations.answers.flatMap(listAnswerAlerts),
+      ...(config.isRetired ? [] : running.flatMap((enclave) => listKeyAlerts(enclave, observations))),
+      ...silent.map(createSilenceAlert),
     ],
     accepted,
     silent,
@@ -123,15 +123,15 @@ export function decide(seen: Seen, rules: Rules): Decision {
 }
 
 /** A trusted key, and its state at the config's version. */
-interface Running {
-  readonly answer: Trusted;
+interface RunningEnclave {
+  readonly answer: TrustedAnswer;
   readonly enclaveId: string;
   readonly state: 'free' | 'destroyed' | Enclave;
 }
 
 /** Lists each key once, since several URLs may reach the same enclave. */
-function listRunning({ config, enclaves, destroyed, answers }: Seen): Running[] {
-  const running = new Map<string, Running>();
+function listRunning({ config, enclaves, destroyed, answers }: Observations): RunningEnclave[] {
+  const running = new Map<string, RunningEnclave>();
   for (const answer of answers) {
     if (!answer.trusted) continue;
     const enclaveId = enclaveAddress(config, config.configVersion, answer.publicKey);
@@ -142,7 +142,7 @@ function listRunning({ config, enclaves, destroyed, answers }: Seen): Running[] 
   return [...running.values()];
 }
 
-function alertsOfConfig(config: EnclaveConfig, rules: Rules): Alert[] {
+function listConfigAlerts(config: EnclaveConfig, rules: Rules): Alert[] {
   const { id: subject } = config;
   if (config.isRetired) {
     const message = 'the config is permanently retired: end this keeper once its enclaves are destroyed';
@@ -152,14 +152,17 @@ function alertsOfConfig(config: EnclaveConfig, rules: Rules): Alert[] {
   return message === null ? [] : [{ code: 'REGISTRAR_REVOKED', subject, message }];
 }
 
-function alertOfAnswer(answer: Answer): Alert[] {
+function listAnswerAlerts(answer: Answer): Alert[] {
   if (answer.trusted) return [];
   const { url: subject, code: cause, reason } = answer;
   const code = cause === 'CLIENT_UNREACHABLE' ? 'ENCLAVE_UNREACHABLE' : 'ENCLAVE_UNTRUSTED';
   return [{ code, subject, message: `${cause}: ${reason.split('\n')[0]}` }];
 }
 
-function alertOfKey({ answer, enclaveId, state }: Running, { config, seenForMs, now }: Seen): Alert[] {
+function listKeyAlerts(
+  { answer, enclaveId, state }: RunningEnclave,
+  { config, seenForMs, now }: Observations,
+): Alert[] {
   const { url: subject, publicKey, attestedAtMs } = answer;
   if (state === 'destroyed') {
     const message = `its key was registered as ${enclaveId} and destroyed: restart the enclave for a new key`;
@@ -184,8 +187,8 @@ function alertOfKey({ answer, enclaveId, state }: Running, { config, seenForMs, 
   return [{ code: 'KEY_AGING', subject, message }];
 }
 
-function alertOfSilence({ id: subject }: Enclave): Alert {
+function createSilenceAlert({ id: subject }: Enclave): Alert {
   const message =
-    "it answers at none of the URLs. If its process is gone, the holder of the config's EnclaveCap can destroy it";
+    "it answers at none of the URLs. If it no longer runs, the holder of the config's EnclaveCap can destroy it";
   return { code: 'ENCLAVE_SILENT', subject, message };
 }

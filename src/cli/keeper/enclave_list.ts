@@ -1,18 +1,18 @@
 /**
  * Reads the enclaves of a config as one node shows them. A list contains every registration ever made, so it
- * is read in full only if there may be new ones. Each registration writes the config, whose object then has
- * another version.
+ * is read in full only if there may be new registrations. Each registration writes the config, whose object
+ * then has another version.
  */
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
 import { toSuiError } from 'sui-enclave/sui/failures';
 import { type Enclave, type EnclaveConfig, listEnclaves } from 'sui-enclave/sui/objects';
 import { fromNode } from '../sui/chain.ts';
-import type { Registered } from './decide.ts';
+import type { ChainState } from './decide.ts';
 
 /**
- * Time after which a list is read again whatever the version, in milliseconds, since a node may have left
- * something out.
+ * Time in milliseconds after which a list is read in full even if the version is the same, since a node may
+ * have left something out.
  */
 const MAX_AGE_MS = 60 * 60_000;
 
@@ -37,21 +37,23 @@ export class EnclaveList {
     this.#clock = clock;
   }
 
-  /** Makes the next read return the full list. */
+  /** Makes the next read request the full list. */
   forget(): void {
     this.#last = undefined;
   }
 
   /**
+   * Reads the enclaves of the config.
+   *
    * @param version version of the config's object, read before `config`
-   * @throws SuiError; then the next list is read in full
+   * @throws SuiError. The next read then requests the full list
    */
   async read(
     client: SuiGrpcClient,
     config: EnclaveConfig,
     version: string,
     signal: AbortSignal,
-  ): Promise<Pick<Registered, 'enclaves' | 'destroyed'>> {
+  ): Promise<Pick<ChainState, 'enclaves' | 'destroyed'>> {
     const last = this.#last;
     this.forget();
     // Lists without a version can't be compared.

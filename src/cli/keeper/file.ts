@@ -1,4 +1,4 @@
-/** `keeper.yaml`: what a keeper watches, and what it may spend. */
+/** Parses `keeper.yaml`, which says what a keeper watches and what it may spend. */
 import { dirname, resolve } from 'node:path';
 import type { Image } from 'sui-enclave/attestation';
 import { checkImage } from 'sui-enclave/attestation/image';
@@ -30,7 +30,7 @@ const MAX_MIST = Number.MAX_SAFE_INTEGER;
 const register = v.pipe(
   quoted,
   v.regex(/^[0-9a-f]{96}$/i, 'must be 96 hexadecimal digits, in quotes'),
-  v.regex(/[^0]/, 'is zero: that is what debug enclaves measure, whatever they run'),
+  v.regex(/[^0]/, 'is zero, as in every debug enclave, whatever it runs'),
 );
 
 const Port = integer(1, 65_535);
@@ -76,7 +76,7 @@ export interface KeeperFile {
   /** The latest version of the package that has `enclave::enclave`. */
   readonly enclavePackage: string;
   readonly configId: string;
-  /** The RegistrarCap of the signer. Undefined: the config is open, and needs none. */
+  /** The RegistrarCap of the signer. An open config needs none. */
   readonly registrarId: string | undefined;
   /** The only image whose enclaves the keeper registers. */
   readonly image: Image;
@@ -101,6 +101,8 @@ export interface KeeperFile {
 }
 
 /**
+ * Parses a keeper's file.
+ *
  * @param path the file's path. Paths in the file are relative to its folder
  * @throws KeeperFileError that names the property and what it must be
  */

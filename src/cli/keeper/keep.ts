@@ -1,4 +1,4 @@
-/** `sui-enclave keep`: keeps enclaves registered, and destroys those that are stale. */
+/** `sui-enclave keep`: keeps enclaves registered, and destroys stale enclaves. */
 import { type Context, command, EXIT, type Result, readFileArgument, runAsProcess } from '../command.ts';
 import { GasBudget, NO_RECORD } from '../rounds/budget.ts';
 import { openRecord } from '../rounds/record.ts';
@@ -16,7 +16,7 @@ export const main = command({
   name: 'keep',
   purpose: `Watches the enclaves of a file until SIGTERM: attests each with a nonce of its own, registers new keys with a
 RegistrarCap, and destroys enclaves that are stale or of a retired config. It holds neither an EnclaveCap nor secrets,
-and never destroys an enclave that contracts accept. Where the config's registers differ from the file, it does nothing.`,
+and never destroys an enclave that contracts accept. If the config's registers differ from the file's, it does nothing.`,
   example: 'keeper.yaml --dry-run',
   arguments: { file: { schema: path } },
   options: {
@@ -25,7 +25,7 @@ and never destroys an enclave that contracts accept. Where the config's register
     keystore: COMMON.keystore,
     record: {
       value: '<file>',
-      help: 'the record of what was signed in the last 24 hours (default: the path of the file with .record.json)',
+      help: 'the record of what was signed in the last 24 hours (default: the path of the file, followed by .record.json)',
       schema: path,
     },
     'dry-run': { help: 'run one round, have the node simulate its transactions, and send nothing' },

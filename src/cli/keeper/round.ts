@@ -8,12 +8,12 @@ import type { Alert } from './alerts.ts';
 import {
   type Action,
   type Answer,
+  type ChainState,
   type Decision,
   mayAct,
   nameAction,
-  type Registered,
   type Rules,
-  type Untrusted,
+  type UntrustedAnswer,
 } from './decide.ts';
 import type { Done, World } from './world.ts';
 
@@ -21,7 +21,7 @@ import type { Done, World } from './world.ts';
 export interface Report {
   readonly done: readonly {
     readonly kind: Action['kind'];
-    /** The URL of the registered enclave, or the id of the destroyed one. */
+    /** The URL of the registered enclave, or the id of the destroyed enclave. */
     readonly subject: string;
     /** `theirs`: another keeper was faster. `simulated`: a dry run. */
     readonly result: Done;
@@ -30,16 +30,18 @@ export interface Report {
   /** The number of enclaves that contracts accepted before the round acted. */
   readonly accepted: number;
   readonly silent: number;
-  /** Whether the next round should come later: the chain could not be read, or nothing more could be sent. */
+  /**
+   * Whether the next round should come later, since the chain could not be read or an error ended the round.
+   */
   readonly hasFailed: boolean;
 }
 
 /** Returns a line for each action of a round. */
 export function formatLines({ done }: Report): string[] {
-  return done.map(({ kind, subject, result }) => {
+  return done.map(({ kind, subject, result: outcome }) => {
     const verb = kind === 'register' ? 'registered' : 'destroyed';
-    if (result === 'simulated') return `would have ${verb} ${subject}`;
-    return `${verb} ${subject}${result === 'theirs' ? ', by another keeper' : ''}`;
+    if (outcome === 'simulated') return `would have ${verb} ${subject}`;
+    return `${verb} ${subject}${outcome === 'theirs' ? ', by another keeper' : ''}`;
   });
 }
 
@@ -68,12 +70,13 @@ export class Keeper {
   readonly #settings: Settings;
   /** For each unregistered key, the time at which it was first seen, by the monotonic clock. */
   #firstSeen: ReadonlyMap<string, number> = new Map();
-  /** The names of the actions that, by the node's word, were done by this keeper or another. */
+  /** Names of the actions that, according to the node, this keeper or another keeper has done. */
   readonly #confirmed = new Set<string>();
   /**
-   * For each enclave that did not answer: how often in a row, and when to ask again by the monotonic clock.
+   * For each URL at which no trusted enclave answered: the number of failures in a row, the time of the next
+   * request by the monotonic clock, and the last answer.
    */
-  readonly #away = new Map<string, { failures: number; askAt: number; answer: Untrusted }>();
+  readonly #failures = new Map<string, { count: number; askAt: number; answer: UntrustedAnswer }>();
 
   constructor(world: World, settings: Settings) {
     this.#world = world;
@@ -81,8 +84,8 @@ export class Keeper {
   }
 
   /**
-   * Runs a round. When `stop` is aborted, ends early after the transaction in flight, with what the round has
-   * done so far.
+   * Runs a round. If `stop` is aborted, the round ends early, after the transaction in flight, and returns
+   * what it has done so far.
    */
   async round(stop: AbortSignal): Promise<Report> {
     const empty: Report = { done: [], alerts: [], accepted: 0, silent: 0, hasFailed: false };
@@ -94,22 +97,22 @@ export class Keeper {
       return { ...empty, alerts, hasFailed: true };
     }
     const { readings } = chain;
-    // This waits for all enclaves at once.
     const isActive = readings.some(
-      ({ registered }) => mayAct(registered, this.#settings) && !registered.config.isRetired,
+      ({ chainState }) => mayAct(chainState, this.#settings) && !chainState.config.isRetired,
     );
     const urls = isActive ? this.#settings.urls : [];
-    const answers = await unlessStopped(Promise.all(urls.map((url) => this.#answerOf(url))), stop);
+    // The keeper asks all enclaves at the same time.
+    const answers = await unlessStopped(Promise.all(urls.map((url) => this.#attest(url))), stop);
     if (answers === undefined) return empty;
     const { now, clock } = this.#settings;
     const at = clock();
     const seenForMs = new Map([...this.#firstSeen].map(([key, since]) => [key, at - since]));
     const decision = decideTogether(chain, { answers, seenForMs, now: now() }, this.#settings);
     this.#remember(decision);
-    const acted = await this.#act(decision, readings[0].registered, stop);
+    const outcome = await this.#act(decision, readings[0].chainState, stop);
     return {
-      ...acted,
-      alerts: [...decision.alerts, ...acted.alerts],
+      ...outcome,
+      alerts: [...decision.alerts, ...outcome.alerts],
       accepted: decision.accepted.length,
       silent: decision.silent.length,
     };
@@ -123,25 +126,25 @@ export class Keeper {
     const silences: Silence[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       const node = nodes[index]?.name ?? '';
-      if (outcome.status === 'fulfilled') readings.push({ node, registered: outcome.value });
+      if (outcome.status === 'fulfilled') readings.push({ node, chainState: outcome.value });
       else silences.push({ node, error: outcome.reason });
     }
     return { readings, silences };
   }
 
-  /** Asks the enclave at a URL, but less often while it is away. */
-  async #answerOf(url: string): Promise<Answer> {
-    const away = this.#away.get(url);
-    if (away !== undefined && this.#settings.clock() < away.askAt) return away.answer;
+  /** Attests the enclave at a URL. If that has failed, it waits before it tries again. */
+  async #attest(url: string): Promise<Answer> {
+    const failure = this.#failures.get(url);
+    if (failure !== undefined && this.#settings.clock() < failure.askAt) return failure.answer;
     try {
       const answer = await this.#world.attest(url);
-      this.#away.delete(url);
+      this.#failures.delete(url);
       return answer;
     } catch (error) {
-      const answer: Untrusted = { url, trusted: false, ...findCause(error) };
-      const failures = (away?.failures ?? 0) + 1;
-      const askAt = this.#settings.clock() + pauseAfter(failures, this.#settings);
-      this.#away.set(url, { failures, askAt, answer });
+      const answer: UntrustedAnswer = { url, trusted: false, ...findCause(error) };
+      const count = (failure?.count ?? 0) + 1;
+      const askAt = this.#settings.clock() + pauseAfter(count, this.#settings);
+      this.#failures.set(url, { count, askAt, answer });
       return answer;
     }
   }
@@ -153,7 +156,7 @@ export class Keeper {
 
   async #act(
     { actions }: Decision,
-    { config }: Registered,
+    { config }: ChainState,
     stop: AbortSignal,
   ): Promise<Pick<Report, 'done' | 'alerts' | 'hasFailed'>> {
     const done: Report['done'][number][] = [];
@@ -166,12 +169,12 @@ export class Keeper {
         continue;
       }
       try {
-        const result =
+        const outcome =
           action.kind === 'register'
             ? await this.#world.register(action.candidate, config)
             : await this.#world.destroy(action.enclave, config);
-        done.push({ kind: action.kind, subject, result });
-        if (result !== 'simulated') this.#confirmed.add(nameAction(action));
+        done.push({ kind: action.kind, subject, result: outcome });
+        if (outcome !== 'simulated') this.#confirmed.add(nameAction(action));
       } catch (error) {
         if (error instanceof GasLimitError) {
           alerts.push({ code: 'GAS_A_DAY', subject: config.id, message: error.message });
@@ -199,7 +202,7 @@ function describeContradiction(action: Action): string {
     action.kind === 'register'
       ? [`registered as ${action.enclaveId}`, 'does not show it']
       : ['destroyed', 'still shows it'];
-  return `the node said that it is ${done}, but ${contradiction}, so nothing more is signed for it: if this lasts for minutes, compare with another node, put that node into the file, and restart the keeper`;
+  return `the node said that the enclave is ${done}, but ${contradiction}, so nothing more is signed for this enclave. If this lasts for minutes, compare with another node, put that node into the file, and restart the keeper`;
 }
 
 /** Returns the result of the work, or undefined once `stop` is aborted. */

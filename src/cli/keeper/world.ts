@@ -12,29 +12,29 @@ import { checkNotDevelopment } from '../sui/image_to_allow.ts';
 import { chooseNode } from '../sui/network.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
-import type { Registered, Trusted } from './decide.ts';
+import type { ChainState, TrustedAnswer } from './decide.ts';
 import { EnclaveList } from './enclave_list.ts';
 import type { KeeperFile } from './file.ts';
 
-/** The end of an action without an error: `theirs` if another keeper had done it before. */
+/** Outcome of an action without an error: `theirs` if another keeper had done it before. */
 export type Done = 'done' | 'theirs' | 'simulated';
 
 /** A node through which the keeper sees the chain. */
 export interface KeeperNode {
   /** The node's host, for people. */
   readonly name: string;
-  /** @throws EnclaveError */
-  read(signal: AbortSignal): Promise<Registered>;
+  /** Reads the config and its enclaves. @throws EnclaveError */
+  read(signal: AbortSignal): Promise<ChainState>;
 }
 
 export interface World {
   /** The nodes, at least one. */
   readonly nodes: readonly KeeperNode[];
-  /** @throws EnclaveError that says why nothing at this URL is trusted */
-  attest(url: string): Promise<Trusted>;
-  /** @throws EnclaveError; what `beforeSigning` throws */
+  /** Attests the enclave at a URL. @throws EnclaveError that says why nothing at this URL is trusted */
+  attest(url: string): Promise<TrustedAnswer>;
+  /** Registers an enclave. @throws EnclaveError; what `beforeSigning` throws */
   register(candidate: Candidate, config: EnclaveConfig): Promise<Done>;
-  /** @throws as `register` */
+  /** Destroys an enclave. @throws as `register` */
   destroy(enclave: Enclave, config: EnclaveConfig): Promise<Done>;
 }
 
@@ -65,9 +65,9 @@ export async function createWorld(
   };
   const connectTo = (node: string | undefined) =>
     new Chain({ ...options, ...(node !== undefined && { 'rpc-url': node }) }, env);
-  // Undefined stands for the network's own node. The first node sends transactions.
-  const [first, ...further] = file.nodes;
-  const nodes = [first, ...further];
+  // Undefined stands for the network's own node. The keeper sends transactions to the first node.
+  const [first, ...otherNodes] = file.nodes;
+  const nodes = [first, ...otherNodes];
   const connect = () => connectTo(first);
   let roots: Awaited<ReturnType<typeof readRoots>>;
   for (const node of nodes) {
@@ -83,7 +83,7 @@ export async function createWorld(
     try {
       return await run(chain);
     } finally {
-      // Drop the lists also if the chain turned out to be in another state than they show.
+      // The lists are dropped after an error too, since the chain may be in another state than they show.
       for (const list of lists) list.forget();
     }
   }
@@ -94,7 +94,7 @@ export async function createWorld(
       async read(signal) {
         const chain = connectTo(url);
         const { client } = chain;
-        // The config is read first: a registration that comes in between is then read in the next round.
+        // The version is read first, so that a registration between the reads is read in the next round.
         const { object } = await fromNode(client.core.getObject({ objectId: configId, signal }));
         const config = await readConfig(client, configId, { signal });
         await checkContract(chain, config, { enclavePackage });
@@ -133,7 +133,7 @@ export async function createWorld(
           });
           return toDone(status);
         } catch (error) {
-          if (await isGone(chain, enclaveId, error)) return 'theirs';
+          if (await isEnclaveMissing(chain, enclaveId, error)) return 'theirs';
           throw error;
         }
       }),
@@ -148,7 +148,7 @@ function toDone(status: string): Done {
 const DELETED: readonly SuiCode[] = ['SUI_OBJECT_NOT_FOUND', 'SUI_OBJECT_CHANGED', 'SUI_EXECUTION'];
 
 /** Returns whether a transaction failed because the enclave no longer exists. */
-async function isGone({ client }: Chain, enclaveId: string, error: unknown): Promise<boolean> {
+async function isEnclaveMissing({ client }: Chain, enclaveId: string, error: unknown): Promise<boolean> {
   if (!(error instanceof SuiError) || !DELETED.includes(error.code)) return false;
   return await readEnclave(client, enclaveId).then(
     () => false,

@@ -1,6 +1,7 @@
 /**
- * The events that may leave a parent instance: each with fixed fields, whose values are numbers, ids and
- * names. An entry of the journal is never passed on as it is: its line is written anew from what was checked.
+ * Defines the closed events, which may leave a parent instance. Each has fixed fields, whose values are
+ * numbers, ids and names. An entry of the journal is never passed on unchanged: its line is written again
+ * from the checked fields.
  */
 import * as v from 'valibot';
 import { enclaveName } from '../values.ts';
@@ -59,10 +60,10 @@ const ServerEvent = v.variant('event', [
   ),
 ]);
 
-/** The most fields of an event: an application's has 8 of its own. */
+/** Maximum number of fields of an event: 4 fixed fields and 8 others for an application's event. */
 const MAX_FIELDS = 12;
 
-/** Messages of systemd about a unit, by their ids: `systemd.catalog`. */
+/** States of a unit, by the ids of systemd's messages about them (`systemd.catalog`). */
 export const UNIT_STATES: Readonly<Record<string, 'started' | 'stopped' | 'failed'>> = {
   '39f53479d3a045ac8e11786248231fbf': 'started',
   '9d1aaa27d60140bd96365438aad20286': 'stopped',
@@ -72,7 +73,7 @@ export const UNIT_STATES: Readonly<Record<string, 'started' | 'stopped' | 'faile
 export const RELAY_UNIT = 'sui-enclave-relay.service';
 const UNIT = /^sui-enclave[\w@.-]{0,80}\.service$/;
 
-/** The fields of a journal entry that matter here. Those with an underscore are the journal's own. */
+/** The fields of a journal entry that are read. The journal itself sets those that begin with `_`. */
 const Entry = v.object({
   __CURSOR: v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,1000}$/)),
   /** Time in microseconds since 1970. */
@@ -85,17 +86,17 @@ const Entry = v.object({
   MESSAGE: v.optional(v.unknown()),
 });
 
-/** An entry of the journal that was read. */
+/** An entry of the journal, as the export uses it. */
 export interface ReadEntry {
   /** The entry's place in the journal. */
   readonly cursor: string;
-  /** The closed event as a line of JSON; undefined if the entry is not one. */
+  /** The closed event as a line of JSON; undefined if the entry is not a closed event. */
   readonly line: string | undefined;
   /** Whether the relay printed the line for an enclave, although it is not a closed event. */
   readonly isRefused: boolean;
 }
 
-/** Reads an entry as `journalctl --output=json` prints it. Returns undefined if it isn't one. */
+/** Reads an entry as `journalctl --output=json` prints it. Returns undefined if the text isn't an entry. */
 export function readEntry(text: string): ReadEntry | undefined {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Entry), text);
   if (!parsed.success) return undefined;
@@ -117,7 +118,7 @@ function toUnitEvent(entry: Entry): object | undefined {
   return { event: 'unit', time_ms: Math.floor(Number(entry.__REALTIME_TIMESTAMP) / 1000), unit, state };
 }
 
-/** The relay prints an enclave's event after the enclave's name. */
+/** Parses a line of the relay, which has the enclave's name before the enclave's event. */
 function toEnclaveEvent({ _SYSTEMD_UNIT: unit, MESSAGE: message }: Entry) {
   if (unit !== RELAY_UNIT || typeof message !== 'string') return undefined;
   const space = message.indexOf(' ');
@@ -129,7 +130,7 @@ function toEnclaveEvent({ _SYSTEMD_UNIT: unit, MESSAGE: message }: Entry) {
   return { enclave: enclave.output, ...parsed.output };
 }
 
-/** The relay's lines about itself begin with its own name. */
+/** Returns whether the relay printed the line for an enclave. Lines about the relay begin with `relay: `. */
 function isEnclaveLine({ _SYSTEMD_UNIT: unit, MESSAGE: message }: Entry): boolean {
   return unit === RELAY_UNIT && !(typeof message === 'string' && message.startsWith('relay: '));
 }

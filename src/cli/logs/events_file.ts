@@ -1,17 +1,19 @@
-/** The file of closed events, and the place in the journal up to which it has them. */
+/**
+ * Writes the file of closed events, and the cursor: the place in the journal up to which the file has them.
+ */
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, renameSync, writeSync } from 'node:fs';
 import { EnclaveError } from 'sui-enclave/errors';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import { EXIT } from '../command.ts';
 import { readRegularFile } from '../read_file.ts';
 
-/** The file of events, or that of the cursor, can't be used. */
+/** The file of events or the file of the cursor can't be used. */
 export class EventsFileError extends EnclaveError {
   readonly code = 'EVENTS_FILE';
   readonly exit = EXIT.notTried;
 }
 
-/** Size in bytes at which the file is renamed, and a new one begun. */
+/** Size in bytes at which the file is renamed and a new file is begun. */
 const MAX_BYTES = 10_000_000;
 
 /** Paths of the events, and of the cursor. */
@@ -21,7 +23,7 @@ export interface Paths {
 }
 
 /**
- * Returns the cursor after which the journal is read next; undefined before the first.
+ * Returns the cursor after which the journal is read next; undefined if there is no cursor yet.
  *
  * @throws EventsFileError
  */
@@ -36,13 +38,13 @@ export function readCursor({ cursor: path }: Paths): string | undefined {
   }
   if (/^[\x21-\x7e]{1,1000}$/.test(cursor)) return cursor;
   throw new EventsFileError(
-    `${path} is not a cursor that this command wrote: remove it, and the events of the whole journal are written again`,
+    `${path} is not a cursor that this command wrote: remove the file to write the events of the whole journal again`,
   );
 }
 
 /**
- * Checks that the file can be written, which otherwise only the first event would show. Creates it if it is
- * missing.
+ * Checks that the file can be written, so that a fault does not appear only at the first event. Creates the
+ * file if it is missing.
  *
  * @throws EventsFileError
  */
@@ -51,8 +53,9 @@ export function checkEventsFile(paths: Paths): void {
 }
 
 /**
- * Appends lines, all or none, and then notes the cursor: after a crash in between, some lines come twice, and
- * none is lost. At 10 MB, the file takes the place of the previous one, which ends in `.1`.
+ * Appends all lines or none, and then writes the cursor. After a crash in between, some lines are written
+ * twice, and none is lost. At 10 MB, the file gets the suffix `.1`, and replaces the previous file of that
+ * name.
  *
  * @throws EventsFileError
  */

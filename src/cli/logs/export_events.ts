@@ -27,7 +27,7 @@ enclaves, and the starts, stops and failures of the units. Each has fixed fields
   options: {
     cursor: {
       value: '<file>',
-      help: 'the place in the journal up to which the events are written (default: the path of the file with .cursor)',
+      help: 'the file with the place in the journal up to which events are written (default: <file>.cursor)',
       schema: path,
     },
     once: { help: 'write the events that the journal has, and end' },
@@ -69,7 +69,7 @@ enclaves, and the starts, stops and failures of the units. Each has fixed fields
   },
 });
 
-/** Returns arguments for the entries of the relay, and for systemd's own about the states of units. */
+/** Returns the arguments that select the relay's entries, and systemd's entries about states of units. */
 function formatArguments(cursor: string | undefined, isOnce: boolean): string[] {
   const fields = ['MESSAGE', 'MESSAGE_ID', 'UNIT', '_PID', '_SYSTEMD_UNIT'];
   return [
@@ -84,7 +84,7 @@ function formatArguments(cursor: string | undefined, isOnce: boolean): string[] 
   ];
 }
 
-/** @throws JournalError if it could not be started, or has not succeeded */
+/** Waits for the end of journalctl. @throws JournalError if it could not be started, or failed */
 async function waitForEnd(journal: ChildProcess): Promise<void> {
   const [code, signal] = await once(journal, 'exit').catch((cause: NodeJS.ErrnoException) => {
     throw new JournalError(`journalctl could not be started: ${cause.code}`, { cause });
@@ -92,7 +92,7 @@ async function waitForEnd(journal: ChildProcess): Promise<void> {
   if (code !== 0) throw new JournalError(`journalctl ended with ${signal ?? `exit code ${code}`}`);
 }
 
-/** Returns the number of events that it has written when the output ends. @throws EventsFileError */
+/** Copies the events of journalctl's output to the file. @returns their number @throws EventsFileError */
 async function copyEvents(output: Readable, paths: Paths, io: Pick<Io, 'error'>): Promise<number> {
   const report = createReport(io);
   let partial = '';
@@ -102,8 +102,8 @@ async function copyEvents(output: Readable, paths: Paths, io: Pick<Io, 'error'>)
     partial = texts.pop() ?? '';
     const entries = texts.flatMap((text) => readEntry(text) ?? []);
     const lines = entries.flatMap(({ line }) => line ?? []);
-    const last = entries.at(-1);
-    if (last !== undefined) appendEvents(paths, lines, last.cursor);
+    const lastEntry = entries.at(-1);
+    if (lastEntry !== undefined) appendEvents(paths, lines, lastEntry.cursor);
     written += lines.length;
     report(entries.filter(({ isRefused }) => isRefused).length);
   }
@@ -117,9 +117,7 @@ function createReport({ error }: Pick<Io, 'error'>): (refused: number) => void {
   return (refused) => {
     total += refused;
     if (total === 0 || performance.now() - reportedAt < REPORT_MS) return;
-    error(
-      `left in the journal: ${quantity(total, 'line')} of enclaves with another form than a closed event`,
-    );
+    error(`not copied, since only closed events are: ${quantity(total, 'line')} of enclaves in the journal`);
     reportedAt = performance.now();
     total = 0;
   };

@@ -12,17 +12,19 @@ import { PROGRAM } from '../places.ts';
 import { readRegularFile } from '../read_file.ts';
 import { readRelease } from '../release.ts';
 import { ParentError } from './errors.ts';
-import { installed } from './host.ts';
+import { listInstalled } from './host.ts';
 import { KEYS_LOST } from './host_faults.ts';
-import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
-import { portHolder, vsockHolders } from './ports.ts';
+import { computeMinimumMemory, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
+import { findPortHolder, listVsockHolders } from './ports.ts';
 import { find, run } from './programs.ts';
 import { findRelay } from './relay.ts';
 
 export interface Finding {
   readonly ok: boolean;
   readonly text: string;
-  /** Whether it is only about room for one more enclave, and not about those that run here. */
+  /**
+   * Whether the finding is only about room for one more enclave, and not about the enclaves that run here.
+   */
   readonly isAboutAnother?: true;
 }
 
@@ -39,7 +41,7 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
   const image = examineImage(eif);
   const neededMib = image.memoryMib ?? 512;
   const { enclaves, findings } = examineEnclaves(env);
-  const names = installed({ root });
+  const names = listInstalled({ root });
   // If nitro-cli does not say whether enclaves run, the advice must not end them.
   const isInUse = enclaves === undefined || enclaves.length > 0 || names.length > 0;
   const room = [
@@ -62,7 +64,7 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
     examineGroup(env),
     examineRelay(eif),
     ...(isInUse ? room.map((finding) => ({ ...finding, isAboutAnother: true as const })) : room),
-    ...vsockHolders(env).map(({ port, holder }) => ({
+    ...listVsockHolders(env).map(({ port, holder }) => ({
       ok: true,
       text: `vsock port ${port} is held by ${holder}`,
     })),
@@ -76,7 +78,7 @@ function pointToStatus(names: readonly string[]): Finding {
       : `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} installed`;
   return {
     ok: true,
-    text: `${subject} here: ${PROGRAM} host_status reports on them, and this command checks whether there is room for another one`,
+    text: `${subject} here: ${PROGRAM} host_status reports on them, and this command checks whether there is room for another enclave`,
   };
 }
 
@@ -114,16 +116,16 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
   try {
     bytes = readRegularFile(eif);
   } catch {
-    return { findings: [{ ok: false, text: `${eif} can't be read: build it by sui-enclave build` }] };
+    return { findings: [{ ok: false, text: `${eif} can't be read: build it with sui-enclave build` }] };
   }
-  const memoryMib = memoryFor(bytes.length);
+  const memoryMib = computeMinimumMemory(bytes.length);
   try {
     const { pcr0 } = measureImage(readEif(bytes));
     const expected = parsePcrs(readRegularFile(eif.replace(/\.eif$/, '.pcrs')).toString()).pcr0;
     const ok = pcr0 === expected;
     const text = ok
       ? `${eif} is intact, and its registers are those of its build`
-      : `${eif} is not the image of its .pcrs: build both again`;
+      : `${eif} does not have the registers in its .pcrs file: build both again`;
     return { findings: [{ ok, text }], memoryMib };
   } catch (error) {
     return { findings: [{ ok: false, text: `${eif}: ${(error as Error).message}` }], memoryMib };
@@ -136,11 +138,11 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
  */
 function examineNode(eif: string): Finding {
   const { imageNode: pinned } = readRelease();
-  const built = recordedNode(eif) ?? pinned;
+  const built = readRecordedNode(eif) ?? pinned;
   const difference = built === pinned ? '' : `, although this version pins ${pinned}`;
   return {
     ok: true,
-    text: `Node ${process.versions.node} runs this; the image has Node ${built}${difference}`,
+    text: `Node ${process.versions.node} runs this program; the image has Node ${built}${difference}`,
   };
 }
 
@@ -148,7 +150,7 @@ function examineNode(eif: string): Finding {
  * Reads the file that the build writes beside an image if its Node is not the pinned one. The file is not
  * measured.
  */
-function recordedNode(eif: string): string | undefined {
+function readRecordedNode(eif: string): string | undefined {
   const name = basename(eif, '.eif');
   const file = join(dirname(eif), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
   try {
@@ -187,7 +189,7 @@ function examineDevice(path: string): Finding {
   } catch {
     return {
       ok: false,
-      text: 'the user may not open /dev/nitro_enclaves: add the user to the group ne and log in again',
+      text: 'the user has no permission to open /dev/nitro_enclaves: add the user to the group ne and log in again',
     };
   }
 }
@@ -269,7 +271,7 @@ function examinePort(port: number, root: string): Promise<Finding> {
     server.once('error', () =>
       resolve({
         ok: false,
-        text: `port ${port} is in use, by ${portHolder(root, port) ?? 'an unknown program'}`,
+        text: `port ${port} is in use, by ${findPortHolder(root, port) ?? 'an unknown program'}`,
       }),
     );
     server.listen(port, '127.0.0.1', () =>

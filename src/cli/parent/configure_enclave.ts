@@ -16,7 +16,7 @@ import {
 } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { type HostFiles, readHostFiles, readStackImage } from './host_files.ts';
-import { describeRefusal, INSTEAD } from './instance_types.ts';
+import { describeRefusal, SUGGESTED_TYPES } from './instance_types.ts';
 import { SIZE_OPTIONS } from './nitro_cli.ts';
 import {
   type ChangeSet,
@@ -39,13 +39,13 @@ import { fillParameters, type StackParameters, type StackSettings } from './stac
 
 const matching = (pattern: RegExp, message: string) => v.pipe(v.string(), v.regex(pattern, message));
 
-/** Type of an EC2 instance for enclaves, judged by its name. AWS is asked about it too. */
+/** Type of an EC2 instance for enclaves, checked by its name. A later check asks AWS about the type. */
 const enclaveType = v.pipe(
   matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as m5.xlarge'),
   v.check(
     (type) => describeRefusal(type) === undefined,
     ({ input }) =>
-      `must be an x86-64 type with Nitro Enclaves: ${input} ${describeRefusal(input)}. Choose ${INSTEAD}`,
+      `must be an x86-64 type with Nitro Enclaves: ${input} ${describeRefusal(input)}. Choose ${SUGGESTED_TYPES}`,
   ),
 );
 
@@ -61,7 +61,7 @@ const subnets = v.pipe(
 const enclaveUrls = v.pipe(
   matching(
     /^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?(,https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?){0,15}$/,
-    'must be 1 to 16 base URLs without a path, with commas in between',
+    'must be 1 to 16 base URLs without a path, separated by commas',
   ),
   v.transform((list) => list.split(',')),
   v.array(enclaveUrl),
@@ -85,7 +85,7 @@ const LOG_DAYS = [
   '731',
 ];
 
-/** Options without which there is no plan. --delete needs none of them. */
+/** Options that a plan needs. --delete needs none of them. */
 const NEEDED = ['bucket', 'vpc', 'subnets'] as const;
 
 export const main = command({
@@ -130,7 +130,7 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
     },
     subnets: {
       value: '<ids>',
-      help: '1 to 3 of its subnets, with commas in between; each has a group of its own (needed)',
+      help: "1 to 3 of the network's subnets, separated by commas; each gets an Auto Scaling group (needed)",
       schema: subnets,
     },
     cidr: {
@@ -143,7 +143,7 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
       help: 'IPv4 addresses that may reach HAProxy on the instances, at ports 80 and 443',
       schema: ipv4Range,
     },
-    peers: { help: "let the instances reach each other's service, as HAProxy on one of them must" },
+    peers: { help: "let the instances reach each other's service, which HAProxy on one of them needs" },
     port: {
       value: '<port>',
       help: 'the port of the service on each instance',
@@ -152,7 +152,7 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
     },
     address: {
       value: '<address>',
-      help: 'the address of each instance to listen on: see expose_enclave',
+      help: 'the address on which each instance listens: see expose_enclave',
       schema: ipv4,
     },
     'instance-type': {
@@ -181,7 +181,7 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
     },
     'kms-key': {
       value: '<arn>',
-      help: 'the key in KMS that encrypts the secrets, if it is one of your own',
+      help: 'the key in KMS that encrypts the secrets, if you use your own key',
       schema: kmsKeyArn,
     },
     'log-days': {
@@ -213,7 +213,7 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
       schema: matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as t3.small'),
       default: 't3.small',
     },
-    delete: { help: 'delete the stack, with all its enclaves; shows only which, without --apply' },
+    delete: { help: 'delete the stack with all its enclaves; without --apply, only list them' },
     'end-keys': { help: 'with --apply, accept a change that ends enclaves, whose keys are then lost' },
     apply: { help: 'apply the change that is shown' },
   },
@@ -232,12 +232,13 @@ It asks no questions, and may be run again. The page "Enclaves on AWS" describes
   },
 });
 
-/** @throws UsageError, if the type has no room for the enclave according to AWS */
+/** Asks AWS about the instance type. @throws UsageError, if the type can't run the enclave */
 function checkInstanceType(place: StackPlace, settings: StackSettings, parameters: StackParameters): void {
   const type = settings['instance-type'];
   const { hasEnclaves, isX86, cpus, memoryMib } = readInstanceType(place, type);
   const refuse = (reason: string) => new UsageError(`--instance-type: ${type} ${reason}`);
-  if (!hasEnclaves || !isX86) throw refuse(`must be an x86-64 type with Nitro Enclaves. Choose ${INSTEAD}`);
+  if (!hasEnclaves || !isX86)
+    throw refuse(`must be an x86-64 type with Nitro Enclaves. Choose ${SUGGESTED_TYPES}`);
   // The parent keeps a core, which is two CPUs.
   if (settings.cpus > cpus - 2) throw refuse(`has ${cpus} CPUs, of which an enclave can have ${cpus - 2}`);
   if (Number(parameters['MemoryMib']) >= memoryMib) {
@@ -245,14 +246,18 @@ function checkInstanceType(place: StackPlace, settings: StackSettings, parameter
   }
 }
 
-/** @throws ParentError: RELEASE_MISSING, without which the hosts would not start */
+/**
+ * Checks the files in the bucket.
+ *
+ * @throws ParentError: RELEASE_MISSING, if hosts could not start with them
+ */
 function checkBucket(place: StackPlace, { bucket, prefix }: StackSettings, files: HostFiles): void {
   const { node, program, image, keeper } = files;
   for (const file of [node, program, image, ...(keeper === undefined ? [] : [keeper])]) {
     const url = `s3://${bucket}/${prefix}${file.name}`;
     const size = readObjectSize(place, bucket, prefix + file.name);
     if (size === undefined) {
-      throw new ParentError('RELEASE_MISSING', `${url} is not there: aws s3 cp ${file.path} ${url}`);
+      throw new ParentError('RELEASE_MISSING', `${url} does not exist: run aws s3 cp ${file.path} ${url}`);
     }
     if (size !== file.bytes) {
       throw new ParentError(
@@ -299,7 +304,10 @@ function change(
   const plan = { stack, region, parameters: compare(existing, parameters), changes, ending };
   if (!apply) {
     deleteChangeSet(place, changeSet.name);
-    return { json: { status: 'planned', ...plan }, text: 'Nothing was applied: add --apply to apply it.' };
+    return {
+      json: { status: 'planned', ...plan },
+      text: 'Nothing was applied: add --apply to apply the change.',
+    };
   }
   executeChangeSet(place, changeSet);
   const enclaves = listEnclaves(place);
@@ -307,7 +315,7 @@ function change(
   return { json: { status: 'applied', ...plan, enclaves }, text: lines.join('\n') };
 }
 
-/** Deletes the stack; without `apply`, only says what ends. */
+/** Deletes the stack. Without `apply`, it only lists the enclaves that would end. */
 function remove(place: StackPlace, apply: boolean, io: Context['io']): Result {
   const { name: stack, region } = place;
   if (readStack(place) === undefined) {
@@ -319,7 +327,7 @@ function remove(place: StackPlace, apply: boolean, io: Context['io']): Result {
   if (!apply) {
     return {
       json: { status: 'planned', stack, region, ending },
-      text: 'Nothing was deleted: add --apply to delete it.',
+      text: 'Nothing was deleted: add --apply to delete the stack.',
     };
   }
   unprotect(place, ending);
@@ -327,7 +335,7 @@ function remove(place: StackPlace, apply: boolean, io: Context['io']): Result {
   return { json: { status: 'deleted', stack, region, ending }, text: `The stack ${stack} is deleted.` };
 }
 
-/** Returns the parameters that change, with the value before. */
+/** Returns the parameters that change, each with its old and its new value. */
 function compare(existing: ExistingStack | undefined, parameters: StackParameters) {
   return Object.entries(parameters)
     .filter(([name, value]) => existing === undefined || existing.parameters[name] !== value)
@@ -340,11 +348,12 @@ function describeChange(
   parameters: StackParameters,
   { changes }: ChangeSet,
 ): string {
-  const show = (value: string | undefined) => (value === undefined || value === '' ? '(empty)' : value);
+  const formatValue = (value: string | undefined) =>
+    value === undefined || value === '' ? '(empty)' : value;
   const differences = compare(existing, parameters).map(({ name: parameter, before, after }) =>
     existing === undefined
-      ? `  ${parameter} = ${show(after)}`
-      : `  ${parameter} = ${show(after)}, was ${show(before)}`,
+      ? `  ${parameter} = ${formatValue(after)}`
+      : `  ${parameter} = ${formatValue(after)}, was ${formatValue(before)}`,
   );
   return [
     `The stack ${name} in ${region} ${existing === undefined ? 'is new' : 'changes'}.`,
@@ -352,8 +361,9 @@ function describeChange(
     ...(differences.length > 0 ? differences : ['  all as before']),
     'Resources:',
     ...changes.map(({ action, resource, type, replacement }) => {
-      const more = replacement === '' || replacement === 'False' ? '' : `, replaced: ${replacement}`;
-      return `  ${action} ${resource} (${type})${more}`;
+      const replacementText =
+        replacement === '' || replacement === 'False' ? '' : `, replaced: ${replacement}`;
+      return `  ${action} ${resource} (${type})${replacementText}`;
     }),
   ].join('\n');
 }

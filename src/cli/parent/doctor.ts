@@ -7,7 +7,7 @@ import { integer, path } from '../values.ts';
 import { examine, type Finding } from './checks.ts';
 import { NITRO_CODES } from './nitro_codes.ts';
 
-/** A code of nitro-cli, and its explanation. */
+/** An error code of nitro-cli that has an explanation. */
 const nitroCode = v.pipe(
   v.string(),
   v.toUpperCase(),
@@ -17,7 +17,7 @@ const nitroCode = v.pipe(
 export const main = command({
   name: 'doctor',
   purpose:
-    'Before an install, checks whether an enclave can run on this machine, and says how to fix what prevents it. Where one\nruns already, it checks whether there is room for another: host_status reports on those that run. With codes of\nnitro-cli, such as E36, it explains these instead.',
+    'Before an install, checks whether an enclave can run on this machine, and says how to fix what prevents it. If an enclave\nruns already, it checks whether there is room for another one; host_status reports on running enclaves. With error codes\nof nitro-cli, such as E36, it explains the codes instead.',
   example: 'E36 E39',
   arguments: { code: { schema: nitroCode, optional: true, repeated: true } },
   options: {

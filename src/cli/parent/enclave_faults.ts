@@ -8,12 +8,12 @@ import type { UnitState } from './unit_states.ts';
 
 const NEW_KEY = 'it makes a new key, which a keeper or register_enclave must register';
 
-/** Returns the advice to replace an enclave that runs, without a gap and with one. */
+/** Returns the advice to replace a running enclave, without an interruption or with an interruption. */
 export function adviseReplacement({ unit }: Pick<EnclaveState, 'unit'>): string {
-  return `start a replacement beside it (${PROGRAM} host_install <another name> --port <another port> --start), let it be registered, move the callers, then systemctl stop ${unit.unit}: ${KEY_LOST}. With a gap, systemctl restart ${unit.unit}: ${KEY_LOST}, and callers wait until the next key is registered`;
+  return `start a replacement beside it (${PROGRAM} host_install <another name> --port <another port> --start), let it be registered, move the callers, then systemctl stop ${unit.unit}: ${KEY_LOST}. Or, with an interruption, systemctl restart ${unit.unit}: ${KEY_LOST}, and callers wait until the next key is registered`;
 }
 
-/** Returns the faults of an enclave. @param isRelayActive otherwise, nothing is said of its connections */
+/** Returns the faults of an enclave. @param isRelayActive if false, faults of connections are left out */
 export function findFaults(state: EnclaveState, isRelayActive: boolean): HostFault[] {
   const { running } = state;
   if (running === undefined) return [];
@@ -28,23 +28,25 @@ export function findFaults(state: EnclaveState, isRelayActive: boolean): HostFau
 
 const describeUnit = ({ unit, active, sub }: UnitState) => `${unit} is ${active} (${sub})`;
 
-/** Once systemd has given up on a unit, it starts the unit only after a reset of its counter. */
-function commandFor(verb: 'start' | 'restart', { unit, result }: UnitState): string {
+/**
+ * Returns a command for a unit. If systemd has given up on the unit, the command resets its counter first.
+ */
+function formatCommand(verb: 'start' | 'restart', { unit, result }: UnitState): string {
   return `${result === 'start-limit-hit' ? `systemctl reset-failed ${unit} && ` : ''}systemctl ${verb} ${unit}`;
 }
 
 function describeAbsence({ name, unit, lastEnd }: EnclaveState): HostFault {
-  const why = lastEnd === undefined ? '' : `; the last one reported: ${lastEnd}`;
+  const lastEndText = lastEnd === undefined ? '' : `; the last enclave reported: ${lastEnd}`;
   if (unit.active === 'inactive') {
-    const text = `${name} does not run, since its unit is stopped${why}`;
-    return { code: 'ENCLAVE_STOPPED', text, advice: `${commandFor('start', unit)}: ${NEW_KEY}` };
+    const text = `${name} does not run, since its unit is stopped${lastEndText}`;
+    return { code: 'ENCLAVE_STOPPED', text, advice: `${formatCommand('start', unit)}: ${NEW_KEY}` };
   }
   if (unit.active === 'failed') {
-    const text = `${name} does not run, and systemd does not start it again (${unit.result})${why}`;
-    const advice = `journalctl -u ${unit.unit} says why. Then ${commandFor('start', unit)}: ${NEW_KEY}`;
+    const text = `${name} does not run, and systemd does not start it again (${unit.result})${lastEndText}`;
+    const advice = `journalctl -u ${unit.unit} says why. Then ${formatCommand('start', unit)}: ${NEW_KEY}`;
     return { code: 'ENCLAVE_FAILED', text, advice };
   }
-  const text = `nitro-cli lists no enclave ${name}, and ${describeUnit(unit)}${why}`;
+  const text = `nitro-cli lists no enclave ${name}, and ${describeUnit(unit)}${lastEndText}`;
   const advice = `wait, and run ${PROGRAM} host_status ${name} again: systemd starts the enclave, or gives up`;
   return { code: 'ENCLAVE_CHANGING', text, advice };
 }
@@ -59,7 +61,7 @@ function findUnitFaults({ name, unit, end }: EnclaveState, running: readonly Run
   }
   if (unit.active === 'inactive' || unit.active === 'failed') {
     const text = `${name} runs, but nothing watches it: ${describeUnit(unit)}`;
-    const advice = `${commandFor('start', unit)}: it finds the enclave that runs, and keeps its key. To end the enclave, run that first, and then systemctl stop ${unit.unit}: ${KEY_LOST}`;
+    const advice = `${formatCommand('start', unit)}: it finds the enclave that runs, and keeps its key. To end the enclave, run this command first, and then systemctl stop ${unit.unit}: ${KEY_LOST}`;
     faults.push({ code: 'ENCLAVE_UNWATCHED', text, advice });
   } else if (unit.active !== 'active') {
     const text = `${name} runs, but ${describeUnit(unit)}`;
@@ -73,14 +75,14 @@ function findUnitFaults({ name, unit, end }: EnclaveState, running: readonly Run
   return faults;
 }
 
-/** Returns the registers that nitro-cli has measured; undefined if it names none. */
-export function measuredImage({ Measurements: measured }: RunningEnclave): Partial<Image> | undefined {
+/** Returns the registers that nitro-cli has measured; undefined if it reports none. */
+export function readMeasuredImage({ Measurements: measured }: RunningEnclave): Partial<Image> | undefined {
   const { PCR0: pcr0, PCR1: pcr1, PCR2: pcr2 } = measured ?? {};
   if (pcr0 === undefined) return undefined;
   return { pcr0, ...(pcr1 !== undefined && { pcr1 }), ...(pcr2 !== undefined && { pcr2 }) };
 }
 
-/** Compares the registers that both have. */
+/** Compares the registers that both images have. */
 function isSameImage(measured: Partial<Image>, image: Image | undefined): boolean {
   if (image === undefined) return false;
   return (['pcr0', 'pcr1', 'pcr2'] as const).every(
@@ -101,15 +103,15 @@ function findImageFaults(state: EnclaveState, enclave: RunningEnclave): HostFaul
     const advice = `${PROGRAM} host_upgrade ${name} --eif <file>: it places image and registers, and ends no enclave`;
     faults.push({ code: 'IMAGE_UNREADABLE', text, advice });
   }
-  const measured = measuredImage(enclave);
+  const measured = readMeasuredImage(enclave);
   if (measured !== undefined && isSameImage(measured, installedImage)) return faults;
   if (measured !== undefined && isSameImage(measured, startedImage)) {
     if (installedImage === undefined) return faults;
     const text = `${name} still runs the previous image: PCR0 ${measured.pcr0}`;
-    const advice = `replace it, after the config accepts the installed image: ${adviseReplacement(state)}. Or ${PROGRAM} host_upgrade ${name} --eif <the file of the running image>: the next start runs that one again`;
+    const advice = `replace it, after the config accepts the installed image: ${adviseReplacement(state)}. Or ${PROGRAM} host_upgrade ${name} --eif <the file of the running image>: the next start runs that image again`;
     return [...faults, { code: 'IMAGE_PENDING', text, advice }];
   }
-  const image = measured === undefined ? 'nitro-cli names no registers of it' : `PCR0 ${measured.pcr0}`;
+  const image = measured === undefined ? 'nitro-cli reports no registers for it' : `PCR0 ${measured.pcr0}`;
   const text = `${name} runs an image that was not installed here: ${image}`;
   const advice = `give it no secrets, and find out who started it: ${adviseReplacement(state)}`;
   return [...faults, { code: 'IMAGE_UNKNOWN', text, advice }];
@@ -117,7 +119,7 @@ function findImageFaults(state: EnclaveState, enclave: RunningEnclave): HostFaul
 
 function findServerFaults(state: EnclaveState): HostFault[] {
   const { name, expose, listen, metricsPort, isForwarded, server } = state;
-  const reopen = `${commandFor('restart', expose)}: it opens the port and passes the secrets; no enclave ends`;
+  const reopen = `${formatCommand('restart', expose)}: it opens the port and passes the secrets; no enclave ends`;
   const faults: HostFault[] = [];
   if (expose.active === 'activating' && expose.sub !== 'auto-restart') {
     const text = `the unit for port and secrets of ${name} is at work: ${describeUnit(expose)}`;
@@ -129,8 +131,8 @@ function findServerFaults(state: EnclaveState): HostFault[] {
     const advice = `journalctl -u ${expose.unit} says why. Then ${reopen}`;
     faults.push({ code: 'EXPOSE_FAILED', text, advice });
   } else if (!isForwarded) {
-    const figures = metricsPort === undefined ? '' : `, or 127.0.0.1:${metricsPort} to its figures`;
-    const text = `the relay does not forward ${listen.address}:${listen.port} to ${name}${figures}`;
+    const metricsText = metricsPort === undefined ? '' : `, or 127.0.0.1:${metricsPort} to its metrics`;
+    const text = `the relay does not forward ${listen.address}:${listen.port} to ${name}${metricsText}`;
     faults.push({ code: 'PORT_CLOSED', text, advice: reopen });
   }
   if (server === undefined) {
@@ -140,21 +142,21 @@ function findServerFaults(state: EnclaveState): HostFault[] {
     return [...faults, { code: 'SERVER_SILENT', text, advice }];
   }
   if (!server.isReady) {
-    const why = server.refused === undefined ? '' : `; the last set was refused: ${server.refused}`;
-    const text = `${name} waits for its secrets: ${server.missing.join(', ')}${why}`;
-    const elsewhere = `${PROGRAM} provision, or its watcher, on the machine that has the secrets: no enclave ends`;
-    faults.push({ code: 'SECRETS_MISSING', text, advice: state.passesSecrets ? reopen : elsewhere });
+    const refusal = server.refused === undefined ? '' : `; the last set was refused: ${server.refused}`;
+    const text = `${name} waits for its secrets: ${server.missing.join(', ')}${refusal}`;
+    const provisionAdvice = `${PROGRAM} provision, or its watcher, on the machine that has the secrets: no enclave ends`;
+    faults.push({ code: 'SECRETS_MISSING', text, advice: state.passesSecrets ? reopen : provisionAdvice });
   }
-  const [ofTasks, ofClock] = [true, false].map((isOfTask) =>
+  const [taskWarnings, clockWarnings] = [true, false].map((isOfTask) =>
     server.warnings.filter((warning) => warning.startsWith('the task ') === isOfTask).join('; '),
   );
-  if (ofClock) {
-    const text = `${name} warns of its clock: ${ofClock}`;
-    const advice = `look again after ten minutes: the server asks the NSM each minute. If it stays so, ${adviseReplacement(state)}`;
+  if (clockWarnings) {
+    const text = `${name} warns of its clock: ${clockWarnings}`;
+    const advice = `check again after ten minutes: the server asks the NSM each minute. If the warning stays, ${adviseReplacement(state)}`;
     faults.push({ code: 'CLOCK_DOUBTFUL', text, advice });
   }
-  if (ofTasks) {
-    const text = `${name} warns of its tasks: ${ofTasks}`;
+  if (taskWarnings) {
+    const text = `${name} warns of its tasks: ${taskWarnings}`;
     const advice =
       'journalctl -u sui-enclave-relay.service has the code of each failure, if the image has EVENTS; no enclave ends';
     faults.push({ code: 'TASK_FAILS', text, advice });

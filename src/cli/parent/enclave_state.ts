@@ -1,4 +1,4 @@
-/** Reads everything that this host knows of an installed enclave. Changes nothing. */
+/** Reads everything that this host knows about an installed enclave. Changes nothing. */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Image, parsePcrs } from 'sui-enclave/attestation/image';
@@ -13,7 +13,7 @@ import { isInEffect, readConf, reportsFolder } from './relay.ts';
 import { lastEnd, lastReport } from './reports.ts';
 import { readUnits, type UnitState } from './unit_states.ts';
 
-/** Number of lines of the relay's journal in which the last event is searched. */
+/** Number of lines of the relay's journal that are searched for the last event of each enclave. */
 const JOURNAL_LINES = 2000;
 
 export interface EnclaveState {
@@ -29,9 +29,9 @@ export interface EnclaveState {
   /** Registers of the image that the last start ran. */
   readonly startedImage: Image | undefined;
   readonly listen: Listen;
-  /** Port on loopback for the figures; undefined without one. */
+  /** Port on loopback for the metrics; undefined without one. */
   readonly metricsPort: number | undefined;
-  /** Whether the unit passes the secrets on; otherwise they come from another machine, if it has any. */
+  /** Whether the unit passes the secrets to the enclave. If false, secrets come from another machine. */
   readonly passesSecrets: boolean;
   /** Whether the relay forwards both ports to the enclave that runs. */
   readonly isForwarded: boolean;
@@ -43,7 +43,9 @@ export interface EnclaveState {
   readonly server: ServerState | undefined;
 }
 
-/** A text of the server. It passes through the relay: anyone who has taken that over can change it. */
+/**
+ * A text of the server. It passes through the relay, so anyone who has taken over the relay can change it.
+ */
 const line = v.pipe(
   v.string(),
   v.transform((text) => printable(text)),
@@ -64,7 +66,7 @@ export interface ServerState extends v.InferOutput<typeof Readiness> {
   readonly boot: v.InferOutput<typeof Boot> | undefined;
 }
 
-/** Returns the environment of the units: where they keep their state. */
+/** Returns the environment of the units, which names the folders of their state. */
 export function unitEnvironment({ root, env }: Pick<Host, 'root' | 'env'>): Environment {
   return {
     ...env,
@@ -76,9 +78,9 @@ export function unitEnvironment({ root, env }: Pick<Host, 'root' | 'env'>): Envi
 /**
  * Reads the state of an installed enclave.
  *
- * @param enclaves those that run; undefined if nitro-cli does not list them
+ * @param enclaves the running enclaves; undefined if nitro-cli does not list them
  * @param events the last event of each enclave
- * @throws ParentError: PROGRAM_FAILED, if systemd does not show its units
+ * @throws ParentError: PROGRAM_FAILED, if systemd does not show the enclave's units
  */
 export async function readEnclaveState(
   host: Pick<Host, 'root' | 'env'>,
@@ -182,7 +184,8 @@ const JournalLine = v.pipe(
 );
 
 /**
- * Reads the last event of each enclave from the journal of the relay, which prints its name before it.
+ * Reads the last event of each enclave from the journal of the relay, which prints the enclave's name before
+ * the event.
  *
  * @returns time and event by the name of the enclave
  */

@@ -12,12 +12,13 @@ export const PARENT_CODES = {
   SECRETS_REFUSED:
     'The secrets differ from those that the application names, or the enclave did not accept them.',
   RELEASE_MISSING: 'The bucket does not have a file that the hosts of the stack fetch.',
-  STACK_STATE: 'The CloudFormation stack is another one, is being changed, or accepts no such change.',
+  STACK_STATE:
+    'The CloudFormation stack has another template, is being changed, or does not accept the change.',
   STACK_FAILED: 'CloudFormation could not make or apply the change. The message has its reasons.',
   KEYS_END: 'The change would end enclaves, whose keys are then lost.',
 } as const;
 
 export type ParentCode = keyof typeof PARENT_CODES;
 
-/** Every error that the parent's commands throw on purpose. */
+/** An error that a command on the parent instance throws on purpose. */
 export class ParentError extends CodedError<ParentCode> {}

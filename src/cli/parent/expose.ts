@@ -1,5 +1,5 @@
 /**
- * The parent's part of an enclave, which forwards callers to the enclave's server and passes secrets to it.
+ * Forwards callers from the parent instance to an enclave's server, and passes secrets to the enclave.
  */
 import { createServer } from 'node:net';
 import { fetchText } from 'sui-enclave/fetch';
@@ -9,9 +9,9 @@ import type { Environment } from '../command.ts';
 import { METRICS_PORT } from '../image/settings.ts';
 import { ParentError } from './errors.ts';
 import {
-  confNames,
   createConf,
   type ListenLine,
+  listConfNames,
   passToEnclave,
   type RelayConf,
   readConf,
@@ -23,7 +23,7 @@ const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 const READY_MS = 60_000;
 const POLL_MS = 100;
-/** Maximum size of an answer of the server about itself in bytes, far more than any has. */
+/** Maximum size of the server's answer about its state in bytes, far more than any such answer has. */
 const MAX_ANSWER_BYTES = 65_536;
 
 /** Address and port of the parent that are forwarded to the server. */
@@ -36,20 +36,20 @@ export interface Exposure {
   readonly cid: number;
   readonly manifest: Manifest;
   readonly listen: Listen;
-  /** Port on loopback that is forwarded to the server's metrics; undefined keeps the present one. */
+  /** Port on loopback that is forwarded to the server's metrics. If undefined, the present port stays. */
   readonly metricsPort: number | undefined;
   /** Whether to take the port from another enclave, whose open connections are not cut. */
   readonly takesPort: boolean;
 }
 
 /**
- * Returns the content of an enclave's file with this address forwarded to its server, and otherwise
- * unchanged.
+ * Returns the relay's settings for an enclave, changed so that this address is forwarded to the enclave's
+ * server.
  *
  * @throws ParentError: WRONG_STATE, if the address is forwarded to another enclave; PROGRAM_FAILED, if
  *   another program has the address
  */
-export async function exposedConf(
+export async function createExposedConf(
   env: Environment,
   name: string,
   { cid, manifest, listen, metricsPort, takesPort }: Exposure,
@@ -61,7 +61,7 @@ export async function exposedConf(
   for (const line of lines) {
     const isOurs =
       (takesPort && takePort(env, name, line.port)) || listens.some(({ port }) => port === line.port);
-    const owner = confNames(env).find(
+    const owner = listConfNames(env).find(
       (otherName) =>
         otherName !== name && readConf(env, otherName)?.listens.some(({ port }) => port === line.port),
     );
@@ -73,14 +73,14 @@ export async function exposedConf(
     }
     if (!isOurs) await requireFree(line);
   }
-  const keptLines = listens.filter((old) => !lines.some(({ vsockPort }) => vsockPort === old.vsockPort));
-  return createConf(cid, manifest, [...keptLines, ...lines]);
+  const unchangedLines = listens.filter((old) => !lines.some(({ vsockPort }) => vsockPort === old.vsockPort));
+  return createConf(cid, manifest, [...unchangedLines, ...lines]);
 }
 
 /** Takes a port from another enclave to which it is forwarded. @returns whether there was such an enclave */
 function takePort(env: Environment, name: string, port: number): boolean {
   let isTaken = false;
-  for (const otherName of confNames(env)) {
+  for (const otherName of listConfNames(env)) {
     const conf = readConf(env, otherName);
     if (otherName === name || !conf?.listens.some((line) => line.port === port)) continue;
     writeConf(env, otherName, { ...conf, listens: conf.listens.filter((line) => line.port !== port) });
@@ -104,7 +104,7 @@ function requireFree({ address, port }: Listen): Promise<void> {
   });
 }
 
-/** @throws ParentError: SECRETS_REFUSED. The message names what is missing or not declared, never a value */
+/** Parses the secrets. @throws ParentError: SECRETS_REFUSED. The message contains no value of a secret */
 export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Record<string, string>> {
   let data: unknown;
   try {
@@ -135,6 +135,8 @@ export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Reco
 }
 
 /**
+ * Sends secrets to the enclave.
+ *
  * @param message sealed secrets, which the relay can't read
  * @throws ParentError: SECRETS_REFUSED, with the server's reason, if the enclave does not accept them
  */
@@ -166,7 +168,7 @@ export async function handOver(
  * @returns whether the server has its secrets
  * @throws ParentError: PROGRAM_FAILED, if it does not answer in time, or the relay has ended
  */
-export async function isReady(env: Environment, listen: Listen): Promise<boolean> {
+export async function waitForServer(env: Environment, listen: Listen): Promise<boolean> {
   const until = performance.now() + READY_MS;
   for (;;) {
     const { status } = await askServer(listen, '/readyz');

@@ -20,7 +20,14 @@ import {
 import { readRegularFile } from '../read_file.ts';
 import { enclaveName, integer, ipv4, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
-import { checkSecrets, exposedConf, formatUrl, handOver, isReady, type Listen } from './expose.ts';
+import {
+  checkSecrets,
+  createExposedConf,
+  formatUrl,
+  handOver,
+  type Listen,
+  waitForServer,
+} from './expose.ts';
 import { type EnclaveImage, loadImage, readConfig, readManifest } from './image.ts';
 import { enclavesNamed, type RunningEnclave } from './nitro_cli.ts';
 import { run } from './programs.ts';
@@ -31,7 +38,7 @@ import { stateFolder } from './services.ts';
 /** Time limit of a request for the attestation document, in milliseconds. */
 const ATTEST_MS = 10_000;
 
-const PROXY_LINES = `Only programs on this instance reach it, such as your proxy: the image has TRUSTED_PROXIES, so callers who reach the port
+const PROXY_LINES = `Only programs on this instance, such as your proxy, can reach it: the image has TRUSTED_PROXIES, so callers who reach the port
 themselves could write their own address into X-Forwarded-For. For a proxy on another host, give --address with this
 instance's private address, and let its security group admit that proxy alone.`;
 
@@ -91,7 +98,7 @@ Secrets Manager. May be run again at any time: it changes nothing that already r
     },
     'metrics-port': {
       value: '<port>',
-      help: 'the port on 127.0.0.1 for the figures of an image with METRICS_PORT (default: none)',
+      help: 'the port on 127.0.0.1 for the metrics of an image with METRICS_PORT (default: none)',
       schema: integer(1, 65_535),
     },
     ...CONFIG_OPTIONS,
@@ -103,8 +110,8 @@ Secrets Manager. May be run again at any time: it changes nothing that already r
 such an image reads the addresses of callers from a header, in which anyone who reaches the port could write any address.
 
 The secrets are sealed: only an enclave that attests the registers of the EIF can open them. Root on this instance can
-still read them in the file or in Secrets Manager. To keep them off the instance, run provision on another machine. None
-are passed if a file of deployments/, or the network of --network, says that the config of the application is open
+still read them in the file or in Secrets Manager. To keep them off the instance, run provision on another machine. No
+secrets are passed if a file of deployments/, or the network of --network, says that the config of the application is open
 (CONFIG_OPEN).`,
   async run({ options }, context) {
     const { env, io } = context;
@@ -122,28 +129,28 @@ are passed if a file of deployments/, or the network of --network, says that the
     const metricsPort = options['metrics-port'];
     if (metricsPort !== undefined && config.metricsPort === undefined) {
       throw new UsageError(
-        '--metrics-port: this image has no figures, since its server.env sets no METRICS_PORT',
+        '--metrics-port: this image has no metrics, since its server.env sets no METRICS_PORT',
       );
     }
     const listen = { address: address ?? (isBehindProxy ? '127.0.0.1' : '0.0.0.0'), port };
     // The secrets are checked before anything starts: a mistake must not leave only some services running.
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(options, manifest, context);
-    const sealing = secrets && { secrets, ...(await sealingFor(options, image, manifest, context)) };
-    const { EnclaveCID: cid } = await runningEnclave(env, options, image, sealing !== undefined);
+    const sealing = secrets && { secrets, ...(await prepareSealing(options, image, manifest, context)) };
+    const { EnclaveCID: cid } = await findRunningEnclave(env, options, image, sealing !== undefined);
     stateFolder(env, options.name);
     const reports = reportsPath(reportsFolder(env, options.name));
     const program = findRelay(options.eif);
     const exposure = { cid, manifest, listen, metricsPort, takesPort: options['take-port'] };
-    writeConf(env, options.name, await exposedConf(env, options.name, exposure));
+    writeConf(env, options.name, await createExposedConf(env, options.name, exposure));
     const state = await ensureRelay(env, options.eif, options.name);
     io.log(`relay: ${state}`);
-    const isReadyNow = await isReady(env, listen);
+    const isReadyNow = await waitForServer(env, listen);
     if (!isReadyNow && sealing) {
       await requireNoOpenConfig(options, env);
       await sealAndHandOver(sealing, { relay: { env, program }, cid, listen });
     }
     const hasSecrets = isReadyNow || sealing !== undefined;
-    io.log(secretsLine(isReadyNow, hasSecrets, manifest));
+    io.log(formatSecretsState(isReadyNow, hasSecrets, manifest));
     requireRelay(env);
     io.log(`It answers on port ${port} of ${listen.address}; its reports are in ${reports}.`);
     if (isBehindProxy && address === undefined) io.log(PROXY_LINES);
@@ -161,10 +168,12 @@ are passed if a file of deployments/, or the network of --network, says that the
 });
 
 /**
+ * Finds the running enclave.
+ *
  * @throws ParentError: WRONG_STATE, if no enclave or another image runs, or if an enclave in debug mode would
  *   get secrets
  */
-async function runningEnclave(
+async function findRunningEnclave(
   env: Environment,
   { eif, name, debug }: Options,
   image: EnclaveImage,
@@ -173,23 +182,23 @@ async function runningEnclave(
   const enclave = enclavesNamed(env, name)[0];
   if (!enclave) {
     const end = lastEnd(reportsFolder(env, name));
-    const last = end === undefined ? '' : `; the last one reported: ${end}`;
-    throw new ParentError('WRONG_STATE', `no enclave named ${name} runs: run run_enclave first${last}`);
+    const endText = end === undefined ? '' : `; the last enclave reported: ${end}`;
+    throw new ParentError('WRONG_STATE', `no enclave named ${name} runs: run run_enclave first${endText}`);
   }
   if (enclave.Flags?.includes('DEBUG_MODE') && getsSecrets && !debug) {
     throw new ParentError(
       'WRONG_STATE',
-      'the enclave runs in debug mode, and can keep no secret: give --debug to pass them anyway',
+      'the enclave runs in debug mode, and can keep no secret: pass --debug to send secrets anyway',
     );
   }
   const pcr0 = enclave.Measurements?.PCR0;
   if (pcr0 !== undefined && pcr0 !== image.registers.pcr0) {
-    throw new ParentError('WRONG_STATE', `the enclave runs another image than ${eif}: its PCR0 is ${pcr0}`);
+    throw new ParentError('WRONG_STATE', `the enclave does not run the image ${eif}: its PCR0 is ${pcr0}`);
   }
   return enclave;
 }
 
-function secretsLine(wasReady: boolean, hasSecrets: boolean, { secrets }: Manifest): string {
+function formatSecretsState(wasReady: boolean, hasSecrets: boolean, { secrets }: Manifest): string {
   if (secrets.length === 0) return 'The application needs no secrets.';
   if (wasReady) return 'The enclave has its secrets.';
   if (!hasSecrets) {
@@ -205,9 +214,11 @@ interface Sealing {
 }
 
 /**
+ * Prepares the sealing of secrets.
+ *
  * @throws UsageError, if the image needs a signature and no key is given; ProvisionFileError: PROVISIONER_KEY
  */
-async function sealingFor(
+async function prepareSealing(
   { debug, root, 'provisioner-key': path }: Options,
   { registers }: EnclaveImage,
   { provisioners = [] }: Manifest,
@@ -251,7 +262,7 @@ async function readSecrets(
   manifest: Manifest,
   { env, io }: Context,
 ): Promise<Readonly<Record<string, string>> | undefined> {
-  if (id !== undefined) return checkSecrets(await fromSecretsManager(env, id), manifest);
+  if (id !== undefined) return checkSecrets(await readFromSecretsManager(env, id), manifest);
   if (secrets === undefined) return undefined;
   try {
     return checkSecrets(secrets === '-' ? io.stdin() : readRegularFile(secrets).toString(), manifest);
@@ -261,7 +272,7 @@ async function readSecrets(
   }
 }
 
-async function fromSecretsManager(env: Environment, id: string): Promise<string> {
+async function readFromSecretsManager(env: Environment, id: string): Promise<string> {
   const get = ['secretsmanager', 'get-secret-value', '--secret-id', id];
   const { status, stdout } = run(env, 'aws', [...get, '--query', 'SecretString', '--output', 'text']);
   if (status !== 0) {

@@ -1,7 +1,7 @@
 /**
  * A process that lives as long as its enclave, for a supervisor such as systemd. This process may end in any
- * way and start again. It then watches the enclave that runs already. It never starts a second enclave, and
- * never ends the first, since the first one's key would be lost.
+ * way and start again. After a restart, it watches the enclave that runs already. It never starts a second
+ * enclave, and never replaces the running enclave, whose key would be lost.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
@@ -29,7 +29,8 @@ export function runningImagePath(dir: string): string {
 }
 
 /**
- * Records which image is started. @returns the image's own path, even if `eif` is a link to the newest image
+ * Records which image is started. @returns the image's own path, where `eif` may be a link to the newest
+ * image
  */
 export function recordImage(dir: string, eif: string): string {
   const imagePath = realpathSync(eif);
@@ -41,7 +42,7 @@ export function recordImage(dir: string, eif: string): string {
  * Returns the enclave of this name that runs already.
  *
  * @param pcr0 PCR0 of the image that would be started
- * @throws ParentError: WRONG_STATE, if the enclave runs neither this image nor the recorded one
+ * @throws ParentError: WRONG_STATE, if the enclave runs neither this image nor the recorded image
  */
 export async function runningEnclave(
   env: Environment,
@@ -52,14 +53,14 @@ export async function runningEnclave(
   const enclave = await waitForStarts(env, name);
   if (enclave === undefined) return undefined;
   const measured = enclave.Measurements?.PCR0;
-  if (measured === undefined || measured === pcr0 || measured === recordedPcr0(dir)) return enclave;
+  if (measured === undefined || measured === pcr0 || measured === readRecordedPcr0(dir)) return enclave;
   throw new ParentError(
     'WRONG_STATE',
     `an enclave named ${name} runs another image, whose PCR0 is ${measured}: give another name, or stop it (${KEY_LOST})`,
   );
 }
 
-function recordedPcr0(dir: string): string | undefined {
+function readRecordedPcr0(dir: string): string | undefined {
   try {
     return loadImage(runningImagePath(dir)).registers.pcr0;
   } catch {

@@ -1,6 +1,6 @@
 /**
- * Enclaves as systemd units of a parent instance, with the files, users and units of each enclave, and of all
- * together. Nothing here restarts a running enclave, since a start makes a new key.
+ * Manages enclaves as systemd units of a parent instance: the files, users and units of each enclave, and
+ * those that all enclaves share. Nothing here restarts a running enclave, since a start makes a new key.
  */
 import {
   chmodSync,
@@ -38,7 +38,7 @@ export const FOLDERS = {
   units: 'etc/systemd/system',
 } as const;
 export const USERS = 'etc/sysusers.d/sui-enclave.conf';
-/** Folder with a file for each enclave. */
+/** Folder of systemd-tmpfiles, with a file for each enclave. */
 export const TMPFILES = 'etc/tmpfiles.d';
 
 /** Units that all enclaves share. */
@@ -80,7 +80,7 @@ export function thisHost(env: Environment): Host {
   return { root: '/', env, program };
 }
 
-/** @throws UsageError, if systemd's services can't start a program at this path */
+/** Checks a program's path. @throws UsageError, if systemd's services can't start the program */
 export function requireStartable(path: string): void {
   const fault = /^\/(home|root)\//.test(path)
     ? 'services may not read'
@@ -108,7 +108,7 @@ export interface Files {
   readonly image: EnclaveImage;
 }
 
-/** @throws UsageError, for a file that is missing or belongs to another image */
+/** Reads the files of an image. @throws UsageError, for a file that is missing or belongs to another image */
 export function readFiles(eif: string): Files {
   const image = loadImage(eif);
   requireRegisters(eif, image.registers);
@@ -129,20 +129,20 @@ export function isInstalled({ root }: Pick<Host, 'root'>, name: string): boolean
 }
 
 /** Returns the names of the installed enclaves. */
-export function installed({ root }: Pick<Host, 'root'>): string[] {
+export function listInstalled({ root }: Pick<Host, 'root'>): string[] {
   const folder = join(root, FOLDERS.settings);
   return list(folder).filter((name) => existsSync(join(folder, name, 'settings.env')));
 }
 
-/** @throws UsageError */
+/** Refuses a reserved name. @throws UsageError */
 export function requireName(name: string): void {
   if (name === RESERVED) throw new UsageError(`${RESERVED} can't be the name of an enclave`);
 }
 
-/** @throws ParentError: WRONG_STATE */
+/** Requires that the enclave is installed. @throws ParentError: WRONG_STATE */
 export function requireInstalled(host: Pick<Host, 'root'>, name: string): void {
   if (isInstalled(host, name)) return;
-  const names = installed(host);
+  const names = listInstalled(host);
   throw new ParentError(
     'WRONG_STATE',
     `no enclave named ${name} is installed${names.length > 0 ? `; installed: ${names.join(', ')}` : ''}`,
@@ -166,11 +166,11 @@ export function placeImage(
   replaceFile(join(folder, `${imageName}.pcrs`), formatPcrs(image.registers), 0o644);
   replaceLink(join(folder, 'nitro.eif'), `${imageName}.eif`);
   replaceLink(join(folder, 'nitro.pcrs'), `${imageName}.pcrs`);
-  const running = linkTarget(join(root, FOLDERS.state, name, 'image.eif'));
-  const kept = [imageName, ...(running === undefined ? [] : [basename(running, '.eif')])];
+  const running = readLinkTarget(join(root, FOLDERS.state, name, 'image.eif'));
+  const usedStems = [imageName, ...(running === undefined ? [] : [basename(running, '.eif')])];
   for (const file of list(folder)) {
     const [stem = ''] = file.split('.');
-    if (!['nitro', 'relay'].includes(stem) && !kept.includes(stem)) rmSync(join(folder, file));
+    if (!['nitro', 'relay'].includes(stem) && !usedStems.includes(stem)) rmSync(join(folder, file));
   }
   // All enclaves share one relay, and the commands look for it beside the image.
   replaceLink(join(folder, 'relay'), '../relay');
@@ -184,7 +184,7 @@ export function placeImage(
 export interface Settings {
   readonly run: readonly string[];
   readonly expose: readonly string[];
-  /** The secrets as a JSON object. Undefined if the image needs none, or gets them elsewhere. */
+  /** The secrets as a JSON object; undefined if the image needs none, or gets them in another way. */
   readonly secrets: string | undefined;
 }
 
@@ -249,11 +249,12 @@ export function enable(host: Host, name: string): void {
 }
 
 /**
- * Removes all files of an enclave, which must not run. With the last enclave, removes the shared files too.
+ * Removes all files of an enclave, which must not run. With the last enclave, the shared files are removed
+ * too.
  */
 export function removeFiles(host: Host, name: string): void {
   const { root } = host;
-  const isLast = installed(host).every((installedName) => installedName === name);
+  const isLast = listInstalled(host).every((installedName) => installedName === name);
   for (const path of [
     join(FOLDERS.settings, name),
     join(FOLDERS.images, name),
@@ -278,9 +279,9 @@ export function removeFiles(host: Host, name: string): void {
   for (const user of ['sui-enclave-relay', 'sui-enclave']) must(host, 'userdel', user);
 }
 
-/** Stops and disables the units of an enclave. With the last enclave, does the same for the relay. */
+/** Stops and disables the units of an enclave; with the last enclave, also the units of the relay. */
 export function disable(host: Host, name: string): void {
-  const isLast = installed(host).every((installedName) => installedName === name);
+  const isLast = listInstalled(host).every((installedName) => installedName === name);
   const [enclave, expose] = nameUnits(name);
   const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
   must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);
@@ -290,7 +291,7 @@ export function disable(host: Host, name: string): void {
   run(host.env, 'systemctl', ['reset-failed', expose, enclave, nameEndUnit(name), ...shared]);
 }
 
-/** @throws ParentError: PROGRAM_FAILED, with the program's own message */
+/** Runs a program that must succeed. @throws ParentError: PROGRAM_FAILED, with the program's own message */
 export function must({ env }: Host, program: string, ...args: string[]): void {
   const { status, stderr } = run(env, program, args);
   if (status === 0) return;
@@ -298,8 +299,8 @@ export function must({ env }: Host, program: string, ...args: string[]): void {
 }
 
 /**
- * Removes files and folders that another user may be changing meanwhile: rm(1) never follows a link, not even
- * one that takes the place of a folder. Not every version of Node guarantees that for its own function.
+ * Removes files and folders while another user may change them. rm(1) never follows a link, not even a link
+ * that takes the place of a folder. Not every version of Node guarantees this for its own function.
  *
  * @throws ParentError: PROGRAM_FAILED
  */
@@ -326,7 +327,7 @@ function replaceLink(path: string, target: string): void {
   replaceBy(path, (fresh) => symlinkSync(target, fresh));
 }
 
-function linkTarget(path: string): string | undefined {
+function readLinkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {

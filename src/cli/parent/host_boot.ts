@@ -77,7 +77,7 @@ host writes the file with the parameters, and runs this command.`,
   },
 });
 
-/** @throws UsageError, also if a secret is in another region */
+/** Parses the parameters of a host. @throws UsageError, also if a secret is in another region */
 export function parseBootFile(text: string): BootFile {
   let data: unknown;
   try {
@@ -87,12 +87,12 @@ export function parseBootFile(text: string): BootFile {
   }
   const parsed = v.safeParse(BootFile, data);
   if (!parsed.success) {
-    throw new UsageError(`the parameter ${v.getDotPath(parsed.issues[0]) ?? ''} has another form`);
+    throw new UsageError(`the parameter ${v.getDotPath(parsed.issues[0]) ?? ''} is invalid`);
   }
   const { output } = parsed;
   for (const arn of [output.secretArn, output.role === 'provisioner' ? output.keyArn : undefined]) {
     if (arn !== undefined && arn.split(':')[3] !== output.region) {
-      throw new UsageError(`the secret ${arn} is in another region than this host: ${output.region}`);
+      throw new UsageError(`the secret ${arn} is not in this host's region, ${output.region}`);
     }
   }
   return output;
@@ -142,10 +142,10 @@ function reserve({ root }: Host, cpus: number, memoryMib: number): void {
   replaceFile(file, text, 0o644);
 }
 
-/** Has the agent ship closed events to the stack's log group, as src/cli/logs/README.md describes. */
+/** Makes the agent ship closed events to the stack's log group: see src/cli/logs/README.md. */
 function shipEvents(host: Host, logGroup: string): void {
   const config = JSON.parse(readFileSync(new URL('../logs/cloudwatch-agent.json', import.meta.url), 'utf8'));
-  // The stack makes the group and sets its retention, for which this host's role has no right.
+  // The stack makes the group and sets its retention. This host's role may do neither.
   const [file] = config.logs.logs_collected.files.collect_list;
   file.log_group_name = logGroup;
   delete file.retention_in_days;

@@ -43,7 +43,7 @@ const MEMBERS = ['nitro.eif', 'nitro.pcrs', 'relay'];
  * Reads a folder with one each of `node-VERSION.tar.gz`, `program-VERSION.tar.gz` and
  * `image-VERSION.tar.gz`, and at most one `keeper-VERSION.yaml`.
  *
- * @throws UsageError, if a file is missing, or if there are several of a kind
+ * @throws UsageError, if a file is missing, or if there are several files of a kind
  */
 export function readHostFiles(folder: string): HostFiles {
   const names = listFolder(folder);
@@ -56,7 +56,7 @@ export function readHostFiles(folder: string): HostFiles {
     const [match] = matches;
     if (matches.length > 1) {
       const list = matches.map(({ name }) => name).join(', ');
-      throw new UsageError(`${folder} has several files of a kind, ${list}: keep the one to run`);
+      throw new UsageError(`${folder} has several files of a kind, ${list}: keep only one of them`);
     }
     return match && readHostFile(folder, match.name, match.version);
   };

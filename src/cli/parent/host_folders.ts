@@ -1,7 +1,7 @@
 /**
- * Users and folders of the units, and who may write where. The relay is reachable from the network. It writes
- * reports, and the ports that it serves, to its own folders, in which the commands open no other files. All
- * other folders are read-only for the relay.
+ * Creates the users and folders of the units. The relay is reachable from the network. It writes its reports
+ * and the ports that it serves to its own folders, in which the commands open no other files. All other
+ * folders are read-only for the relay.
  */
 import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,8 +10,8 @@ import { ParentError } from './errors.ts';
 import {
   FOLDERS,
   type Host,
-  installed,
   isActive,
+  listInstalled,
   must,
   nameEndUnit,
   removeTree,
@@ -26,15 +26,15 @@ const RELAY_UNIT = 'sui-enclave-relay.service';
 const REPORTS = ['reports.jsonl', 'reports.jsonl.old'];
 
 /**
- * Makes units, users and folders of all enclaves, since they share the relay. Moves the files that older
- * versions kept elsewhere. This may be interrupted anywhere, and then be run again.
+ * Makes the units, users and folders of all enclaves, since they share the relay. Moves files that older
+ * versions kept in other folders. After an interruption at any point, it can be run again.
  *
  * @param name name of an enclave, which may be new
  * @returns whether a relay of an older version was restarted
  * @throws ParentError: PROGRAM_FAILED
  */
 export function setUp(host: Host, name: string): boolean {
-  const names = [...new Set([...installed(host), name])];
+  const names = [...new Set([...listInstalled(host), name])];
   // All files are written first: after a loss of power, the next boot makes the folders of the units that it
   // starts.
   const tmpfiles = writeFolders(host, names);
@@ -47,7 +47,7 @@ export function setUp(host: Host, name: string): boolean {
   return restartOlderRelay(host);
 }
 
-/** @returns the files from which systemd-tmpfiles makes the folders */
+/** Writes the files from which systemd makes users and folders. @returns the files of the folders */
 function writeFolders({ root }: Host, names: readonly string[]): string[] {
   for (const folder of [dirname(USERS), TMPFILES]) {
     mkdirSync(join(root, folder), { recursive: true, mode: 0o755 });
@@ -109,16 +109,16 @@ function moveRelayFiles(host: Host, name: string): void {
   }
 }
 
-/** Moves the reports. If the relay has begun a new file, the older one is kept beside it. */
+/** Moves the reports. If the relay has begun a new file, the older file is kept beside it. */
 function moveReports(from: string, to: string): void {
-  const free = readStatus(to) === undefined ? to : `${to}.${Date.now()}`;
+  const freePath = readStatus(to) === undefined ? to : `${to}.${Date.now()}`;
   try {
-    renameSync(from, free);
+    renameSync(from, freePath);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new ParentError(
       'PROGRAM_FAILED',
-      `${from} can't be moved to ${free} (${code}): move or remove it, and run this again`,
+      `${from} can't be moved to ${freePath} (${code}): move or remove it, and run this again`,
     );
   }
 }

@@ -8,8 +8,8 @@ import { checkSecrets } from './expose.ts';
 import {
   enable,
   type Host,
-  installed,
   isInstalled,
+  listInstalled,
   must,
   nameUnits,
   placeImage,
@@ -62,7 +62,7 @@ writes settings, units and users. systemd then starts the enclave at each boot, 
     },
     'metrics-port': {
       value: '<port>',
-      help: 'the port on 127.0.0.1 for figures: see expose_enclave',
+      help: 'the port on 127.0.0.1 for the metrics: see expose_enclave',
       schema: integer(1024, 65_535),
     },
     secrets: {
@@ -95,13 +95,13 @@ config of the application is open (CONFIG_OPEN).`,
   },
 });
 
-/** @throws UsageError; ParentError: WRONG_STATE, if the name or the port is another enclave's */
+/** Installs an enclave. @throws UsageError; ParentError: WRONG_STATE, if another has the name or the port */
 export function install(host: Host, name: string, options: InstallOptions): { pcr0: string } {
   requireName(name);
   if (isInstalled(host, name)) {
     throw new ParentError(
       'WRONG_STATE',
-      `${name} is installed already: give it another image with host upgrade`,
+      `${name} is installed already: use host_upgrade to give it another image`,
     );
   }
   const files = readFiles(options.eif);
@@ -118,14 +118,14 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
     );
   }
   const config = readConfig(image.eif);
-  const metrics = options['metrics-port'];
-  if (metrics !== undefined && config.metricsPort === undefined) {
+  const metricsPort = options['metrics-port'];
+  if (metricsPort !== undefined && config.metricsPort === undefined) {
     throw new UsageError(
-      '--metrics-port: this image has no figures, since its server.env sets no METRICS_PORT',
+      '--metrics-port: this image has no metrics, since its server.env sets no METRICS_PORT',
     );
   }
   const address = options.address ?? (config.trustedProxies > 0 ? '127.0.0.1' : '0.0.0.0');
-  for (const requestedPort of [port, ...(metrics === undefined ? [] : [metrics])])
+  for (const requestedPort of [port, ...(metricsPort === undefined ? [] : [metricsPort])])
     requirePort(host, requestedPort);
   placeImage(host, name, files);
   setUp(host, name);
@@ -136,7 +136,7 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
       address,
       '--port',
       String(port),
-      ...(metrics === undefined ? [] : ['--metrics-port', String(metrics)]),
+      ...(metricsPort === undefined ? [] : ['--metrics-port', String(metricsPort)]),
       ...(id === undefined ? [] : ['--secret-id', id]),
     ],
     secrets,
@@ -148,13 +148,13 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
 
 /** @throws ParentError: WRONG_STATE, if another enclave has the port at any address */
 function requirePort(host: Host, port: number): void {
-  const holder = installed(host).find((name) =>
+  const holder = listInstalled(host).find((name) =>
     readSettings(host, name)
       .match(/-port \d+/g)
       ?.includes(`-port ${port}`),
   );
   if (holder === undefined) return;
-  throw new ParentError('WRONG_STATE', `port ${port} is that of ${holder}: give another --port`);
+  throw new ParentError('WRONG_STATE', `the enclave ${holder} has port ${port}: pass another port`);
 }
 
 if (import.meta.main) await runAsProcess(main);

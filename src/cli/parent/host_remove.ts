@@ -8,8 +8,8 @@ import { find } from './programs.ts';
 
 export const main = command({
   name: 'host_remove',
-  purpose: `Removes an installed enclave, with its image, settings, secrets and reports; with the last one, also the relay and the
-users. Refuses while the enclave runs.`,
+  purpose: `Removes an installed enclave, with its image, settings, secrets and reports. If no other enclave is installed, the
+command also removes the relay and the users. It refuses while the enclave runs.`,
   example: 'weather --stop',
   arguments: { name: { schema: enclaveName } },
   options: {
@@ -23,6 +23,8 @@ users. Refuses while the enclave runs.`,
 });
 
 /**
+ * Removes an enclave.
+ *
  * @throws ParentError: WRONG_STATE, if the enclave is not installed, or if it runs and must not be stopped
  */
 export function remove(host: Host, name: string, stop: boolean): void {

@@ -6,11 +6,11 @@ import { command, type Environment, EXIT, runAsProcess, UsageError } from '../co
 import { PROGRAM } from '../places.ts';
 import { READING, ROOT_OPTION } from '../sui/options.ts';
 import { enclaveName } from '../values.ts';
-import { findFaults, measuredImage } from './enclave_faults.ts';
+import { findFaults, readMeasuredImage } from './enclave_faults.ts';
 import { type EnclaveState, readEnclaveState, readEvents } from './enclave_state.ts';
 import { ParentError } from './errors.ts';
 import { formatUrl } from './expose.ts';
-import { type Host, installed, requireInstalled } from './host.ts';
+import { type Host, listInstalled, requireInstalled } from './host.ts';
 import type { HostFault } from './host_faults.ts';
 import { type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
 import type { ChainOptions, Registration } from './registration.ts';
@@ -38,16 +38,19 @@ export interface HostStatus {
 export const main = command({
   name: 'host_status',
   purpose: `Prints the state of this host and its installed enclaves: the faults first, each with the command that mends it and
-what that command ends; then units, images, port, relay, reports, secrets and clock. Changes nothing.`,
+with what this command ends; then units, images, port, relay, reports, secrets and clock. Changes nothing.`,
   example: 'weather --network testnet',
   arguments: { name: { schema: enclaveName, optional: true } },
   options: {
-    network: { ...READING.network, help: `read the registration there too: ${READING.network.help}` },
+    network: {
+      ...READING.network,
+      help: `also read the registration on this network: ${READING.network.help}`,
+    },
     app: READING.app,
     'rpc-url': READING['rpc-url'],
     ...ROOT_OPTION,
   },
-  notes: `The config is that of deployments/<network>.json, which the admin's commands write: copy it here for --network.
+  notes: `With --network, the config comes from deployments/<network>.json, which the admin's commands write: copy that file here.
 
 exit codes: 0 no fault found; 1 a fault found, or the state can't be read; 2 invalid command line`,
   async run({ args: { name }, options: { network, ...options } }, { env }) {
@@ -58,19 +61,22 @@ exit codes: 0 no fault found; 1 a fault found, or the state can't be read; 2 inv
     }
     const chain = network === undefined ? undefined : { network, ...options };
     const status = await readHostStatus({ root: '/', env }, name, chain);
-    const isWell = listFaults(status).length === 0;
+    const isHealthy = listFaults(status).length === 0;
     return {
-      exit: isWell ? EXIT.done : EXIT.failed,
-      json: { ok: isWell, ...toJson(status) },
+      exit: isHealthy ? EXIT.done : EXIT.failed,
+      json: { ok: isHealthy, ...toJson(status) },
       text: formatStatus(status),
     };
   },
 });
 
 /**
- * @param name of the only enclave to look at; undefined for all
- * @param chain where to read the registrations; undefined to leave them out
- * @throws ParentError: WRONG_STATE, if it is not installed; PROGRAM_FAILED, if systemctl does not answer
+ * Reads the state of this host.
+ *
+ * @param name name of the only enclave to read; undefined for all enclaves
+ * @param chain options for reading the registrations; undefined to leave them out
+ * @throws ParentError: WRONG_STATE, if the enclave is not installed; PROGRAM_FAILED, if systemctl does not
+ *   answer
  */
 export async function readHostStatus(
   host: Pick<Host, 'root' | 'env'>,
@@ -80,7 +86,7 @@ export async function readHostStatus(
   if (name !== undefined) requireInstalled(host, name);
   const { env } = host;
   const [relay, path] = readUnits(env, RELAY_UNITS);
-  const allNames = installed(host);
+  const allNames = listInstalled(host);
   const names = name === undefined ? allNames : [name];
   const enclaves = readEnclaves(env);
   const running = Array.isArray(enclaves) ? enclaves : undefined;
@@ -94,7 +100,7 @@ export async function readHostStatus(
   };
   return {
     faults: [
-      ...(allNames.length === 0 ? [nothingInstalled()] : findRelayFaults(relay, path)),
+      ...(allNames.length === 0 ? [describeNothingInstalled()] : findRelayFaults(relay, path)),
       ...(Array.isArray(enclaves) ? [] : [enclaves]),
     ],
     relay,
@@ -103,22 +109,22 @@ export async function readHostStatus(
   };
 }
 
-/** Returns the enclaves that run, or the fault of nitro-cli: it must not hide the other faults. */
+/** Returns the running enclaves, or the fault of nitro-cli, which must not hide the other faults. */
 function readEnclaves(env: Environment): RunningEnclave[] | HostFault {
   try {
     return runningEnclaves(env);
   } catch (error) {
     if (!(error instanceof ParentError)) throw error;
-    const advice = `the enclaves that run continue meanwhile. ${PROGRAM} doctor E36 explains a code of nitro-cli`;
+    const advice = `the enclaves that run continue meanwhile. ${PROGRAM} doctor E36 explains an error code of nitro-cli`;
     return { code: 'NITRO_UNREADABLE', text: error.message, advice };
   }
 }
 
-function nothingInstalled(): HostFault {
+function describeNothingInstalled(): HostFault {
   return {
     code: 'NOTHING_INSTALLED',
     text: 'no enclave is installed as a unit of this host',
-    advice: `${PROGRAM} doctor says whether one can run, and ${PROGRAM} host_install installs it: no enclave ends`,
+    advice: `${PROGRAM} doctor says whether an enclave can run, and ${PROGRAM} host_install installs it: no enclave ends`,
   };
 }
 
@@ -149,10 +155,10 @@ const formatFault = ({ code, text, advice }: HostFault) => [`  ${code}: ${text}`
 export function formatStatus(status: HostStatus): string {
   const { relay, enclaves, uninstalled } = status;
   // Healthy enclaves come last: nobody scrolls through them for a fault.
-  const inOrder = enclaves.toSorted((a, b) => b.faults.length - a.faults.length);
+  const sortedEnclaves = enclaves.toSorted((a, b) => b.faults.length - a.faults.length);
   return [
     ...(status.faults.length === 0 ? [] : ['BAD host', ...status.faults.flatMap(formatFault)]),
-    ...inOrder.flatMap(formatEnclave),
+    ...sortedEnclaves.flatMap(formatEnclave),
     `relay: ${describeUnit(relay)}`,
     ...uninstalled.map(
       ({ EnclaveName, EnclaveID, EnclaveCID }) =>
@@ -188,7 +194,7 @@ function describeEnclaves(running: readonly RunningEnclave[]): string {
 }
 
 function describeImage({ running, installedImage }: EnclaveState): string {
-  const measured = running?.[0] && measuredImage(running[0]);
+  const measured = running?.[0] && readMeasuredImage(running[0]);
   const next = installedImage === undefined ? 'unknown' : `PCR0 ${installedImage.pcr0.slice(0, 16)}…`;
   if (measured === undefined) return `the next start runs ${next}`;
   const isSame = measured.pcr0 === installedImage?.pcr0;
@@ -221,7 +227,7 @@ function toJson({ faults, relay, enclaves, uninstalled }: HostStatus): object {
         id: enclave.EnclaveID,
         cid: enclave.EnclaveCID,
         debug: enclave.Flags?.includes('DEBUG_MODE') ?? false,
-        image: measuredImage(enclave) ?? null,
+        image: readMeasuredImage(enclave) ?? null,
       })),
       installedImage: state.installedImage ?? null,
       url: formatUrl(state.listen),

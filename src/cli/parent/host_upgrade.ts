@@ -43,11 +43,11 @@ moves the relay's files to a separate folder and restarts the relay, which ends 
     }
     if (isRelayRestarted) {
       io.log(
-        'The relay was restarted, since it has folders of its own now. This ended connections, but no enclave.',
+        'The relay was restarted, since it now has its own folders. This ended connections, but no enclave.',
       );
     } else if (isNewRelay) {
       io.log(
-        'The next start of the relay runs the new relay. It ends connections, but no enclave: systemctl restart sui-enclave-relay',
+        'The next start of the relay runs the new relay. This ends connections, but no enclave: systemctl restart sui-enclave-relay',
       );
     }
     return { json: { name, pcr0, isNewRelay, isRelayRestarted, isRunning } };
@@ -62,6 +62,8 @@ interface Upgrade {
 }
 
 /**
+ * Places another image.
+ *
  * @throws UsageError, also if the image needs more memory than the enclave's settings give; ParentError:
  *   WRONG_STATE
  */

@@ -8,10 +8,10 @@ import { UsageError } from '../command.ts';
 import { type CpioEntry, readCpio } from '../image/cpio.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { type Eif, readEif } from '../image/eif/read.ts';
-import { environmentIn } from '../image/settings.ts';
+import { parseEnvironment } from '../image/settings.ts';
 import { readRegularFile } from '../read_file.ts';
 
-/** Limit on the unpacked size in bytes, far above that of any application. */
+/** Maximum unpacked size of a ramdisk in bytes, far above the size of any application. */
 const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 
 export interface EnclaveImage {
@@ -21,14 +21,14 @@ export interface EnclaveImage {
   readonly registers: Image;
 }
 
-/** @throws UsageError, if the file does not exist; ImageError: EIF_INVALID */
+/** Reads and measures an image. @throws UsageError, if the file can't be read; ImageError: EIF_INVALID */
 export function loadImage(path: string): EnclaveImage {
   let bytes: Buffer;
   try {
     bytes = readRegularFile(path);
   } catch (error) {
     throw new UsageError(
-      `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it by sui-enclave build, or copy it here`,
+      `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it with sui-enclave build, or copy it here`,
     );
   }
   const eif = readEif(bytes);
@@ -54,13 +54,13 @@ export function requireRegisters(eif: string, registers: Image): void {
  * @throws UsageError
  */
 export function readManifest(eif: Eif): Manifest {
-  const { path, text } = fileIn(eif, 'app/app.json', 'app/app.yaml');
+  const { path, text } = readRamdiskFile(eif, 'app/app.json', 'app/app.yaml');
   return path === 'app/app.json' ? parseManifestJson(text) : parseManifest(text);
 }
 
 /** Returns the settings of the image's server from the measured file. @throws UsageError */
 export function readConfig(eif: Eif): Config {
-  return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf').text));
+  return readServerConfig(parseEnvironment(readRamdiskFile(eif, 'app/enclave.conf').text));
 }
 
 /**
@@ -68,7 +68,10 @@ export function readConfig(eif: Eif): Config {
  *
  * @throws UsageError, if there is not exactly one
  */
-function fileIn({ ramdisks }: Eif, ...paths: string[]): { readonly path: string; readonly text: string } {
+function readRamdiskFile(
+  { ramdisks }: Eif,
+  ...paths: string[]
+): { readonly path: string; readonly text: string } {
   let files: CpioEntry[] = [];
   try {
     const archive = gunzipSync(ramdisks[1] ?? Buffer.alloc(0), { maxOutputLength: MAX_RAMDISK_BYTES });

@@ -1,12 +1,12 @@
-/** The functions of nitro-cli that the commands need. */
+/** Runs the functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
 import { type Environment, UsageError } from '../command.ts';
 import { integer } from '../values.ts';
 import { ParentError } from './errors.ts';
-import { explain } from './nitro_codes.ts';
+import { explainOutput } from './nitro_codes.ts';
 import { run } from './programs.ts';
 
-/** The options of commands that say how large an enclave is. */
+/** Options for the size of an enclave, which several commands have. */
 export const SIZE_OPTIONS = {
   cpus: {
     value: '<number>',
@@ -38,14 +38,14 @@ const RunningEnclave = v.object({
 });
 export type RunningEnclave = v.InferOutput<typeof RunningEnclave>;
 
-/** @throws ParentError: NITRO_FAILED. The message explains nitro-cli's code */
-function nitro<Schema extends v.GenericSchema>(
+/** Runs nitro-cli. @throws ParentError: NITRO_FAILED. The message explains nitro-cli's code */
+function runNitroCli<Schema extends v.GenericSchema>(
   env: Environment,
   schema: Schema,
   ...args: string[]
 ): v.InferOutput<Schema> {
   const { status, stdout, stderr } = run(env, 'nitro-cli', args);
-  if (status !== 0) throw new ParentError('NITRO_FAILED', explain(stderr + stdout));
+  if (status !== 0) throw new ParentError('NITRO_FAILED', explainOutput(stderr + stdout));
   let data: unknown;
   try {
     data = JSON.parse(stdout);
@@ -64,7 +64,7 @@ function nitro<Schema extends v.GenericSchema>(
 
 /** Returns all enclaves of this instance. */
 export function runningEnclaves(env: Environment): RunningEnclave[] {
-  return nitro(env, v.array(RunningEnclave), 'describe-enclaves');
+  return runNitroCli(env, v.array(RunningEnclave), 'describe-enclaves');
 }
 
 /** Returns the running enclaves with a name. By default, nitro-cli names enclaves after their image. */
@@ -76,7 +76,7 @@ export function runEnclave(
   env: Environment,
   options: { name: string; eif: string; cid: number; cpus: number; memoryMib: number; debug: boolean },
 ): RunningEnclave {
-  return nitro(
+  return runNitroCli(
     env,
     RunningEnclave,
     'run-enclave',
@@ -95,21 +95,22 @@ export function runEnclave(
 }
 
 export function terminateEnclave(env: Environment, id: string): void {
-  nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
+  runNitroCli(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
 /** Returns the least memory of an enclave in MiB, since nitro-cli requires four times the image's size. */
-export function memoryFor(eifBytes: number): number {
+export function computeMinimumMemory(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
 }
 
 /**
- * Returns the enclave's memory in MiB: the value of `--memory`, or the least. @throws UsageError, if the
- * value is too small
+ * Returns the enclave's memory in MiB: the value of `--memory`, or the least memory of an enclave.
+ *
+ * @throws UsageError, if the value is too small
  */
 export function chooseMemory(option: number | undefined, eifBytes: number): number {
-  const needed = memoryFor(eifBytes);
+  const needed = computeMinimumMemory(eifBytes);
   const memoryMib = option ?? needed;
   if (memoryMib >= needed) return memoryMib;
-  throw new UsageError(`--memory must be at least ${needed} MiB: four times the image`);
+  throw new UsageError(`--memory must be at least ${needed} MiB: four times the image's size`);
 }

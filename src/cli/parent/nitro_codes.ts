@@ -1,4 +1,4 @@
-/** nitro-cli's error codes (version 1.5), explained, with advice. Its own messages often give neither. */
+/** Explains nitro-cli's error codes (version 1.5), with advice. Its own messages often have neither. */
 import { KEY_LOST, KEYS_LOST } from './host_faults.ts';
 
 const RESTART_ALLOCATOR = `restart nitro-enclaves-allocator, ${KEYS_LOST}`;
@@ -33,7 +33,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E22: `There are too few CPUs in the pool: raise cpu_count in /etc/nitro_enclaves/allocator.yaml and ${RESTART_ALLOCATOR}. Or stop another enclave: ${KEY_LOST}.`,
   E23: "The list of the machine's CPUs could not be read: does lscpu work, and print its output in English (LC_ALL=C)?",
   E24: `A range of CPUs in the pool is invalid: correct cpu_pool in /etc/nitro_enclaves/allocator.yaml, or use cpu_count, and ${RESTART_ALLOCATOR}.`,
-  E25: `The kernel has hugepages of a size that nitro-cli does not know: use those of 2 MiB or 1 GiB, and ${RESTART_ALLOCATOR}.`,
+  E25: `The kernel has hugepages of a size that nitro-cli does not know: use hugepages of 2 MiB or 1 GiB, and ${RESTART_ALLOCATOR}.`,
   E26: 'Too little memory was requested: an enclave needs at least four times the size of its image.',
   E27: `Too little memory is reserved: raise memory_mib in /etc/nitro_enclaves/allocator.yaml and ${RESTART_ALLOCATOR}. Or stop another enclave: ${KEY_LOST}.`,
   E28: 'The Nitro Enclaves driver could not make the virtual machine: was the instance started with enclaves enabled, and does it allow another enclave? An instance can run four.',
@@ -46,7 +46,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E35: 'The image could not be read, or hugepages are missing: build it again, compare its SHA-256 with out/measurements.json, and run doctor for the memory.',
   E36: 'The enclave sent no heartbeat: it ended during its boot. Run it with --debug to read its console, and read its reports.jsonl, in the state folder or, with systemd, in /var/lib/sui-enclave-relay. Too little memory has the same effect: an enclave needs four times the size of its image.',
   E37: 'Waiting for the enclave failed: it may have ended. Run it with --debug to read its console.',
-  E38: "The enclave's helper process did not carry the command out: see /var/log/nitro_enclaves.",
+  E38: "The enclave's helper process did not execute the command: see /var/log/nitro_enclaves.",
   E39: "The enclave's helper process can't be reached: it ended with the enclave. Run it with --debug to read its console.",
   E40: 'The id of an enclave has no socket: does this enclave run? Run doctor, which lists the enclaves that run.',
   E41: "The enclave's helper process could not answer nitro-cli, which may have been interrupted: run doctor, which says whether the enclave runs.",
@@ -55,15 +55,15 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E44: "nitro-cli can't connect to the console: only an enclave in debug mode has one.",
   E45: 'The console ended because the enclave ended.',
   E46: 'The output of the console could not be written: the terminal, pipe or disk for it is closed or full.',
-  E47: "The CID of an enclave is not a number, or this name's enclave does not run: run doctor, which lists the enclaves that run.",
+  E47: 'The CID of an enclave is not a number, or no enclave of this name runs: run doctor, which lists the enclaves that run.',
   E48: `The image could not be written. ${BUILDS}`,
   E49: `The container image could not be built. ${BUILDS}`,
   E50: `The container image could not be fetched. ${BUILDS}`,
   E51: 'NITRO_CLI_ARTIFACTS is not set: only nitro-cli build-enclave needs it, and this project builds images without nitro-cli.',
   E52: `NITRO_CLI_BLOBS is not set. ${BUILDS}`,
   E53: "The machine's clock went back while the console was read: run the console again.",
-  E54: `nitro-cli could not hold signals back while it started the enclave: ${TRY_AGAIN}.`,
-  E55: `nitro-cli could not accept signals again after it started the enclave: run doctor, which says whether the enclave runs; ${TRY_AGAIN}.`,
+  E54: `nitro-cli could not block signals while it started the enclave: ${TRY_AGAIN}.`,
+  E55: `nitro-cli could not unblock signals after it started the enclave: run doctor, which says whether the enclave runs; ${TRY_AGAIN}.`,
   E56: 'nitro-cli could not write its log: is this user in the group ne, which may write to /var/log/nitro_enclaves?',
   E57: 'nitro-cli could not measure the image: is the file complete and in this format?',
   E58: `The name of the enclave can't be used, or an enclave of this name runs already: give another name, or run stop_enclave first (${KEY_LOST}).`,
@@ -71,7 +71,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
 };
 
 /** Explains nitro-cli's output. If it contains several codes, the first is the cause. */
-export function explain(output: string): string {
+export function explainOutput(output: string): string {
   const codes = [...new Set(output.match(/\bE\d\d\b/g) ?? [])];
   const knownCodes = codes.filter((code) => NITRO_CODES[code] !== undefined);
   if (knownCodes.length === 0)

@@ -14,10 +14,12 @@ const LISTEN = '0A';
  * @param root the folder that holds the machine's files: `/`
  * @returns a text such as `socat (process 123)`; undefined if nothing listens
  */
-export function portHolder(root: string, port: number): string | undefined {
-  const socket = ['tcp', 'tcp6'].map((file) => listener(join(root, 'proc/net', file), port)).find(Boolean);
+export function findPortHolder(root: string, port: number): string | undefined {
+  const socket = ['tcp', 'tcp6']
+    .map((file) => findListener(join(root, 'proc/net', file), port))
+    .find(Boolean);
   if (!socket) return undefined;
-  return processWith(join(root, 'proc'), socket.inode) ?? `a program of the user ${socket.uid}`;
+  return describeProcess(join(root, 'proc'), socket.inode) ?? `a program of the user ${socket.uid}`;
 }
 
 interface Socket {
@@ -29,7 +31,7 @@ interface Socket {
  * Finds the socket that listens on a port. The columns are number, local address, remote address, state, …,
  * user, time-out, inode: see proc(5), /proc/net/tcp.
  */
-function listener(path: string, port: number): Socket | undefined {
+function findListener(path: string, port: number): Socket | undefined {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   for (const line of read(path).split('\n').slice(1)) {
     const fields = line.trim().split(/\s+/);
@@ -39,11 +41,11 @@ function listener(path: string, port: number): Socket | undefined {
   return undefined;
 }
 
-/** Returns the process that has a socket open, if this program may inspect it. */
-function processWith(proc: string, inode: string): string | undefined {
+/** Describes the process that has a socket open; undefined if this program may not inspect it. */
+function describeProcess(proc: string, inode: string): string | undefined {
   for (const pid of list(proc).filter((name) => /^\d+$/.test(name))) {
     const folder = join(proc, pid, 'fd');
-    if (list(folder).some((fd) => target(join(folder, fd)) === `socket:[${inode}]`)) {
+    if (list(folder).some((fd) => readLinkTarget(join(folder, fd)) === `socket:[${inode}]`)) {
       return `${read(join(proc, pid, 'comm')).trim()} (process ${pid})`;
     }
   }
@@ -54,12 +56,12 @@ function processWith(proc: string, inode: string): string | undefined {
  * Returns the vsock ports on which programs of this machine listen, as far as ss (package iproute) lists
  * them.
  */
-export function vsockHolders(env: Environment): { port: number; holder: string }[] {
+export function listVsockHolders(env: Environment): { port: number; holder: string }[] {
   if (!find(env, 'ss')) return [];
   const { status, stdout } = run(env, 'ss', ['--no-header', '--listening', '--processes', '--vsock']);
   if (status !== 0) return [];
   return stdout.split('\n').flatMap((line) => {
-    // The first address is the local one. Which columns come before it depends on the version.
+    // The first address is the local address. The columns before it depend on the version of ss.
     const port = /:(\d+)\s/.exec(line)?.[1];
     if (port === undefined) return [];
     const [, name, pid] = /users:\(\("([^"]+)",pid=(\d+)/.exec(line) ?? [];
@@ -85,7 +87,7 @@ function list(path: string): string[] {
   }
 }
 
-function target(path: string): string | undefined {
+function readLinkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {

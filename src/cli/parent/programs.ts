@@ -12,6 +12,8 @@ export interface ProgramResult {
 }
 
 /**
+ * Runs a program, and waits for its end.
+ *
  * @param env the program's environment; the program is looked up on its PATH
  * @param input the program's standard input, which no other process can read: a string, or a file, which the
  *   program may open as /dev/stdin

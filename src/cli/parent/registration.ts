@@ -29,7 +29,7 @@ export interface ChainOptions {
   readonly root?: string | undefined;
 }
 
-/** Result of asking the chain for an enclave: a line for people, and the fault, if there is one. */
+/** State of an enclave's registration: a line for people, and the fault, if there is one. */
 export interface Registration {
   readonly text: string;
   readonly fault: HostFault | undefined;
@@ -48,8 +48,8 @@ export class Registrations {
   }
 
   /**
-   * Attests the enclave at its port of this host, and reads the registration of its key. A fault of the chain
-   * is in the result, since it must not hide those of the host.
+   * Attests the enclave at its port of this host, and reads the registration of its key. A fault of the
+   * chain is returned and not thrown, since it must not hide the faults of the host.
    */
   async read(state: Pick<EnclaveState, 'name' | 'unit' | 'listen'>): Promise<Registration> {
     let config: EnclaveConfig;
@@ -59,19 +59,19 @@ export class Registrations {
       return toFault(
         'CHAIN_UNREADABLE',
         error,
-        `correct what it names, and run host_status again: ${HARMLESS}`,
+        `correct what the error names, and run host_status again: ${HARMLESS}`,
       );
     }
     if (config.isRetired) {
       const text = `the config ${config.id} is retired`;
-      const advice = `${PROGRAM} create_config, and register the enclave there: ${HARMLESS}`;
+      const advice = `${PROGRAM} create_config, and register the enclave under the new config: ${HARMLESS}`;
       return { text, fault: { code: 'CONFIG_RETIRED', text, advice } };
     }
     let publicKey: Uint8Array;
     try {
       publicKey = await this.#attest(config, formatUrl(state.listen));
     } catch (error) {
-      const advice = `if it is of another application than ${JSON.stringify(config.name)}, name that application by --app. Otherwise the config must accept its image first: ${PROGRAM} update_pcrs or rollout. ${HARMLESS}`;
+      const advice = `if the enclave runs another application than ${JSON.stringify(config.name)}, pass the application's name as --app. Otherwise the config must accept its image first: ${PROGRAM} update_pcrs or rollout. ${HARMLESS}`;
       return toFault('ATTESTATION_REFUSED', error, advice);
     }
     try {
@@ -105,7 +105,7 @@ export class Registrations {
     const { enclaveId, state } = await findRegistration(client, config, publicKey);
     if (state === 'free') {
       const text = `${key} is not registered under the config ${JSON.stringify(config.name)}`;
-      const advice = `${PROGRAM} register_enclave <its URL> --network ${this.#options.network}, with a registrar's key, or find out why the keeper does not: ${HARMLESS}`;
+      const advice = `${PROGRAM} register_enclave <its URL> --network ${this.#options.network}, with a registrar's key, or find out why the keeper does not register it: ${HARMLESS}`;
       return { text, fault: { code: 'UNREGISTERED', text, advice } };
     }
     if (state === 'destroyed') {
@@ -125,7 +125,7 @@ export class Registrations {
 
 const HARMLESS = 'no enclave ends';
 
-/** @throws anything that is not an error of a known cause */
+/** Converts an error of a known cause into a fault. Throws any other error again. */
 function toFault(
   code: 'CHAIN_UNREADABLE' | 'ATTESTATION_REFUSED',
   error: unknown,

@@ -94,7 +94,7 @@ function confPath(env: Environment, name: string): string {
   return join(stateBase(env), NAME, `${name}${SUFFIX}`);
 }
 
-/** @param listens the forwarded addresses; none before the enclave is exposed */
+/** Creates settings of the relay. @param listens the forwarded addresses; none before expose_enclave */
 export function createConf(cid: number, manifest: Manifest, listens: readonly ListenLine[]): RelayConf {
   return { cid, upstreams: listForwards(manifest).map(({ port, host }) => ({ port, host })), listens };
 }
@@ -151,13 +151,13 @@ export async function removeConf(env: Environment, name: string): Promise<boolea
     writeFileSync(join(dir, CHANGED), '');
     return false;
   }
-  if (confNames(env).length === 0) return (await stopServices(dir)).length > 0;
+  if (listConfNames(env).length === 0) return (await stopServices(dir)).length > 0;
   signalService(dir, NAME, 'SIGHUP');
   return false;
 }
 
 /** Returns the names of the enclaves that have a file. */
-export function confNames(env: Environment): string[] {
+export function listConfNames(env: Environment): string[] {
   return readdirSync(relayFolder(env))
     .filter((file) => file.endsWith(SUFFIX))
     .map((file) => file.slice(0, -SUFFIX.length))
@@ -165,8 +165,8 @@ export function confNames(env: Environment): string[] {
 }
 
 /** Returns a CID that no enclave has and no file names. @param running CIDs of the running enclaves */
-export function freeCid(env: Environment, running: readonly number[]): number {
-  const taken = new Set([...running, ...confNames(env).map((name) => readConf(env, name)?.cid)]);
+export function findFreeCid(env: Environment, running: readonly number[]): number {
+  const taken = new Set([...running, ...listConfNames(env).map((name) => readConf(env, name)?.cid)]);
   let cid = FIRST_CID;
   while (taken.has(cid)) cid += 1;
   return cid;
@@ -174,7 +174,7 @@ export function freeCid(env: Environment, running: readonly number[]): number {
 
 /**
  * Makes the relay read its folder, and starts it in the background if it does not run. A running relay is
- * kept, whichever image it came with: other enclaves have open connections in it.
+ * never replaced, even by the relay of a newer image, since other enclaves have connections through it.
  *
  * @param name name of the enclave whose file must be in effect afterwards
  * @throws ParentError: PROGRAM_FAILED, if the relay can't be started, ends at once, or does not accept the
@@ -186,8 +186,8 @@ export async function ensureRelay(
   name: string,
 ): Promise<'started' | 'running'> {
   const state = await startOrSignal(env, eif);
-  for (let waited = 0; !isInEffect(env, name); waited += POLL_MS) {
-    if (waited >= ACCEPT_MS) {
+  for (let waitedMs = 0; !isInEffect(env, name); waitedMs += POLL_MS) {
+    if (waitedMs >= ACCEPT_MS) {
       throw new ParentError(
         'PROGRAM_FAILED',
         `the relay does not accept ${name}${SUFFIX}: see ${join(relayFolder(env), `${NAME}.log`)}`,
@@ -199,9 +199,9 @@ export async function ensureRelay(
 }
 
 /**
- * Returns whether the relay serves what the file of an enclave says, according to its own list.
+ * Returns whether the file of an enclave is in effect, according to the relay's list.
  *
- * @throws ParentError: PROGRAM_FAILED, if that list is not a file of the relay
+ * @throws ParentError: PROGRAM_FAILED, if the list can't be a file of the relay
  */
 export function isInEffect(env: Environment, name: string): boolean {
   const list = `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;
@@ -220,6 +220,8 @@ async function startOrSignal(env: Environment, eif: string): Promise<'started' |
 }
 
 /**
+ * Requires that the relay runs.
+ *
  * @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here. If the relay is a
  *   unit, systemd starts it again
  */

@@ -1,7 +1,7 @@
 /**
- * Reads what the relay writes. The relay is reachable from the network. If it was taken over, its files may
- * be links, FIFOs or endless. Such files must not delay or mislead a command, or keep an enclave from being
- * stopped.
+ * Reads the files that the relay writes. The relay is reachable from the network. If it was taken over, its
+ * files may be links, FIFOs or endless. Such files must not delay or mislead a command, or keep an enclave
+ * from being stopped.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { ParentError } from './errors.ts';
@@ -10,6 +10,8 @@ import { ParentError } from './errors.ts';
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 
 /**
+ * Returns the size of a file in bytes; 0 if there is no file.
+ *
  * @throws ParentError: PROGRAM_FAILED, if the path is not a regular file of a size that the relay writes, or
  *   can't be read
  */
@@ -18,8 +20,8 @@ export function readRelayFileSize(path: string): number {
 }
 
 /**
- * Reads the content from an offset in bytes, which `offset` chooses by the present size of the file. Returns
- * undefined if there is no file.
+ * Reads a file from an offset in bytes to its end. `offset` chooses the offset by the size of the file.
+ * Returns undefined if there is no file.
  *
  * @throws ParentError: PROGRAM_FAILED, as `readRelayFileSize`
  */

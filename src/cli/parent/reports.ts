@@ -9,13 +9,13 @@ import { readRelayFile, readRelayFileSize } from './relay_files.ts';
 
 /**
  * Number of bytes at the end of the file that are searched for the report of an enclave's end. Reports are
- * short, so the latest ones are within this number.
+ * short, so the latest reports are among these bytes.
  */
 const MAX_READ_BYTES = 64 * 1024;
 
 /**
- * The reports that commands read. The relay keeps every line that an enclave sends; lines of another form are
- * ignored here.
+ * The reports that commands read. The relay keeps every line that an enclave sends; other lines are ignored
+ * here.
  */
 const Report = v.variant('event', [
   v.object({ event: v.literal('boot') }),
@@ -28,7 +28,7 @@ export function reportsPath(dir: string): string {
 }
 
 /**
- * Returns the present size of the file in bytes, the offset at which later reports follow. Returns 0 if the
+ * Returns the present size of the file in bytes, the offset at which later reports begin. Returns 0 if the
  * file is missing or unreadable.
  */
 export function reportsSize(dir: string): number {
@@ -40,8 +40,8 @@ export function reportsSize(dir: string): number {
 
 /**
  * Reads the reason why the last enclave ended, with the code of the error that stopped its server's start, if
- * any. Returns undefined if the enclave reported no end, or if another enclave has booted since. Returns a
- * note if the file can't be read.
+ * any. Returns undefined if no end was reported since the last boot of an enclave. Returns a note if the file
+ * can't be read.
  *
  * @param from the offset in bytes after which reports count
  */
@@ -49,7 +49,7 @@ export function lastEnd(dir: string, from = 0): string | undefined {
   // The relay begins a new file when the present one is full.
   const newest = (size: number) => Math.max(from > size ? 0 : from, size - MAX_READ_BYTES);
   return unlessUnusable(
-    () => endIn(readRelayFile(reportsPath(dir), newest) ?? ''),
+    () => findEnd(readRelayFile(reportsPath(dir), newest) ?? ''),
     (reason) => `unknown: ${reason}`,
   );
 }
@@ -74,16 +74,16 @@ export function lastReport(dir: string): string | undefined {
  * Reads a file of the relay. A relay that was taken over may have damaged the file, which must not stop a
  * command.
  */
-function unlessUnusable<T>(read: () => T, otherwise: (reason: string) => T): T {
+function unlessUnusable<T>(read: () => T, describeFailure: (reason: string) => T): T {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof ParentError)) throw error;
-    return otherwise(error.message);
+    return describeFailure(error.message);
   }
 }
 
-function endIn(text: string): string | undefined {
+function findEnd(text: string): string | undefined {
   let code: string | undefined;
   let end: string | undefined;
   for (const line of text.split('\n')) {

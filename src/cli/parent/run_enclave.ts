@@ -26,7 +26,15 @@ import {
   SIZE_OPTIONS,
   terminateEnclave,
 } from './nitro_cli.ts';
-import { createConf, ensureRelay, freeCid, readConf, removeConf, reportsFolder, writeConf } from './relay.ts';
+import {
+  createConf,
+  ensureRelay,
+  findFreeCid,
+  readConf,
+  removeConf,
+  reportsFolder,
+  writeConf,
+} from './relay.ts';
 import { lastEnd, reportsSize } from './reports.ts';
 import { stateFolder } from './services.ts';
 
@@ -48,7 +56,7 @@ export const main = command({
     ...SIZE_OPTIONS,
   },
   notes: `With --foreground, the process runs until the enclave ends, and then prints what the enclave reported. SIGTERM terminates
-the enclave. If an enclave of this name and image runs already, the process watches it and starts no other, since a new
+the enclave. If an enclave of this name and image runs already, the process watches it and starts no other enclave, since a new
 enclave would have a new key.`,
   async run({ options: { debug, foreground, eif, name, cpus, memory } }, context) {
     const { env, io, asJson } = context;
@@ -104,7 +112,7 @@ async function requirePcr0(
   );
 }
 
-/** Runs until the enclave ends. @throws ParentError: ENCLAVE_ENDED, and the errors of a start */
+/** Runs an enclave until its end. @throws ParentError: ENCLAVE_ENDED, and the errors of a start */
 async function runInForeground(options: Start, pcr0: string, { env, io }: Context): Promise<Result> {
   const { name, memoryMib } = options;
   // SIGTERM is handled from the first moment: an interrupted start would leave an enclave that nobody
@@ -117,7 +125,7 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
   const from = running === undefined ? reportsSize(reports) : 0;
   // The file may have changed since it was installed.
   if (running === undefined) requireRegisters(options.eif, options.registers);
-  // The image is recorded before the start, so that the next process knows it whatever ends this one.
+  // The image is recorded before the start, so that the next process knows it, however this process ends.
   const enclave = running ?? (await startEnclave(env, { ...options, eif: recordImage(dir, options.eif) }));
   const { EnclaveID: id, EnclaveCID: cid } = enclave;
   if (running === undefined) {
@@ -125,7 +133,7 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
     io.log(`${id} runs as CID ${cid} with ${memoryMib} MiB. PCR0 ${pcr0}`);
   } else {
     await connect(env, options, enclave, { pcr0, dir }).catch((error) => {
-      // The enclave must be watched all the same.
+      // The enclave must be watched even if the relay does not serve it.
       if (!(error instanceof ParentError)) throw error;
       io.error(`${error.code}: ${error.message}`);
     });
@@ -162,23 +170,23 @@ interface Start {
   readonly debug: boolean;
 }
 
-/** @throws ParentError: NITRO_FAILED, with the enclave's report if it ended during its boot */
+/** Starts an enclave. @throws ParentError: NITRO_FAILED, with the enclave's report if its boot failed */
 async function startEnclave(env: Environment, options: Start): Promise<RunningEnclave> {
   const { name, eif, manifest } = options;
   stateFolder(env, name);
   const reports = reportsFolder(env, name);
-  const cid = freeCid(
+  const cid = findFreeCid(
     env,
     runningEnclaves(env).map(({ EnclaveCID }) => EnclaveCID),
   );
   // The file is written before the enclave boots, so that its first reports are kept.
   writeConf(env, name, createConf(cid, manifest, []));
   await ensureRelay(env, eif, name);
-  const before = reportsSize(reports);
+  const reportsStart = reportsSize(reports);
   try {
     return runEnclave(env, { ...options, cid });
   } catch (error) {
-    const end = lastEnd(reports, before);
+    const end = lastEnd(reports, reportsStart);
     await removeConf(env, name);
     if (!(error instanceof ParentError && error.code === 'NITRO_FAILED') || end === undefined) throw error;
     throw new ParentError('NITRO_FAILED', `${error.message}\nThe enclave reported: ${end}`);
@@ -188,7 +196,7 @@ async function startEnclave(env: Environment, options: Start): Promise<RunningEn
 /**
  * Shows the console until it ends, or until SIGTERM ends this process and the console with it.
  *
- * @param asJson shows the console on standard error, since standard output is only for the result
+ * @param asJson whether the console is shown on standard error, since standard output is for JSON only
  */
 async function showConsole(env: Environment, { EnclaveID }: RunningEnclave, asJson: boolean): Promise<void> {
   const child = spawn('nitro-cli', ['console', '--enclave-id', EnclaveID], {

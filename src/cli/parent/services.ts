@@ -1,6 +1,6 @@
 /**
- * Programs that run in the background. Each has its own record, so that it can be restarted and stopped
- * without touching anything else.
+ * Runs programs in the background. Each has its own record, so that it can be restarted and stopped without
+ * any effect on other processes.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ export function stateFolder(env: Environment, name: string): string {
 }
 
 /**
- * Starts the services that do not run, and replaces those that run with another command.
+ * Starts the services that do not run, and replaces services that run with another command.
  *
  * @returns for each service, whether it was started or ran already
  * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once. The other
@@ -100,7 +100,7 @@ async function start(env: Environment, dir: string, { name, command }: Service):
   return { pid, startedAt: readStart(pid) ?? '', command: [...command] };
 }
 
-/** @throws ParentError: PROGRAM_FAILED, for a service that has ended since its start */
+/** Requires that services run. @throws ParentError: PROGRAM_FAILED, for a service that has ended */
 export function requireRunning(dir: string, names: readonly string[]): void {
   for (const name of names) {
     const record = readRecord(dir, name);
@@ -124,7 +124,7 @@ export async function stopServices(dir: string): Promise<string[]> {
   for (const file of readdirSync(dir).filter((name) => name.endsWith('.json'))) {
     const name = file.slice(0, -'.json'.length);
     const record = readRecord(dir, name);
-    // The file is not a record.
+    // A file that is not a record stays.
     if (!record) continue;
     if (isAlive(record)) {
       await stop(record);
@@ -149,8 +149,8 @@ function isAlive({ pid, startedAt }: ServiceRecord): boolean {
 }
 
 /**
- * Reads field 22 of proc(5), counted from after the name in parentheses, since the name may contain anything.
- * Returns undefined for a process that has ended.
+ * Reads the start of a process from field 22 of /proc/PID/stat: see proc(5). The fields are counted after the
+ * name in parentheses, since the name may contain spaces. Returns undefined for a process that has ended.
  */
 function readStart(pid: number): string | undefined {
   try {
@@ -164,8 +164,8 @@ function readStart(pid: number): string | undefined {
 
 async function stop(record: ServiceRecord): Promise<void> {
   send(record, 'SIGTERM');
-  for (let waited = 0; isAlive(record); waited += 50) {
-    if (waited >= STOP_MS) send(record, 'SIGKILL');
+  for (let waitedMs = 0; isAlive(record); waitedMs += 50) {
+    if (waitedMs >= STOP_MS) send(record, 'SIGKILL');
     await new Promise((done) => setTimeout(done, 50));
   }
 }

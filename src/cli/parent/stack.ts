@@ -1,4 +1,4 @@
-/** A CloudFormation stack of deploy/aws/stack.yaml, which the AWS CLI reads and changes. */
+/** Reads and changes a CloudFormation stack of deploy/aws/stack.yaml, with the AWS CLI. */
 import { randomBytes } from 'node:crypto';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
@@ -20,10 +20,10 @@ const MARKS = ['Pcr0', 'ImageSha256'];
 const GROUP = /^EnclaveGroup([1-3])$/;
 /** Status of a stack that CloudFormation made for a change set. It has no resources. */
 export const REVIEW = 'REVIEW_IN_PROGRESS';
-/** States of an instance in which AWS sets its protection. */
+/** States of an instance in which its protection can be changed. */
 const SETTABLE = ['InService', 'Standby'];
 /** Values of `Replacement` for a resource that stays. */
-const KEPT = ['', 'False'];
+const NOT_REPLACED = ['', 'False'];
 /**
  * Argument by which the AWS CLI reads the template from its standard input. If it got the template's path
  * instead, it would expand variables in that path.
@@ -122,12 +122,12 @@ export interface InstanceType {
 }
 
 /** Runs the AWS CLI. @throws ParentError: PROGRAM_FAILED, with the program's own message */
-function call({ env, region }: StackPlace, args: readonly string[], input: string | { file: string } = '') {
+function call({ env, region }: StackPlace, args: readonly string[], stdin: string | { file: string } = '') {
   const { status, stdout, stderr } = run(
     env,
     'aws',
     ['--region', region, '--output', 'json', ...args],
-    input,
+    stdin,
   );
   if (status !== 0) {
     throw new ParentError('PROGRAM_FAILED', `aws ${args.slice(0, 2).join(' ')} failed: ${stderr.trim()}`);
@@ -152,7 +152,7 @@ function read<S extends v.GenericSchema>(
   throw new ParentError('PROGRAM_FAILED', `aws ${args.slice(0, 2).join(' ')} printed unexpected JSON`);
 }
 
-/** Runs the AWS CLI for something that may be missing. @returns undefined if its message says so */
+/** Runs the AWS CLI, to read an object that may be missing. @returns undefined if AWS reports that it is */
 function readIfPresent<S extends v.GenericSchema>(
   schema: S,
   place: StackPlace,
@@ -167,7 +167,7 @@ function readIfPresent<S extends v.GenericSchema>(
   }
 }
 
-/** @throws ParentError: PROGRAM_FAILED, with AWS's message for a type that it does not have */
+/** Reads the facts of a type. @throws ParentError: PROGRAM_FAILED, with AWS's message for an unknown type */
 export function readInstanceType(place: StackPlace, type: string): InstanceType {
   const args = ['ec2', 'describe-instance-types', '--instance-types', type];
   const [row] = read(InstanceTypes, place, args).InstanceTypes;
@@ -216,7 +216,7 @@ export function readStack(place: StackPlace): ExistingStack | undefined {
 /**
  * Makes a change set, which changes nothing until it is executed.
  *
- * @returns undefined if the stack would stay as it is
+ * @returns the change set; undefined if the stack would not change
  * @throws ParentError: STACK_STATE, if the stack accepts no change; STACK_FAILED, with the reason
  */
 export function makeChangeSet(
@@ -227,7 +227,7 @@ export function makeChangeSet(
   if (existing !== undefined && !/^(CREATE|(UPDATE|IMPORT)(_ROLLBACK)?)_COMPLETE$/.test(existing.status)) {
     throw new ParentError(
       'STACK_STATE',
-      `the stack ${place.name} accepts no change (${existing.status}): delete it by --delete, or mend it in CloudFormation`,
+      `the stack ${place.name} accepts no change (${existing.status}): delete it with --delete, or repair it in CloudFormation`,
     );
   }
   const name = `sui-enclave-${randomBytes(8).toString('hex')}`;
@@ -275,7 +275,7 @@ export function deleteChangeSet(place: StackPlace, changeSet: string): void {
   call(place, ['cloudformation', 'delete-change-set', ...identify(place, changeSet)]);
 }
 
-/** @throws ParentError: STACK_FAILED, after CloudFormation has undone the change */
+/** Executes a change set. @throws ParentError: STACK_FAILED, after CloudFormation has undone the change */
 export function executeChangeSet(place: StackPlace, { name, type }: ChangeSet): void {
   call(place, ['cloudformation', 'execute-change-set', ...identify(place, name)]);
   const state = type === 'CREATE' ? 'stack-create-complete' : 'stack-update-complete';
@@ -325,34 +325,35 @@ export function listEnclaves(place: StackPlace): StackEnclave[] {
 }
 
 /**
- * Lists the enclaves that end with an update: those whose group is removed or replaced, or moves to another
- * subnet.
+ * Lists the enclaves that an update ends: their group is removed or replaced, or moves to another subnet.
  *
- * @throws ParentError: STACK_STATE, if groups would shrink: AWS chooses which of their instances it ends
+ * @throws ParentError: STACK_STATE, if groups would shrink, since AWS would choose which instances it ends
  */
 export function listEnding(
   { changes }: ChangeSet,
-  before: StackParameters,
-  after: StackParameters,
+  oldParameters: StackParameters,
+  newParameters: StackParameters,
   enclaves: readonly StackEnclave[],
 ): StackEnclave[] {
-  const [sizeBefore = '', size = ''] = [before, after].map(({ InstancesPerSubnet: number }) => number);
-  if (Number(size) < Number(sizeBefore)) {
+  const [oldSize = '', newSize = ''] = [oldParameters, newParameters].map(
+    ({ InstancesPerSubnet: number }) => number,
+  );
+  if (Number(newSize) < Number(oldSize)) {
     throw new ParentError(
       'STACK_STATE',
-      `--per-subnet is ${sizeBefore} and can't be lowered: make a smaller stack beside this one, and delete this one`,
+      `--per-subnet is ${oldSize} and can't be lowered: make a smaller stack beside this one, and delete this one`,
     );
   }
-  const replaced = changes
-    .filter(({ action, replacement }) => action === 'Remove' || !KEPT.includes(replacement))
+  const changedGroups = changes
+    .filter(({ action, replacement }) => action === 'Remove' || !NOT_REPLACED.includes(replacement))
     .map(({ resource }) => resource);
   return enclaves.filter(({ resource }) => {
     const subnet = `Subnet${GROUP.exec(resource)?.[1]}`;
-    return replaced.includes(resource) || before[subnet] !== after[subnet];
+    return changedGroups.includes(resource) || oldParameters[subnet] !== newParameters[subnet];
   });
 }
 
-/** Removes the protection of instances, without which CloudFormation can't end their group. */
+/** Removes the protection of instances. CloudFormation can't end the group of a protected instance. */
 export function unprotect(place: StackPlace, enclaves: readonly StackEnclave[]): void {
   const settable = enclaves.filter(({ state }) => SETTABLE.includes(state));
   for (const [group, rows] of Map.groupBy(settable, (enclave) => enclave.group)) {
@@ -375,7 +376,7 @@ function explainFailure(place: StackPlace): ParentError {
   return new ParentError('STACK_FAILED', `CloudFormation did not finish the stack ${place.name}: ${cause}`);
 }
 
-/** @returns whether the state was reached: otherwise it failed, or took too long */
+/** Waits for a state. @returns whether it was reached; false if the change failed or took too long */
 function waitFor({ env, region }: StackPlace, state: string, ...args: string[]): boolean {
   return run(env, 'aws', ['--region', region, 'cloudformation', 'wait', state, ...args]).status === 0;
 }

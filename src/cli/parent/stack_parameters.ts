@@ -1,4 +1,4 @@
-/** Parameters of deploy/aws/stack.yaml. None of them is a secret: secrets are named by their ARN. */
+/** Fills the parameters of deploy/aws/stack.yaml. None of them is a secret: an ARN stands for each secret. */
 import { UsageError } from '../command.ts';
 import type { HostFiles, StackImage } from './host_files.ts';
 import { chooseMemory } from './nitro_cli.ts';
@@ -37,7 +37,7 @@ const SECRETS = ['secret', 'keeper-secret', 'provisioner-key', 'provisioner-secr
 export type StackParameters = Readonly<Record<string, string>>;
 
 /**
- * Returns the parameters by their names in the template: all but the system image, which is the newest of
+ * Returns the parameters by their names in the template: all but the system image, which is the newest
  * Amazon Linux. If a parameter were left out, CloudFormation would use its default.
  *
  * @throws UsageError, if the settings contradict each other or do not fit the image
@@ -86,7 +86,11 @@ export function fillParameters(
   };
 }
 
-/** @throws UsageError, if callers could write any address into X-Forwarded-For, or no peer could connect */
+/**
+ * Checks `--address`.
+ *
+ * @throws UsageError, if callers could write any address into X-Forwarded-For, or if no peer could connect
+ */
 function checkAddress({ address, cidr, peers }: StackSettings, { config }: StackImage): void {
   if (peers && address?.startsWith('127.')) {
     throw new UsageError(
@@ -107,6 +111,8 @@ function checkAddress({ address, cidr, peers }: StackSettings, { config }: Stack
 }
 
 /**
+ * Checks the options that name secrets.
+ *
  * @throws UsageError, if the enclave would wait for its secrets forever, if an ARN is in another region, or
  *   if the key encrypts no secret
  */

@@ -1,4 +1,4 @@
-/** The states of systemd's units. */
+/** Reads the states of systemd's units. */
 import type { Environment } from '../command.ts';
 import { ParentError } from './errors.ts';
 import { run } from './programs.ts';
@@ -13,7 +13,7 @@ export interface UnitState {
   readonly result: string;
   /** Time of the last change of the state; undefined for a unit that has never been started. */
   readonly since: Date | undefined;
-  /** Whether systemd is about to start, stop or restart it. */
+  /** Whether systemd is about to start, stop or restart the unit. */
   readonly hasJob: boolean;
 }
 
@@ -22,7 +22,7 @@ const PROPERTIES = ['Id', 'ActiveState', 'SubState', 'Result', 'StateChangeTimes
 /**
  * Reads the states of units.
  *
- * @returns in the order of `units`
+ * @returns the states, in the order of `units`
  * @throws ParentError: PROGRAM_FAILED, if systemctl does not show all of them
  */
 export function readUnits<const Units extends readonly string[]>(
@@ -33,12 +33,12 @@ export function readUnits<const Units extends readonly string[]>(
   // Times are printed in the zone of this variable.
   const { status, stdout, stderr } = run({ ...env, TZ: 'UTC', LC_ALL: 'C' }, 'systemctl', args);
   const states = new Map(stdout.split('\n\n').map((block) => parseState(block)));
-  const all = units.map((unit) => {
+  const orderedStates = units.map((unit) => {
     const state = states.get(unit);
     if (status === 0 && state !== undefined) return state;
     throw new ParentError('PROGRAM_FAILED', `systemctl does not show ${unit}: ${stderr.trim()}`);
   });
-  return all as { [Index in keyof Units]: UnitState };
+  return orderedStates as { [Index in keyof Units]: UnitState };
 }
 
 function parseState(block: string): [unit: string, state: UnitState] {

@@ -422,7 +422,9 @@ describe('the page', () => {
   });
 
   test('shows the change set before it applies it', () => {
-    const [preview = '', applied = ''] = pageOutput.split('Nothing was applied: add --apply to apply it.\n');
+    const [preview = '', applied = ''] = pageOutput.split(
+      'Nothing was applied: add --apply to apply the change.\n',
+    );
     for (const text of [preview, applied]) {
       expect(text).toMatch(`The stack ${STACK} in ${REGION} is new.\nParameters:\n`);
       expect(text).toMatch('  Add EnclaveGroup2 (AWS::AutoScaling::AutoScalingGroup)\n');

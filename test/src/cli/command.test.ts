@@ -1,4 +1,4 @@
-/** The framework of the commands, and rules for each of them. */
+/** Tests the framework of the commands, and the rules that every command follows. */
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -23,7 +23,7 @@ class StoppedError extends EnclaveError {
 
 const main = command({
   name: 'sample',
-  purpose: 'Shows what a command can be given.',
+  purpose: 'Shows the values that a command receives.',
   example: 'read --level 5',
   arguments: { from: { schema: text }, to: { schema: text, optional: true } },
   options: {
@@ -47,14 +47,15 @@ const main = command({
 });
 
 /**
- * Runs a process that asks a question, by the command line that `run` returns. @param input the text that a
- * person types
+ * Runs a process that asks a question, by the command line that `run` returns.
+ *
+ * @param typedText the text that a person types
  */
-function asking(run: (program: string) => string[], input: string) {
+function askQuestion(run: (program: string) => string[], typedText: string) {
   const module = new URL('../../../src/cli/command.ts', import.meta.url).href;
   const program = `import { runAsProcess } from '${module}'; await runAsProcess(async (argv, env, io) => { if (!io.ask) return 9; io.log('[' + (await io.ask('Sure? ')) + ']'); return 0; })`;
   const [file = '', ...args] = run(`"${process.execPath}" --input-type=module -e "${program}"`);
-  return spawnSync(file, args, { input, encoding: 'utf8' });
+  return spawnSync(file, args, { input: typedText, encoding: 'utf8' });
 }
 
 describe('a command', () => {
@@ -64,12 +65,12 @@ describe('a command', () => {
     ['yes\n', /Sure\? (yes\r\n)?\[yes\]/],
     ['\x04', /Sure\? \[\]/],
   ])('asks on a terminal, and reads %j', (typed, answer) => {
-    const { status, stdout } = asking((program) => ['script', '-qec', program, '/dev/null'], typed);
+    const { status, stdout } = askQuestion((program) => ['script', '-qec', program, '/dev/null'], typed);
     expect([status, stdout]).toEqual([0, expect.stringMatching(answer)]);
   });
 
   test('asks nobody if its input is not a terminal', () => {
-    expect(asking((program) => ['sh', '-c', program], 'yes\n').status).toBe(9);
+    expect(askQuestion((program) => ['sh', '-c', program], 'yes\n').status).toBe(9);
   });
 
   test('receives its options, arguments, environment and standard input', async () => {
@@ -113,13 +114,13 @@ describe('a command', () => {
         status: 0,
         stdout: `usage: sui-enclave sample <from> [<to>] [options]
 
-Shows what a command can be given.
+Shows the values that a command receives.
 
   --level <number>  the level (default: 1; or LEVEL)
   --tag <word>      a tag (may be repeated)
   --quiet           say less
   --json            print the result, or the error, as JSON
-  --help            print this, as -h does
+  --help            print this help; -h does the same
 
 exit codes: 0 done
 
@@ -164,7 +165,7 @@ example: npx --offline sui-enclave sample read --level 5
     });
   });
 
-  test('ends with the exit code of the error, or with that of the command for it', async () => {
+  test('ends with the exit code of the error, or with the exit code that the command chooses for it', async () => {
     expect((await call(main, ['stop'])).status).toBe(7);
     expect((await call(main, ['refuse'])).status).toBe(3);
   });
@@ -200,14 +201,14 @@ describe('a foreign text that a command prints', () => {
   const hostile = 'one\u001b]0;x\u0007\u009b2J\u202e\u2028\rtwo\n\tthrée';
   const safe = 'one\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}\\u{2028}\\u{d}two\n\tthrée';
 
-  test('has no control character, in an error, a result and a log', async () => {
+  test('has no control characters in an error, in the output and in a log', async () => {
     const failed = await call(main, ['hostile', hostile]);
     expect(failed.stderr).toBe(`REFUSED: ${safe}\n`);
     expect((await call(main, ['echo', hostile])).stdout).toBe(`${safe}\n`);
     expect((await call(main, ['read'], { input: hostile })).stdout).toContain(safe);
   });
 
-  test('is the same text in JSON', async () => {
+  test('stays the same text in JSON', async () => {
     const { stdout } = await call(main, ['echo', hostile, '--json']);
     expect(stdout).not.toMatch(/(?!\n)[\p{C}\u2028]/u);
     expect(JSON.parse(stdout)).toEqual({ text: hostile });
@@ -253,7 +254,7 @@ describe('the program', () => {
     expect(stderr).not.toMatch(/src\/(cli\/\w+|toolchain)\/|node_modules\/@mysten/);
   });
 
-  test('prints its version and its Node, and Node and PCR1 of the images that it builds', async () => {
+  test('prints its version, its Node, and the Node and PCR1 of the images that it builds', async () => {
     const { stdout, status } = await call(program, ['--version', '--json']);
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
@@ -269,7 +270,7 @@ describe('the program', () => {
     );
   });
 
-  test('explains a command by help too, and reports an unknown command', async () => {
+  test('explains a command that follows the word help, and reports an unknown command', async () => {
     const { stdout } = await call(program, ['help', 'status']);
     expect(stdout).toMatch(/^usage: sui-enclave status /);
     const error = 'there is no command constructor. See sui-enclave --help';
@@ -295,7 +296,7 @@ describe('the program', () => {
   });
 
   test.each(['prover check-key', 'prover-check-key', 'help prover check-key', 'salt-seed', 'dev-sui'])(
-    'takes %s for a name',
+    'accepts %s as the name of a command',
     async (words) => {
       const { status, stdout } = await call(program, [...words.split(' '), '--help']);
       expect([status, stdout.split(' ')[2]]).toEqual([0, words.replace('help ', '').replace(/[ -]/g, '_')]);
@@ -332,7 +333,7 @@ describe('the program', () => {
 });
 
 describe.each(Object.keys(COMMANDS))('%s', (name) => {
-  test('explains its use by its name in the program', async () => {
+  test('explains its use by --help after its name', async () => {
     const { status, stdout } = await call(program, [name, '--help']);
     expect([status, stdout.split(' ').slice(0, 3)]).toEqual([0, ['usage:', 'sui-enclave', name]]);
     // A gap follows every option, even if its value has a long name.
@@ -367,7 +368,7 @@ describe.each(Object.keys(COMMANDS))('%s', (name) => {
   });
 });
 
-/** Every module that defines a command, also those that only make runs. */
+/** Glob of the modules that may define commands, including commands that only make runs. */
 const PROGRAMS = '{src/cli,src/toolchain,scripts}/**/*.ts';
 const MODULES = globSync(PROGRAMS, { cwd: ROOT }).filter(
   (path) =>
@@ -424,7 +425,7 @@ test.each(SUI)('the help of %s lists the common options, and the exit codes', as
   expect(stdout).toContain('exit codes:');
 });
 
-test('a process ends with the exit code of its command, even if a process that it started still runs', async () => {
+test('the program ends with the exit code of its command', async () => {
   const { status, stdout, stderr } = await spawnScript('main.ts', [
     'status',
     '--config',

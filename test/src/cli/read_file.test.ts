@@ -1,4 +1,4 @@
-/** Files on a command line: FIFOs, whose readers would wait for a writer, and devices are refused at once. */
+/** Tests that commands refuse FIFOs, whose readers would wait for a writer, and devices at once. */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ describe('readRegularFile', () => {
     ['a device without end', () => '/dev/zero', 'NOT_A_REGULAR_FILE'],
     ['a folder', () => dir, 'EISDIR'],
     ['a file that does not exist', () => join(dir, 'none'), 'ENOENT'],
-  ])('refuses %s by its code', (_kind, path, code) => {
+  ])('refuses %s with its error code', (_kind, path, code) => {
     expect(() => readRegularFile(path())).toThrow(expect.objectContaining({ code }));
   });
 });

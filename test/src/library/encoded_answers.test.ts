@@ -1,7 +1,7 @@
 /** Answers with a Content-Encoding. In Node, neither the library nor a command decodes them. */
 import zlib from 'node:zlib';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { isReady } from '../../../src/cli/parent/expose.ts';
+import { waitForServer } from '../../../src/cli/parent/expose.ts';
 import { attest, needsSecrets } from '../../../src/cli/provision/enclave.ts';
 import { connect } from '../../../src/cli/sui/network.ts';
 import { EnclaveClient, fetchSchema } from '../../../src/library/client/index.ts';
@@ -155,7 +155,7 @@ describe('in Node, an encoded answer is refused before its body:', () => {
     [
       'the readiness for expose_enclave',
       (url) =>
-        isReady(
+        waitForServer(
           { SUI_ENCLAVE_STATE: temporaryFolder() },
           { address: '127.0.0.1', port: Number(new URL(url).port) },
         ),

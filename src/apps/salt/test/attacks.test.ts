@@ -77,21 +77,21 @@ describe('the type', () => {
   );
 });
 
-describe('the key and the signature', () => {
-  test('another kid is unknown', async () => {
+describe('the service', () => {
+  test('rejects a kid that the issuer does not have', async () => {
     const { issuer, refusal } = await setUp();
     const token = await issuer.token({}, { header: { kid: 'key-2' } });
     expect(await refusal(token)).toEqual([401, 'SALT_TOKEN_KEY_UNKNOWN']);
   });
 
-  test.each([undefined, 5, null, ['key-1']])('a kid must be a string: %o', async (kid) => {
+  test.each([undefined, 5, null, ['key-1']])('rejects a kid that is not a string: %o', async (kid) => {
     const { issuer, refusal } = await setUp();
     const [, payload, signature] = (await issuer.token()).split('.');
     const token = `${base64url({ alg: 'RS256', kid })}.${payload}.${signature}`;
     expect(await refusal(token)).toEqual([401, 'SALT_TOKEN_KEY_UNKNOWN']);
   });
 
-  test('rejects a foreign issuer’s key with the same kid', async () => {
+  test('rejects the signature of an attacker’s key with the same kid', async () => {
     const { issuer, refusal } = await setUp();
     const attacker = await Issuer.start();
     const token = await issuer.token({}, { key: attacker.privateKey });
@@ -149,22 +149,22 @@ describe('the issuer', () => {
     ' accounts.google.com',
     'https://id.twitch.tv/oauth2',
     '',
-  ])('%j is not Google', async (iss) => {
+  ])('must not be %j, which is not Google', async (iss) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ iss }))).toEqual([403, 'SALT_ISSUER_NOT_ALLOWED']);
     expect(issuer.asked).toBe(0);
   });
 
-  test.each([undefined, 5, [GOOGLE], { iss: GOOGLE }])('must be a string: %o', async (iss) => {
+  test.each([undefined, 5, [GOOGLE], { iss: GOOGLE }])('must be a string, not %o', async (iss) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ iss }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
 
   describe('Microsoft', () => {
-    async function microsoft(issuerOnList = MICROSOFT, ofKey: Record<string, unknown> = {}) {
+    async function startMicrosoft(listedIssuer = MICROSOFT, keyProperties: Record<string, unknown> = {}) {
       const issuer = await Issuer.start(`https://login.microsoftonline.com/${TENANT}/v2.0`);
-      const clients = [{ issuer: issuerOnList, client_id: CLIENT_ID, seed: 1 }];
-      issuer.keys = issuer.keys.map((key) => ({ ...key, ...ofKey }));
+      const clients = [{ issuer: listedIssuer, client_id: CLIENT_ID, seed: 1 }];
+      issuer.keys = issuer.keys.map((key) => ({ ...key, ...keyProperties }));
       const server = await startSalt(issuer, { clients });
       return async (claims: Record<string, unknown>) => {
         const { status, body } = await server.ask(await issuer.token(claims));
@@ -175,7 +175,7 @@ describe('the issuer', () => {
     const otherTenant = '11111111-2222-3333-4444-555555555555';
 
     test('matches the tenant that tid names', async () => {
-      const ask = await microsoft();
+      const ask = await startMicrosoft();
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(
         await ask({ iss: `https://login.microsoftonline.com/${otherTenant}/v2.0`, tid: otherTenant }),
@@ -192,21 +192,21 @@ describe('the issuer', () => {
       [{ iss: 'https://login.microsoftonline.com/{tenantid}/v2.0', tid: '{tenantid}' }],
       [{ iss: `https://login.microsoftonline.com.evil.example/${TENANT}/v2.0`, tid: TENANT }],
       [{ iss: `https://loginXmicrosoftonline.com/${TENANT}/v2.0`, tid: TENANT }],
-    ])('does not match with %o', async (claims) => {
-      expect(await (await microsoft())(claims)).toEqual(refused);
+    ])('does not match a token with the claims %o', async (claims) => {
+      expect(await (await startMicrosoft())(claims)).toEqual(refused);
     });
 
     const tenant = (id: string) => `https://login.microsoftonline.com/${id}/v2.0`;
     const unknown = [401, 'SALT_TOKEN_KEY_UNKNOWN'];
 
     test('signs for every tenant with keys for all tenants', async () => {
-      const ask = await microsoft(MICROSOFT, { issuer: MICROSOFT });
+      const ask = await startMicrosoft(MICROSOFT, { issuer: MICROSOFT });
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(await ask({ iss: tenant(otherTenant), tid: otherTenant })).toEqual([200, null]);
     });
 
-    test('signs for no other tenant with a key of one tenant', async () => {
-      const ask = await microsoft(MICROSOFT, { issuer: tenant(TENANT) });
+    test('does not sign for another tenant with a key of one tenant', async () => {
+      const ask = await startMicrosoft(MICROSOFT, { issuer: tenant(TENANT) });
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(await ask({ iss: tenant(otherTenant), tid: otherTenant })).toEqual(unknown);
     });
@@ -219,17 +219,17 @@ describe('the issuer', () => {
       '$&',
       '',
     ])('rejects a key of the issuer %j', async (issuer) => {
-      expect(await (await microsoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual(unknown);
+      expect(await (await startMicrosoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual(unknown);
     });
 
-    test('ignores an issuer of a key that is not a string', async () => {
+    test('ignores the issuer property of a key if it is not a string', async () => {
       for (const issuer of [null, 5, [tenant(otherTenant)]]) {
-        expect(await (await microsoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual([200, null]);
+        expect(await (await startMicrosoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual([200, null]);
       }
     });
 
-    test('matches only one tenant if the list names it', async () => {
-      const ask = await microsoft(`https://login.microsoftonline.com/${TENANT}/v2.0`);
+    test('matches only the tenant that the list names', async () => {
+      const ask = await startMicrosoft(`https://login.microsoftonline.com/${TENANT}/v2.0`);
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
       expect(await ask({ tid: otherTenant })).toEqual(refused);
       expect(
@@ -262,7 +262,7 @@ test('rejects a key of another issuer, and accepts a key of the token’s issuer
 
 describe('the client id', () => {
   test.each(['another', `${CLIENT_ID}x`, CLIENT_ID.toUpperCase(), '', `${CLIENT_ID} `])(
-    '%j is not on the list',
+    'must not be %j, which is not on the list',
     async (aud) => {
       const { issuer, refusal } = await setUp();
       expect(await refusal(await issuer.token({ aud }))).toEqual([403, 'SALT_CLIENT_NOT_ALLOWED']);
@@ -271,7 +271,7 @@ describe('the client id', () => {
   );
 
   test.each([[[CLIENT_ID]], [[CLIENT_ID, 'another']], [undefined], [5], [{}]])(
-    'must be one text: %o',
+    'must be a single string, not %o',
     async (aud) => {
       const { issuer, refusal } = await setUp();
       expect(await refusal(await issuer.token({ aud }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
@@ -328,25 +328,25 @@ describe('the presenter (azp)', () => {
     expect(await refusal(await issuer.token({ azp: 'other' }))).toEqual(refused);
   });
 
-  test.each([null, 5, [CLIENT_ID], {}, true])('must be a string: %o', async (azp) => {
+  test.each([null, 5, [CLIENT_ID], {}, true])('must be a string, not %o', async (azp) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ azp }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
 });
 
-describe('the times of a token, with a minute of skew', () => {
+describe('the service, which tolerates a minute of skew, checks the times of a token that', () => {
   test.each([
-    ['expired', () => ({ exp: seconds() - 61 }), [401, 'SALT_TOKEN_EXPIRED']],
-    ['expired within the skew', () => ({ exp: seconds() - 50 }), [200, undefined]],
-    ['not valid yet', () => ({ nbf: seconds() + 70 }), [401, 'SALT_TOKEN_NOT_YET_VALID']],
-    ['valid soon', () => ({ nbf: seconds() + 50 }), [200, undefined]],
-    ['issued in the future', () => ({ iat: seconds() + 70 }), [401, 'SALT_TOKEN_NOT_YET_VALID']],
-    ['issued within the skew', () => ({ iat: seconds() + 50 }), [200, undefined]],
-    ['without an end', () => ({ exp: undefined }), [401, 'SALT_TOKEN_CLAIM']],
-    ['without a beginning', () => ({ iat: undefined }), [401, 'SALT_TOKEN_CLAIM']],
-    ['with an end as text', () => ({ exp: String(seconds() + 600) }), [401, 'SALT_TOKEN_CLAIM']],
-    ['with a null nbf', () => ({ nbf: null }), [401, 'SALT_TOKEN_CLAIM']],
-  ])('are judged: %s', async (_what, claims, expected) => {
+    ['has expired', () => ({ exp: seconds() - 61 }), [401, 'SALT_TOKEN_EXPIRED']],
+    ['has expired within the skew', () => ({ exp: seconds() - 50 }), [200, undefined]],
+    ['is not valid yet', () => ({ nbf: seconds() + 70 }), [401, 'SALT_TOKEN_NOT_YET_VALID']],
+    ['becomes valid within the skew', () => ({ nbf: seconds() + 50 }), [200, undefined]],
+    ['was issued in the future', () => ({ iat: seconds() + 70 }), [401, 'SALT_TOKEN_NOT_YET_VALID']],
+    ['was issued in the future, within the skew', () => ({ iat: seconds() + 50 }), [200, undefined]],
+    ['has no end (exp)', () => ({ exp: undefined }), [401, 'SALT_TOKEN_CLAIM']],
+    ['has no time of issue (iat)', () => ({ iat: undefined }), [401, 'SALT_TOKEN_CLAIM']],
+    ['has an end that is a string', () => ({ exp: String(seconds() + 600) }), [401, 'SALT_TOKEN_CLAIM']],
+    ['has a null nbf', () => ({ nbf: null }), [401, 'SALT_TOKEN_CLAIM']],
+  ])('%s', async (_title, claims, expected) => {
     const { issuer, server } = await setUp();
     const { status, body } = await server.ask(await issuer.token(claims()));
     expect([status, body['code']]).toEqual(expected);
@@ -362,7 +362,7 @@ describe('the subject', () => {
     ['with half of a surrogate pair', 'a\ud800'],
     ['longer than 113 characters', 'a'.repeat(114)],
     ['that is empty', ''],
-  ])('%s cannot be proved, so it gets no salt', async (_what, sub) => {
+  ])('%s cannot be proved, so it gets no salt', async (_title, sub) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ sub }))).toEqual([422, 'SALT_SUBJECT_UNUSABLE']);
   });
@@ -372,40 +372,40 @@ describe('the subject', () => {
     expect((await server.ask(await issuer.token({ sub: 'a'.repeat(113) }))).status).toBe(200);
   });
 
-  test.each([undefined, 5, null, ['110463452167303598383']])('must be a string: %o', async (sub) => {
+  test.each([undefined, 5, null, ['110463452167303598383']])('must be a string, not %o', async (sub) => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ sub }))).toEqual([401, 'SALT_TOKEN_CLAIM']);
   });
 });
 
-describe('the request', () => {
+describe('POST /get_salt', () => {
   test.each(['', 'x', 'a.b', 'a.b.c', '..', '{}', 'e30.e30.e30', 'a.b.c.d.e'])(
-    '%j is not a token',
+    'refuses %j, which is not a token',
     async (token) => {
       const { refusal } = await setUp();
       expect((await refusal(token))[0]).toBeOneOf([400, 401]);
     },
   );
 
-  test.each([undefined, null, 5, ['x'], {}])('a token must be a string: %o', async (token) => {
+  test.each([undefined, null, 5, ['x'], {}])('refuses a token that is not a string: %o', async (token) => {
     const { refusal } = await setUp();
     expect(await refusal(token)).toEqual([400, 'INVALID_INPUT']);
   });
 
-  test('a token must be at most 8192 characters, genuine or not', async () => {
+  test('refuses a token of more than 8192 characters, genuine or not', async () => {
     const { issuer, refusal } = await setUp();
     expect(await refusal(await issuer.token({ padding: 'x'.repeat(7000) }))).toEqual([400, 'INVALID_INPUT']);
     expect(await refusal('x'.repeat(70_000))).toEqual([413, 'BODY_TOO_LARGE']);
     expect(issuer.asked).toBe(0);
   });
 
-  test('rejects other properties', async () => {
+  test('refuses a body with another property', async () => {
     const { issuer, server } = await setUp();
     const response = await server.post('/get_salt', { token: await issuer.token(), salt: '1' });
     expect(response.status).toBe(400);
   });
 
-  test('no error repeats any part of the token', async () => {
+  test('repeats no part of the token in an error', async () => {
     const { issuer, server } = await setUp();
     const refusals = [
       [await issuer.token({ iss: 'https://evil.example' }), 'SALT_ISSUER_NOT_ALLOWED'],

@@ -35,7 +35,7 @@ describe('SALT_CLIENTS', () => {
     [MICROSOFT, 'https://login.microsoftonline.com/common/discovery/v2.0/keys'],
     ['accounts.google.com', 'https://www.googleapis.com/oauth2/v3/certs'],
     ['https://www.facebook.com', 'https://www.facebook.com/.well-known/oauth/openid/jwks/'],
-  ])('knows where the keys of %s are', (issuer, url) => {
+  ])('maps the issuer %s to the URL of its keys', (issuer, url) => {
     expect(parse(entry(issuer, 'a'))[0]?.jwksUrl.href).toBe(url);
   });
 
@@ -43,7 +43,7 @@ describe('SALT_CLIENTS', () => {
     ['is not JSON', '[{', /^SALT_CLIENTS is not JSON$/],
     ['is empty', '[]', /^SALT_CLIENTS, top level: must be an array/],
     ['is not an array', '{}', /^SALT_CLIENTS, top level/],
-  ])('is rejected when it %s', (_what, json, message) => {
+  ])('is rejected when it %s', (_title, json, message) => {
     expect(() => parseSaltClients(json)).toThrow(ConfigError);
     expect(() => parseSaltClients(json)).toThrow(message);
   });
@@ -56,11 +56,15 @@ describe('SALT_CLIENTS', () => {
     ['with a client id that no proof can contain', entry(GOOGLE, 'a"b'), /0.client_id/],
     ['with a client id that is too long', entry(GOOGLE, 'a'.repeat(144)), /0.client_id/],
     ['with an issuer that is too long', entry('x'.repeat(157), 'a', { jwks_url }), /0.issuer/],
-    ['with no presenters', entry(GOOGLE, 'a', { presenters: [] }), /0.presenters/],
+    ['with an empty list of presenters', entry(GOOGLE, 'a', { presenters: [] }), /0.presenters/],
     ['with a presenter that is not a string', entry(GOOGLE, 'a', { presenters: [5] }), /0.presenters.0/],
     ['with a presenter without a name', entry(GOOGLE, 'a', { presenters: [''] }), /0.presenters.0/],
     ['with a presenter twice', entry(GOOGLE, 'a', { presenters: ['b', 'b'] }), /0.presenters/],
-    ['with one presenter as a string', entry(GOOGLE, 'a', { presenters: 'b' }), /0.presenters/],
+    [
+      'with a string instead of a list of presenters',
+      entry(GOOGLE, 'a', { presenters: 'b' }),
+      /0.presenters/,
+    ],
     ['with an unknown property', entry(GOOGLE, 'a', { version: 1 }), /0.version/],
     ['of an unknown issuer without its keys', entry(`${GOOGLE}/`, 'a'), /entry 0: .* set jwks_url/],
     ['of an issuer like a tenant', entry(`${TENANT}x`, 'a'), /set jwks_url/],
@@ -73,15 +77,19 @@ describe('SALT_CLIENTS', () => {
       entry('x', 'a', { jwks_url: 'https://op.example//jwks' }),
       /0.jwks_url/,
     ],
-    ['with a backslash', entry('x', 'a', { jwks_url: 'https://op.example/jwks?a\\b' }), /0.jwks_url/],
+    [
+      'with a backslash in the URL of its keys',
+      entry('x', 'a', { jwks_url: 'https://op.example/jwks?a\\b' }),
+      /0.jwks_url/,
+    ],
     [
       'with a user name in the URL of its keys',
       entry('x', 'a', { jwks_url: 'https://me@op.example/jwks' }),
       /0.jwks_url/,
     ],
-  ])('is rejected with an entry %s', (_what, bad, message) => {
-    expect(() => parse(bad)).toThrow(ConfigError);
-    expect(() => parse(bad)).toThrow(message);
+  ])('is rejected with an entry %s', (_title, badEntry, message) => {
+    expect(() => parse(badEntry)).toThrow(ConfigError);
+    expect(() => parse(badEntry)).toThrow(message);
   });
 
   test.each([
@@ -100,15 +108,15 @@ describe('SALT_CLIENTS', () => {
       entry(MICROSOFT, 'xa'),
       entry(`${TENANT}x`, 'a', { jwks_url }),
     ],
-  ])('is rejected with two entries: %s', (_what, firstEntry, secondEntry) => {
+  ])('is rejected with two entries: %s', (_title, firstEntry, secondEntry) => {
     expect(() => parse(entry(GOOGLE, 'between'), firstEntry, secondEntry)).toThrow(
       /^SALT_CLIENTS, entries 1 and 2: their issuers and client ids can have the same concatenation$/,
     );
   });
 
   test('rejects two URLs of keys for one issuer', () => {
-    const elsewhere = 'https://other.example/jwks';
-    expect(() => parse(entry('x', 'a', { jwks_url }), entry('x', 'b', { jwks_url: elsewhere }))).toThrow(
+    const otherUrl = 'https://other.example/jwks';
+    expect(() => parse(entry('x', 'a', { jwks_url }), entry('x', 'b', { jwks_url: otherUrl }))).toThrow(
       /two different jwks_url/,
     );
   });

@@ -19,7 +19,7 @@ describe('the salt', () => {
     expect(deriveSalt(hex(seed), issuer, clientId, subject)).toBe(salt);
   });
 
-  test('is the same for both of Google’s spellings, and differs for any other difference', () => {
+  test('is the same for both spellings of Google’s issuer, and differs if anything else differs', () => {
     const [google, spelling, ...moreSalts] = vectors.derivations.map(({ salt }) => salt);
     expect(spelling).toBe(google);
     expect(new Set([google, ...moreSalts]).size).toBe(1 + moreSalts.length);

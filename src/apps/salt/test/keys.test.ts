@@ -1,20 +1,20 @@
-/** The service, when its issuer publishes malformed keys or is down. */
+/** Tests the service with an issuer that publishes malformed keys or is down. */
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { Issuer, startSalt } from './support.ts';
 
 describe('a malformed key', () => {
-  // test/src/service/oidc/keys.test.ts has all the ways.
-  const malformed: [string, (good: JWK) => object][] = [
-    ['has an n that is not base64url', (good) => ({ ...good, n: `${good.n?.slice(0, -1)}!` })],
-    ['has key_ops of numbers', (good) => ({ ...good, key_ops: ['verify', 1] })],
+  // test/src/service/oidc/keys.test.ts tests more kinds of malformed keys.
+  const malformed: [string, (validKey: JWK) => object][] = [
+    ['has an n that is not base64url', (validKey) => ({ ...validKey, n: `${validKey.n?.slice(0, -1)}!` })],
+    ['has key_ops of numbers', (validKey) => ({ ...validKey, key_ops: ['verify', 1] })],
   ];
 
-  test('is an error of the issuer if needed, and does not affect other keys of the set', async () => {
+  test('is an error of the issuer if a token names it, and does not affect other keys of the set', async () => {
     const issuer = await Issuer.start();
-    const [good = {}] = issuer.keys;
-    const bad = malformed.map(([keyId, change]) => ({ ...change(good), kid: keyId }));
-    issuer.keys = [...bad, good, null, 'key', { kid: 'none' }] as JWK[];
+    const [validKey = {}] = issuer.keys;
+    const malformedKeys = malformed.map(([keyId, change]) => ({ ...change(validKey), kid: keyId }));
+    issuer.keys = [...malformedKeys, validKey, null, 'key', { kid: 'none' }] as JWK[];
     const server = await startSalt(issuer);
     for (const [kid] of malformed) {
       const { status, body } = await server.ask(await issuer.token({}, { header: { kid } }));
@@ -24,24 +24,26 @@ describe('a malformed key', () => {
     expect(issuer.asked).toBe(1);
   });
 
-  test('with the same id as a valid one is ignored', async () => {
+  test('with the same id as a valid key is ignored', async () => {
     const issuer = await Issuer.start();
-    const [good = {}] = issuer.keys;
-    issuer.keys = [{ ...good, e: '' }, good];
+    const [validKey = {}] = issuer.keys;
+    issuer.keys = [{ ...validKey, e: '' }, validKey];
     expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
   });
 
-  test('may have leading zeros in n, which do not make it malformed', async () => {
+  test('is distinguished from a valid key with leading zeros in n', async () => {
     const issuer = await Issuer.start();
-    const [good = {}] = issuer.keys;
-    const n = Buffer.concat([Buffer.alloc(2), Buffer.from(good.n ?? '', 'base64url')]).toString('base64url');
-    issuer.keys = [{ ...good, n }];
+    const [validKey = {}] = issuer.keys;
+    const n = Buffer.concat([Buffer.alloc(2), Buffer.from(validKey.n ?? '', 'base64url')]).toString(
+      'base64url',
+    );
+    issuer.keys = [{ ...validKey, n }];
     expect((await (await startSalt(issuer)).ask(await issuer.token())).status).toBe(200);
   });
 });
 
-describe('the service, when its issuer', () => {
-  test('is down from the start, fails; if it goes down later, continues', async () => {
+describe('the service', () => {
+  test('fails while its issuer is down at first, and continues if the issuer goes down later', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const { answer: healthy } = issuer;
@@ -57,7 +59,7 @@ describe('the service, when its issuer', () => {
     expect((await otherServer.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
   });
 
-  test('gets at most two requests for 1,000 tokens with unknown keys', async () => {
+  test('sends its issuer at most one request in 30 seconds, after the first, for 1,000 tokens with unknown keys', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const [, payload, signature] = (await issuer.token()).split('.');
@@ -75,7 +77,7 @@ describe('the service, when its issuer', () => {
     };
     await Promise.all(Array.from({ length: 64 }, caller));
     expect(codes).toEqual(new Set(['SALT_TOKEN_KEY_UNKNOWN']));
-    // Once at first, and then once in 30 seconds.
+    // One request at first, and then one in each 30 seconds.
     expect(issuer.asked).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - started) / 30_000));
     expect((await server.ask(await issuer.token())).status).toBe(200);
   });

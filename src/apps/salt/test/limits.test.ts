@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { addressKey, SaltRateLimit, Semaphore } from '../limits.ts';
 
-describe('a rate', () => {
+describe('a rate limit', () => {
   const setUp = (perMinute: number) => {
     const clock = { now: 0 };
     return { clock, limit: new SaltRateLimit(perMinute, () => clock.now) };
   };
 
   test.each([1, 3, 7, 30, 300])(
-    'of %i a minute allows that number at once, and then one after each share of the minute',
+    'of %i a minute allows that many requests at once, and then one after each equal part of a minute',
     (perMinute) => {
       const { clock, limit } = setUp(perMinute);
       for (let i = 0; i < perMinute; i++) limit.take('a');
@@ -21,7 +21,7 @@ describe('a rate', () => {
     },
   );
 
-  test('returns how long to wait, and refusals are free', () => {
+  test('says how long to wait, and does not count refused requests', () => {
     const { clock, limit } = setUp(2);
     limit.take('a');
     limit.take('a');

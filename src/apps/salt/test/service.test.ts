@@ -1,4 +1,4 @@
-/** `POST /get_salt` as wallets see it. Its issuer is a fake on loopback with real RSA keys. */
+/** Tests `POST /get_salt` as wallets see it. Its issuer is a fake on loopback with real RSA keys. */
 import { readFileSync } from 'node:fs';
 import { decodeJwt } from 'jose';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -32,7 +32,7 @@ describe('POST /get_salt', () => {
     expect(salts).toEqual(Array(3).fill({ status: 200, body: { salt: GOOGLE_SALT } }));
   });
 
-  test('returns the same salt for both of Google’s spellings', async () => {
+  test('returns the same salt for both spellings of Google’s issuer', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const { body } = await server.ask(await issuer.token({ iss: 'accounts.google.com' }));
@@ -45,7 +45,7 @@ describe('POST /get_salt', () => {
       issuer,
       client_id: CLIENT_ID,
       seed: 1,
-      // The fake serves both, under another path each.
+      // The fake serves the keys of both, each at a path of its own.
       ...(index === 1 && { jwks_url: 'https://www.googleapis.com/other' }),
     }));
     const server = await startSalt(issuer, { clients });
@@ -64,12 +64,12 @@ describe('POST /get_salt', () => {
     const server = await startSalt(issuer, { seed: `${OTHER_SEED}\n${SEED}`, clients });
     expect((await server.ask(await issuer.token())).body).toEqual({ salt: GOOGLE_SALT });
     // Adding a seed changes nothing for the clients of the old one.
-    const before = await startSalt(issuer, { seed: OTHER_SEED, clients: clients.slice(0, 1) });
+    const oldServer = await startSalt(issuer, { seed: OTHER_SEED, clients: clients.slice(0, 1) });
     const token = await issuer.token({ aud: 'old' });
-    expect((await server.ask(token)).body).toEqual((await before.ask(token)).body);
+    expect((await server.ask(token)).body).toEqual((await oldServer.ask(token)).body);
   });
 
-  test('answers pages of configured origins only, including preflights', async () => {
+  test('answers preflights from pages of configured origins only', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     const preflight = (origin: string) =>
@@ -115,7 +115,7 @@ describe('POST /get_salt', () => {
     }
   });
 
-  test('hashes a user under another key after a restart', async () => {
+  test('hashes a user under a new key at each start', async () => {
     const issuer = await Issuer.start();
     const users = [];
     for (const server of [await startSalt(issuer), await startSalt(issuer)]) {
@@ -128,7 +128,7 @@ describe('POST /get_salt', () => {
 });
 
 describe('requests are limited', () => {
-  test('by the verified user, with the time to wait', async () => {
+  test('by verified user, and the answer has the time to wait', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '2' });
     const token = await issuer.token();
@@ -141,7 +141,7 @@ describe('requests are limited', () => {
     expect((await server.ask(await issuer.token({ sub: 'another' }))).status).toBe(200);
   });
 
-  test('by the user whose salt it is, however the token spells its issuer', async () => {
+  test('by user, however the token spells its issuer', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '2' });
     const spellings = [GOOGLE, 'accounts.google.com', GOOGLE, 'accounts.google.com'];
@@ -150,7 +150,7 @@ describe('requests are limited', () => {
     expect(statuses).toEqual([200, 200, 429, 429]);
   });
 
-  test('without counting against a user the tokens that others forged', async () => {
+  test('by user, but forged tokens do not count', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });
     const forged = `${(await issuer.token()).slice(0, -8)}AAAAAAAA`;
@@ -158,7 +158,7 @@ describe('requests are limited', () => {
     expect((await server.ask(await issuer.token())).status).toBe(200);
   });
 
-  test('by address, behind a trusted proxy, before anything is verified', async () => {
+  test('by address behind a trusted proxy, before a token is verified', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { TRUSTED_PROXIES: '1', SALT_ADDRESS_REQUESTS_PER_MINUTE: '2' });
     const from = (address: string) => server.ask('x.y.z', { 'x-forwarded-for': `1.2.3.4, ${address}` });
@@ -168,7 +168,7 @@ describe('requests are limited', () => {
     expect((await from('198.51.100.8')).status).toBe(400);
   });
 
-  test('never by address without a trusted proxy, since callers control headers', async () => {
+  test('but not by address without a trusted proxy, since callers control headers', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer);
     for (let i = 0; i < 400; i++) {
@@ -180,7 +180,7 @@ describe('requests are limited', () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_MAX_VERIFICATIONS: '1' });
     const token = await issuer.token();
-    // The first verification takes until the others were refused.
+    // The first verification lasts until the other requests have been refused.
     const [began, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { subtle } = crypto;
     const verify = subtle.verify.bind(subtle);

@@ -10,10 +10,10 @@ import { createUpstreams } from 'sui-enclave-service/upstream';
 import { startServer } from 'sui-enclave-testing/start_server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import salt from '../app.ts';
-import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
+import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, startSalt, writeSeedFile } from './support.ts';
 
 const MAIN = fileURLToPath(new URL('../../../server/main.ts', import.meta.url));
-const print = (seed: string) => fingerprint(Buffer.from(seed, 'hex'));
+const computeFingerprint = (seed: string) => fingerprint(Buffer.from(seed, 'hex'));
 
 describe('the service does not start', () => {
   test.each([
@@ -26,14 +26,14 @@ describe('the service does not start', () => {
     ],
     ['with an invalid fingerprint', { SALT_SEED_FINGERPRINTS: 'abc' }, /^SALT_SEED_FINGERPRINTS must be/],
     [
-      'with fingerprints for more seeds',
-      { SALT_SEED_FINGERPRINTS: `${print(SEED)},${print(OTHER_SEED)}` },
+      'with more fingerprints than seeds',
+      { SALT_SEED_FINGERPRINTS: `${computeFingerprint(SEED)},${computeFingerprint(OTHER_SEED)}` },
       /has 2 versions, but SALT_SEED has 1/,
     ],
     [
       'with another seed',
-      { SALT_SEED_FINGERPRINTS: print(OTHER_SEED) },
-      /^version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/,
+      { SALT_SEED_FINGERPRINTS: computeFingerprint(OTHER_SEED) },
+      /^version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not the one in/,
     ],
     [
       'with the development seed of make dev-wallet',
@@ -55,15 +55,15 @@ describe('the service does not start', () => {
       },
       /^SALT_CLIENTS: op.example is not among the endpoints of app.yaml/,
     ],
-  ])('%s', async (_what, env, message) => {
+  ])('%s', async (_title, env, message) => {
     const starting = startSalt(undefined, env);
     await expect(starting).rejects.toThrow(message);
     await expect(starting).rejects.toMatchObject({ code: 'CONFIG' });
     await expect(starting).rejects.not.toThrow(new RegExp(SEED.slice(0, 8)));
   });
 
-  test('for pages of any origin, by omitting CORS_ORIGINS', async () => {
-    const env = { APP: 'salt', SALT_SEED_FILE: seedFile(SEED), SALT_CLIENTS: '[]' };
+  test('without CORS_ORIGINS, which would admit pages of any origin', async () => {
+    const env = { APP: 'salt', SALT_SEED_FILE: writeSeedFile(SEED), SALT_CLIENTS: '[]' };
     await expect(startServer({ env })).rejects.toThrow(/^CORS_ORIGINS/);
   });
 
@@ -95,7 +95,7 @@ describe('a seed from a hand-off', () => {
     emit: () => expect.fail(),
   });
 
-  test('requires its fingerprint, without which the first sender would choose it', () => {
+  test('requires its fingerprint, since otherwise the first sender would choose the seed', () => {
     expect(() => salt.create(context())).toThrow(ConfigError);
     const sealed = context({ SECRETS: 'sealed', SECRETS_FD: undefined });
     for (const settings of [context(), sealed])
@@ -105,14 +105,14 @@ describe('a seed from a hand-off', () => {
   });
 
   test('is checked against its fingerprint', () => {
-    const { checkSecrets } = salt.create(context({ SALT_SEED_FINGERPRINTS: print(SEED) }));
+    const { checkSecrets } = salt.create(context({ SALT_SEED_FINGERPRINTS: computeFingerprint(SEED) }));
     expect(() => checkSecrets?.({ SALT_SEED: OTHER_SEED })).toThrow(/it is a different seed$/);
   });
 });
 
 test('the start logs the fingerprint of the seed, but not the seed', async () => {
-  const server = await startSalt(undefined, { SALT_SEED_FINGERPRINTS: print(SEED) });
-  expect(server.printed()).toContain(`"seed_fingerprints":["${print(SEED)}"]`);
+  const server = await startSalt(undefined, { SALT_SEED_FINGERPRINTS: computeFingerprint(SEED) });
+  expect(server.printed()).toContain(`"seed_fingerprints":["${computeFingerprint(SEED)}"]`);
   expect(server.printed()).not.toContain(SEED);
 });
 
@@ -127,13 +127,13 @@ test('the start logs which client uses which version of the seed', async () => {
     .split('\n')
     .filter((line) => line.includes('the seed has arrived'));
   expect(JSON.parse(line).clients).toEqual([
-    { issuer: GOOGLE, client_id: 'old', version: 1, fingerprint: print(SEED) },
-    { issuer: GOOGLE, client_id: 'new', version: 2, fingerprint: print(OTHER_SEED) },
+    { issuer: GOOGLE, client_id: 'old', version: 1, fingerprint: computeFingerprint(SEED) },
+    { issuer: GOOGLE, client_id: 'new', version: 2, fingerprint: computeFingerprint(OTHER_SEED) },
   ]);
 });
 
 describe('npm start', () => {
-  test('receives the seed by a hand-off: rejects wrong ones and waits for the right one', async () => {
+  test('receives the seed by a hand-off: it rejects wrong seeds and waits for the right seed', async () => {
     const issuer = await Issuer.start();
     const child = spawn(process.execPath, [MAIN], {
       env: {
@@ -143,7 +143,7 @@ describe('npm start', () => {
         SECRETS_FD: '3',
         CORS_ORIGINS: 'none',
         SALT_CLIENTS: JSON.stringify([{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 1 }]),
-        SALT_SEED_FINGERPRINTS: print(SEED),
+        SALT_SEED_FINGERPRINTS: computeFingerprint(SEED),
       },
       stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
     });
@@ -166,13 +166,13 @@ describe('npm start', () => {
       return (await response.json()).code;
     };
     const pipe = child.stdio[3] as NodeJS.WritableStream;
-    for (const wrong of [OTHER_SEED, SEED.slice(1), ''])
-      pipe.write(`${JSON.stringify({ SALT_SEED: wrong })}\n`);
+    for (const wrongSeed of [OTHER_SEED, SEED.slice(1), ''])
+      pipe.write(`${JSON.stringify({ SALT_SEED: wrongSeed })}\n`);
     await expect.poll(() => printed.match(/was refused/g)?.length).toBe(3);
     expect(await ask()).toBe('SECRETS_MISSING');
     pipe.write(`${JSON.stringify({ SALT_SEED: SEED })}\n`);
     await expect.poll(ask).toBe('SALT_ISSUER_NOT_ALLOWED');
-    await expect.poll(() => printed).toContain(print(SEED));
+    await expect.poll(() => printed).toContain(computeFingerprint(SEED));
     expect(printed).not.toContain(SEED);
     expect(printed).not.toContain(OTHER_SEED);
     child.kill('SIGTERM');

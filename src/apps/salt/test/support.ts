@@ -1,4 +1,4 @@
-/** An issuer on loopback, and the salt service that asks it. */
+/** Starts an issuer on loopback, and the salt service that gets the issuer's keys from it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +11,8 @@ export { CLIENT_ID, GOOGLE, Issuer };
 export const SEED = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 export const OTHER_SEED = 'ff'.repeat(32);
 
-/** A file with this content, deleted after the test. */
-export function seedFile(content: string): string {
+/** Writes a file with this content, which is deleted after the test, and returns its path. */
+export function writeSeedFile(content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-salt-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'seed');
@@ -38,7 +38,7 @@ export async function startSalt(
   const server = await startServer({
     env: {
       APP: 'salt',
-      SALT_SEED_FILE: seedFile(seed as string),
+      SALT_SEED_FILE: writeSeedFile(seed as string),
       SALT_CLIENTS: JSON.stringify(clients),
       CORS_ORIGINS: 'https://wallet.example',
       ...(env as Record<string, string>),

@@ -17,8 +17,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Moves the clock of caches and budgets ahead by some milliseconds. */
-function moveClock(): { ahead: number } {
+/** Replaces the clock of caches and budgets by one that is `ahead` by some milliseconds, at first by 0. */
+function mockClock(): { ahead: number } {
   const clock = { ahead: 0 };
   const now = performance.now.bind(performance);
   vi.spyOn(performance, 'now').mockImplementation(() => now() + clock.ahead);
@@ -26,7 +26,7 @@ function moveClock(): { ahead: number } {
 }
 
 describe('a reading', () => {
-  test('is for the requested place, truncated towards zero, with its own time', async () => {
+  test('is for the requested place, is truncated towards zero, and has the time at which the service made it', async () => {
     const { ask } = await startWeather();
     for (const place of ['Paris', 'Oslo', 'Zürich', '東京', 'New York']) {
       const { response } = await read(await ask(place));
@@ -38,7 +38,7 @@ describe('a reading', () => {
   });
 
   test.each(['a&key=stolen', 'a#b', 'a?b=c', 'a%26b', 'a+b c', '../../v2', '48.8,2.3', '"<>\\^`{|}'])(
-    'of %j asks for exactly that, whatever it means in a URL',
+    'of %j is requested by exactly this text, whatever it means in a URL',
     async (place) => {
       const { ask, weather } = await startWeather();
       expect((await read(await ask(place))).response.data.location).toBe(place);
@@ -55,7 +55,7 @@ describe('a reading', () => {
     ],
     ['the server’s own place with a joiner', 'Auto\u200d: IP', /auto:ip would be the server's location/],
     ['a string that grows by NFKC', '\ufdfa'.repeat(80), /at most 256 bytes of UTF-8, after NFKC too/],
-  ])('of %s is rejected without a request to the service', async (_what, location, message) => {
+  ])('of %s is rejected without a request to the service', async (_title, location, message) => {
     const { ask, weather } = await startWeather();
     const answer = await ask(location);
     expect(answer.status).toBe(400);
@@ -73,7 +73,7 @@ describe('a reading in tenths of a degree', () => {
     };
   }
 
-  test('may be below zero, and is signed as a type of its own', async () => {
+  test('may be below zero, and is signed with a type of its own', async () => {
     const { server, weather } = await startWeather();
     const cold = await askTenths(server, '!cold');
     expect(cold.response).toMatchObject({
@@ -85,7 +85,7 @@ describe('a reading in tenths of a degree', () => {
     expect(weather.asked).toEqual(['!cold', 'paris']);
   });
 
-  test('comes from the same request to the service as the one in whole degrees, with the same time', async () => {
+  test('comes from the same request to the service as the reading in whole degrees, and has the same time', async () => {
     const { server, ask, weather } = await startWeather();
     const whole = await read(await ask('Paris'));
     const tenths = await askTenths(server, 'PARIS');
@@ -97,7 +97,7 @@ describe('a reading in tenths of a degree', () => {
     expect((await askTenths(server, '!cold')).response.data.tenths_plus_100000).toBe(99_996);
   });
 
-  test('is refused for the same reasons', async () => {
+  test('is refused for the same reasons as a reading in whole degrees', async () => {
     const { server } = await startWeather();
     for (const [place, code] of [
       ['auto:ip', 'INVALID_INPUT'],
@@ -111,7 +111,7 @@ describe('a reading in tenths of a degree', () => {
 });
 
 describe('the upstream', () => {
-  test('gets one request for concurrent requests of one place, and for those shortly after', async () => {
+  test('gets one request for concurrent requests for a place and for requests shortly afterwards', async () => {
     const { ask, weather } = await startWeather({ beforeAnswer: () => sleep(100) });
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => ask('Paris').then((answer) => answer.text())),
@@ -121,7 +121,7 @@ describe('the upstream', () => {
     expect(weather.asked).toEqual(['paris']);
   });
 
-  test('gets one request each time without the cache, but still only one for concurrent requests', async () => {
+  test('gets a request each time if the cache is disabled, but still only one for concurrent requests', async () => {
     const { ask, weather } = await startWeather({
       beforeAnswer: () => sleep(500),
       env: { WEATHER_CACHE_SECONDS: '0' },
@@ -131,11 +131,11 @@ describe('the upstream', () => {
     expect(weather.asked).toEqual(['paris', 'paris']);
   });
 
-  test('gets one request for all spellings of a place, and the signed location is the requested one', async () => {
+  test('gets one request for all spellings of a place, and the signed location is the requested spelling', async () => {
     const { ask, weather } = await startWeather();
     const spellings = ['LonDON', 'london', ' London\t', 'Lon\u200bdon', 'Ｌｏｎｄｏｎ', '\ufeffLONDON\u00ad'];
     const many = Array.from({ length: 20 }, (_, index) => `London${' '.repeat(index)}`);
-    // Twice: kept signatures and those that are made for each request say the same.
+    // Every spelling is requested twice: cached answers have the same data as new ones.
     for (const place of [...spellings, ...many, ...spellings, ...many]) {
       const { response } = await read(await ask(place));
       expect(response.data).toEqual({
@@ -146,7 +146,7 @@ describe('the upstream', () => {
     expect(weather.asked).toEqual(['london']);
   });
 
-  test('shares failures among the spellings of a place', async () => {
+  test('gets one request for a failure, which all spellings of the place share', async () => {
     const { ask, weather } = await startWeather();
     for (const place of ['!unknown', '!UNKNOWN', '!un\u200bknown '])
       expect((await ask(place)).status).toBe(422);
@@ -159,7 +159,7 @@ describe('the upstream', () => {
     expect(weather.connections()).toBe(1);
   });
 
-  test('is not reached through a proxy of the environment', async () => {
+  test('is not reached through a proxy that the environment names', async () => {
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1').stubEnv('http_proxy', 'http://127.0.0.1:1');
     const { ask } = await startWeather();
     expect((await ask('Paris')).status).toBe(200);
@@ -197,10 +197,10 @@ describe('a failure of the upstream has its own code', () => {
     const text = await answer.text();
     expect(JSON.parse(text)).toEqual({ error: expect.any(String), code });
     expect(weather.asked).toEqual([place]);
-    // It is kept for a while, and then asked again.
+    // The failure is cached for a while. Afterwards, the service is asked again.
     expect(await (await ask(place)).text()).toBe(text);
     expect(weather.asked).toEqual([place]);
-    const clock = moveClock();
+    const clock = mockClock();
     clock.ahead += status === 422 ? 28_000 : 3000;
     await ask(place);
     expect(weather.asked).toEqual([place]);
@@ -222,14 +222,14 @@ describe('a failure of the upstream has its own code', () => {
     expect(await read(slow)).toMatchObject({ code: 'WEATHER_SLOW_BODY' });
   });
 
-  test('when the API key is wrong: the log does not contain it', async () => {
+  test('if the API key is wrong, and the log does not contain the key', async () => {
     const { ask, server } = await startWeather({ env: { API_KEY: 'hunter2' } });
     const answer = await ask('Paris');
     expect(await read(answer)).toMatchObject({ code: 'WEATHER_KEY_REFUSED' });
     expect(server.printed()).not.toContain('hunter2');
   });
 
-  test('when nothing listens: the log has the error code', async () => {
+  test('if nothing listens, and the log has the error code of the system', async () => {
     const { post, printed } = await startServer({ origins: { 'api.weatherapi.com': 'http://127.0.0.1:1' } });
     const answer = await post('/process_data', { payload: { location: 'Paris' } });
     expect(answer.status).toBe(502);
@@ -255,20 +255,20 @@ describe('the budget of calls', () => {
     expect(weather.asked).toEqual(['paris', '!unknown', 'oslo']);
   });
 
-  test('refuses no longer than announced: a refusal is not cached', async () => {
+  test('refuses calls no longer than Retry-After says, since a refusal is not cached', async () => {
     const { ask } = await startWeather({ env: { UPSTREAM_CALLS_PER_MINUTE: '1' } });
-    const clock = moveClock();
+    const clock = mockClock();
     expect((await ask('Paris')).status).toBe(200);
     const refused = await ask('Oslo');
     clock.ahead += 1000 * Number(refused.headers.get('retry-after'));
     expect((await ask('Oslo')).status).toBe(200);
   });
 
-  test('limits what callers can spend: 300 places cost 60 calls', async () => {
+  test('limits the calls that callers can cause: 300 places cost 60 calls, and at most one more each second', async () => {
     const { ask, weather } = await startWeather();
     const started = performance.now();
     const statuses: number[] = [];
-    // A slow machine does not answer all of them at once in time.
+    // A slow machine does not answer 300 concurrent requests in time.
     while (statuses.length < 300) {
       const answers = Array.from({ length: 20 }, (_, index) => ask(`place ${statuses.length + index}`));
       statuses.push(...(await Promise.all(answers)).map(({ status }) => status));
@@ -281,7 +281,7 @@ describe('the budget of calls', () => {
   });
 
   test.each(['0', '-1', '100001', '1.5', 'x'])(
-    'UPSTREAM_CALLS_PER_MINUTE=%s stops the start',
+    'prevents a start with UPSTREAM_CALLS_PER_MINUTE=%s',
     async (value) => {
       await expect(startServer({ env: { UPSTREAM_CALLS_PER_MINUTE: value } })).rejects.toThrow(
         /^UPSTREAM_CALLS_PER_MINUTE must be an integer from 1 to 100000/,
@@ -310,7 +310,7 @@ describe('the age of a reading', () => {
   });
 });
 
-test.each(['-1', '3601', 'x', '1.5'])('WEATHER_CACHE_SECONDS=%s stops the start', async (value) => {
+test.each(['-1', '3601', 'x', '1.5'])('WEATHER_CACHE_SECONDS=%s prevents a start', async (value) => {
   await expect(startServer({ env: { WEATHER_CACHE_SECONDS: value } })).rejects.toThrow(
     /^WEATHER_CACHE_SECONDS must be an integer from 0 to 3600/,
   );

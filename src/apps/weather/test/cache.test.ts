@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Keeps failures for 5 s by default. */
+/** Creates a cache, which by default keeps values for 30 s and failures for 5 s. */
 function makeCache(bounds: Partial<CacheBounds> = {}) {
   return new LoadingCache<number>({ ttlMs: 30_000, maxEntries: 10, failureMs: () => 5000, ...bounds });
 }
@@ -19,7 +19,7 @@ function counter() {
 }
 
 describe('LoadingCache', () => {
-  test('keeps a result until it expires', async () => {
+  test('keeps a value until it expires', async () => {
     const cache = makeCache();
     const load = counter();
     expect(await cache.get('a', load)).toBe(1);
@@ -37,14 +37,14 @@ describe('LoadingCache', () => {
     ]);
   });
 
-  test('still shares a load in flight when turned off, but keeps nothing', async () => {
+  test('keeps nothing with a lifetime of 0, but still shares a load in flight', async () => {
     const cache = makeCache({ ttlMs: 0 });
     const load = counter();
     expect(await Promise.all([cache.get('a', load), cache.get('a', load)])).toEqual([1, 1]);
     expect(await cache.get('a', load)).toBe(2);
   });
 
-  test('gives a failure to all waiting callers, and to later ones until it expires', async () => {
+  test('gives a failure to all waiting callers, and to later callers until the failure expires', async () => {
     const cache = makeCache();
     let loads = 0;
     const fail = async () => {
@@ -60,7 +60,7 @@ describe('LoadingCache', () => {
     expect(await cache.get('a', counter())).toBe(1);
   });
 
-  test('does not keep a failure with a time of 0', async () => {
+  test('does not keep a failure whose lifetime is 0', async () => {
     const cache = makeCache({ failureMs: (error) => ((error as Error).message === 'kept' ? 5000 : 0) });
     const failWith = (message: string) => async () => {
       throw new Error(message);
@@ -70,7 +70,7 @@ describe('LoadingCache', () => {
     await expect(cache.get('a', failWith('never'))).rejects.toThrow('kept');
   });
 
-  test('replaces an expired result with a failure', async () => {
+  test('replaces an expired value by a failure', async () => {
     const cache = makeCache();
     await cache.get('a', counter());
     vi.advanceTimersByTime(30_000);

@@ -7,8 +7,8 @@ import { BOUNDS, WeatherService } from '../upstream.ts';
 
 /** Reads from a service whose answer has these properties, or this body. */
 async function read(members: object | string) {
-  const current = typeof members === 'string' ? members : JSON.stringify({ current: members });
-  const server = createServer((_request, response) => response.end(current));
+  const body = typeof members === 'string' ? members : JSON.stringify({ current: members });
+  const server = createServer((_request, response) => response.end(body));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
@@ -27,14 +27,14 @@ test.each([100, 99.9, 0, -0.4, -100])('%d °C is a reading', async (temp_c) => {
   });
 });
 
-test.each([100.1, -100.1])('%d °C is not a temperature of weather', async (temp_c) => {
+test.each([100.1, -100.1])('%d °C is refused', async (temp_c) => {
   await expect(read({ temp_c, last_updated_epoch: 1_700_000_000 })).rejects.toMatchObject({
     code: 'WEATHER_MALFORMED',
   });
 });
 
 test.each([1e11 + 1, -1, 1.5, '1700000000', null, undefined])(
-  '%o is not a time',
+  '%o is refused as a time',
   async (last_updated_epoch) => {
     await expect(read({ temp_c: 13, last_updated_epoch })).rejects.toMatchObject({
       code: 'WEATHER_MALFORMED',

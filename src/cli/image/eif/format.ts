@@ -18,7 +18,9 @@ export const CRC_OFFSET = 544;
 export const SECTION = { kernel: 1, cmdline: 2, ramdisk: 3, signature: 4, metadata: 5 } as const;
 export type SectionName = keyof typeof SECTION;
 
-/** The memory and CPUs that nitro-cli uses by default. Both are in the header, and neither is measured. */
+/**
+ * Memory in bytes, and CPUs, that nitro-cli uses by default. Both are in the header, and neither is measured.
+ */
 export const DEFAULT_MEMORY = 1n << 30n;
 export const DEFAULT_CPUS = 2n;
 
@@ -50,7 +52,7 @@ export interface ImageParts {
   readonly ramdisks: readonly Uint8Array[];
 }
 
-/** @throws ImageError: EIF_INVALID, for parts that no image can have */
+/** Checks the parts of an image. @throws ImageError: EIF_INVALID, for parts that no image can have */
 export function checkParts({ kernel, cmdline, ramdisks }: ImageParts): void {
   if (kernel.length === 0) throw new ImageError('EIF_INVALID', 'the kernel is empty');
   if (!/^[\x20-\x7e]{1,2048}$/.test(cmdline)) {

@@ -74,9 +74,9 @@ export function readEif(bytes: Uint8Array): Eif {
   const sections = readSections(file);
   const crc = crc32(file.subarray(HEADER_BYTES), crc32(file.subarray(0, CRC_OFFSET)));
   if (file.readUInt32BE(CRC_OFFSET) !== crc)
-    throw new ImageError('EIF_INVALID', 'the CRC-32 is not that of the file');
+    throw new ImageError('EIF_INVALID', 'the CRC-32 in the header does not match the file');
 
-  const all = (name: SectionName) =>
+  const listData = (name: SectionName) =>
     sections.filter((section) => section.name === name).map(({ data }) => data);
   const order = sections.map(({ name }) => name).join(' ');
   if (!/^kernel cmdline metadata( ramdisk)+( signature)?$/.test(order)) {
@@ -86,7 +86,7 @@ export function readEif(bytes: Uint8Array): Eif {
     );
   }
   const [kernel, cmdline, metadata] = sections.map(({ data }) => data) as [Buffer, Buffer, Buffer];
-  const parts = { kernel, cmdline: cmdline.toString('latin1'), ramdisks: all('ramdisk') };
+  const parts = { kernel, cmdline: cmdline.toString('latin1'), ramdisks: listData('ramdisk') };
   checkParts(parts);
   return {
     ...parts,
@@ -94,7 +94,7 @@ export function readEif(bytes: Uint8Array): Eif {
     defaultMemory: file.readBigUInt64BE(8),
     defaultCpus: file.readBigUInt64BE(16),
     metadata: readMetadata(metadata),
-    signature: all('signature')[0],
+    signature: listData('signature')[0],
   };
 }
 
@@ -108,16 +108,16 @@ function readSections(file: Buffer): { name: SectionName; data: Buffer }[] {
   const sections: { name: SectionName; data: Buffer }[] = [];
   let offset = HEADER_BYTES;
   for (let at = 0; at < MAX_SECTIONS; at += 1) {
-    const stated = file.readBigUInt64BE(28 + 8 * at);
+    const statedOffset = file.readBigUInt64BE(28 + 8 * at);
     const size = file.readBigUInt64BE(284 + 8 * at);
     if (at >= count) {
-      if (stated !== 0n || size !== 0n)
+      if (statedOffset !== 0n || size !== 0n)
         throw new ImageError('EIF_INVALID', `section ${at} has an offset or a size, but is not counted`);
       continue;
     }
     // Sections must lie one after the other, since nobody measures the bytes of a gap.
-    if (stated !== BigInt(offset))
-      throw new ImageError('EIF_INVALID', `section ${at} is not where the one before it ends`);
+    if (statedOffset !== BigInt(offset))
+      throw new ImageError('EIF_INVALID', `section ${at} does not begin where the section before it ends`);
     const start = offset + SECTION_HEADER_BYTES;
     if (BigInt(start) + size > BigInt(file.length))
       throw new ImageError('EIF_INVALID', `section ${at} is cut short`);

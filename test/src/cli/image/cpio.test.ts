@@ -23,20 +23,20 @@ describe('a ramdisk', () => {
     expect(archive.toString('latin1', 6 + 16, 6 + 48)).toBe('00000000000000000000000200000000');
   });
 
-  test('does not depend on the order of the given files', () => {
+  test('does not depend on the order in which its files are passed', () => {
     const reversed = new Map([...FILES].reverse());
     expect(writeCpio(reversed, ['dev']).equals(writeCpio(FILES, ['dev']))).toBe(true);
   });
 
   test('can be read by cpio, if it is installed', ({ skip }) => {
     const archive = writeCpio(FILES, ['dev']);
-    let listed = '';
+    let listing = '';
     try {
-      listed = execFileSync('cpio', ['-it', '--quiet'], { input: archive, encoding: 'utf8' });
+      listing = execFileSync('cpio', ['-it', '--quiet'], { input: archive, encoding: 'utf8' });
     } catch {
       skip('cpio is not installed');
     }
-    expect(listed.trim().split('\n')).toEqual(readCpio(archive).map(({ path }) => path));
+    expect(listing.trim().split('\n')).toEqual(readCpio(archive).map(({ path }) => path));
   });
 
   test.each(['/etc/hosts', 'etc/../../x', 'with space', 'new\nline', ''])('refuses the path %j', (path) => {
@@ -45,7 +45,7 @@ describe('a ramdisk', () => {
     );
   });
 
-  test('is refused if it was cut anywhere, or is longer', () => {
+  test('is refused if it is cut short anywhere, or if bytes follow it', () => {
     const archive = writeCpio(FILES);
     for (let length = 0; length < archive.length; length += 1) {
       expect(() => readCpio(archive.subarray(0, length)), `${length} bytes`).toThrow(

@@ -61,7 +61,7 @@ secrets
     ['NOTE=x\t# y', /NOTE: a comment would be part/],
     ['API_KEY=hunter2', /API_KEY must not be here: .* image, which is public/],
     ['API_KEY_FILE=/secure/key', /API_KEY_FILE must not be here/],
-  ])('that the server would refuse stop the build: %s', (line, message) => {
+  ])('stop the build if they contain %s', (line, message) => {
     expect(() => makeEnvironment('weather', MANIFEST, `${SERVER_ENV}${line}\n`, false)).toThrow(message);
   });
 
@@ -79,7 +79,7 @@ secrets
   });
 });
 
-test('resolve the names of endpoints to their bridges', () => {
+test('/etc/hosts resolves the names of endpoints to the addresses of their forwards', () => {
   expect(makeHosts(MANIFEST)).toBe(
     '127.0.0.1 localhost\n127.0.0.64 api.weatherapi.com\n127.0.0.65 example.org\n',
   );

@@ -1,6 +1,6 @@
 /**
- * After certain changes, a keeper lists every registration again. Otherwise, it reads only the known
- * registrations.
+ * Tests the changes after which a keeper lists every registration again. Without them, it reads only the
+ * enclaves that it knows.
  */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EnclaveList } from '../../../../src/cli/keeper/enclave_list.ts';
@@ -27,7 +27,7 @@ const register = async () => {
   return await fixture.chain.register(fixture.configId, fixture.capId, server.url);
 };
 
-/** Runs a round. @returns its reads, and whether it listed all registrations */
+/** Reads the list, as a round does. @returns its ids, and whether all registrations were listed */
 async function read(version?: string) {
   const { client } = connect(undefined, fixture.chain.node.url);
   const { object } = await client.core.getObject({ objectId: fixture.configId });
@@ -44,7 +44,7 @@ async function read(version?: string) {
   };
 }
 
-test('an unchanged config is listed twice, and from then on costs one request, even with many registrations', async () => {
+test('the registrations of an unchanged config are listed twice, and each later round costs one request', async () => {
   const ids = [await register(), await register(), await register()].sort();
   expect(await read()).toMatchObject({ ids, isListed: true });
   expect(await read()).toMatchObject({ ids, isListed: true });
@@ -53,7 +53,7 @@ test('an unchanged config is listed twice, and from then on costs one request, e
   }
 });
 
-test('after a registration the config is listed twice again, since lists may lag', async () => {
+test('after a registration, all registrations are listed twice again, since lists may lag', async () => {
   const first = await register();
   for (const isListed of [true, true, false]) expect(await read()).toMatchObject({ ids: [first], isListed });
   const ids = [first, await register()].sort();
@@ -65,12 +65,12 @@ test('a destroyed enclave is noticed before the registrations are listed again',
   await read();
   await read();
   await fixture.chain.destroy(first, fixture.configId, fixture.capId);
-  const after = { ids: [second], destroyed: [first] };
+  const expected = { ids: [second], destroyed: [first] };
   for (const isListed of [false, true, true, false])
-    expect(await read()).toMatchObject({ ...after, isListed });
+    expect(await read()).toMatchObject({ ...expected, isListed });
 });
 
-test('an enclave that a node hid for a moment is known again in the next round', async () => {
+test('an enclave that a node hides in one round is in the list of the next round', async () => {
   const ids = [await register()];
   await read();
   await read();
@@ -87,13 +87,13 @@ test('an enclave that a node hid for a moment is known again in the next round',
   expect(await read()).toMatchObject({ ids, destroyed: [], isListed: true });
 });
 
-test('the config is listed again after an hour, after a change by the keeper, and if the node has no versions', async () => {
+test('all registrations are listed again after an hour, after forget, and if the node has no versions', async () => {
   const ids = [await register()];
   await read();
   await read();
   now = HOUR - 1;
   expect(await read()).toMatchObject({ ids, isListed: false });
-  // The config was last listed in the second round, at 0.
+  // The registrations were last listed in the second round, at the time 0.
   now = HOUR;
   expect(await read()).toMatchObject({ ids, isListed: true });
   expect(await read()).toMatchObject({ ids, isListed: false });
@@ -102,7 +102,7 @@ test('the config is listed again after an hour, after a change by the keeper, an
   for (let round = 0; round < 3; round += 1) expect(await read('')).toMatchObject({ ids, isListed: true });
 });
 
-test('the config is listed again after a failure', async () => {
+test('all registrations are listed again after a failure', async () => {
   const ids = [await register()];
   await read();
   await read();

@@ -1,4 +1,4 @@
-/** `keeper.yaml`: the content that it may have, and the errors for content that it may not have. */
+/** Tests the content that `keeper.yaml` may have, and the errors for other content. */
 import { describe, expect, test } from 'vitest';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
 
@@ -35,7 +35,7 @@ test('the file is read as written, with defaults for missing settings', () => {
     maxGasPrice: 3000n,
     metricsPort: undefined,
   });
-  const all = {
+  const settings = {
     node: 'https://node.example',
     interval: 1,
     max_pause: 1,
@@ -43,7 +43,7 @@ test('the file is read as written, with defaults for missing settings', () => {
     max_gas_price: 750,
     metrics_port: 9464,
   };
-  expect(parse({ ...all, root: 'dev-root.pem' })).toMatchObject({
+  expect(parse({ ...settings, root: 'dev-root.pem' })).toMatchObject({
     nodes: ['https://node.example'],
     // The path is relative to the file.
     root: '/etc/dev-root.pem',
@@ -114,7 +114,7 @@ describe('the file is refused:', () => {
     );
   });
 
-  test('YAML has lost digits of an id without quotes', () => {
+  test('an id without quotes loses digits in YAML', () => {
     const yaml = JSON.stringify(FILE).replace(`"${FILE.config}"`, ` ${FILE.config}`);
     expect(() => parseKeeperFile(yaml, 'keeper.yaml')).toThrow('config must be a string, in quotes');
   });

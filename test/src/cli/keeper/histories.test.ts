@@ -1,6 +1,6 @@
 /**
- * Random histories. After each of them, keepers have registered the right enclaves, and have never done what
- * they must not do.
+ * Runs random histories. After each history, the keepers must have registered the right enclaves, and must
+ * never have broken a rule.
  */
 import { fromHex, toHex } from '@mysten/sui/utils';
 import fc from 'fast-check';
@@ -13,44 +13,44 @@ import { type AttestationDocument, decodeAttestation } from '../../../../src/lib
 import { enclaveAddress, isStale } from '../../../../src/library/sui/objects.ts';
 import { startServer, type TestServer } from '../../server/support.ts';
 import { KeeperFixture, type Operator } from './keeper_fixture.ts';
-import { CONFIG_ID, createKey, GAS, imageOf, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
+import { CONFIG_ID, createKey, GAS, getImage, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
 
 const MINUTE = 60_000;
 const INTERVAL_MS = MINUTE;
 const MAX_PAUSE_MS = 5 * MINUTE;
-const SIMULATED = 194;
-const ON_THE_MODEL = 6;
-const going = new AbortController().signal;
+const SIMULATED_RUNS = 194;
+const MODEL_RUNS = 6;
+const neverAborted = new AbortController().signal;
 
 const url = fc.constantFrom(...URLS);
 const image = fc.constantFrom(0, 1);
 const keeper = fc.constantFrom(0, 1);
 
-/** Events in the surroundings of the keepers. */
-const happening = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ what: fc.constant('starts' as const), url, image }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('dies' as const), url }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('answers slowly' as const), url }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('lies' as const), url }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('node' as const), isAway: fc.boolean() }) },
+/** An event in the world of the keepers. */
+const worldEvent = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('starts' as const), url, image }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('dies' as const), url }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('answers slowly' as const), url }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('lies' as const), url }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('node' as const), isAway: fc.boolean() }) },
   {
     weight: 1,
     arbitrary: fc.record({
-      what: fc.constant('fault' as const),
+      kind: fc.constant('fault' as const),
       fault: fc.constantFrom('unanswered' as const, 'locked' as const),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('registers' as const), image }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('destroys' as const), nth: fc.nat(5) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('time' as const), minutes: fc.nat(600) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('registers' as const), image }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('destroys' as const), nth: fc.nat(5) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('time' as const), minutes: fc.nat(600) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ what: fc.constant('clock' as const), ahead: fc.integer({ min: -30, max: 30 }) }),
+    arbitrary: fc.record({ kind: fc.constant('clock' as const), ahead: fc.integer({ min: -30, max: 30 }) }),
   },
 );
-type Happening = typeof happening extends fc.Arbitrary<infer Value> ? Value : never;
+type WorldEvent = typeof worldEvent extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Rare events, since they end the part of a history that can be observed. */
+/** The last event of a history, which is usually none, since keepers can do less after it. */
 const ending = fc.oneof(
   { weight: 12, arbitrary: fc.constant(null) },
   { weight: 1, arbitrary: fc.constant('retires' as const) },
@@ -58,24 +58,24 @@ const ending = fc.oneof(
 );
 
 /**
- * A step of a history: an event, a round of one keeper, a round of both at once with events in between, or a
- * new file for one.
+ * A step of a history: an event, a round of one keeper, a round of both keepers at once with events in
+ * between, or a new file for one keeper.
  */
 const step = fc.oneof(
-  { weight: 4, arbitrary: happening },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('round' as const), keeper }) },
+  { weight: 4, arbitrary: worldEvent },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('round' as const), keeper }) },
   {
     weight: 4,
     arbitrary: fc.record({
-      what: fc.constant('both' as const),
-      meanwhile: fc.array(happening, { maxLength: 2 }),
+      kind: fc.constant('both' as const),
+      meanwhile: fc.array(worldEvent, { maxLength: 2 }),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('file' as const), keeper }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('file' as const), keeper }) },
 );
 
-function happen(world: Simulation, event: Happening): void {
-  switch (event.what) {
+function applyEvent(world: Simulation, event: WorldEvent): void {
+  switch (event.kind) {
     case 'starts':
       world.start(event.url, event.image);
       break;
@@ -85,7 +85,7 @@ function happen(world: Simulation, event: Happening): void {
     case 'answers slowly':
     case 'lies': {
       const process = world.processes.get(event.url);
-      if (process) process.state = event.what === 'lies' ? 'lying' : 'slow';
+      if (process) process.state = event.kind === 'lies' ? 'lying' : 'slow';
       break;
     }
     case 'node':
@@ -129,7 +129,7 @@ class Keepers {
   #start(number: number): Keeper {
     const file = this.files[number] ?? 0;
     const settings = {
-      image: imageOf(file),
+      image: getImage(file),
       registrarId: REGISTRARS[number] ?? '',
       configId: CONFIG_ID,
       urls: URLS,
@@ -148,18 +148,18 @@ class Keepers {
 
   /** Acts as the operator who puts the config's registers into the file, and restarts the keeper. */
   correctFile(number: number): void {
-    this.files[number] = this.world.config.image === imageOf(0) ? 0 : 1;
+    this.files[number] = this.world.config.image === getImage(0) ? 0 : 1;
     this.#keepers[number] = this.#start(number);
   }
 
   async round(number: number): Promise<void> {
-    await this.#keepers[number]?.round(going);
+    await this.#keepers[number]?.round(neverAborted);
     this.world.now += INTERVAL_MS;
   }
 
   /** Returns whether a keeper's file allows it to act. */
   mayAct(number: number): boolean {
-    return imageOf(this.files[number] ?? 0) === this.world.config.image;
+    return getImage(this.files[number] ?? 0) === this.world.config.image;
   }
 
   mayRegister(number: number): boolean {
@@ -171,17 +171,17 @@ class Keepers {
 /** Returns the ids of the living enclaves that must be registered. */
 function listExpectedIds({ config, processes, destroyed }: Simulation): string[] {
   return [...processes.values()]
-    .filter(({ state, image: enclaveImage }) => state !== 'lying' && imageOf(enclaveImage) === config.image)
+    .filter(({ state, image: enclaveImage }) => state !== 'lying' && getImage(enclaveImage) === config.image)
     .map(({ key }) => enclaveAddress(config, config.configVersion, createKey(key)))
     .filter((id) => !destroyed.has(id));
 }
 
-const stale = ({ enclaves, config }: Simulation) =>
+const listStaleIds = ({ enclaves, config }: Simulation) =>
   [...enclaves.values()]
     .filter((enclave) => config.isRetired || isStale(enclave, config, 0))
     .map(({ id }) => id);
 
-test('after any history, the living enclaves of the image are registered, and the stale ones destroyed', async () => {
+test('after any history, the living enclaves of the image are registered, and stale enclaves are destroyed', async () => {
   const history = fc.asyncProperty(
     fc.scheduler(),
     fc.array(step, { minLength: 5, maxLength: 25 }),
@@ -193,14 +193,14 @@ test('after any history, the living enclaves of the image are registered, and th
       const { world } = keepers;
       const run = (work: Promise<unknown>) => scheduler.waitFor(work);
       for (const step of steps) {
-        if (step.what === 'round') await run(keepers.round(step.keeper));
-        else if (step.what === 'file') keepers.correctFile(step.keeper);
-        else if (step.what === 'both') {
+        if (step.kind === 'round') await run(keepers.round(step.keeper));
+        else if (step.kind === 'file') keepers.correctFile(step.keeper);
+        else if (step.kind === 'both') {
           const meanwhile = step.meanwhile.map((event) =>
-            scheduler.schedule(Promise.resolve()).then(() => happen(world, event)),
+            scheduler.schedule(Promise.resolve()).then(() => applyEvent(world, event)),
           );
           await run(Promise.all([keepers.round(0), keepers.round(1), ...meanwhile]));
-        } else happen(world, step);
+        } else applyEvent(world, step);
       }
       if (end === 'retires') world.config = { ...world.config, isRetired: true };
       else if (end !== null) {
@@ -210,7 +210,7 @@ test('after any history, the living enclaves of the image are registered, and th
       world.isNodeAway = false;
       world.fault = 'none';
 
-      const old = stale(world);
+      const old = listStaleIds(world);
       const fresh = [...world.enclaves.keys()].filter((id) => !old.includes(id));
       // The rounds last longer than any pause, and longer than the day whose gas is bounded.
       for (let round = 0; round < 6; round += 1) {
@@ -227,99 +227,96 @@ test('after any history, the living enclaves of the image are registered, and th
       ]);
       expect(new Set(world.enclaves.keys())).toEqual(expected);
       expect(world.violations).toEqual([]);
-      for (const number of numbers) expect(world.mostGasADay(number)).toBeLessThanOrEqual(gasADay);
+      for (const number of numbers) expect(world.findMostGasADay(number)).toBeLessThanOrEqual(gasADay);
     },
   );
-  await fc.assert(history, { numRuns: SIMULATED });
+  await fc.assert(history, { numRuns: SIMULATED_RUNS });
 });
 
-/** Events of the same kind against the model of a node, with servers of emulated enclaves. */
-const stepOnTheModel = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('starts' as const), host: fc.nat(1) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('runs another image' as const), host: fc.nat(1) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('dies' as const), host: fc.nat(1) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('all become stale' as const), host: fc.nat(1) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('node' as const), host: fc.nat(1) }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('both' as const), host: fc.nat(1) }) },
+/** A step of a history against the model of a node, with servers of emulated enclaves. */
+const modelStep = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('starts' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('runs another image' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('dies' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('all become stale' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('node' as const), host: fc.nat(1) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('both' as const), host: fc.nat(1) }) },
 );
 
 test('after any history, the same holds against the model of a node', async () => {
-  const history = fc.asyncProperty(
-    fc.array(stepOnTheModel, { minLength: 3, maxLength: 7 }),
-    async (steps) => {
-      const fixture = await KeeperFixture.start();
-      const { nsm, node } = fixture.chain;
-      // At these URLs no server listens. A restart has another URL here.
-      const urls = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
-      const servers: (TestServer | undefined)[] = [undefined, undefined];
-      const operators = [fixture.operator, await fixture.addOperator()];
-      const keepers = await Promise.all(operators.map((operator) => keeperFor(fixture, urls, operator)));
-      const both = () => Promise.all(keepers.map((keeper) => keeper.round(going)));
-      const replace = async (at: number, server: TestServer | undefined) => {
-        await servers[at]?.close();
-        servers[at] = server;
-        if (server) urls[at] = server.url;
-      };
-      const events = {
-        starts: async (host: number) => await replace(host, await startServer({ nsm })),
-        'runs another image': async (host: number) =>
-          await replace(host, await startServer({ nsm: fixture.chain.createNsm('other') })),
-        dies: (host: number) => replace(host, undefined),
-        'all become stale': async () => {
-          const spare = await startServer({ nsm });
-          await fixture.rotateTo(spare.url);
-          await spare.close();
-        },
-        node: async () => {
-          node.faults.set('BatchGetObjects', 'reset');
-          await both();
-          node.faults.clear();
-        },
-        both,
-      };
-      for (const { what: event, host } of steps) await events[event](host);
-      const { configVersion } = await fixture.config();
-      const before = await fixture.enclaves();
-      // If both keepers were about to register the same key, the later one notices in the next round that the
-      // other has registered it.
-      await both();
-      await both();
-      const registers = fixture.chain.nsm.pcrsFile();
-      const living = servers.filter((server) => server !== undefined);
-      const keys: string[] = [];
-      for (const { url: enclaveUrl } of living) {
-        const document = await documentAt(enclaveUrl);
-        if (formatPcrs(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
-      }
-      const fresh = before.filter((enclave) => enclave.configVersion === configVersion);
-      const expected = new Set([...fresh.map(({ publicKey }) => toHex(publicKey)), ...keys]);
-      const after = await fixture.enclaves();
-      expect(new Set(after.map(({ publicKey }) => toHex(publicKey)))).toEqual(expected);
-      expect(after.every((enclave) => enclave.configVersion === configVersion)).toBe(true);
-      for (const at of [0, 1]) await replace(at, undefined);
-      fixture.close();
-    },
-  );
-  await fc.assert(history, { numRuns: ON_THE_MODEL, endOnFailure: true });
+  const history = fc.asyncProperty(fc.array(modelStep, { minLength: 3, maxLength: 7 }), async (steps) => {
+    const fixture = await KeeperFixture.start();
+    const { nsm, node } = fixture.chain;
+    // No server listens at these URLs. A server that starts has another URL.
+    const urls = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
+    const servers: (TestServer | undefined)[] = [undefined, undefined];
+    const operators = [fixture.operator, await fixture.addOperator()];
+    const keepers = await Promise.all(operators.map((operator) => createKeeper(fixture, urls, operator)));
+    const runBoth = () => Promise.all(keepers.map((keeper) => keeper.round(neverAborted)));
+    const replace = async (at: number, server: TestServer | undefined) => {
+      await servers[at]?.close();
+      servers[at] = server;
+      if (server) urls[at] = server.url;
+    };
+    const events = {
+      starts: async (host: number) => await replace(host, await startServer({ nsm })),
+      'runs another image': async (host: number) =>
+        await replace(host, await startServer({ nsm: fixture.chain.createNsm('other') })),
+      dies: (host: number) => replace(host, undefined),
+      'all become stale': async () => {
+        const spare = await startServer({ nsm });
+        await fixture.rotateTo(spare.url);
+        await spare.close();
+      },
+      node: async () => {
+        node.faults.set('BatchGetObjects', 'reset');
+        await runBoth();
+        node.faults.clear();
+      },
+      both: runBoth,
+    };
+    for (const { kind: event, host } of steps) await events[event](host);
+    const { configVersion } = await fixture.config();
+    const oldEnclaves = await fixture.enclaves();
+    // If both keepers were about to register the same key, the later one notices in the next round that the
+    // other has registered it.
+    await runBoth();
+    await runBoth();
+    const registers = fixture.chain.nsm.pcrsFile();
+    const living = servers.filter((server) => server !== undefined);
+    const keys: string[] = [];
+    for (const { url: enclaveUrl } of living) {
+      const document = await fetchDocument(enclaveUrl);
+      if (formatPcrs(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
+    }
+    const fresh = oldEnclaves.filter((enclave) => enclave.configVersion === configVersion);
+    const expected = new Set([...fresh.map(({ publicKey }) => toHex(publicKey)), ...keys]);
+    const newEnclaves = await fixture.enclaves();
+    expect(new Set(newEnclaves.map(({ publicKey }) => toHex(publicKey)))).toEqual(expected);
+    expect(newEnclaves.every((enclave) => enclave.configVersion === configVersion)).toBe(true);
+    for (const at of [0, 1]) await replace(at, undefined);
+    fixture.close();
+  });
+  await fc.assert(history, { numRuns: MODEL_RUNS, endOnFailure: true });
 });
 
-async function keeperFor(fixture: KeeperFixture, urls: readonly string[], operator: Operator) {
+async function createKeeper(fixture: KeeperFixture, urls: readonly string[], operator: Operator) {
   const content = { ...fixture.content(urls, operator), root: fixture.chain.file('root.pem') };
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
-  const always = { intervalMs: 0, maxPauseMs: 0, random: () => 0, now: Date.now, clock: () => 0 };
+  const constantSettings = { intervalMs: 0, maxPauseMs: 0, random: () => 0, now: Date.now, clock: () => 0 };
   const world = await createWorld(file, 'keeper.yaml', {}, env, () => {});
-  return new Keeper(world, { ...file, ...always, urls });
+  return new Keeper(world, { ...file, ...constantSettings, urls });
 }
 
-async function documentAt(enclaveUrl: string): Promise<AttestationDocument> {
+async function fetchDocument(enclaveUrl: string): Promise<AttestationDocument> {
   const { attestation } = (await (await fetch(`${enclaveUrl}/get_attestation`)).json()) as {
     attestation: string;
   };
   return decodeAttestation(fromHex(attestation));
 }
 
-/** The image as in a PCR file. */
+/** Returns the registers as a PCR file has them. */
 function formatPcrs({ pcrs }: AttestationDocument): string {
   return [0, 1, 2].map((index) => `${toHex(pcrs.get(index) ?? new Uint8Array())} PCR${index}\n`).join('');
 }

@@ -42,7 +42,7 @@ export class KeeperFixture {
     this.operator = operator;
   }
 
-  /** @param validFrom begin of the time in which enclaves may attest */
+  /** Creates a chain and a config. @param validFrom start of the time in which enclaves may attest */
   static async start(validFrom = new Date()): Promise<KeeperFixture> {
     const chain = await ChainFixture.start(script, validFrom);
     const capId = chain.publish();
@@ -67,7 +67,7 @@ export class KeeperFixture {
     return this.chain.node.ledger.executed.length;
   }
 
-  /** Returns the content of a file for these URLs. JSON is YAML too. */
+  /** Returns the content of a keeper's file for these URLs. JSON is YAML too. */
   content(urls: readonly string[], { registrar } = this.operator): Record<string, unknown> {
     return {
       node: this.chain.node.url,
@@ -91,11 +91,11 @@ export class KeeperFixture {
 
   /** Runs the command with no key but the keeper's. */
   async run(path: string, args: readonly string[], { key } = this.operator): Promise<Result> {
-    const result = await callScript('keeper/keep.ts', [path, ...args], {
+    const output = await callScript('keeper/keep.ts', [path, ...args], {
       env: { SUI_PRIVATE_KEY: key.getSecretKey() },
     });
-    if ((result.stdout + result.stderr).includes('suiprivkey')) throw new Error('it prints its key');
-    return result;
+    if ((output.stdout + output.stderr).includes('suiprivkey')) throw new Error('the command prints its key');
+    return output;
   }
 
   /** Runs one round for these URLs. */
@@ -123,7 +123,7 @@ export class KeeperFixture {
     return (await this.enclaves()).map(({ id }) => id).sort();
   }
 
-  /** Makes all enclaves stale except the one at the URL, with the same registers. */
+  /** Registers the enclave at the URL at a new version with the same registers. All others become stale. */
   async rotateTo(url: string): Promise<string> {
     const { chain, configId } = this;
     const files = ['--pcrs', chain.file('dev.pcrs'), '--root', chain.file('root.pem')];

@@ -7,54 +7,68 @@ import { Metrics } from '../../../../src/cli/keeper/metrics.ts';
 import { formatLines, type Report } from '../../../../src/cli/keeper/round.ts';
 import { repeat } from '../../../../src/cli/rounds/loop.ts';
 
-const quiet: Report = { done: [], alerts: [], accepted: 2, silent: 1, hasFailed: false };
-const away: Alert = {
+const quietReport: Report = { done: [], alerts: [], accepted: 2, silent: 1, hasFailed: false };
+const unreachableAlert: Alert = {
   code: 'ENCLAVE_UNREACHABLE',
   subject: 'http://one.example',
   message: 'CLIENT_UNREACHABLE: why',
 };
-const unread: Report = {
-  ...quiet,
+const unreadableReport: Report = {
+  ...quietReport,
   alerts: [{ code: 'CONFIG_UNREADABLE', subject: '0xc', message: 'SUI_NODE_UNREACHABLE: gone' }],
   hasFailed: true,
 };
 
-/** Runs rounds with these results, one after the other, and stops the keeper after the last. */
-async function run(results: readonly (Report | Error)[]) {
+/** Runs rounds with these outcomes, one after the other, and stops the keeper after the last round. */
+async function run(outcomes: readonly (Report | Error)[]) {
   const stop = new AbortController();
   const lines: string[] = [];
   const pauses: number[] = [];
-  const noted: (Report | undefined)[] = [];
-  const remainingResults = [...results];
+  const notedReports: (Report | undefined)[] = [];
+  const remainingOutcomes = [...outcomes];
   await repeat(
     {
       intervalMs: 1000,
       maxPauseMs: 5000,
       random: () => 0.5,
       round: async () => {
-        const result = remainingResults.shift();
-        if (result === undefined || result instanceof Error) throw result;
-        return result;
+        const outcome = remainingOutcomes.shift();
+        if (outcome === undefined || outcome instanceof Error) throw outcome;
+        return outcome;
       },
-      note: (report) => void noted.push(report),
+      note: (report) => void notedReports.push(report),
       formatDone: formatLines,
       formatAlert: formatLine,
       log: (line) => void lines.push(line),
       pause: async (ms) => {
         pauses.push(ms);
-        if (remainingResults.length === 0) stop.abort();
+        if (remainingOutcomes.length === 0) stop.abort();
       },
     },
     stop.signal,
   );
-  return { lines, pauses, noted };
+  return { lines, pauses, notedReports };
 }
 
-test('a keeper waits longer after each failure, expected or not, and hides messages that are not its own', async () => {
+test('a keeper waits longer after each failure, expected or not, and hides the messages of unexpected errors', async () => {
   const fault = new Error('hunter2');
-  const { pauses, lines, noted } = await run([quiet, unread, fault, unread, unread, quiet]);
+  const { pauses, lines, notedReports } = await run([
+    quietReport,
+    unreadableReport,
+    fault,
+    unreadableReport,
+    unreadableReport,
+    quietReport,
+  ]);
   expect(pauses).toEqual([1000, 2000, 4000, 5000, 5000, 1000]);
-  expect(noted).toEqual([quiet, unread, undefined, unread, unread, quiet]);
+  expect(notedReports).toEqual([
+    quietReport,
+    unreadableReport,
+    undefined,
+    unreadableReport,
+    unreadableReport,
+    quietReport,
+  ]);
   expect(lines).toEqual([
     'alert CONFIG_UNREADABLE 0xc: SUI_NODE_UNREACHABLE: gone',
     'alert INTERNAL: an internal error',
@@ -63,14 +77,19 @@ test('a keeper waits longer after each failure, expected or not, and hides messa
 });
 
 test('a keeper logs each alert when it begins and when it is over, and each action', async () => {
-  const alarmed = { ...quiet, alerts: [away] };
+  const alarmed = { ...quietReport, alerts: [unreachableAlert] };
   const silent: Alert = { code: 'ENCLAVE_SILENT', subject: '0x5', message: 'nowhere' };
   const done: Report['done'] = [
     { kind: 'register', subject: 'http://one.example', result: 'done' },
     { kind: 'register', subject: 'http://two.example', result: 'theirs' },
     { kind: 'destroy', subject: '0x1', result: 'done' },
   ];
-  const { lines } = await run([alarmed, { ...alarmed, alerts: [away, silent] }, { ...quiet, done }, alarmed]);
+  const { lines } = await run([
+    alarmed,
+    { ...alarmed, alerts: [unreachableAlert, silent] },
+    { ...quietReport, done },
+    alarmed,
+  ]);
   expect(lines).toEqual([
     'alert ENCLAVE_UNREACHABLE http://one.example: CLIENT_UNREACHABLE: why',
     'warning ENCLAVE_SILENT 0x5: nowhere',
@@ -101,9 +120,9 @@ describe('metrics', () => {
       { kind: 'register', subject: 'b', result: 'theirs' },
       { kind: 'destroy', subject: 'c', result: 'done' },
     ];
-    metrics.note({ ...quiet, done }, 1000);
-    metrics.note({ ...quiet, done, alerts: [away, away] }, 2500);
-    metrics.note({ ...unread, alerts: [away, away] }, 2500);
+    metrics.note({ ...quietReport, done }, 1000);
+    metrics.note({ ...quietReport, done, alerts: [unreachableAlert, unreachableAlert] }, 2500);
+    metrics.note({ ...unreadableReport, alerts: [unreachableAlert, unreachableAlert] }, 2500);
     metrics.note(undefined, 9000);
     expect(parseValues(await metrics.text())).toEqual({
       rounds_total: '4',

@@ -7,13 +7,13 @@ import { GasBudget, NO_RECORD } from '../../../../src/cli/rounds/budget.ts';
 import { startServer } from '../../server/support.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
 import {
+  acceptSimulations,
   gasPrice,
   LyingNode,
   noEnclaves,
   noGas,
   noRegistrations,
   outdated,
-  simulateHonestly,
 } from './lying_node.ts';
 
 const BUDGET = 50_000_000n;
@@ -28,17 +28,17 @@ const { signal } = new AbortController();
 vi.setConfig({ testTimeout: 60_000 });
 
 let fixture: KeeperFixture;
-let lying: LyingNode;
+let lyingNode: LyingNode;
 beforeEach(async () => {
   fixture = await KeeperFixture.start();
-  lying = await LyingNode.start(fixture.chain.node);
+  lyingNode = await LyingNode.start(fixture.chain.node);
 });
 afterEach(() => {
-  lying.close();
+  lyingNode.close();
   fixture.close();
 });
 
-const start = async () => {
+const startEnclave = async () => {
   const server = await startServer({ nsm: fixture.chain.nsm });
   onTestFinished(() => server.close());
   return server.url;
@@ -49,7 +49,7 @@ async function createKeeper(urls: readonly string[], content: object = {}) {
   const { chain, operator } = fixture;
   const yaml = {
     ...fixture.content(urls),
-    node: lying.url,
+    node: lyingNode.url,
     root: chain.file('root.pem'),
     gas_a_day: GAS_A_DAY,
     ...content,
@@ -60,13 +60,13 @@ async function createKeeper(urls: readonly string[], content: object = {}) {
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const world = await createWorld(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
   const keeper = new Keeper(world, { ...file, urls, random: () => 0, now: Date.now, clock });
-  /** Runs rounds. @returns the actions of each round, and the codes of its alerts */
+  /** Runs rounds. @returns the outcomes of each round's actions, and its alerts */
   const rounds = async (count: number) => {
     const reports = [];
     for (let round = 0; round < count; round += 1) {
       const { done, alerts, accepted } = await keeper.round(signal);
       const codes = alerts.map(({ code }) => code);
-      reports.push({ done: done.map(({ result }) => result), codes, alerts, accepted });
+      reports.push({ done: done.map(({ result: outcome }) => outcome), codes, alerts, accepted });
     }
     return reports;
   };
@@ -75,53 +75,53 @@ async function createKeeper(urls: readonly string[], content: object = {}) {
 
 /** Has the node hide all registrations, and lets every simulation succeed. */
 function hideEnclaves(): void {
-  lying.lies.set('ListDynamicFields', noRegistrations);
-  lying.lies.set('BatchGetObjects', noEnclaves);
-  simulateHonestly(fixture.chain.node);
+  lyingNode.lies.set('ListDynamicFields', noRegistrations);
+  lyingNode.lies.set('BatchGetObjects', noEnclaves);
+  acceptSimulations(fixture.chain.node);
 }
 
 test('a gas price that is too high is not signed', async () => {
-  lying.lies.set('SimulateTransaction', gasPrice(1_000_000n));
-  const { rounds, gas } = await createKeeper([await start()]);
+  lyingNode.lies.set('SimulateTransaction', gasPrice(1_000_000n));
+  const { rounds, gas } = await createKeeper([await startEnclave()]);
   for (const { codes, alerts } of await rounds(3)) {
     expect(codes).toEqual(['ACTION_FAILED']);
     expect(alerts).toMatchObject([
       { message: expect.stringMatching(/^SUI_NODE_ANSWER: the node sets a gas price of 1000000 MIST/) },
     ]);
   }
-  expect([lying.signed, gas.spent()]).toEqual([[], 0n]);
+  expect([lyingNode.signed, gas.spent()]).toEqual([[], 0n]);
   // 3000 is the highest gas price that a keeper signs.
-  lying.lies.set('SimulateTransaction', gasPrice(3000n));
+  lyingNode.lies.set('SimulateTransaction', gasPrice(3000n));
   expect((await rounds(1))[0]?.done).toEqual(['done']);
-  expect(lying.signed).toEqual([{ budget: BUDGET, price: 3000n }]);
+  expect(lyingNode.signed).toEqual([{ budget: BUDGET, price: 3000n }]);
 });
 
 describe('a node that hides what was registered', () => {
   test('and claims that it charged no gas gets one transaction, then an alert', async () => {
     hideEnclaves();
-    lying.lies.set('ExecuteTransaction', noGas);
-    const { rounds, gas } = await createKeeper([await start()]);
+    lyingNode.lies.set('ExecuteTransaction', noGas);
+    const { rounds, gas } = await createKeeper([await startEnclave()]);
     const [first, ...laterRounds] = await rounds(MANY_ROUNDS);
     expect(first).toMatchObject({ done: ['done'], codes: [] });
     for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
-    expect(lying.signed).toEqual([{ budget: BUDGET, price: 1000n }]);
+    expect(lyingNode.signed).toEqual([{ budget: BUDGET, price: 1000n }]);
     expect(gas.spent()).toBe(BUDGET);
   });
 
   test('and claims each time that another keeper was faster gets one transaction, then an alert', async () => {
-    const url = await start();
+    const url = await startEnclave();
     await fixture.once([url]);
     hideEnclaves();
     const { rounds, gas } = await createKeeper([url]);
     const [first, ...laterRounds] = await rounds(MANY_ROUNDS);
     expect(first).toMatchObject({ done: ['theirs'], codes: [] });
     for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
-    expect([lying.signed.length, gas.spent()]).toEqual([1, BUDGET]);
+    expect([lyingNode.signed.length, gas.spent()]).toEqual([1, BUDGET]);
   });
 
   test('gets no more than gas_a_day, however often an enclave restarts', async () => {
     hideEnclaves();
-    lying.lies.set('ExecuteTransaction', noGas);
+    lyingNode.lies.set('ExecuteTransaction', noGas);
     const urls: string[] = [];
     const { rounds, gas } = await createKeeper(urls, {
       enclaves: ['https://one.example'],
@@ -129,7 +129,7 @@ describe('a node that hides what was registered', () => {
     });
     const outcomes = [];
     for (let starts = 0; starts < 5; starts += 1) {
-      urls[0] = await start();
+      urls[0] = await startEnclave();
       outcomes.push(...(await rounds(2)).flatMap(({ done, codes }) => [...done, ...codes]));
     }
     expect(outcomes).toEqual([
@@ -141,41 +141,41 @@ describe('a node that hides what was registered', () => {
       'NODE_CONTRADICTS',
       ...Array(4).fill('GAS_A_DAY'),
     ]);
-    expect([lying.signedMist, gas.spent(), gas.left()]).toEqual([150_000_000n, 150_000_000n, 0n]);
+    expect([lyingNode.signedMist, gas.spent(), gas.left()]).toEqual([150_000_000n, 150_000_000n, 0n]);
   });
 });
 
-test('a node that swallows transactions, and claims that they were executed, gets one', async () => {
-  lying.swallows = true;
-  const { rounds } = await createKeeper([await start()]);
+test('a node that drops transactions, and claims that they were executed, gets one transaction', async () => {
+  lyingNode.swallows = true;
+  const { rounds } = await createKeeper([await startEnclave()]);
   const [first, ...laterRounds] = await rounds(5);
   expect(first).toMatchObject({ done: ['done'], codes: [] });
   for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
-  expect([lying.signed.length, await fixture.ids()]).toEqual([1, []]);
+  expect([lyingNode.signed.length, await fixture.ids()]).toEqual([1, []]);
 });
 
 test('a node that claims that each transaction was refused gets no more than gas_a_day', async () => {
   fixture.chain.node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'no' });
-  const { rounds, gas } = await createKeeper([await start()]);
+  const { rounds, gas } = await createKeeper([await startEnclave()]);
   const codes = (await rounds(MANY_ROUNDS)).flatMap((round) => round.codes);
   expect(codes).toEqual([...Array(5).fill('ACTION_FAILED'), ...Array(2).fill('GAS_A_DAY')]);
-  expect([lying.signed.length, lying.signedMist, gas.left()]).toEqual([5, 250_000_000n, 0n]);
+  expect([lyingNode.signed.length, lyingNode.signedMist, gas.left()]).toEqual([5, 250_000_000n, 0n]);
 });
 
 test('an honest node gets one transaction for each start, on any day with at most 5 starts', async () => {
-  const urls = [await start(), await start()];
+  const urls = [await startEnclave(), await startEnclave()];
   const { rounds } = await createKeeper(urls);
   for (let starts = 0; starts < 3; starts += 1) {
-    urls[0] = await start();
+    urls[0] = await startEnclave();
     for (const { codes } of await rounds(2))
       expect(codes.filter((code) => code !== 'ENCLAVE_SILENT')).toEqual([]);
   }
-  expect([lying.signed.length, (await fixture.ids()).length]).toEqual([4, 4]);
+  expect([lyingNode.signed.length, (await fixture.ids()).length]).toEqual([4, 4]);
 });
 
 test('an honest node is asked for every registration only after a change', async () => {
   const { calls } = fixture.chain.node;
-  const { rounds } = await createKeeper([await start(), await start()]);
+  const { rounds } = await createKeeper([await startEnclave(), await startEnclave()]);
   expect((await rounds(1))[0]?.done).toEqual(['done', 'done']);
   await rounds(2);
   calls.length = 0;
@@ -184,16 +184,16 @@ test('an honest node is asked for every registration only after a change', async
 });
 
 describe('a keeper with two nodes', () => {
-  /** Both orders of the nodes. The keeper sends its transactions to the first node. */
+  /** Both positions of the lying node. The keeper sends its transactions to the first node. */
   const ORDERS = [
-    ['the first', (url: string) => [lying.url, url]],
-    ['the second', (url: string) => [url, lying.url]],
+    ['the first node', (url: string) => [lyingNode.url, url]],
+    ['the second node', (url: string) => [url, lyingNode.url]],
   ] as const;
   const createNodes = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
-  const host = () => new URL(lying.url).host;
+  const host = () => new URL(lyingNode.url).host;
 
-  test.each(ORDERS)('registers while %s agrees', async (_which, order) => {
-    const [old, restarted] = [await start(), await start()];
+  test.each(ORDERS)('registers while %s shows the same state', async (_which, order) => {
+    const [old, restarted] = [await startEnclave(), await startEnclave()];
     await fixture.chain.register(fixture.configId, fixture.capId, old);
     await fixture.rotateTo(old);
     const { sent } = fixture;
@@ -206,7 +206,7 @@ describe('a keeper with two nodes', () => {
   });
 
   test.each(ORDERS)('signs nothing if %s hides registrations', async (_which, order) => {
-    const url = await start();
+    const url = await startEnclave();
     await fixture.once([url]);
     hideEnclaves();
     const { sent } = fixture;
@@ -225,15 +225,15 @@ describe('a keeper with two nodes', () => {
   });
 
   test.each(ORDERS)('signs nothing if %s shows another config', async (_which, order) => {
-    const [url, next] = [await start(), await start()];
+    const [url, next] = [await startEnclave(), await startEnclave()];
     const recorded: Uint8Array[] = [];
-    lying.lies.set('BatchGetObjects', (answer) => {
+    lyingNode.lies.set('BatchGetObjects', (answer) => {
       recorded.push(answer.slice());
       return answer;
     });
-    await fixture.once([url], { content: createNodes(() => [lying.url]), args: ['--dry-run'] });
+    await fixture.once([url], { content: createNodes(() => [lyingNode.url]), args: ['--dry-run'] });
     await fixture.rotateTo(next);
-    lying.lies.set('BatchGetObjects', outdated(fixture.configId, recorded[0]));
+    lyingNode.lies.set('BatchGetObjects', outdated(fixture.configId, recorded[0]));
     const { sent } = fixture;
     const { rounds } = await createKeeper([url, next], createNodes(order));
     for (const { done, alerts } of await rounds(2)) {
@@ -247,16 +247,16 @@ describe('a keeper with two nodes', () => {
       ]);
     }
     // Once the lying node shows the same config, the keeper makes the change.
-    lying.lies.clear();
+    lyingNode.lies.clear();
     expect((await rounds(1))[0]).toMatchObject({ done: ['done'], codes: [] });
     expect(fixture.sent).toBe(sent + 1);
   });
 
   test.each(ORDERS)('signs nothing while %s is silent, and continues to watch', async (_which, order) => {
-    const [registered, restarted] = [await start(), await start()];
+    const [registered, restarted] = [await startEnclave(), await startEnclave()];
     await fixture.once([registered]);
     const { sent } = fixture;
-    lying.silence = 'reset';
+    lyingNode.silence = 'reset';
     const urls = [registered, restarted, 'http://127.0.0.1:1'];
     const { rounds, gas } = await createKeeper(urls, createNodes(order));
     for (const { done, alerts, accepted } of await rounds(2)) {
@@ -267,14 +267,14 @@ describe('a keeper with two nodes', () => {
       ]);
     }
     expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
-    lying.silence = undefined;
+    lyingNode.silence = undefined;
     expect((await rounds(1))[0]?.done).toEqual(['done']);
   });
 
-  test('reports one alert if both are silent', async () => {
-    lying.silence = 'reset';
+  test('reports one alert if both nodes are silent', async () => {
+    lyingNode.silence = 'reset';
     fixture.chain.node.faults.set('BatchGetObjects', 'reset');
-    const { rounds } = await createKeeper([await start()], createNodes(ORDERS[0][1]));
+    const { rounds } = await createKeeper([await startEnclave()], createNodes(ORDERS[0][1]));
     expect((await rounds(1))[0]?.codes).toEqual(['CONFIG_UNREADABLE']);
   });
 });

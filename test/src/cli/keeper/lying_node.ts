@@ -12,7 +12,7 @@ import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 /** Changes the message of an answer, in protobuf. An error of the node stays unchanged. */
 export type Lie = (answer: Uint8Array) => Uint8Array;
 
-/** Cost of a transaction that the node received, in MIST. */
+/** Gas budget and gas price of a transaction that the node received, in MIST. */
 export interface Signed {
   readonly budget: bigint;
   readonly price: bigint;
@@ -38,7 +38,7 @@ export class LyingNode {
     if (this.silence === 'hang') return;
     const message = (await readMessage(request, response)) ?? new Uint8Array();
     if (name === 'ExecuteTransaction') this.#note(message);
-    if (this.swallows && name === 'ExecuteTransaction') this.#swallowed = executed(message);
+    if (this.swallows && name === 'ExecuteTransaction') this.#swallowed = createSuccess(message);
     if (this.swallows && (name === 'ExecuteTransaction' || name === 'GetTransaction')) {
       response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
       // The answers of both methods have the transaction in the same field.
@@ -51,7 +51,7 @@ export class LyingNode {
     });
     const body = Buffer.from(await answer.arrayBuffer());
     response.writeHead(answer.status, { 'content-type': 'application/grpc-web+proto' });
-    response.end(this.#changed(name, body));
+    response.end(this.#applyLie(name, body));
   });
 
   private constructor(node: LoopbackNode) {
@@ -88,7 +88,7 @@ export class LyingNode {
     this.signed.push({ budget: BigInt(gasData.budget ?? 0), price: BigInt(gasData.price ?? 0) });
   }
 
-  #changed(name: string, body: Buffer): Buffer {
+  #applyLie(name: string, body: Buffer): Buffer {
     const lie = this.lies.get(name);
     const isMessage = body.length > 0 && body[0] === 0;
     if (lie === undefined || !isMessage) return body;
@@ -100,7 +100,7 @@ export class LyingNode {
 const NO_GAS = { computationCost: 0n, storageCost: 0n, storageRebate: 0n, nonRefundableStorageFee: 0n };
 
 /** Returns the answer of a node for a successful transaction. */
-function executed(request: Uint8Array): Uint8Array {
+function createSuccess(request: Uint8Array): Uint8Array {
   const { transaction, signatures } = GrpcTypes.ExecuteTransactionRequest.fromBinary(request);
   const bytes = transaction?.bcs?.value ?? new Uint8Array();
   const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
@@ -131,9 +131,9 @@ export const noRegistrations: Lie = () => GrpcTypes.ListDynamicFieldsResponse.to
 export const noEnclaves: Lie = (answer) => {
   const { objects } = GrpcTypes.BatchGetObjectsResponse.fromBinary(answer);
   const error = { code: GrpcStatusCode.NOT_FOUND, message: 'Object not found', details: [] };
-  const isHidden = ({ result }: GrpcTypes.GetObjectResult) =>
-    result.oneofKind === 'object' &&
-    /::enclave::Enclave<|derived_object/.test(result.object.objectType ?? '');
+  const isHidden = ({ result: outcome }: GrpcTypes.GetObjectResult) =>
+    outcome.oneofKind === 'object' &&
+    /::enclave::Enclave<|derived_object/.test(outcome.object.objectType ?? '');
   return GrpcTypes.BatchGetObjectsResponse.toBinary({
     objects: objects.map((object) => (isHidden(object) ? { result: { oneofKind: 'error', error } } : object)),
   });
@@ -141,8 +141,8 @@ export const noEnclaves: Lie = (answer) => {
 
 /** Shows an object as an earlier answer had it. */
 export function outdated(objectId: string, recorded: Uint8Array = new Uint8Array()): Lie {
-  const isTarget = ({ result }: GrpcTypes.GetObjectResult) =>
-    result.oneofKind === 'object' && result.object.objectId === objectId;
+  const isTarget = ({ result: outcome }: GrpcTypes.GetObjectResult) =>
+    outcome.oneofKind === 'object' && outcome.object.objectId === objectId;
   const old = GrpcTypes.BatchGetObjectsResponse.fromBinary(recorded).objects.find(isTarget);
   return (answer) => {
     const { objects } = GrpcTypes.BatchGetObjectsResponse.fromBinary(answer);
@@ -152,7 +152,7 @@ export function outdated(objectId: string, recorded: Uint8Array = new Uint8Array
   };
 }
 
-/** Asks this price for a unit of gas, in MIST. */
+/** Claims this price for a unit of gas, in MIST. */
 export function gasPrice(price: bigint): Lie {
   return (answer) => {
     const response = GrpcTypes.SimulateTransactionResponse.fromBinary(answer);
@@ -162,8 +162,8 @@ export function gasPrice(price: bigint): Lie {
   };
 }
 
-/** Lets simulations succeed, even where the chain would refuse the transaction. */
-export function simulateHonestly(node: LoopbackNode): void {
+/** Lets every simulation succeed, even if the chain would refuse the transaction. */
+export function acceptSimulations(node: LoopbackNode): void {
   const { executor } = node;
   const blind = executor.over(node.ledger);
   blind.engine = async () => ({ status: { success: true }, results: [], events: [], published: undefined });

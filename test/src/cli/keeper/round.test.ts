@@ -8,29 +8,29 @@ import type { World } from '../../../../src/cli/keeper/world.ts';
 import { GasBudget, GasLimitError, type SigningRecord } from '../../../../src/cli/rounds/budget.ts';
 import { pauseAfter } from '../../../../src/cli/rounds/pauses.ts';
 import { SuiError } from '../../../../src/library/sui/errors.ts';
-import { CONFIG_ID, GAS, imageOf, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
+import { CONFIG_ID, GAS, getImage, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const [FIRST_URL, SECOND_URL] = URLS;
-const going = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
-  const attested: string[] = [];
+function createKeeper(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
+  const attestedUrls: string[] = [];
   const clock = () => simulation.now;
   const gas = new GasBudget({ GAS_A_DAY: gasADay }, clock, simulation.createRecord(0));
   const world = simulation.createWorld(0, 0, (budget) => gas.spend(budget));
-  const observed: World = {
+  const recordingWorld: World = {
     ...world,
     attest: async (url) => {
-      attested.push(url);
+      attestedUrls.push(url);
       return await world.attest(url);
     },
     ...changes,
   };
   const settings = {
-    image: imageOf(0),
+    image: getImage(0),
     registrarId: REGISTRARS[0],
     configId: CONFIG_ID,
     urls: [FIRST_URL, SECOND_URL],
@@ -40,36 +40,36 @@ function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation =
     now: () => simulation.now + simulation.wallAheadMs,
     clock,
   };
-  const keeper = new Keeper(observed, settings);
-  const round = async (stop = going) => {
+  const keeper = new Keeper(recordingWorld, settings);
+  const round = async (stop = neverAborted) => {
     const report = await keeper.round(stop);
     return { ...report, codes: report.alerts.map(({ code }) => code) };
   };
-  return { simulation, attested, round };
+  return { simulation, attestedUrls, round };
 }
 
-describe('an enclave that is away', () => {
-  test('is asked less often, up to the longest pause, while the others are asked as often as before', async () => {
-    const { simulation, attested, round } = start();
+describe('an enclave that does not answer', () => {
+  test('is asked less often, up to the longest pause, while other enclaves are asked in each round', async () => {
+    const { simulation, attestedUrls, round } = createKeeper();
     simulation.start(SECOND_URL, 0);
     const readMinutes: number[] = [];
     for (let minute = 0; minute <= 20; minute += 1) {
       const { codes } = await round();
       expect(codes).toEqual(['ENCLAVE_UNREACHABLE']);
-      if (attested.splice(0).includes(FIRST_URL)) readMinutes.push(minute);
-      else expect(attested).toEqual([]);
+      if (attestedUrls.splice(0).includes(FIRST_URL)) readMinutes.push(minute);
+      else expect(attestedUrls).toEqual([]);
       simulation.now += MINUTE;
     }
     expect(readMinutes).toEqual([0, 2, 6, 11, 16]);
   });
 
-  test('is asked equally often when the wall clock is set back or ahead', async () => {
+  test('is asked at the same times if the wall clock is set back or ahead', async () => {
     for (const hours of [-1, 1]) {
-      const { simulation, attested, round } = start();
+      const { simulation, attestedUrls, round } = createKeeper();
       const readMinutes: number[] = [];
       for (let minute = 0; minute <= 8; minute += 1) {
         await round();
-        if (attested.splice(0).includes(FIRST_URL)) readMinutes.push(minute);
+        if (attestedUrls.splice(0).includes(FIRST_URL)) readMinutes.push(minute);
         simulation.now += MINUTE;
         if (minute === 0) simulation.wallAheadMs = hours * HOUR;
       }
@@ -78,7 +78,7 @@ describe('an enclave that is away', () => {
   });
 
   test('is registered when it answers again, and asked in each round from then on', async () => {
-    const { simulation, attested, round } = start();
+    const { simulation, attestedUrls, round } = createKeeper();
     simulation.start(SECOND_URL, 0);
     await round();
     simulation.start(FIRST_URL, 0);
@@ -86,17 +86,17 @@ describe('an enclave that is away', () => {
     expect((await round()).done).toEqual([]);
     simulation.now += MINUTE;
     expect((await round()).done).toEqual([{ kind: 'register', subject: FIRST_URL, result: 'done' }]);
-    attested.splice(0);
+    attestedUrls.splice(0);
     await round();
-    expect(attested).toEqual([FIRST_URL, SECOND_URL]);
+    expect(attestedUrls).toEqual([FIRST_URL, SECOND_URL]);
   });
 });
 
-test('a key that stays unregistered is reported after two hours, and no longer once it has disappeared', async () => {
+test('a key that stays unregistered is reported after two hours, until it disappears', async () => {
   const refuse = async () => {
     throw new SuiError('SUI_EXECUTION', 'refused');
   };
-  const { simulation, round } = start({ register: refuse });
+  const { simulation, round } = createKeeper({ register: refuse });
   simulation.start(FIRST_URL, 0);
   simulation.start(SECOND_URL, 0);
   expect((await round()).codes).toEqual(['ACTION_FAILED', 'ACTION_FAILED']);
@@ -115,30 +115,33 @@ describe('a failed action', () => {
     ['SUI_OBJECT_CHANGED', 1, true],
     ['SUI_MOVE_ABORT', 2, false],
     ['SUI_NODE_REFUSED', 2, false],
-  ] as const)('%s: %i tried, and the next round is later: %s', async (code, tried, hasFailed) => {
-    const fail = async () => {
-      throw new SuiError(code, 'simulated');
-    };
-    const { simulation, round } = start({ register: fail });
-    simulation.start(FIRST_URL, 0);
-    simulation.start(SECOND_URL, 0);
-    expect(await round()).toMatchObject({ codes: Array(tried).fill('ACTION_FAILED'), hasFailed });
-  });
+  ] as const)(
+    'with %s ends a round after %i attempts, and the next round comes later: %s',
+    async (code, attempts, hasFailed) => {
+      const fail = async () => {
+        throw new SuiError(code, 'simulated');
+      };
+      const { simulation, round } = createKeeper({ register: fail });
+      simulation.start(FIRST_URL, 0);
+      simulation.start(SECOND_URL, 0);
+      expect(await round()).toMatchObject({ codes: Array(attempts).fill('ACTION_FAILED'), hasFailed });
+    },
+  );
 
   test('of an unexpected kind is reported too, and its message is hidden', async () => {
     const fail = () => Promise.reject(new TypeError('hunter2'));
     const message = 'INTERNAL: an internal error';
-    const { simulation, round } = start({ register: fail });
+    const { simulation, round } = createKeeper({ register: fail });
     simulation.start(FIRST_URL, 0);
     simulation.start(SECOND_URL, 0);
     expect((await round()).alerts).toEqual([
       { code: 'ACTION_FAILED', subject: FIRST_URL, message },
       { code: 'ACTION_FAILED', subject: SECOND_URL, message },
     ]);
-    expect((await start({ nodes: [{ name: '', read: fail }] }).round()).alerts).toMatchObject([
+    expect((await createKeeper({ nodes: [{ name: '', read: fail }] }).round()).alerts).toMatchObject([
       { code: 'CONFIG_UNREADABLE', message },
     ]);
-    expect((await start({ attest: fail }).round()).alerts).toMatchObject([
+    expect((await createKeeper({ attest: fail }).round()).alerts).toMatchObject([
       { code: 'ENCLAVE_UNTRUSTED', message },
       { code: 'ENCLAVE_UNTRUSTED', message },
     ]);
@@ -150,12 +153,12 @@ describe('a round that is stopped', () => {
     const forever = new Promise<never>(() => {});
     for (const changes of [{ nodes: [{ name: '', read: () => forever }] }, { attest: () => forever }]) {
       const stop = new AbortController();
-      const running = start(changes).round(stop.signal);
+      const running = createKeeper(changes).round(stop.signal);
       await new Promise(setImmediate);
       stop.abort();
       expect(await running).toMatchObject({ done: [], codes: [], hasFailed: false });
-      // A round that was stopped before it began ends too.
-      expect(await start(changes).round(stop.signal)).toMatchObject({ done: [], codes: [] });
+      // A round that was stopped before its start ends too.
+      expect(await createKeeper(changes).round(stop.signal)).toMatchObject({ done: [], codes: [] });
     }
   });
 
@@ -165,7 +168,7 @@ describe('a round that is stopped', () => {
       stop.abort();
       return 'done' as const;
     };
-    const { simulation, round } = start({ register });
+    const { simulation, round } = createKeeper({ register });
     simulation.start(FIRST_URL, 0);
     simulation.start(SECOND_URL, 0);
     expect((await round(stop.signal)).done).toEqual([
@@ -175,7 +178,7 @@ describe('a round that is stopped', () => {
 });
 
 describe('the gas of a day', () => {
-  /** Creates a budget with a clock and a record. @returns these, and what the budget writes to the record */
+  /** Creates a budget with a clock and a record. @returns budget and clock, and all writes to the record */
   const createBudget = (mist: bigint, signed: SigningRecord['signed'] = []) => {
     const time = { now: 0 };
     const replaced: SigningRecord['signed'][] = [];
@@ -197,7 +200,7 @@ describe('the gas of a day', () => {
     gas.spend(60n);
   });
 
-  test('is recorded before anything is signed, without what is older than a day', () => {
+  test('is recorded before anything is signed, without gas that was spent over a day ago', () => {
     const signed = [
       { ageMs: DAY - 10, mist: 20n },
       { ageMs: DAY, mist: 90n },
@@ -225,21 +228,21 @@ describe('the gas of a day', () => {
   });
 
   test('is reduced after a restart by what earlier processes spent', async () => {
-    const { simulation, round } = start({}, 2n * GAS);
+    const { simulation, round } = createKeeper({}, 2n * GAS);
     simulation.start(FIRST_URL, 0);
     await round();
     simulation.start(FIRST_URL, 0);
     await round();
     simulation.start(FIRST_URL, 0);
     simulation.now += DAY / 2;
-    const restarted = start({}, 2n * GAS, simulation);
+    const restarted = createKeeper({}, 2n * GAS, simulation);
     expect(await restarted.round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
     simulation.now += DAY / 2;
     expect((await restarted.round()).done).toHaveLength(1);
   });
 
-  test('is freed by no change of the wall clock', async () => {
-    const { simulation, round } = start({}, 1n * GAS);
+  test('does not become free by a change of the wall clock', async () => {
+    const { simulation, round } = createKeeper({}, 1n * GAS);
     simulation.start(FIRST_URL, 0);
     expect((await round()).done).toHaveLength(1);
     simulation.start(FIRST_URL, 0);
@@ -247,8 +250,8 @@ describe('the gas of a day', () => {
     expect(await round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
   });
 
-  test('is counted over rounds, also of transactions without an answer', async () => {
-    const { simulation, round } = start({}, 2n * GAS);
+  test('is counted over all rounds, including transactions without an answer', async () => {
+    const { simulation, round } = createKeeper({}, 2n * GAS);
     simulation.start(FIRST_URL, 0);
     expect((await round()).codes).toEqual(['ENCLAVE_UNREACHABLE']);
     simulation.start(FIRST_URL, 0);

@@ -1,6 +1,6 @@
 /**
- * The systemd unit of the keeper runs a command line that the command accepts, and has no more rights than
- * needed.
+ * Tests that the systemd unit of the keeper runs a command line that the command accepts, and has no more
+ * rights than needed.
  */
 import {
   chmodSync,
@@ -29,13 +29,13 @@ const PROVISION = readFileSync(join(ROOT, 'src/cli/provision/sui-enclave-provisi
 const readValues = (key: string) =>
   [...UNIT.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-function folder(): string {
+function createFolder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'service-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   return dir;
 }
 
-test('the unit runs a command that registers, with the files that systemd provides', async () => {
+test('the unit runs a command that registers an enclave, with the files that systemd provides', async () => {
   const fixture = await KeeperFixture.start();
   onTestFinished(() => fixture.close());
   const [program, script, ...args] = (readValues('ExecStart')[0] ?? '').split(' ');
@@ -43,18 +43,18 @@ test('the unit runs a command that registers, with the files that systemd provid
   expect(existsSync(join(ROOT, script ?? ''))).toBe(true);
 
   const { key } = fixture.operator;
-  const CREDENTIALS_DIRECTORY = folder();
+  const CREDENTIALS_DIRECTORY = createFolder();
   expect(readValues('LoadCredential').map((line) => line.split(':')[0])).toEqual(['sui.keystore']);
   const { secretKey } = decodeSuiPrivateKey(key.getSecretKey());
   const keystore = join(CREDENTIALS_DIRECTORY, 'sui.keystore');
   writeFileSync(keystore, JSON.stringify([Buffer.from([0, ...secretKey]).toString('base64')]));
   chmodSync(keystore, 0o440);
   const { url } = await startServer({ nsm: fixture.chain.nsm });
-  const etc = folder();
-  const STATE_DIRECTORY = folder();
+  const etc = createFolder();
+  const STATE_DIRECTORY = createFolder();
   writeFileSync(join(etc, 'keeper.yaml'), JSON.stringify(fixture.content([url])));
   copyFileSync(fixture.chain.file('root.pem'), join(etc, 'root.pem'));
-  const replaced = args.map((arg) =>
+  const expandedArgs = args.map((arg) =>
     arg
       // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd's
       .replace('${KEEPER_ADDRESS}', key.toSuiAddress())
@@ -65,7 +65,7 @@ test('the unit runs a command that registers, with the files that systemd provid
       .replace('/etc/sui-enclave', etc),
   );
 
-  const { status, stdout } = await callScript('keeper/keep.ts', [...replaced, '--once']);
+  const { status, stdout } = await callScript('keeper/keep.ts', [...expandedArgs, '--once']);
   expect([status, stdout]).toEqual([0, expect.stringMatching(new RegExp(`\nregistered ${url}\n$`))]);
   // The service can only read this folder.
   expect(readdirSync(etc).sort()).toEqual(['keeper.yaml', 'root.pem']);
@@ -73,16 +73,16 @@ test('the unit runs a command that registers, with the files that systemd provid
 });
 
 test('the unit has the restrictions of the provisioning watcher, and no others', () => {
-  const restrictions = (unit: string) =>
+  const readRestrictions = (unit: string) =>
     unit
       .slice(unit.indexOf('# No user'))
       .split('\n')
       .filter((line) => !line.startsWith('#'));
-  expect(restrictions(UNIT)).toEqual(restrictions(PROVISION));
+  expect(readRestrictions(UNIT)).toEqual(readRestrictions(PROVISION));
   // A mistake in the files ends the service; after any other error it starts again.
   expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
-test.runIf(hasSystemd)('the unit is accepted by systemd', () => {
+test.runIf(hasSystemd)('systemd accepts the unit', () => {
   expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
 });

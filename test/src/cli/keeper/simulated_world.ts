@@ -1,6 +1,6 @@
-/** A chain and enclaves in memory, behind the interface through which a keeper sees and changes them. */
+/** Simulates a chain and enclaves in memory, with the interface by which a keeper reads and changes them. */
 
-import type { Trusted } from '../../../../src/cli/keeper/decide.ts';
+import type { TrustedAnswer } from '../../../../src/cli/keeper/decide.ts';
 import type { World } from '../../../../src/cli/keeper/world.ts';
 import type { SigningRecord } from '../../../../src/cli/rounds/budget.ts';
 import { AttestationError, type Image } from '../../../../src/library/attestation/index.ts';
@@ -25,7 +25,7 @@ export const URLS = ['http://one.example/', 'http://two.example/', 'http://three
 export const GAS = 20_000_000n;
 const HOUR = 3_600_000;
 
-export function imageOf(index: number): Image {
+export function getImage(index: number): Image {
   return IMAGES[index] as Image;
 }
 
@@ -38,7 +38,7 @@ export const CONFIG: EnclaveConfig = {
   application: `${PACKAGE}::weather::WEATHER`,
   id: CONFIG_ID,
   name: 'weather',
-  image: imageOf(0),
+  image: getImage(0),
   source: null,
   overlap: null,
   packageVersion: 1n,
@@ -104,16 +104,16 @@ export class Simulation {
 
   start(url: string, image: number): Process {
     this.#keys += 1;
-    const started: Process = { key: this.#keys, image, state: 'alive' };
-    this.#images.set(started.key, image);
-    this.processes.set(url, started);
-    return started;
+    const newProcess: Process = { key: this.#keys, image, state: 'alive' };
+    this.#images.set(newProcess.key, image);
+    this.processes.set(url, newProcess);
+    return newProcess;
   }
 
   /** Allows another image. @param image its number */
   updatePcrs(image: number): void {
     const { configVersion } = this.config;
-    this.config = { ...this.config, image: imageOf(image), configVersion: configVersion + 1n };
+    this.config = { ...this.config, image: getImage(image), configVersion: configVersion + 1n };
   }
 
   destroyByAdmin(enclaveId: string): void {
@@ -121,7 +121,7 @@ export class Simulation {
     this.destroyed.add(enclaveId);
   }
 
-  /** Returns the file of a keeper, which outlasts its process. */
+  /** Returns the record of a keeper, which outlasts the keeper's process. */
   createRecord(keeper: number): SigningRecord {
     return {
       signed: (this.#records.get(keeper) ?? []).map(({ at, mist }) => ({ ageMs: this.now - at, mist })),
@@ -149,7 +149,7 @@ export class Simulation {
   ): World {
     const send = async <T>(execute: () => T): Promise<T> => {
       await turn();
-      this.#reach();
+      this.#requireNode();
       spend(GAS);
       const { fault } = this;
       this.fault = 'none';
@@ -165,7 +165,7 @@ export class Simulation {
           name: 'node.example',
           read: async () => {
             await turn();
-            this.#reach();
+            this.#requireNode();
             const { config } = this;
             return { config, enclaves: [...this.enclaves.values()], destroyed: [...this.destroyed] };
           },
@@ -179,15 +179,15 @@ export class Simulation {
         await send(() => {
           const key = publicKey[0] ?? 0;
           if (this.#images.get(key) !== image) this.violations.push('tried to register another image');
-          if (config.image !== imageOf(image)) this.violations.push('registered where the file differs');
+          if (config.image !== getImage(image)) this.violations.push('registered although the file differs');
           return this.#register(keeper, key);
         }),
       destroy: async (enclave, config) =>
         await send(() => {
-          if (config.image !== imageOf(image)) this.violations.push('destroyed where the file differs');
+          if (config.image !== getImage(image)) this.violations.push('destroyed although the file differs');
           if (!this.enclaves.has(enclave.id)) return 'theirs';
           if (!isStale(enclave, this.config, 0) && !this.config.isRetired) {
-            this.violations.push('tried to destroy a fresh enclave');
+            this.violations.push('tried to destroy an enclave that is not stale');
             throw new MoveAbortError('enclave::ENotStale', '', '');
           }
           this.destroyByAdmin(enclave.id);
@@ -196,11 +196,11 @@ export class Simulation {
     };
   }
 
-  #reach(): void {
-    if (this.isNodeAway) throw new SuiError('SUI_NODE_UNREACHABLE', 'the node is away');
+  #requireNode(): void {
+    if (this.isNodeAway) throw new SuiError('SUI_NODE_UNREACHABLE', 'the node does not answer');
   }
 
-  #answer(url: string, image: number, keeper: number): Trusted {
+  #answer(url: string, image: number, keeper: number): TrustedAnswer {
     const silence = new ClientError('CLIENT_UNREACHABLE', 'simulated');
     const process = this.processes.get(url);
     if (process === undefined) throw silence;
@@ -220,7 +220,7 @@ export class Simulation {
     const abort = (name: string) => new MoveAbortError(`enclave::${name}`, '', name);
     if (config.isRetired) throw abort('ERetired');
     if (!config.registrars.includes(REGISTRARS[keeper] ?? '')) throw abort('ENotRegistrar');
-    if (imageOf(this.#images.get(key) ?? 0) !== config.image) throw abort('EInvalidPCRs');
+    if (getImage(this.#images.get(key) ?? 0) !== config.image) throw abort('EInvalidPCRs');
     const { configVersion } = config;
     const enclave = createEnclave(key, { configVersion, registeredAtMs: BigInt(this.now) });
     if (this.enclaves.has(enclave.id) || this.destroyed.has(enclave.id)) return 'theirs';
@@ -229,13 +229,13 @@ export class Simulation {
   }
 
   /** Returns the most gas that a keeper spent in any 24 hours, in MIST. */
-  mostGasADay(keeper: number): bigint {
+  findMostGasADay(keeper: number): bigint {
     const ownCosts = this.gas.filter((cost) => cost.keeper === keeper);
     const days = ownCosts.map(({ at }) =>
       ownCosts
         .filter((cost) => cost.at > at - 24 * HOUR && cost.at <= at)
         .reduce((sum, { mist }) => sum + mist, 0n),
     );
-    return days.reduce((most, day) => (day > most ? day : most), 0n);
+    return days.reduce((maximum, day) => (day > maximum ? day : maximum), 0n);
   }
 }

@@ -14,15 +14,15 @@ import { ofConfig, PACKAGE } from '../sui/chain_fixture.ts';
 import { script } from '../sui/run_script.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
 
-test('a stolen keeper registers genuine enclaves of the present image alone, until it is revoked', async () => {
+test('a stolen keeper can only register genuine enclaves of the present image, until it is revoked', async () => {
   const fixture = await KeeperFixture.start();
   onTestFinished(() => fixture.close());
   const { chain, configId, capId, operator } = fixture;
   const { client } = connect(undefined, chain.node.url);
   const application = `${PACKAGE}::weather::WEATHER`;
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
-  const ours = await startServer({ nsm: chain.nsm });
-  const ownEnclave = await chain.register(configId, capId, ours.url);
+  const ourServer = await startServer({ nsm: chain.nsm });
+  const ownEnclave = await chain.register(configId, capId, ourServer.url);
   const files = ['--root', chain.file('root.pem'), '--pcrs'];
   writeFileSync(chain.file('dice.pcrs'), chain.createNsm('dice').pcrsFile());
 
@@ -36,9 +36,9 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
     await new Chain({ 'rpc-url': chain.node.url }, env).submit(tx, { title: '', fields: {} });
   }
 
-  // On a host of the thief, the same image is as genuine as on ours.
-  const theirs = await startServer({ nsm: chain.nsm });
-  await register(theirs.url);
+  // On a host of the thief, the same image is as genuine as on our host.
+  const thiefServer = await startServer({ nsm: chain.nsm });
+  await register(thiefServer.url);
   expect(await fixture.ids()).toHaveLength(2);
 
   // The chain refuses another image.
@@ -46,12 +46,12 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   await expect(register(otherImageServer.url)).rejects.toMatchObject({ abort: 'enclave::EInvalidPCRs' });
 
   // The key can change nothing else: the node refuses objects that another address owns.
-  const before = fixture.sent;
+  const sentBefore = fixture.sent;
   for (const [name = '', ...args] of [
     ['destroy_enclave', '--enclave-package', PACKAGE, ownEnclave],
     ['update_pcrs', ...ofConfig(configId), '--pcrs', chain.file('other.pcrs')],
     ['update_config', ...ofConfig(configId), '--name', 'mine'],
-    ['rotate', ...ofConfig(configId), theirs.url, '--again', ...files, chain.file('dev.pcrs')],
+    ['rotate', ...ofConfig(configId), thiefServer.url, '--again', ...files, chain.file('dev.pcrs')],
     ['retire_config', ...ofConfig(configId), '--yes'],
     ['add_registrar', ...ofConfig(configId), operator.key.toSuiAddress()],
     ['revoke_registrar', ...ofConfig(configId), operator.registrar],
@@ -62,7 +62,7 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
       { status: 'failed', error: expect.stringContaining('is owned by') },
     ]);
   }
-  expect(fixture.sent).toBe(before);
+  expect(fixture.sent).toBe(sentBefore);
 
   // The admin's response: revoke the registrar, and destroy the enclaves that it registered.
   await chain.done('revoke_registrar', ...ofConfig(configId), operator.registrar);

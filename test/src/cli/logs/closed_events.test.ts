@@ -1,4 +1,4 @@
-/** Which entries of the journal may leave a parent instance, and in which form. */
+/** Tests which entries of the journal may leave a parent instance, and in which form. */
 import { describe, expect, test } from 'vitest';
 import { readEntry } from '../../../../src/cli/logs/closed_events.ts';
 import { Events, type ServerEvents } from '../../../../src/server/reports/events.ts';
@@ -32,16 +32,19 @@ describe('export_events passes on', () => {
     lost: { events: 3 },
   };
 
-  test.each(Object.entries(SAMPLES))('%s of a server', (name, fields) => {
+  test.each(Object.entries(SAMPLES))('the event %s of a server', (name, fields) => {
     const lines: string[] = [];
     const write = (text: string) => lines.push(text) > 0;
     new Events({ write, close: () => {} }).emit(name as 'lost', fields as ServerEvents['lost']);
     const [text = ''] = lines;
-    const passed = line(`weather.eu-1 ${text.trim()}`);
-    expect(passed && JSON.parse(passed)).toEqual({ enclave: 'weather.eu-1', ...JSON.parse(text) });
+    const exportedLine = line(`weather.eu-1 ${text.trim()}`);
+    expect(exportedLine && JSON.parse(exportedLine)).toEqual({
+      enclave: 'weather.eu-1',
+      ...JSON.parse(text),
+    });
   });
 
-  test('an event of an application with its numbers, and lost of init', () => {
+  test('an event of an application with its numbers, and the event lost of init', () => {
     const application = {
       event: 'application',
       time_ms: 1,
@@ -67,7 +70,7 @@ describe('export_events passes on', () => {
     );
     expect(line('from another process', { ...changes, _PID: '2' })).toBe(undefined);
     expect(line('about another unit', { ...changes, UNIT: 'ssh.service' })).toBe(undefined);
-    expect(line('with a name that is no unit', { ...changes, UNIT: 'sui-enclave@a b.service' })).toBe(
+    expect(line('with a name that is not a unit', { ...changes, UNIT: 'sui-enclave@a b.service' })).toBe(
       undefined,
     );
   });
@@ -77,7 +80,7 @@ describe('export_events keeps in the journal, and counts as refused,', () => {
   const SECRET = 'sk_live_4242';
   test.each([
     ['a line that is not an event', SECRET],
-    ['an event with a further field', event({ body: SECRET })],
+    ['an event with an unknown field', event({ body: SECRET })],
     ['an event with a text in place of a number', event({ ms: SECRET })],
     ['an event that is not in the list', event({ event: SECRET })],
     [

@@ -1,4 +1,4 @@
-/** The command that copies closed events into a file, with a fake of journalctl. */
+/** Tests the command that copies closed events into a file, with a fake of journalctl. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -38,11 +38,14 @@ const entry = (cursor: string, message: string) => ({
   _SYSTEMD_UNIT: 'sui-enclave-relay.service',
   MESSAGE: message,
 });
-const entryOf = (ms: number) => entry(`s=${ms}`, `weather ${JSON.stringify(event(ms))}`);
+const createEntry = (ms: number) => entry(`s=${ms}`, `weather ${JSON.stringify(event(ms))}`);
 
-/** Writes a journalctl that prints these entries, notes its arguments, and then does as told. */
+/** Writes a fake of journalctl that records its arguments, prints these entries, and runs `end`. */
 function writeJournal(entries: readonly object[], end = 'exit 0'): void {
-  writeFileSync(join(dir, 'entries'), entries.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  writeFileSync(
+    join(dir, 'entries'),
+    entries.map((journalEntry) => `${JSON.stringify(journalEntry)}\n`).join(''),
+  );
   writeFileSync(
     join(dir, 'journalctl'),
     `#!/bin/sh\nprintf '%s\\n' "$@" >'${dir}/arguments'\ncat '${dir}/entries'\n${end}\n`,
@@ -58,20 +61,25 @@ const readLines = (path = file) =>
     .split('\n')
     .slice(0, -1)
     .map((text) => JSON.parse(text));
-const written = (...all: number[]) => all.map((ms) => ({ enclave: 'weather', ...event(ms) }));
+const createLines = (...all: number[]) => all.map((ms) => ({ enclave: 'weather', ...event(ms) }));
 
 test('export_events writes the closed events, and continues after the last entry that it has seen', async () => {
-  writeJournal([entryOf(1), entry('s=2', 'weather a text'), entry('s=3', 'relay: a line'), entryOf(4)]);
+  writeJournal([
+    createEntry(1),
+    entry('s=2', 'weather a text'),
+    entry('s=3', 'relay: a line'),
+    createEntry(4),
+  ]);
   const first = await run();
   expect([first.status, first.stderr]).toEqual([
     0,
-    'left in the journal: 1 line of enclaves with another form than a closed event\n',
+    'not copied, since only closed events are: 1 line of enclaves in the journal\n',
   ]);
-  expect([readLines(), statSync(file).mode & 0o777]).toEqual([written(1, 4), 0o644]);
+  expect([readLines(), statSync(file).mode & 0o777]).toEqual([createLines(1, 4), 0o644]);
   expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain('cursor');
-  writeJournal([entryOf(5), entry('s=6', 'relay: a line')]);
+  writeJournal([createEntry(5), entry('s=6', 'relay: a line')]);
   expect((await run()).status).toBe(0);
-  expect(readLines()).toEqual(written(1, 4, 5));
+  expect(readLines()).toEqual(createLines(1, 4, 5));
   expect(readFileSync(join(dir, 'arguments'), 'utf8')).toContain('--after-cursor=s=4\n');
   writeJournal([]);
   await run();
@@ -79,47 +87,50 @@ test('export_events writes the closed events, and continues after the last entry
 });
 
 test('export_events follows the journal until SIGTERM, and has written each event by then', async () => {
-  writeJournal([entryOf(1), entryOf(2)], 'exec sleep 60');
+  writeJournal([createEntry(1), createEntry(2)], 'exec sleep 60');
   const script = fileURLToPath(new URL('../../../../src/cli/logs/export_events.ts', import.meta.url));
   const child = spawn(process.execPath, [script, file], { env: env(), stdio: 'ignore' });
   onTestFinished(() => void child.kill('SIGKILL'));
   await expect.poll(() => readdirSync(dir)).toContain('events.jsonl.cursor');
-  expect(readLines()).toEqual(written(1, 2));
+  expect(readLines()).toEqual(createLines(1, 2));
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
 });
 
 test('export_events begins a new file at 10 MB, and keeps the previous one', async () => {
   writeFileSync(file, `${'x'.repeat(9_999_990)}\n`);
-  writeJournal([entryOf(1)]);
+  writeJournal([createEntry(1)]);
   await run();
   expect(readFileSync(`${file}.1`, 'utf8')).toMatch(/x\n\{"enclave":"weather".*\}\n$/);
-  writeJournal([entryOf(2)]);
+  writeJournal([createEntry(2)]);
   await run();
-  expect(readLines()).toEqual(written(2));
+  expect(readLines()).toEqual(createLines(2));
 });
 
 test('export_events skips garbage between two entries: bytes, huge lines, deep lists and half an entry at the end', async () => {
-  const [first, last] = [entryOf(1), entryOf(2)].map((each) => JSON.stringify(each));
+  const [first, last] = [createEntry(1), createEntry(2)].map((journalEntry) => JSON.stringify(journalEntry));
   const secret = 'sk_live_4242';
   const garbage = [
     Buffer.from([0, 0xff, 0xfe, 0xc3, 0x28]),
     `${secret}\u001b]0;title\u0007`,
     '['.repeat(1_000_000),
     JSON.stringify(entry('s=9', `weather ${secret.repeat(500_000)}`)),
-    JSON.stringify({ ...entryOf(9), __CURSOR: `--vacuum-size=1\n${secret}` }),
-    JSON.stringify({ ...entryOf(9), __REALTIME_TIMESTAMP: secret }),
+    JSON.stringify({ ...createEntry(9), __CURSOR: `--vacuum-size=1\n${secret}` }),
+    JSON.stringify({ ...createEntry(9), __REALTIME_TIMESTAMP: secret }),
     JSON.stringify(entry('s=9', `__proto__ ${JSON.stringify({ ...event(9), __proto__x: secret })}`)),
   ];
-  const lines = [first ?? '', ...garbage, last ?? ''].flatMap((each) => [
-    Buffer.from(each),
+  const lines = [first ?? '', ...garbage, last ?? ''].flatMap((line) => [
+    Buffer.from(line),
     Buffer.from('\n'),
   ]);
   writeFileSync(join(dir, 'entries'), Buffer.concat([...lines, Buffer.from(first ?? '').subarray(0, 90)]));
   const { status, stderr } = await run();
-  expect([status, stderr]).toEqual([0, expect.stringMatching(/^left in the journal: 2 lines of enclaves/)]);
+  expect([status, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^not copied, since only closed events are: 2 lines of enclaves/),
+  ]);
   expect(readFileSync(file, 'utf8') + stderr).not.toContain(secret);
-  expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([written(1, 2), 's=2\n']);
+  expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([createLines(1, 2), 's=2\n']);
 });
 
 test('export_events replaces links in the place of the previous file and of the cursor, and writes to no other file', async () => {
@@ -128,25 +139,25 @@ test('export_events replaces links in the place of the previous file and of the 
   symlinkSync(victim, `${file}.1`);
   symlinkSync(victim, `${file}.cursor`);
   writeFileSync(file, `${'x'.repeat(9_999_990)}\n`);
-  writeJournal([entryOf(8)]);
+  writeJournal([createEntry(8)]);
   expect((await run()).status).toBe(0);
   expect([readFileSync(victim, 'utf8'), readFileSync(`${file}.cursor`, 'utf8')]).toEqual(['s=7\n', 's=8\n']);
   expect(readFileSync(`${file}.1`, 'utf8')).toMatch(/x\n\{"enclave":"weather".*\}\n$/);
 });
 
-test('export_events refuses a FIFO in the place of the file, which has no reader', async () => {
+test('export_events refuses a FIFO without a reader in the place of the file', async () => {
   execFileSync('mkfifo', [file]);
-  writeJournal([entryOf(1)]);
+  writeJournal([createEntry(1)]);
   const { status, stderr } = await run();
   expect([status, stderr]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: /)]);
 });
 
 describe('export_events ends with an error', () => {
   test('if journalctl fails or is missing, and keeps what it has written', async () => {
-    writeJournal([entryOf(1)], 'exit 3');
+    writeJournal([createEntry(1)], 'exit 3');
     const failed = await run();
     expect([failed.status, failed.stderr]).toEqual([1, 'JOURNAL: journalctl ended with exit code 3\n']);
-    expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([written(1), 's=1\n']);
+    expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([createLines(1), 's=1\n']);
     const missing = await callScript('logs/export_events.ts', [file, '--once'], {
       env: { PATH: '/nowhere' },
     });
@@ -164,7 +175,7 @@ describe('export_events ends with an error', () => {
     expect(readdirSync(dir)).not.toContain('arguments');
   });
 
-  test('if the cursor is damaged, which it leaves as it is', async () => {
+  test('if the cursor is damaged, and leaves the cursor unchanged', async () => {
     for (const text of ['', 'two words', '--vacuum-size=1\nx']) {
       writeFileSync(`${file}.cursor`, text);
       const { status, stderr } = await run();
@@ -173,15 +184,15 @@ describe('export_events ends with an error', () => {
     }
   });
 
-  test('if the file is a link, a folder or a device, and does not write there', async () => {
-    writeJournal([entryOf(1)]);
+  test('if the file is a link, a folder or a device, and does not write to it', async () => {
+    writeJournal([createEntry(1)]);
     const victim = join(dir, 'victim');
     writeFileSync(victim, 'kept');
     symlinkSync(victim, file);
     const { status, stderr } = await run();
     expect([status, stderr]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: .* can't be written: ELOOP/)]);
     expect(readFileSync(victim, 'utf8')).toBe('kept');
-    // What was not written is read again.
+    // Without a cursor, the events are read again.
     expect(readdirSync(dir)).not.toContain('events.jsonl.cursor');
     for (const path of [dir, '/dev/null']) {
       const cursor = ['--cursor', join(dir, 'cursor')];
@@ -195,7 +206,7 @@ describe('export_events ends with an error', () => {
   });
 });
 
-/** Rules of the agent's schema for the properties that the configuration uses: see the README there. */
+/** Rules of the agent's schema for the properties that the configuration uses: see src/cli/logs/README.md. */
 const AgentFile = v.strictObject({
   agent: v.strictObject({ run_as_user: v.pipe(v.string(), v.minLength(1)) }),
   logs: v.strictObject({

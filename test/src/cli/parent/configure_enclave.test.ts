@@ -1,4 +1,4 @@
-/** The stack of deploy/aws with a fake of the AWS CLI. test/e2e/aws runs the real one with a model of AWS. */
+/** Tests the stack of deploy/aws with a fake AWS CLI. test/e2e/aws runs the real CLI with a model of AWS. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const PROVISIONER = [
   '--enclaves',
   'http://10.0.0.5:3000,http://10.0.1.5:3000',
 ];
-/** A public key of Ed25519: that of RFC 8032, 7.1, test 1. */
+/** A public key of Ed25519, from RFC 8032, 7.1, test 1. */
 const PROVISIONER_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 const PROVISIONED = `endpoints: []\nsecrets: [API_KEY]\nprovisioners: ["${PROVISIONER_KEY}"]\n`;
 /** Calls that only read. Every other call changes the account, or makes a change set. */
@@ -123,13 +123,13 @@ const group = (action: string, at: number, Replacement?: string) => ({
 });
 
 describe('the plan', () => {
-  test('shows the change set, and leaves neither it nor a change', async () => {
+  test('shows the change set, deletes it, and changes nothing', async () => {
     const { status, stdout, stderr } = await configure(WITH_SECRET);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^The stack sui-enclave in eu-west-1 is new\.\nParameters:\n/);
     expect(stdout).toMatch(/^ {2}Bucket = my-releases$/m);
     expect(stdout).toMatch(/^ {2}Add EnclaveGroup1 \(AWS::AutoScaling::AutoScalingGroup\)$/m);
-    expect(stdout).toMatch(/Nothing was applied: add --apply to apply it\.\n$/);
+    expect(stdout).toMatch(/Nothing was applied: add --apply to apply the change\.\n$/);
     const names = changes().map((call) =>
       /(\S+-change-set) --stack-name (\S+) --change-set-name (\S+)/.exec(call),
     );
@@ -140,7 +140,7 @@ describe('the plan', () => {
     expect(names[0]?.[3]).toBe(names[1]?.[3]);
   });
 
-  test("fills every parameter of the template but the system image, each in the template's form", async () => {
+  test('fills every parameter of the template but the system image, each in the form that the template requires', async () => {
     addImage('1.0.0', PROVISIONED);
     addFile('keeper-3.yaml', 'network: testnet\n');
     await configure([
@@ -211,7 +211,7 @@ describe('the plan', () => {
     expect(sentParameters()).toMatchObject({ ServiceCidr: '', HttpsCidr: '', Peers: 'no', KmsKeyArn: '' });
   });
 
-  test('is the same as JSON', async () => {
+  test('has the same content as JSON', async () => {
     expect(await json(WITH_SECRET)).toMatchObject({
       status: 'planned',
       stack: 'sui-enclave',
@@ -221,7 +221,7 @@ describe('the plan', () => {
     });
   });
 
-  test('runs as a process', async () => {
+  test('is printed by a process of its own, too', async () => {
     const args = [...WITH_SECRET, '--release', release];
     const { status, stdout } = await spawnScript('parent/configure_enclave.ts', args, { env: parent.env });
     expect(status).toBe(0);
@@ -296,7 +296,7 @@ describe('--apply', () => {
     ]);
   });
 
-  test('takes another subnet of a group for the end of its enclaves', async () => {
+  test('treats a change of a group’s subnet as the end of its enclaves', async () => {
     const args = await createStack();
     setChange(group('Modify', 1, 'False'));
     const moved = args.map((arg) => (arg.startsWith('subnet-') ? 'subnet-99999999,subnet-4e5f6a7b' : arg));
@@ -340,20 +340,20 @@ describe('--delete', () => {
 
   test('only lists the enclaves whose keys end, without --apply', async () => {
     await createStack();
-    const before = changes().length;
+    const earlierCalls = changes().length;
     const { status, stdout } = await configure(DELETE);
     expect(status).toBe(0);
     expect(stdout).toMatch(/keys are lost:\n {2}i-1 .*\n {2}i-2 .*\nNothing was deleted: add --apply/);
-    expect(changes()).toHaveLength(before);
+    expect(changes()).toHaveLength(earlierCalls);
   });
 
   test('removes the protection of the instances, and deletes the stack', async () => {
     await createStack();
-    const before = changes().length;
+    const earlierCalls = changes().length;
     expect((await configure([...DELETE, '--apply'])).stdout).toMatch(/The stack sui-enclave is deleted\.\n$/);
     expect(
       changes()
-        .slice(before)
+        .slice(earlierCalls)
         .map((call) => / (set-instance-\w+|delete-stack) /.exec(call)?.[1]),
     ).toEqual(['set-instance-protection', 'set-instance-protection', 'delete-stack']);
     expect((await configure([...DELETE, '--apply'])).stdout).toBe(
@@ -364,9 +364,9 @@ describe('--delete', () => {
   test('leaves the protection of an instance that AWS is ending already', async () => {
     await createStack();
     parent.set('groups', parent.read('groups').replace('InService', 'Terminating'));
-    const before = changes().length;
+    const earlierCalls = changes().length;
     expect((await configure([...DELETE, '--apply'])).status).toBe(0);
-    expect(changes().slice(before).join('\n')).not.toMatch(/--instance-ids i-1/);
+    expect(changes().slice(earlierCalls).join('\n')).not.toMatch(/--instance-ids i-1/);
   });
 
   test('reports a stack that could not be deleted', async () => {
@@ -396,8 +396,8 @@ test("the operator's policy allows every call of the command", async () => {
 });
 
 describe('the stack of this name', () => {
-  const OURS = ['Pcr0', 'ImageSha256'];
-  const setStack = (StackStatus: string, names: readonly string[] = OURS) => {
+  const TEMPLATE_MARKS = ['Pcr0', 'ImageSha256'];
+  const setStack = (StackStatus: string, names: readonly string[] = TEMPLATE_MARKS) => {
     const Parameters = names.map((name) => ({ ParameterKey: name, ParameterValue: 'x' }));
     parent.set('stack', JSON.stringify({ Stacks: [{ StackStatus, Parameters, Description: null }] }));
   };
@@ -405,14 +405,14 @@ describe('the stack of this name', () => {
   test.each([
     ['an update', WITH_SECRET],
     ['a deletion', ['--region', 'eu-west-1', '--delete', '--apply']],
-  ])('is left alone by %s if it is of another template', async (_, args) => {
+  ])('is left unchanged by %s if it has another template', async (_, args) => {
     setStack('CREATE_COMPLETE', ['Pcr0']);
     expect((await configure(args)).stderr).toMatch(/^STACK_STATE: .*made from another template/);
     expect(changes()).toEqual([]);
   });
 
   test.each(['UPDATE_IN_PROGRESS', 'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', 'DELETE_IN_PROGRESS'])(
-    'is left alone while it is being changed: %s',
+    'is left unchanged while another change is in progress: %s',
     async (status) => {
       setStack(status);
       expect((await configure(WITH_SECRET)).stderr).toMatch(/^STACK_STATE: .*is being changed/);
@@ -431,7 +431,7 @@ describe('the stack of this name', () => {
     },
   );
 
-  test('is new if CloudFormation only made it for a change set', async () => {
+  test('counts as new if CloudFormation made it only for a change set', async () => {
     setStack('REVIEW_IN_PROGRESS', []);
     expect((await configure(WITH_SECRET)).stdout).toMatch(/is new/);
     expect(changes()[0]).toMatch(/--change-set-type CREATE /);
@@ -496,7 +496,7 @@ describe('the release', () => {
     expect(parent.calls('aws')).toEqual([]);
   });
 
-  test('must have one file of a kind', async () => {
+  test('must not have two files of a kind', async () => {
     addFile('node-24.2.0.tar.gz', 'node');
     expect((await configure(WITH_SECRET)).stderr).toMatch(
       /^USAGE: .* several files of a kind, node-24\.1\.0\.tar\.gz, node-24\.2\.0\.tar\.gz/,
@@ -507,7 +507,7 @@ describe('the release', () => {
     [
       'is missing',
       '',
-      /^RELEASE_MISSING: s3:\/\/my-releases\/sui-enclave\/node-24\.1\.0\.tar\.gz is not there: aws s3 cp /,
+      /^RELEASE_MISSING: s3:\/\/my-releases\/sui-enclave\/node-24\.1\.0\.tar\.gz does not exist: run aws s3 cp /,
     ],
     [
       'has another size',
@@ -535,8 +535,11 @@ describe('the release', () => {
 
   test('must have the registers of its image', async () => {
     const out = join(parent.dir, 'out');
-    const wrong = '1'.repeat(96);
-    writeFileSync(join(out, 'nitro.pcrs'), formatPcrs({ pcr0: wrong, pcr1: wrong, pcr2: wrong }));
+    const otherRegister = '1'.repeat(96);
+    writeFileSync(
+      join(out, 'nitro.pcrs'),
+      formatPcrs({ pcr0: otherRegister, pcr1: otherRegister, pcr2: otherRegister }),
+    );
     pack(out, '1.0.0', ['nitro.eif', 'nitro.pcrs', 'relay']);
     expect((await configure(WITH_SECRET)).stderr).toMatch(/^USAGE: .* has the registers of another image/);
     expect(parent.calls('aws')).toEqual([]);
@@ -562,14 +565,14 @@ describe('the settings', () => {
       /names no provisioners/,
     ],
     [
-      'a part of a provisioner',
+      'an incomplete provisioner',
       PROVISIONED,
       undefined,
       [...ARGS, ...PROVISIONER.slice(0, 4)],
       /a provisioner needs --provisioner-key/,
     ],
     [
-      'a part of a keeper',
+      'an incomplete keeper',
       undefined,
       undefined,
       [...WITH_SECRET, ...KEEPER.slice(0, 2)],
@@ -590,7 +593,7 @@ describe('the settings', () => {
       /pass --address 127\.0\.0\.1 for a proxy on/,
     ],
     [
-      'a proxy that everybody can pass by',
+      'a proxy that everybody can bypass',
       ...([undefined, 'TRUSTED_PROXIES=1\n'] as const),
       [...WITH_SECRET.map((arg) => (arg === '203.0.113.0/24' ? '0.0.0.0/0' : arg)), '--address', '0.0.0.0'],
       /only the proxy may reach the port/,

@@ -119,7 +119,7 @@ describe('the doctor', () => {
       .filter(({ ok }) => !ok)
       .map((finding) => finding.text)
       .join('\n');
-    expect(text).toMatch(/\/nowhere.eif can't be read: build it by sui-enclave build/);
+    expect(text).toMatch(/\/nowhere.eif can't be read: build it with sui-enclave build/);
     expect(text).toMatch(/nitro-cli is not installed/);
     expect(text).toMatch(/\/dev\/nitro_enclaves is missing/);
     expect(text).toMatch(/allocator.yaml is missing/);

@@ -273,7 +273,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     mkdirSync(parent.state, { recursive: true });
     writeFileSync(reportsPath(parent.state), `${reports.join('\n')}\n`);
     expect((await expose()).stderr).toBe(
-      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one reported: the server ended (CONFIG)\n',
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last enclave reported: the server ended (CONFIG)\n',
     );
   });
 
@@ -397,7 +397,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     const { expose } = await start({ ready: true });
     expect(await expose(['--metrics-port', '9101'])).toMatchObject({
       status: 2,
-      stderr: expect.stringMatching(/^USAGE: --metrics-port: this image has no figures/),
+      stderr: expect.stringMatching(/^USAGE: --metrics-port: this image has no metrics/),
     });
   });
 
@@ -435,7 +435,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     parent.setEnclave({ Measurements: { PCR0: 'ab' } });
     const { status, stderr } = await expose();
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^WRONG_STATE: the enclave runs another image than .*x.eif: its PCR0 is ab$/m);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave does not run the image .*x.eif: its PCR0 is ab$/m);
   });
 
   test('refuses an image of another project', async () => {

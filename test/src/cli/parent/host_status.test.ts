@@ -164,7 +164,7 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
   ],
   CLOCK_DOUBTFUL: [
     () => (answers['/readyz'] = [200, { ready: true, warnings: ['no document confirms the clock'] }]),
-    /^look again after ten minutes/,
+    /^check again after ten minutes/,
   ],
   TASK_FAILS: [
     () => {
@@ -237,7 +237,7 @@ describe('host_status', () => {
     parent.set(`unit ${UNIT}`, 'failed failed exit-code 0');
     parent.set(`${RELAY_STATE}/weather/reports.jsonl`, '{"event":"end","reason":"out of memory"}\n');
     const status = await readHostStatus(host);
-    expect(formatStatus(status)).toMatch(/ENCLAVE_FAILED: .*; the last one reported: out of memory\n/);
+    expect(formatStatus(status)).toMatch(/ENCLAVE_FAILED: .*; the last enclave reported: out of memory\n/);
     expect(formatStatus(status)).toMatch(/last report +end: out of memory/);
   });
 

@@ -30,7 +30,7 @@ describe('run_enclave', () => {
   ])('gives %s, and refuses less', (_case, bytes, memoryMib) => {
     expect(chooseMemory(undefined, bytes)).toBe(memoryMib);
     expect(chooseMemory(memoryMib, bytes)).toBe(memoryMib);
-    const refused = new RegExp(`^--memory must be at least ${memoryMib} MiB: four times the image$`);
+    const refused = new RegExp(`^--memory must be at least ${memoryMib} MiB: four times the image's size$`);
     expect(() => chooseMemory(memoryMib - 1, bytes)).toThrow(refused);
   });
 
@@ -89,7 +89,7 @@ describe('run_enclave', () => {
     });
     expect(status).toBe(2);
     expect(stderr).toBe(
-      "USAGE: out/nitro.eif can't be read (ENOENT): build it by sui-enclave build, or copy it here. See sui-enclave run_enclave --help\n",
+      "USAGE: out/nitro.eif can't be read (ENOENT): build it with sui-enclave build, or copy it here. See sui-enclave run_enclave --help\n",
     );
   });
 

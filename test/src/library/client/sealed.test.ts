@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/bcs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CLIENT_ID, GOOGLE, Issuer, SEED, seedFile } from '../../../../src/apps/salt/test/support.ts';
+import { CLIENT_ID, GOOGLE, Issuer, SEED, writeSeedFile } from '../../../../src/apps/salt/test/support.ts';
 import { certificatesFromPem, parsePcrs } from '../../../../src/library/attestation/index.ts';
 import {
   EnclaveClient,
@@ -33,7 +33,7 @@ async function startSalt(issuer: Issuer, env: Record<string, string> = {}): Prom
     nsm,
     env: {
       APP: 'salt',
-      SALT_SEED_FILE: seedFile(SEED),
+      SALT_SEED_FILE: writeSeedFile(SEED),
       SALT_CLIENTS: JSON.stringify([{ issuer: GOOGLE, client_id: CLIENT_ID, seed: 1 }]),
       SALT_USER_REQUESTS_PER_MINUTE: '10000',
       CORS_ORIGINS: 'https://wallet.example',
