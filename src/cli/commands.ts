@@ -130,7 +130,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   register_enclave: {
     reader: 'admin',
-    summary: 'register the enclaves at the URLs of the command line',
+    summary: 'register the enclaves at the URLs that you pass',
     load: () => import('./sui/register_enclave.ts'),
   },
   rotate: {

@@ -103,11 +103,15 @@ export const time = v.pipe(
   v.transform((isoText) => {
     // The platform decides how Date parses other strings.
     const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
-    const at = /^\d+$/.test(isoText) ? Number(isoText) : iso.test(isoText) ? Date.parse(isoText) : Number.NaN;
-    return new Date(at).getTime();
+    const timeMs = /^\d+$/.test(isoText)
+      ? Number(isoText)
+      : iso.test(isoText)
+        ? Date.parse(isoText)
+        : Number.NaN;
+    return new Date(timeMs).getTime();
   }),
   v.check(
-    (at) => !Number.isNaN(at),
+    (timeMs) => !Number.isNaN(timeMs),
     'must be a time such as 2025-04-15T02:25:23Z, or milliseconds since 1970',
   ),
 );

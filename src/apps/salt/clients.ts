@@ -35,7 +35,7 @@ export function parseSaltClients(json: string): SaltClient[] {
 
 /**
  * Refuses two entries that can have the same issuer ‖ client id. A salt is derived from this concatenation,
- * so the users of one client would get the salts of another.
+ * so the users of one client would otherwise get the salts of another.
  */
 function requireUniqueConcatenations(clients: readonly SaltClient[]): void {
   for (const [index, client] of clients.entries()) {

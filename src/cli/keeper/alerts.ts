@@ -5,7 +5,7 @@ export const ALERTS = {
   REGISTERS_DIFFER: ['alert', 'The config allows registers other than those in the file. Nothing is done.'],
   CONFIG_RETIRED: [
     'alert',
-    'The config is permanently retired. Its enclaves are destroyed, and none is registered.',
+    'The config is permanently retired. Its enclaves are destroyed, and no enclave is registered.',
   ],
   REGISTRAR_REVOKED: [
     'alert',

@@ -31,7 +31,8 @@ export interface Report {
   readonly accepted: number;
   readonly silent: number;
   /**
-   * Whether the next round should come later, since the chain could not be read or an error ended the round.
+   * Whether the next round should come later, since the chain could not be read, or an error of ENDS_ROUND
+   * occurred.
    */
   readonly hasFailed: boolean;
 }
@@ -105,8 +106,8 @@ export class Keeper {
     const answers = await unlessStopped(Promise.all(urls.map((url) => this.#attest(url))), stop);
     if (answers === undefined) return empty;
     const { now, clock } = this.#settings;
-    const at = clock();
-    const seenForMs = new Map([...this.#firstSeen].map(([key, since]) => [key, at - since]));
+    const nowMs = clock();
+    const seenForMs = new Map([...this.#firstSeen].map(([key, since]) => [key, nowMs - since]));
     const decision = decideTogether(chain, { answers, seenForMs, now: now() }, this.#settings);
     this.#remember(decision);
     const outcome = await this.#act(decision, readings[0].chainState, stop);
@@ -132,7 +133,10 @@ export class Keeper {
     return { readings, silences };
   }
 
-  /** Attests the enclave at a URL. If that has failed, it waits before it tries again. */
+  /**
+   * Attests the enclave at a URL. After failures, it does so less often, and otherwise returns the last
+   * answer.
+   */
   async #attest(url: string): Promise<Answer> {
     const failure = this.#failures.get(url);
     if (failure !== undefined && this.#settings.clock() < failure.askAt) return failure.answer;
@@ -150,8 +154,8 @@ export class Keeper {
   }
 
   #remember({ unregistered }: Decision): void {
-    const at = this.#settings.clock();
-    this.#firstSeen = new Map(unregistered.map((key) => [key, this.#firstSeen.get(key) ?? at]));
+    const nowMs = this.#settings.clock();
+    this.#firstSeen = new Map(unregistered.map((key) => [key, this.#firstSeen.get(key) ?? nowMs]));
   }
 
   async #act(

@@ -117,7 +117,7 @@ function createReport({ error }: Pick<Io, 'error'>): (refused: number) => void {
   return (refused) => {
     total += refused;
     if (total === 0 || performance.now() - reportedAt < REPORT_MS) return;
-    error(`not copied, since only closed events are: ${quantity(total, 'line')} of enclaves in the journal`);
+    error(`left in the journal, since only closed events are copied: ${quantity(total, 'line')} of enclaves`);
     reportedAt = performance.now();
     total = 0;
   };

@@ -156,8 +156,8 @@ example: npx --offline sui-enclave sample read --level 5
     const readLevel = async (...argv: string[]) =>
       JSON.parse((await call(main, ['a', '--json', ...argv], { env: { LEVEL: '4' } })).stdout).level;
     expect([await readLevel(), await readLevel('--level', '2')]).toEqual([4, 2]);
-    const wrong = await call(main, ['a'], { env: { LEVEL: 'x' } });
-    expect(wrong.stderr).toMatch(/^USAGE: LEVEL must be an integer/);
+    const invalid = await call(main, ['a'], { env: { LEVEL: 'x' } });
+    expect(invalid.stderr).toMatch(/^USAGE: LEVEL must be an integer/);
     const empty = await call(main, ['a'], { env: { LEVEL: '' } });
     expect(empty).toMatchObject({
       status: 2,

@@ -73,7 +73,7 @@ test('export_events writes the closed events, and continues after the last entry
   const first = await run();
   expect([first.status, first.stderr]).toEqual([
     0,
-    'not copied, since only closed events are: 1 line of enclaves in the journal\n',
+    'left in the journal, since only closed events are copied: 1 line of enclaves\n',
   ]);
   expect([readLines(), statSync(file).mode & 0o777]).toEqual([createLines(1, 4), 0o644]);
   expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain('cursor');
@@ -127,7 +127,7 @@ test('export_events skips garbage between two entries: bytes, huge lines, deep l
   const { status, stderr } = await run();
   expect([status, stderr]).toEqual([
     0,
-    expect.stringMatching(/^not copied, since only closed events are: 2 lines of enclaves/),
+    expect.stringMatching(/^left in the journal, since only closed events are copied: 2 lines of enclaves/),
   ]);
   expect(readFileSync(file, 'utf8') + stderr).not.toContain(secret);
   expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([createLines(1, 2), 's=2\n']);

@@ -469,7 +469,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test.each([
-    [['--name', '../other'], 2, /--name must be letters/],
+    [['--name', '../other'], 2, /--name must be at most 64 letters/],
     [['--name', 'relay'], 2, /--name must not be relay/],
     [['--name', 'other'], 1, /no enclave named other runs/],
     [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],

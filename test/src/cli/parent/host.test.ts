@@ -182,7 +182,7 @@ describe('host install', () => {
       expect.objectContaining({ code: 'WRONG_STATE' }),
     );
     expect(() => install(host, 'green', options(eif))).toThrow(
-      'port 3000 is that of blue: give another --port',
+      'the enclave blue has port 3000: pass another port',
     );
     expect(listFiles()).toEqual(before);
     install(host, 'green', options(eif, { port: 3001 }));

@@ -165,12 +165,12 @@ test.each<[string, object, RegExp]>([
   [
     'a secret of another region',
     { ...ENCLAVE, secretArn: ARN.replace('eu-west-1', 'us-east-1') },
-    /another region than this host: eu-west-1/,
+    /is not in this host's region, eu-west-1/,
   ],
   [
     "a provisioner's key of another region",
     { ...PROVISIONER, keyArn: ARN.replace('eu-west-1', 'us-east-1') },
-    /another region/,
+    /is not in this host's region/,
   ],
 ])('refuses %s', (_case, parameters, message) => {
   expect(() => parseBootFile(JSON.stringify(parameters))).toThrow(
