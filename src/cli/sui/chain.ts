@@ -8,7 +8,7 @@ import { buildTransaction } from 'sui-enclave/sui/build';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
 import { toExecutionError, toSuiError } from 'sui-enclave/sui/failures';
 import { type PackageVersion, readPackage } from 'sui-enclave/sui/packages';
-import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
+import { executeSigned, waitUntilVisible } from 'sui-enclave/sui/send';
 import { describeTransaction } from './describe_transaction.ts';
 import { SuiCommandError } from './errors.ts';
 import { describeExpiry, withoutExpiry } from './expiry.ts';
@@ -244,7 +244,7 @@ export class Chain {
     const signer = await readSigner(this.#env, this.#options);
     this.beforeSigning(budget);
     const { signature } = await signer.signTransaction(bytes);
-    const sent = await resultOfSending(this.client, {
+    const sent = await executeSigned(this.client, {
       transaction: bytes,
       signatures: [signature],
       include: { effects: true, objectTypes: true } as const,

@@ -1,7 +1,7 @@
 /** Parses the answers of an enclave's endpoints. */
 
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
-import { propertyThatFails } from '../wire/failing_property.ts';
+import { findFailingProperty } from '../wire/failing_property.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { quantity } from '../wording.ts';
 import { ClientError } from './errors.ts';
@@ -116,7 +116,7 @@ function serialize(endpoint: string, schema: Serializer, message: unknown): Uint
   try {
     return encodeValue(schema, message);
   } catch (cause) {
-    const property = propertyThatFails((value) => encodeValue(schema, value), message as object);
+    const property = findFailingProperty((value) => encodeValue(schema, value), message as object);
     const problem = describeMismatch(property, message);
     throw malformedAnswer(
       endpoint,

@@ -1,6 +1,6 @@
 /** Describes the bytes of a signed answer for people, field by field. */
 import { toHex } from '@mysten/bcs';
-import { type SchemaField, type SchemaType, unwrapped } from '../wire/schema_type.ts';
+import { type SchemaField, type SchemaType, unwrapType } from '../wire/schema_type.ts';
 import { quantity } from '../wording.ts';
 import { ClientError } from './errors.ts';
 
@@ -75,7 +75,7 @@ class FieldReader {
 
   /** @param inner the fields of a struct, if the type is a struct, or a vector or Option of structs */
   read(path: string, type: string, inner: readonly SchemaField[] | undefined): void {
-    const [wrapper] = unwrapped(type).wrappers;
+    const [wrapper] = unwrapType(type).wrappers;
     if (wrapper === 'Option') this.#option(path, type, inner);
     else if (wrapper === 'vector' && type !== 'vector<u8>') this.#vector(path, type, inner);
     else if (inner !== undefined) this.readAll(path, inner);

@@ -3,7 +3,13 @@
  * authenticated.
  */
 import { isTooDeep, MAX_SCHEMA_DEPTH, MAX_SCHEMA_SIZE } from '../wire/schema_bounds.ts';
-import { isPlainType, type SchemaField, type SchemaType, unwrapped, widthOf } from '../wire/schema_type.ts';
+import {
+  computeWidth,
+  isPlainType,
+  type SchemaField,
+  type SchemaType,
+  unwrapType,
+} from '../wire/schema_type.ts';
 import { ClientError } from './errors.ts';
 import { baseUrl, type Http, requestJson } from './http.ts';
 import { checkDuration, readCallOptions, requireKnown } from './options.ts';
@@ -155,7 +161,7 @@ function parseField(value: unknown, position: string): SchemaField {
   const name = readName(field['name'], FIELD_NAME, `${position}.name`);
   const { type } = field;
   if (typeof type !== 'string') throw invalidSchema(`${position}.type is not a type`);
-  const { wrappers, leaf } = unwrapped(type);
+  const { wrappers, leaf } = unwrapType(type);
   if (wrappers.some((wrapper, index) => wrapper === 'Option' && wrappers[index + 1] === 'Option')) {
     throw invalidSchema(`${position}.type is an Option of an Option`);
   }
@@ -163,7 +169,7 @@ function parseField(value: unknown, position: string): SchemaField {
   if (!isPlain) readName(leaf, STRUCT_NAME, `${position}.type`);
   if (isPlain && 'fields' in field) throw invalidSchema(`${position} has fields, but is not a struct`);
   const fields = isPlain ? undefined : parseFields(field['fields'], position);
-  const width = widthOf(type, fields);
+  const width = computeWidth(type, fields);
   if (field['width'] !== width) throw invalidSchema(`${position}.width is not that of its type`);
   return { name, type, ...(width !== undefined && { width }), ...(fields && { fields }) };
 }

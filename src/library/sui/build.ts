@@ -2,7 +2,7 @@
 import { type ClientWithCoreApi, SimulationError } from '@mysten/sui/client';
 import type { Transaction } from '@mysten/sui/transactions';
 import { toExecutionError, toSuiError } from './failures.ts';
-import { isAmbiguous, withNodesWords, withRuntimeError } from './runtime_errors.ts';
+import { isAmbiguous, withProtoJson, withRuntimeError } from './runtime_errors.ts';
 
 /** Options that `buildTransaction` shares with `Transaction.build`. */
 export interface BuildOptions {
@@ -35,6 +35,6 @@ export async function buildTransaction(
 }
 
 async function simulate(client: ClientWithCoreApi, transaction: Transaction) {
-  const include = withNodesWords({});
+  const include = withProtoJson({});
   return withRuntimeError(await client.core.simulateTransaction({ transaction, include }));
 }

@@ -4,7 +4,7 @@ import { type U64Input, u64 } from '../wire/bcs.ts';
 import { type ObjectInput, objectArgument as object } from './arguments.ts';
 import type { FeedRules } from './feed.ts';
 import type { SubmittedAnswer } from './signed.ts';
-import { checkAddress, checkBytes, checkStructType, encodeText, invalidValue, u64Of } from './values.ts';
+import { checkAddress, checkBytes, checkStructType, encodeText, encodeU64, invalidValue } from './values.ts';
 
 /** A call of the module `feed` for one application. */
 export interface FeedCall {
@@ -99,8 +99,8 @@ export function updateFeed(
 function quoteArguments(tx: Transaction, { answer }: FeedQuote) {
   const signature = checkBytes('the signature', answer.signature, { min: 64, max: 64 });
   return [
-    tx.pure(u64Of('the timestamp', answer.timestampMs)),
-    tx.pure(u64Of('the value', answer.data.value)),
+    tx.pure(encodeU64('the timestamp', answer.timestampMs)),
+    tx.pure(encodeU64('the value', answer.data.value)),
     tx.pure.vector('u8', signature),
   ];
 }
@@ -108,7 +108,7 @@ function quoteArguments(tx: Transaction, { answer }: FeedQuote) {
 /** Makes the same checks as `new_rules`, and returns its arguments. */
 function ruleArguments(tx: Transaction, rules: NewFeedRules) {
   const { intent, symbol, decimals, configIds } = rules;
-  const readNumber = (name: NumericRule) => u64.parse(u64Of(`"${name}"`, rules[name]));
+  const readNumber = (name: NumericRule) => u64.parse(encodeU64(`"${name}"`, rules[name]));
   const [minValue, maxValue, threshold] = [
     readNumber('minValue'),
     readNumber('maxValue'),

@@ -10,7 +10,7 @@ import { type U64Input, u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import { parseContent, parseObjectType, type ReadObject, readObject, readObjects } from './read_object.ts';
 import { ConfigContent, EnclaveContent, EnclaveKey, RegistrarContent, type Source } from './structs.ts';
-import { checkAddress, checkBytes, checkStructType, invalidValue, u64Of } from './values.ts';
+import { checkAddress, checkBytes, checkStructType, encodeU64, invalidValue } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
 type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap' | 'RegistrarCap';
@@ -184,7 +184,7 @@ export function enclaveAddress(
   publicKey: Uint8Array,
 ): string {
   const pk = checkBytes('the public key', publicKey, { min: 32, max: 32 });
-  const version = u64.parse(u64Of('the version of the config', configVersion));
+  const version = u64.parse(encodeU64('the version of the config', configVersion));
   const key = EnclaveKey.serialize({ configVersion: version, publicKey: pk }).toBytes();
   const enclavePackage = checkAddress('the package of the enclave', config.enclavePackage);
   return deriveObjectID(

@@ -43,8 +43,8 @@ export interface PackageVersion {
 /**
  * Reads a version of a package.
  *
- * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an
- *   aborted signal
+ * @throws SuiError: also its subclasses ObjectNotFoundError and WrongObjectTypeError; the signal's reason once
+ *   the signal is aborted
  */
 export async function readPackage(
   client: ClientWithCoreApi,
@@ -57,7 +57,7 @@ export async function readPackage(
   );
   if (object.type.includes('::')) throw new WrongObjectTypeError(id, 'a package', object.type);
   const movePackage = parsePackage(object.objectBcs);
-  if (movePackage?.id !== id) throw badAnswer(`the node does not give the package ${id}`);
+  if (movePackage?.id !== id) throw badAnswer(`the node's answer does not contain the package ${id}`);
   return {
     modules: [...movePackage.modules.values()],
     typeOrigins: new Map(
@@ -76,12 +76,12 @@ function parsePackage(object: Uint8Array | undefined) {
 }
 
 /**
- * Returns the type `T` for which an application registers its enclaves, in the form that `applicationType`
- * makes. Unlike that function, this one accepts the id of any version of the package that has the type. The
- * results differ if an upgrade introduced the type.
+ * Returns the type `T` for which an application registers its enclaves, written as `applicationType` writes
+ * it. `applicationType` requires the id of the package version that introduced the type. This function accepts
+ * the id of any version that has the type, and finds the version that introduced it.
  *
  * @example await readApplicationType(client, appPackageId, 'weather', 'WEATHER')
- * @throws as `readPackage` does; WrongObjectTypeError if that version of the package does not have the type
+ * @throws the errors of `readPackage`; WrongObjectTypeError if this version does not have the type
  */
 export async function readApplicationType(
   client: ClientWithCoreApi,
@@ -101,7 +101,7 @@ export async function readApplicationType(
  *
  * @param packageId id of any version that has the datatype
  * @param datatype `module::Name`
- * @throws as `readPackage` does; WrongObjectTypeError if that version does not have the datatype
+ * @throws the errors of `readPackage`; WrongObjectTypeError if this version does not have the datatype
  */
 export async function readTypeOrigin(
   client: ClientWithCoreApi,
@@ -112,5 +112,5 @@ export async function readTypeOrigin(
   const { typeOrigins } = await readPackage(client, packageId, options);
   const origin = typeOrigins.get(datatype);
   if (origin !== undefined) return origin;
-  throw new WrongObjectTypeError(packageId, `a package with the type ${datatype}`, 'one without it');
+  throw new WrongObjectTypeError(packageId, `a package with the type ${datatype}`, 'a package without it');
 }

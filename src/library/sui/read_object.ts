@@ -46,8 +46,10 @@ export async function readObjects(
 }
 
 /**
- * Returns the package and the application of an object, whose type must be this struct of this module, for
- * one application.
+ * Returns the package and the application that the type of an object names.
+ *
+ * @throws WrongObjectTypeError unless the type is this struct of this module, with an application as its only
+ *   type argument
  */
 export function parseObjectType({ objectId, type }: ReadObject, moduleName: string, struct: string) {
   const expected = `${moduleName === 'enclave' ? 'an' : 'a'} ${moduleName}::${struct}<…>`;
@@ -67,7 +69,7 @@ export function parseObjectType({ objectId, type }: ReadObject, moduleName: stri
   return { packageId: address, application: normalizeStructTag(application) };
 }
 
-/** Returns the content of an object. @throws SuiError: SUI_NODE_ANSWER if it is not of that type */
+/** Parses the content of an object. @throws SuiError: SUI_NODE_ANSWER if it is not exactly of this type */
 export function parseContent<Value extends Input, Input>(
   content: BcsType<Value, Input>,
   object: ReadObject,

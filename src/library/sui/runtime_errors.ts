@@ -1,6 +1,7 @@
 /**
- * Distinguishes a runtime error of an instruction, such as an overflow, from an abort. A node gives a place
- * for both. The gRPC client of `@mysten/sui` reports both as aborts, and a runtime error with the number 0.
+ * Distinguishes a runtime error of an instruction, such as an overflow, from an abort. A node names the place
+ * of both in the code. The gRPC client of `@mysten/sui` reports both as aborts; a runtime error then has the
+ * abort code 0.
  * Browser-safe.
  */
 import type { SuiClientTypes } from '@mysten/sui/client';
@@ -19,8 +20,8 @@ export const LOCATION = String.raw`MoveLocation \{ module: ModuleId \{ address: 
 const RUNTIME_ERROR = /^(?:Error in \d+\w\w command, )?Move ?Primitive ?Runtime ?Error\b/;
 
 /**
- * Match the place in the error's text, as `withRuntimeError`, a node over gRPC and a GraphQL service write
- * it. The effects in BCS contain no place.
+ * Patterns of the place in an error's text, as `withRuntimeError`, a node over gRPC and a GraphQL service
+ * write it. The effects in BCS contain no place.
  */
 const PLACES: readonly RegExp[] = [
   /^MovePrimitiveRuntimeError\(\{"module":\{"address":"0x([0-9a-f]{1,64})","name":"(\w{1,128})"\},"function":\d{1,5},"instruction":\d{1,5},"functionName":(?:"(\w{1,128})"|null)\}\)$/,
@@ -29,7 +30,8 @@ const PLACES: readonly RegExp[] = [
 ];
 
 /**
- * Finds the place of a runtime error, as `package::module::function`; null for other failures.
+ * Returns the place of a runtime error, as `package::module::function`, or `an unknown place` if the text has
+ * none. Returns null for any other failure.
  */
 export function runtimeErrorPlace({ $kind, message }: ExecutionError): string | null {
   if ($kind !== 'Unknown' || !RUNTIME_ERROR.test(message)) return null;
@@ -41,19 +43,19 @@ export function runtimeErrorPlace({ $kind, message }: ExecutionError): string | 
   return 'an unknown place';
 }
 
-/** @param digits 1 to 64 hexadecimal digits without `0x` */
+/** Returns an address in its full length. @param digits 1 to 64 hexadecimal digits without `0x` */
 export function fullAddress(digits: string): string {
   return `0x${digits.padStart(64, '0')}`;
 }
 
-/** Returns whether a client may have made the error from a runtime error of an instruction. */
+/** Returns whether the error may be a runtime error of an instruction that a client reports as an abort. */
 export function isAmbiguous(error: ExecutionError): boolean {
   return error.$kind === 'MoveAbort' && error.MoveAbort.abortCode === '0' && !error.MoveAbort.cleverError;
 }
 
-/** The failure of a transaction or a simulation, in the JSON that the gRPC client gives with `protoJson`. */
-interface Failed {
-  readonly transaction?: Failed;
+/** The failure of a transaction or a simulation, in the JSON that the gRPC client returns with `protoJson`. */
+interface FailureJson {
+  readonly transaction?: FailureJson;
   readonly effects?: { readonly status?: { readonly error?: GrpcError } };
 }
 
@@ -72,28 +74,29 @@ interface GrpcError {
 }
 
 /**
- * Returns the `include` for a request, extended by the node's own words for a failure, which only the gRPC
- * client has. Pass the client's answer to `withRuntimeError`.
+ * Returns the `include` for a request, extended so that the client also returns the node's answer as JSON.
+ * Only the gRPC client does so. Pass the client's answer to `withRuntimeError`.
  */
-export function withNodesWords<Include extends object>(include: Include | undefined): Include {
+export function withProtoJson<Include extends object>(include: Include | undefined): Include {
   return { ...include, protoJson: true } as object as Include;
 }
 
 /**
- * Corrects the answer to a request with `withNodesWords`: in the result, a runtime error of an instruction is
- * not an abort.
+ * Corrects a client's answer to a request whose `include` is from `withProtoJson`. If the client reports a
+ * runtime error of an instruction as an abort, the corrected answer has the runtime error.
  */
 export function withRuntimeError<Answer extends object>(answer: Answer): Answer {
-  const { protoJson, ...result } = answer as {
-    readonly protoJson?: Failed;
+  const { protoJson, ...clientAnswer } = answer as {
+    readonly protoJson?: FailureJson;
     readonly FailedTransaction?: SuiClientTypes.Transaction<{ effects: true }>;
   };
   const error = (protoJson?.transaction ?? protoJson)?.effects?.status?.error;
-  const { FailedTransaction: failed } = result;
-  if (failed === undefined || error?.kind !== 'MOVE_PRIMITIVE_RUNTIME_ERROR') return result as Answer;
+  const { FailedTransaction: transaction } = clientAnswer;
+  if (transaction === undefined || error?.kind !== 'MOVE_PRIMITIVE_RUNTIME_ERROR')
+    return clientAnswer as Answer;
   const status = { success: false, error: runtimeError(error) } as const;
-  const effects = failed.effects && { effects: { ...failed.effects, status } };
-  return { ...result, FailedTransaction: { ...failed, status, ...effects } } as object as Answer;
+  const effects = transaction.effects && { effects: { ...transaction.effects, status } };
+  return { ...clientAnswer, FailedTransaction: { ...transaction, status, ...effects } } as object as Answer;
 }
 
 /** Converts an error to the form that `runtimeErrorPlace` reads. */

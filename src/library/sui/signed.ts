@@ -4,13 +4,13 @@ import type { Transaction, TransactionArgument } from '@mysten/sui/transactions'
 import type { U64Input } from '../wire/bcs.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { pureArgument } from './arguments.ts';
-import { checkBytes, invalidValue, u64Of } from './values.ts';
+import { checkBytes, encodeU64, invalidValue } from './values.ts';
 
 /** A signed answer, as `EnclaveClient` returns it. */
 export interface SubmittedAnswer<Data> {
   /** The signed data, as the schema describes them. */
   readonly data: Data;
-  /** First byte of the signed message. If given, it must be that of the signed type. */
+  /** First byte of the signed message. If it is set, it must equal the intent of the signed type. */
   readonly intent?: number;
   /** Signed time of the data, in milliseconds since 1970. */
   readonly timestampMs: U64Input;
@@ -18,8 +18,8 @@ export interface SubmittedAnswer<Data> {
   readonly signature: Uint8Array;
 }
 
-/** Values without fields to pass separately: numbers, text, bytes, vectors, options, enums. */
-type Whole =
+/** Values that a Move call takes as one argument, unlike a struct: numbers, text, bytes, vectors, options, enums. */
+type SingleArgument =
   | string
   | number
   | bigint
@@ -31,7 +31,7 @@ type Whole =
   | ReadonlyMap<unknown, unknown>
   | { readonly $kind: string };
 
-type IsStruct<Value> = Value extends Whole ? false : true;
+type IsStruct<Value> = Value extends SingleArgument ? false : true;
 
 /**
  * One argument for each field, by its name. A field that is a struct has an argument for each of its own
@@ -55,8 +55,8 @@ export interface SignedArguments<Data> {
 
 /**
  * Returns the arguments for a Move function of any module that verifies a signed answer: the fields of the
- * signed type, which the function puts into its struct, the time and the signature. Give them in the order of
- * your function, with the objects that it takes.
+ * signed type, which the function puts into its struct, the time and the signature. Pass them in the order of
+ * your function's parameters, with the objects that it takes.
  *
  * The signed type writes each field in BCS, so that the submitter can neither round nor rename anything. Sui
  * takes numbers, bool, address, ID, String, and vectors and options of these as arguments, of at most 16,384
@@ -80,7 +80,7 @@ export interface SignedArguments<Data> {
  * });
  *
  * @param schema the type that the enclave signs; its payload is a `bcs.struct`
- * @throws SuiError: SUI_VALUE for a value that the type can't hold, and for another intent
+ * @throws SuiError: SUI_VALUE for a value that the type can't hold, and for an intent other than the type's
  */
 export function signedArguments<Data, Input>(
   tx: Transaction,
@@ -88,9 +88,11 @@ export function signedArguments<Data, Input>(
   schema: SignedType<Data, Input>,
 ): SignedArguments<Data> {
   if (answer.intent !== undefined && answer.intent !== schema.intent) {
-    throw invalidValue(`the answer has the intent ${answer.intent}, and the signed type ${schema.intent}`);
+    throw invalidValue(
+      `the answer has the intent ${answer.intent}, but the signed type has the intent ${schema.intent}`,
+    );
   }
-  const timestampMs = u64Of('the timestamp', answer.timestampMs);
+  const timestampMs = encodeU64('the timestamp', answer.timestampMs);
   const signature = checkBytes('the signature', answer.signature, { min: 64, max: 64 });
   const data = readFields(schema.payload, answer.data);
   return {
@@ -113,8 +115,8 @@ function createArguments(tx: Transaction, fields: Fields): Record<string, unknow
 }
 
 /**
- * A read of a property while its object is serialized: the bytes written so far, and the reads within the
- * value.
+ * A read of a property while its object is serialized: the number of bytes written before, and the reads
+ * within the property's value.
  */
 interface Read {
   readonly at: number;
@@ -123,21 +125,21 @@ interface Read {
 type Reads = Map<string, Read>;
 
 /**
- * Returns the fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but
- * it writes them one after the other, and reads each from its value just before, so the reads show where each
- * field starts.
+ * Returns the fields of a struct, each in BCS. A `bcs.struct` doesn't reveal the types of its fields. But it
+ * reads each field from the value just before it writes it, and writes the fields one after the other.
+ * Therefore, the reads show where each field starts.
  */
 function readFields<Input>(payload: BcsType<unknown, Input>, data: Input): Fields {
   const reads: Reads = new Map();
   const writer = new BcsWriter();
   try {
-    payload.write(watched(data, writer, reads) as Input, writer);
+    payload.write(recordReads(data, writer, reads) as Input, writer);
   } catch (cause) {
     const [name = payload.name] = [...reads.keys()].slice(-1);
     throw invalidValue(`"${name}" is invalid: ${(cause as Error).message}`, { cause });
   }
   const bytes = writer.toBytes();
-  const fields = cut(bytes, { at: 0, reads }, bytes.length);
+  const fields = splitFields(bytes, { at: 0, reads }, bytes.length);
   if (fields instanceof Uint8Array) {
     throw invalidValue(
       `the signed type ${payload.name} must be a bcs.struct: a Move function takes its fields as arguments`,
@@ -147,10 +149,10 @@ function readFields<Input>(payload: BcsType<unknown, Input>, data: Input): Field
 }
 
 /**
- * Returns a copy of a plain object that notes its reads, and those of plain objects within. Anything else is
- * returned as is.
+ * Returns a copy of a plain object that records each read of a property, also in the plain objects within it.
+ * Returns any other value unchanged.
  */
-function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
+function recordReads(value: unknown, writer: BcsWriter, reads: Reads): unknown {
   if (!isPlain(value)) return value;
   return new Proxy(
     { ...value },
@@ -163,9 +165,9 @@ function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
         // read, since a Map keeps the first place of a key.
         reads.delete(name);
         reads.set(name, read);
-        // The types of BCS themselves would write 0 for undefined.
-        if (member === undefined) throw new TypeError('it is not there');
-        return watched(member, writer, read.reads);
+        // The BCS types would write 0 for undefined.
+        if (member === undefined) throw new TypeError('it is missing');
+        return recordReads(member, writer, read.reads);
       },
     },
   );
@@ -181,12 +183,12 @@ function isPlain(value: unknown): value is object {
  * Returns the fields of a value that was written like a struct: from its start, one field after the other.
  * Returns the bytes of any other value.
  */
-function cut(bytes: Uint8Array, { at: start, reads }: Read, end: number): Field {
+function splitFields(bytes: Uint8Array, { at: start, reads }: Read, end: number): Field {
   const starts = [...reads.values()].map(({ at }) => at);
   const isStruct = starts[0] === start && starts.every((at, index) => at < (starts[index + 1] ?? end));
   if (!isStruct) return bytes.slice(start, end);
   const fields = [...reads].map(
-    ([name, read], index) => [name, cut(bytes, read, starts[index + 1] ?? end)] as const,
+    ([name, read], index) => [name, splitFields(bytes, read, starts[index + 1] ?? end)] as const,
   );
   return new Map(fields);
 }

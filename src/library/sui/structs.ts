@@ -55,16 +55,16 @@ export const SourceContent = bcs
     }),
   });
 
-/** The latest time that a Date can have (ECMA-262, "Time Values and Time Range"). */
+/** The latest time that a Date can represent, in milliseconds since 1970 (ECMA-262, "Time Values and Time Range"). */
 export const MAX_TIME_MS = 8_640_000_000_000_000n;
 
 /**
- * A time of the chain's clock, in milliseconds since the Unix epoch. Throws for a number that a Date can't
- * have, since it is not a time.
+ * BCS of a time of the chain's clock, in milliseconds since the Unix epoch. Parsing throws a RangeError for a
+ * time that a Date can't represent.
  */
 export const timeMs = u64.transform({
   output: (ms: bigint): bigint => {
-    if (ms > MAX_TIME_MS) throw new RangeError('a time must be one that a Date can have');
+    if (ms > MAX_TIME_MS) throw new RangeError('a time must be one that a Date can represent');
     return ms;
   },
 });
@@ -100,7 +100,7 @@ export const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, co
 /** Key from which `sui::derived_object` derives an enclave's address. */
 export const EnclaveKey = bcs.struct('EnclaveKey', { configVersion: u64, publicKey: bcs.byteVector() });
 
-/** Returns the value, or null when the bytes are not exactly one of that type. */
+/** Parses a value. Returns null unless the bytes are the encoding of exactly one value of the type. */
 export function parseExactly<Value extends Input, Input>(
   type: BcsType<Value, Input>,
   bytes: Uint8Array,

@@ -17,8 +17,8 @@ import {
   encodeRegisters,
   encodeSource,
   encodeText,
+  encodeU64,
   invalidValue,
-  u64Of,
 } from './values.ts';
 
 /** A call of the module `enclave` for one application. */
@@ -33,14 +33,14 @@ export interface ConfigCall extends EnclaveCall {
   readonly configId: ObjectInput;
 }
 
-/** A call that needs the capability with which the config was made. */
+/** A call that needs the capability with which the config was created. */
 export interface AdminCall extends ConfigCall {
   readonly capId: ObjectInput;
 }
 
 /**
- * Maximum size of a document in bytes. It exceeds every real document, and is within the limit for a pure
- * argument.
+ * Maximum size of a document in bytes. Every real document is smaller, and a document of this size still fits
+ * into a pure argument.
  */
 const MAX_ATTESTATION_SIZE = 16_380;
 
@@ -65,7 +65,7 @@ function bytes(tx: Transaction, value: Uint8Array) {
 }
 
 /** Adds a separate call that creates an `Option<Source>`, and returns its result. */
-function optional(tx: Transaction, { enclavePackage }: EnclaveCall, source: Source | undefined) {
+function createSourceOption(tx: Transaction, { enclavePackage }: EnclaveCall, source: Source | undefined) {
   const module = `${checkAddress('the package of the enclave', enclavePackage)}::source`;
   if (source === undefined) return tx.moveCall({ target: `${module}::none` });
   const fields = encodeSource(source).map((field) => tx.pure(field));
@@ -80,8 +80,8 @@ function createName(tx: Transaction, name: string) {
 }
 
 /**
- * Creates the capability of an application whose module is on chain already, by its Publisher. Transfer the
- * result.
+ * Creates the capability of an application whose module is on chain already, with the package's Publisher.
+ * Transfer the returned capability to its owner in the same transaction.
  */
 export function newCapFromPublisher(
   tx: Transaction,
@@ -128,7 +128,7 @@ export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionRe
   const callArguments = creation(tx, call);
   return tx.moveCall({
     ...target(call, call.isOpen ? 'new_open_enclave_config' : 'new_enclave_config'),
-    arguments: [...callArguments, optional(tx, call, call.source)],
+    arguments: [...callArguments, createSourceOption(tx, call, call.source)],
   });
 }
 
@@ -145,7 +145,7 @@ export function updatePcrs(tx: Transaction, call: AdminCall & Allowed): void {
   const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
   if (call.source === undefined) tx.moveCall({ ...target(call, 'update_pcrs'), arguments: callArguments });
   else {
-    const source = optional(tx, call, call.source);
+    const source = createSourceOption(tx, call, call.source);
     tx.moveCall({ ...target(call, 'update_image'), arguments: [...callArguments, source] });
   }
 }
@@ -159,10 +159,10 @@ export function beginOverlap(
   call: AdminCall & Allowed & { readonly untilMs: U64Input },
 ): void {
   const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
-  const until = tx.pure(u64Of('the end of the overlap', call.untilMs));
+  const until = tx.pure(encodeU64('the end of the overlap', call.untilMs));
   tx.moveCall({
     ...target(call, 'begin_overlap'),
-    arguments: [...callArguments, optional(tx, call, call.source), until, tx.object.clock()],
+    arguments: [...callArguments, createSourceOption(tx, call, call.source), until, tx.object.clock()],
   });
 }
 
@@ -171,7 +171,7 @@ export function endOverlap(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'end_overlap'), arguments: admin(tx, call) });
 }
 
-/** Renames a config, which changes nothing else. */
+/** Renames a config. Nothing else changes. */
 export function updateName(tx: Transaction, call: AdminCall & { readonly name: string }): void {
   tx.moveCall({ ...target(call, 'update_name'), arguments: [...admin(tx, call), createName(tx, call.name)] });
 }
@@ -190,7 +190,7 @@ export function updateMaxKeyAge(
 function maxKeyAge(tx: Transaction, age: U64Input | null) {
   // An Option<u64> in BCS.
   if (age === null) return tx.pure(Uint8Array.of(0));
-  const value = u64Of('the maximum key age', age);
+  const value = encodeU64('the maximum key age', age);
   if (value.every((byte) => byte === 0)) throw invalidValue('the maximum key age must be more than 0 ms');
   return tx.pure(Uint8Array.of(1, ...value));
 }
@@ -200,20 +200,20 @@ export function retireConfig(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'retire'), arguments: admin(tx, call) });
 }
 
-/** Moves this config to the version of the package that is called. Earlier versions no longer work for it. */
+/** Migrates a config to the package version that is called. Earlier versions then refuse the config. */
 export function migrateConfig(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'migrate'), arguments: admin(tx, call) });
 }
 
 /**
  * Creates a registrar: a capability to register enclaves of the config's present image, until it is revoked.
- * Transfer the result.
+ * Transfer the returned capability to its owner in the same transaction.
  */
 export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionResult {
   return tx.moveCall({ ...target(call, 'new_registrar_cap'), arguments: admin(tx, call) });
 }
 
-/** Revokes a registrar, wherever it is. The enclaves that it registered remain. */
+/** Revokes a registrar, regardless of its owner. The enclaves that it registered remain. */
 export function revokeRegistrarCap(
   tx: Transaction,
   call: AdminCall & {
@@ -225,7 +225,7 @@ export function revokeRegistrarCap(
   tx.moveCall({ ...target(call, 'revoke_registrar_cap'), arguments: [...admin(tx, call), tx.pure.id(id)] });
 }
 
-/** Gives up a registrar of the sender. */
+/** Destroys a registrar that the sender owns. */
 export function destroyRegistrarCap(
   tx: Transaction,
   call: ConfigCall & { readonly registrarId: ObjectInput },
@@ -242,7 +242,7 @@ export function destroyRegistrarCap(
  *
  * Load every document before the other calls. The chain's function is a private entry function that takes the
  * clock. Sui refuses this call (`InvalidArgumentToPrivateEntryFunction`) if an earlier call used the clock
- * together with either:
+ * together with one of these:
  *
  * - an object that is not shared yet, as `newEnclaveConfig` and `newEnclave` return it;
  * - a shared object by value, as `destroyEnclave` and `destroyOldEnclave` take it.
@@ -309,8 +309,8 @@ export function registerEnclaveAsRegistrar(
 }
 
 /**
- * Registers the enclave that the document attests, under an open config. Needs no capability: anyone can do
- * that with an attestation of the last 10 minutes.
+ * Registers the enclave that the document attests, under an open config. Needs no capability: anyone can
+ * register an enclave whose attestation document is at most 10 minutes old.
  */
 export function registerEnclaveAsAnyone(
   tx: Transaction,
@@ -331,7 +331,7 @@ export function beginRotation(tx: Transaction, call: AdminCall & Allowed): Trans
   const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
   return tx.moveCall({
     ...target(call, 'begin_rotation'),
-    arguments: [...callArguments, optional(tx, call, call.source)],
+    arguments: [...callArguments, createSourceOption(tx, call, call.source)],
   });
 }
 

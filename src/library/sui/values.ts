@@ -27,7 +27,7 @@ export function checkAddress(name: string, value: string): string {
   return normalizeSuiAddress(value);
 }
 
-/** Returns a valid Move name of a module, a struct or a function. */
+/** Checks the Move name of a module, a struct or a function, and returns it. */
 export function checkIdentifier(name: string, value: string): string {
   if (typeof value !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/.test(value)) {
     throw invalidValue(`${name} must be a name in Move: a letter, then letters, digits and underscores`);
@@ -65,7 +65,7 @@ export function checkStructType(name: string, value: string): string {
   throw invalidValue(`${name} must be a type such as 0x…::weather::WEATHER`);
 }
 
-/** @throws SuiError: SUI_VALUE when the value is not an array of bytes of that length */
+/** Returns the bytes. @throws SuiError: SUI_VALUE unless the value is a Uint8Array of `min` to `max` bytes */
 export function checkBytes(
   name: string,
   value: Uint8Array,
@@ -79,17 +79,17 @@ export function checkBytes(
 }
 
 /** Returns a u64 as its 8 bytes in BCS. @throws SuiError: SUI_VALUE */
-export function u64Of(name: string, value: U64Input): Uint8Array {
-  return serialized(name, () => u64.serialize(value).toBytes());
+export function encodeU64(name: string, value: U64Input): Uint8Array {
+  return serializeValue(name, () => u64.serialize(value).toBytes());
 }
 
 /** Returns a string as its bytes in BCS. @throws SuiError: SUI_VALUE when it has a lone surrogate */
 export function encodeText(name: string, value: string): Uint8Array {
-  return serialized(name, () => text.serialize(value).toBytes());
+  return serializeValue(name, () => text.serialize(value).toBytes());
 }
 
-/** The types of `src/library/wire/bcs.ts` throw a TypeError for values that they can't hold. */
-function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
+/** Converts the TypeError that a type of `src/library/wire/bcs.ts` throws for a value that it can't hold. */
+function serializeValue(name: string, serialize: () => Uint8Array): Uint8Array {
   try {
     return serialize();
   } catch (cause) {

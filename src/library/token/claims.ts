@@ -50,7 +50,7 @@ export const SUI_V1: Profile = {
 };
 
 /**
- * Describes why the circuit can't process the value of a claim; null if it can. The circuit hashes the bytes
+ * Returns why the circuit can't process the value of a claim, or null if it can. The circuit hashes the bytes
  * of the token, so a value that JSON writes with an escape would give another address than the decoded
  * string.
  *
@@ -59,7 +59,7 @@ export const SUI_V1: Profile = {
 export function valueFault(value: string, maxQuoted: number): string | null {
   if (value === '') return 'is empty';
   if (!/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
-    return 'has a character that is not printable ASCII, or is " or \\';
+    return 'has a quote, a backslash, or a character that is not printable ASCII';
   }
   if (value.length + 2 > maxQuoted) return `is longer than ${maxQuoted - 2} characters`;
   return null;

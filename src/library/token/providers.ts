@@ -9,9 +9,9 @@ import { MICROSOFT_ISSUER } from './issuer.ts';
 /** A network of Sui whose validators accept zkLogin signatures. */
 export type Network = 'mainnet' | 'testnet' | 'devnet';
 
-/** An OpenID provider, as a wallet needs to know it. */
+/** The data of an OpenID provider that a wallet needs. */
 export interface Provider {
-  /** Name of the provider, for people. */
+  /** Name of the provider that users see. */
   readonly name: string;
   /** URL of the provider's page on which users log in. */
   readonly authorizationUrl: string;
@@ -133,7 +133,7 @@ export const PROVIDERS = {
   },
 } as const satisfies Record<string, Provider>;
 
-/** Returns whether some network is known not to accept the provider's tokens. */
-export function isAcceptedSomewhereOnly({ networks }: Provider): boolean {
+/** Returns whether at least one network is known to refuse the provider's tokens. */
+export function isRefusedSomewhere({ networks }: Provider): boolean {
   return networks.length > 0 && !EVERYWHERE.every((network) => networks.includes(network));
 }

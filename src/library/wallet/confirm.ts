@@ -31,7 +31,10 @@ export interface ConfirmMessage extends Question {
 /** The request that the user is asked to allow. */
 export type ConfirmRequest = ConfirmTransaction | ConfirmMessage;
 
-/** Returns once the user has confirmed. @throws ZkLoginError: ZKLOGIN_NOT_CONFIRMED; the signal's reason */
+/**
+ * A function that asks the user, and resolves once the user has confirmed. It rejects with a ZkLoginError
+ * (ZKLOGIN_NOT_CONFIRMED) if the user refuses, and with the signal's reason once the signal is aborted.
+ */
 export type Confirmation = (request: ConfirmRequest, signal?: AbortSignal) => Promise<void>;
 
 /** Pause between an answer and the next question, in milliseconds: longer than a double click. */
@@ -39,11 +42,12 @@ const SPACING_MS = 500;
 
 /**
  * Asks one question at a time, so that dialogs don't stack: each question waits for the answer to the
- * previous question, and then for SPACING_MS. This way, no user answers an unread question by the same click.
+ * previous question, and then for SPACING_MS. Otherwise, a double click could answer a question that the user
+ * has not read.
  *
  * @param wait replaces the pause in tests
  */
-export function oneAtATime(
+export function confirmInTurn(
   confirm: (request: ConfirmRequest) => Promise<boolean>,
   wait: (ms: number) => Promise<void> = (ms) => pause(ms, undefined),
 ): Confirmation {

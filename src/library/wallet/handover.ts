@@ -4,7 +4,7 @@
  */
 
 /**
- * Returns the name of one login's channel. Only the provider and the two pages know `state`, which contains
+ * Returns the name of a login's BroadcastChannel. Only the provider and the two pages know `state`, which contains
  * no secret.
  */
 export function channelName(state: string): string {
@@ -18,7 +18,7 @@ export interface HandedAnswer {
 }
 
 /** Acknowledgement by the page that began the login. */
-export interface Taken {
+export interface Acknowledgement {
   readonly kind: 'taken';
 }
 
@@ -26,11 +26,11 @@ export interface Taken {
  * Returns the kind of a message, which may have any form: every page of this origin that knows the state can
  * send messages.
  */
-export function kindOf(data: unknown): unknown {
+export function readKind(data: unknown): unknown {
   return typeof data === 'object' && data !== null && 'kind' in data ? data.kind : undefined;
 }
 
-/** The page on which a login in this tab, without a window, continues. It is kept in the session storage. */
+/** The session storage's entry about a login in this tab, without a window: where the login continues. */
 export interface Pointer {
   readonly wallet: string;
   readonly state: string;
@@ -39,9 +39,10 @@ export interface Pointer {
 }
 
 /**
- * The answer to a login in this tab, kept until the page that began the login is loaded again and takes it.
+ * The session storage's entry with the answer to a login in this tab. The page that began the login removes it
+ * when it is loaded again.
  */
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly wallet: string;
   readonly answer: string;
 }
@@ -57,11 +58,11 @@ export function readEntry<Name extends string>(
   key: string,
   names: readonly Name[],
 ): Readonly<Record<Name, string>> | null {
-  const value = parsed(sessionStorage.getItem(key));
-  return isRecordOf(value, names) ? value : null;
+  const value = parseJson(sessionStorage.getItem(key));
+  return hasStrings(value, names) ? value : null;
 }
 
-function isRecordOf<Name extends string>(
+function hasStrings<Name extends string>(
   value: unknown,
   names: readonly Name[],
 ): value is Readonly<Record<Name, string>> {
@@ -70,7 +71,7 @@ function isRecordOf<Name extends string>(
   return names.every((name) => typeof entries.get(name) === 'string');
 }
 
-function parsed(text: string | null): unknown {
+function parseJson(text: string | null): unknown {
   try {
     return JSON.parse(text ?? 'null');
   } catch {

@@ -21,8 +21,8 @@ export class LoginCancelledError extends ZkLoginError {
 }
 
 /** Turns a user's refusal at the provider into a cancelled login. Returns any other error unchanged. */
-export function readCancelled(error: unknown): unknown {
-  // By RFC 6749, section 4.1.2.1, the resource owner or the server denied the request.
+export function toLoginCancelled(error: unknown): unknown {
+  // RFC 6749, section 4.1.2.1: the resource owner or the authorization server denied the request.
   const isDenied = error instanceof ProviderRefusedError && error.reason === 'access_denied';
   return isDenied ? new LoginCancelledError('the user refused at the provider', { cause: error }) : error;
 }

@@ -2,14 +2,14 @@
 import { ZkLoginError } from '../zklogin/errors.ts';
 import { holdsAnswer } from '../zklogin/redirect.ts';
 import {
+  type Acknowledgement,
   ANSWER_KEY,
   channelName,
-  type KeptAnswer,
-  kindOf,
   POINTER_KEY,
   type Pointer,
   readEntry,
-  type Taken,
+  readKind,
+  type StoredAnswer,
 } from './handover.ts';
 import { LoginCancelledError } from './login_cancelled.ts';
 
@@ -19,15 +19,15 @@ const POLL_MS = 250;
 const CLOSED_POLLS = 8;
 
 /**
- * Opens a blank window, which must happen within the user's click. Its opener is removed while the window is
- * blank, so that a provider can't navigate the page.
+ * Opens a blank window. Browsers permit this only within the user's click. The window loses its opener while it
+ * is blank, so that a provider can't navigate the page.
  *
- * @returns null if the browser blocks it
+ * @returns the window, or null if the browser blocks it
  */
 export function openLoginWindow(): Window | null {
-  const opened = window.open('', '_blank', 'popup,width=500,height=720');
-  if (opened !== null) opened.opener = null;
-  return opened;
+  const loginWindow = window.open('', '_blank', 'popup,width=500,height=720');
+  if (loginWindow !== null) loginWindow.opener = null;
+  return loginWindow;
 }
 
 /**
@@ -37,29 +37,29 @@ export function openLoginWindow(): Window | null {
  * whether the message answers this login.
  *
  * @returns the answer, for completeLogin
- * @throws ZkLoginError: ZKLOGIN_CLOSED, as LoginCancelledError if the user gave up; the signal's reason
+ * @throws ZkLoginError: ZKLOGIN_CLOSED, a LoginCancelledError if the user gave up; the signal's reason
  */
-export async function answerFromWindow(
-  opened: Window,
+export async function receiveAnswer(
+  loginWindow: Window,
   { url, signal }: { readonly url: URL; readonly signal: AbortSignal },
 ): Promise<string> {
-  const channel = new BroadcastChannel(channelName(stateOf(url)));
+  const channel = new BroadcastChannel(channelName(readState(url)));
   try {
-    return await settled<string>(signal, (resolve, reject) => {
+    return await waitForWork<string>(signal, (resolve, reject) => {
       channel.addEventListener('message', ({ data, origin }: MessageEvent<unknown>) => {
-        const answer = origin === location.origin ? answerIn(data) : null;
+        const answer = origin === location.origin ? readAnswer(data) : null;
         if (answer === null) return;
-        const taken: Taken = { kind: 'taken' };
-        channel.postMessage(taken);
+        const acknowledgement: Acknowledgement = { kind: 'taken' };
+        channel.postMessage(acknowledgement);
         resolve(answer);
       });
-      opened.location.replace(url.href);
-      let closed = 0;
+      loginWindow.location.replace(url.href);
+      let closedPolls = 0;
       const poll = setInterval(() => {
         // A provider with the opener policy same-origin makes an open window look closed. In that case, the
         // user is in the login window, so this page has no focus.
-        closed = opened.closed && document.hasFocus() ? closed + 1 : 0;
-        if (closed >= CLOSED_POLLS) reject(new LoginCancelledError('the login window was closed'));
+        closedPolls = loginWindow.closed && document.hasFocus() ? closedPolls + 1 : 0;
+        if (closedPolls >= CLOSED_POLLS) reject(new LoginCancelledError('the login window was closed'));
       }, POLL_MS);
       return () => clearInterval(poll);
     });
@@ -72,8 +72,8 @@ export async function answerFromWindow(
  * Sends this tab to the provider. The login continues when this page is loaded again. Rejects if the tab
  * never leaves this page, or if the user goes back to it.
  *
- * @param wallet the id of the wallet that takes the answer
- * @throws ZkLoginError: ZKLOGIN_CLOSED, as LoginCancelledError if the user gave up; the signal's reason
+ * @param wallet the id of the wallet that the answer is for
+ * @throws ZkLoginError: ZKLOGIN_CLOSED, a LoginCancelledError if the user gave up; the signal's reason
  */
 export async function leaveForProvider(
   wallet: string,
@@ -81,32 +81,39 @@ export async function leaveForProvider(
 ): Promise<never> {
   const returnTo = new URL(location.href);
   if (holdsAnswer(returnTo.hash, returnTo.href)) returnTo.hash = '';
-  const pointer: Pointer = { wallet, state: stateOf(url), returnTo: returnTo.href };
+  const pointer: Pointer = { wallet, state: readState(url), returnTo: returnTo.href };
   sessionStorage.setItem(POINTER_KEY, JSON.stringify(pointer));
   try {
-    return await settled<never>(signal, (_, reject) => {
-      const cameBack = ({ persisted }: PageTransitionEvent) => {
+    return await waitForWork<never>(signal, (_, reject) => {
+      const onPageShow = ({ persisted }: PageTransitionEvent) => {
         if (persisted) reject(new LoginCancelledError('the user went back without logging in'));
       };
-      window.addEventListener('pageshow', cameBack);
+      window.addEventListener('pageshow', onPageShow);
       location.assign(url.href);
-      return () => window.removeEventListener('pageshow', cameBack);
+      return () => window.removeEventListener('pageshow', onPageShow);
     });
   } finally {
     sessionStorage.removeItem(POINTER_KEY);
   }
 }
 
-/** Takes the answer to a login in this tab that is for this wallet. A second call returns null. */
+/**
+ * Removes the answer to this wallet's login in this tab from the session storage, and returns it. Returns null
+ * if there is no answer for this wallet.
+ */
 export function takeAnswer(wallet: string): string | null {
-  const kept: KeptAnswer | null = readEntry(ANSWER_KEY, ['wallet', 'answer']);
-  if (kept?.wallet !== wallet) return null;
+  const stored: StoredAnswer | null = readEntry(ANSWER_KEY, ['wallet', 'answer']);
+  if (stored?.wallet !== wallet) return null;
   sessionStorage.removeItem(ANSWER_KEY);
-  return kept.answer;
+  return stored.answer;
 }
 
-/** Waits for a promise, a signal or a time limit. @param start returns the function that cleans up */
-async function settled<T>(
+/**
+ * Waits until the work resolves or rejects, the signal is aborted, or LIMIT_MS is over.
+ *
+ * @param start begins the work, and returns a function that cleans up after it
+ */
+async function waitForWork<T>(
   signal: AbortSignal,
   start: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
 ): Promise<T> {
@@ -129,12 +136,12 @@ async function settled<T>(
   }
 }
 
-function answerIn(data: unknown): string | null {
-  if (kindOf(data) !== 'answer') return null;
+function readAnswer(data: unknown): string | null {
+  if (readKind(data) !== 'answer') return null;
   const { answer = null } = Object(data);
   return typeof answer === 'string' ? answer : null;
 }
 
-function stateOf(url: URL): string {
+function readState(url: URL): string {
   return url.searchParams.get('state') ?? '';
 }

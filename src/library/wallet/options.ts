@@ -43,23 +43,23 @@ export interface RegisterOptions {
    * URL of the page that calls answerLogin. It has this page's origin, and is registered with each provider.
    */
   readonly redirectUri: string;
-  /** Client that builds and sends transactions. Its network is that of the wallets: `sui:<network>`. */
+  /** Client that builds and sends transactions. The wallets sign for its network: `sui:<network>`. */
   readonly client: ClientWithCoreApi;
   /** The URL of the salt service, for getSalt, or a function that returns the salt for a token. */
   readonly salt: string | ((token: string, options: ServiceCallOptions) => Promise<BigNumber>);
   /** The URL of the proving service, for getProof, or a function that returns the proof. */
   readonly prover: string | ((request: ProofRequest, options: ServiceCallOptions) => Promise<Proof>);
-  /** Option of deriveAddress: how the address is derived. */
+  /** Whether the address is one of the few old ones: see `legacyAddress` of deriveAddress. */
   readonly legacyAddress: boolean;
   /**
-   * Shows the user what is about to be signed, and resolves to true if the user allows it. Anything else, or
-   * a rejection, refuses. Called for one signature at a time, at the earliest half a second after the
-   * previous answer, so that a double click can't answer two questions.
+   * Shows the user what is about to be signed, and resolves to true if the user allows it. If it
+   * resolves to anything else or rejects, nothing is signed. It is called for one signature at a time, at the
+   * earliest half a second after the previous answer, so that a double click can't answer two questions.
    */
   readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
   /**
    * Called once when a session has expired, even while nobody signs. The wallet then has no account. A dapp
-   * can tell this to the user, who did not disconnect.
+   * can tell the user, who did not disconnect, why the account disappeared.
    */
   readonly onExpired?: (address: string) => void;
   /** Payer of the gas in signAndExecuteTransaction. Default: the user. */
@@ -67,8 +67,8 @@ export interface RegisterOptions {
   /** The number of epochs after the current one in which a session can sign. Default: 2. */
   readonly validEpochs?: number;
   /**
-   * Storage of the sessions. Default: the session storage of the browser. With another storage, a blocked
-   * window ends the login.
+   * Storage of the sessions. Default: the session storage of the browser. With another storage, a login
+   * fails if the browser blocks its window, since the storage may not survive a redirect.
    */
   readonly storage?: SessionStore;
 }
@@ -95,7 +95,7 @@ const ICON = /^data:image\/(svg\+xml|webp|png|gif);base64,/;
  */
 export function readRegisterOptions(source: RegisterOptions): RegisterOptions {
   refuseUnknown('option', source ?? {}, OPTIONS);
-  const { providers, ...options } = copyKnown(source ?? {}, OPTIONS);
+  const { providers, ...options } = copyProperties(source ?? {}, OPTIONS);
   const copy = { ...options, providers: Array.isArray(providers) ? Array.from(providers, readProvider) : [] };
   checkRegisterOptions(copy);
   return copy;
@@ -103,12 +103,12 @@ export function readRegisterOptions(source: RegisterOptions): RegisterOptions {
 
 function readProvider(source: WalletProvider): WalletProvider {
   refuseUnknown('property of a provider', source ?? {}, PROVIDER_PROPERTIES);
-  const provider = copyKnown(source ?? {}, PROVIDER_PROPERTIES);
+  const provider = copyProperties(source ?? {}, PROVIDER_PROPERTIES);
   return { ...provider, provider: { ...provider.provider } };
 }
 
-/** Copies the known properties, inherited ones too. */
-function copyKnown<Source extends object>(source: Source, names: readonly string[]): Source {
+/** Copies the properties with these names, including inherited properties. */
+function copyProperties<Source extends object>(source: Source, names: readonly string[]): Source {
   return Object.fromEntries(
     names.filter((name) => name in source).map((name) => [name, Reflect.get(source, name)]),
   ) as Source;
@@ -127,20 +127,21 @@ function checkRegisterOptions(options: RegisterOptions): void {
     sponsor,
     validEpochs,
   } = options;
-  if (providers.length === 0) throw invalid('providers must be a list, not empty');
+  if (providers.length === 0) throw invalid('providers must be a list of at least one provider');
   if (typeof client?.core?.getCurrentSystemState !== 'function' || typeof client.network !== 'string') {
     throw invalid('client must be a client of @mysten/sui, such as SuiGrpcClient, with a network');
   }
   for (const provider of providers) checkProvider(provider, options);
   const ids = providers.map(walletId);
-  if (new Set(ids).size < ids.length) throw invalid('providers has the same provider and clientId twice');
+  if (new Set(ids).size < ids.length)
+    throw invalid('providers contains the same provider and clientId twice');
   if (new URL(redirectUri).origin !== location.origin) {
     throw invalid(`redirectUri must be a page of this origin, ${location.origin}, which calls answerLogin`);
   }
   checkService('salt', salt);
   checkService('prover', prover);
   if (typeof legacyAddress !== 'boolean') {
-    throw invalid('legacyAddress must be true or false: the wrong value gives another address');
+    throw invalid('legacyAddress must be true or false: the wrong value leads to another address');
   }
   if (typeof confirm !== 'function') {
     throw invalid(
@@ -160,7 +161,7 @@ function checkProvider(entry: WalletProvider, { redirectUri, client }: RegisterO
   const { provider, clientId, name, icon } = entry;
   checkClient({ provider, clientId, redirectUri, ...findNetwork(client) });
   if (name !== undefined && (typeof name !== 'string' || name === '')) {
-    throw invalid('the name of a provider must be a text, not empty');
+    throw invalid('the name of a provider must be a string that is not empty');
   }
   if (icon !== undefined && !(typeof icon === 'string' && ICON.test(icon))) {
     throw invalid('the icon of a provider must be a data URL of an SVG, WebP, PNG or GIF image, in base64');
@@ -170,8 +171,8 @@ function checkProvider(entry: WalletProvider, { redirectUri, client }: RegisterO
 const NETWORKS: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
 
 /**
- * Returns the network for beginLogin, whose validators must accept the provider. Leaves out an unknown
- * network.
+ * Returns the option `network` of beginLogin, which then checks whether the network's validators accept the
+ * provider. Leaves it out if this library doesn't know the client's network.
  */
 export function findNetwork({ network }: ClientWithCoreApi): { readonly network?: Network } {
   const networkName = NETWORKS.find((name) => name === network);

@@ -1,15 +1,15 @@
 import type { WalletIcon } from '@mysten/wallet-standard';
 import { ZkLoginError } from '../zklogin/errors.ts';
 import { type SessionStore, sessionStore } from '../zklogin/storage.ts';
-import { oneAtATime } from './confirm.ts';
+import { confirmInTurn } from './confirm.ts';
 import { type RegisterOptions, readRegisterOptions, walletId } from './options.ts';
 import { type RegisteredWallet, ZkLoginWallet } from './wallet.ts';
 
 /** The registered wallets, and a function that removes them. */
 export interface RegisteredWallets {
-  /** The wallets, one for each provider, in the given order. */
+  /** The wallets, one for each provider, in the order of the option `providers`. */
   readonly wallets: readonly RegisteredWallet[];
-  /** Removes the wallets from the page, and gives up their logins. Open sessions stay in the storage. */
+  /** Removes the wallets from the page, and cancels their logins. Open sessions stay in the storage. */
   unregister(): void;
 }
 
@@ -18,7 +18,7 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
 
 /**
  * Registers a wallet for each provider with the page's Wallet Standard, so that the connect button of a dapp
- * lists them. Continues an open session from the storage, or the answer to a login by redirect. Call this
+ * lists them. Resumes an open session from the storage, or completes a login by redirect. Call this
  * once, when the page is loaded. A later call replaces the wallets of the same provider and client id, for
  * example when a development server loads the page's module again.
  *
@@ -43,22 +43,22 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
   if (window.top !== window) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
-      'the page is in a frame of another page, where browsers block its storage, or keep it apart from that of the login window: open the page in a tab of its own',
+      'the page is in a frame of another page, where browsers block its storage, or separate it from the storage of the login window: open the page in a tab of its own',
     );
   }
   const { providers, confirm, storage, ...shared } = readRegisterOptions(options);
   const store = sessionStore(storage);
-  const confirmed = oneAtATime(confirm);
-  const registered = readRegistered();
+  const askUser = confirmInTurn(confirm);
+  const removers = readRegistered();
   const wallets = providers.map((entry) => {
     const id = walletId(entry);
-    registered.get(id)?.();
+    removers.get(id)?.();
     return new ZkLoginWallet({
       ...shared,
       id,
       providerEntry: entry,
-      confirmed,
-      store: prefixed(store, id),
+      askUser,
+      store: addPrefix(store, id),
       storeSurvives: storage === undefined,
       name: entry.name ?? `${entry.provider.name} (this app only)`,
       icon: entry.icon ?? createIcon(ICON),
@@ -68,11 +68,11 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
   const removals = wallets.map((wallet) => {
     const withdraw = announce(wallet);
     const remove = () => {
-      if (registered.get(wallet.id) === remove) registered.delete(wallet.id);
+      if (removers.get(wallet.id) === remove) removers.delete(wallet.id);
       withdraw();
       wallet.stop();
     };
-    registered.set(wallet.id, remove);
+    removers.set(wallet.id, remove);
     return remove;
   });
   return {
@@ -99,8 +99,8 @@ function createIcon(svg: string): WalletIcon {
   return `data:image/svg+xml;base64,${btoa(svg)}`;
 }
 
-/** Returns a part of a store, whose keys begin with the prefix. */
-function prefixed(store: SessionStore, prefix: string): SessionStore {
+/** Returns a store whose keys are stored in another store, with a prefix. */
+function addPrefix(store: SessionStore, prefix: string): SessionStore {
   const formatKey = (key: string) => `${prefix}/${key}`;
   return {
     persistent: false,
@@ -115,21 +115,21 @@ interface Registry {
 }
 
 /**
- * Sends and receives the Wallet Standard's two events without the functions of its package: a bundle may
- * contain that package twice, and each copy keeps a list of its own.
+ * Announces a wallet by the two events of the Wallet Standard. It does not use the functions of the standard's
+ * package: a bundle may contain the package twice, and each copy keeps a list of its own.
  *
  * @returns a function that removes the wallet from every list
  */
 function announce(wallet: RegisteredWallet): () => void {
   const removals: (() => void)[] = [];
   const register = (registry: Registry) => removals.push(registry.register(wallet));
-  const ready = (event: Event) => {
+  const onReady = (event: Event) => {
     if ('detail' in event && isRegistry(event.detail)) register(event.detail);
   };
-  window.addEventListener('wallet-standard:app-ready', ready);
+  window.addEventListener('wallet-standard:app-ready', onReady);
   window.dispatchEvent(new CustomEvent('wallet-standard:register-wallet', { detail: register }));
   return () => {
-    window.removeEventListener('wallet-standard:app-ready', ready);
+    window.removeEventListener('wallet-standard:app-ready', onReady);
     for (const remove of removals) remove();
   };
 }

@@ -1,4 +1,4 @@
-/** One wallet: the sessions of one provider and client id, one at a time. */
+/** A wallet for one provider and client id, with one session at a time. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
@@ -40,8 +40,8 @@ import {
 } from '../zklogin/session.ts';
 import { findLogin, findSession, removeSession, type SessionStore } from '../zklogin/storage.ts';
 import type { Confirmation } from './confirm.ts';
-import { readCancelled } from './login_cancelled.ts';
-import { answerFromWindow, leaveForProvider, openLoginWindow, takeAnswer } from './login_window.ts';
+import { toLoginCancelled } from './login_cancelled.ts';
+import { leaveForProvider, openLoginWindow, receiveAnswer, takeAnswer } from './login_window.ts';
 import { findNetwork, type RegisterOptions, type WalletProvider } from './options.ts';
 
 const ACCOUNT_FEATURES = Object.freeze([
@@ -64,7 +64,7 @@ export interface WalletParts extends Omit<RegisterOptions, 'providers' | 'confir
   readonly store: SessionStore;
   /** Whether the store survives a redirect. */
   readonly storeSurvives: boolean;
-  readonly confirmed: Confirmation;
+  readonly askUser: Confirmation;
 }
 
 /** A wallet of the standard, with its features. */
@@ -119,7 +119,7 @@ export class ZkLoginWallet implements RegisteredWallet {
       },
       [SuiSignPersonalMessage]: { version: '1.1.0', signPersonalMessage: this.#signPersonalMessage },
     };
-    // Name and chain must not change, since the user is shown them.
+    // Name and chain must not change, since the user sees them.
     Object.freeze(this);
   }
 
@@ -141,11 +141,11 @@ export class ZkLoginWallet implements RegisteredWallet {
     this.#starting = starting;
   }
 
-  /** Gives up every login. The session stays in the storage. */
+  /** Cancels every login. The session stays in the storage. */
   stop(): void {
     document.removeEventListener('visibilitychange', this.#onVisible);
     clearInterval(this.#timer);
-    this.#giveUp('the wallet was unregistered');
+    this.#cancelLogins('the wallet was unregistered');
   }
 
   readonly #on: StandardEventsOnMethod = (event, listener) => {
@@ -162,21 +162,21 @@ export class ZkLoginWallet implements RegisteredWallet {
       await this.#isOpen();
       return { accounts: this.#accounts };
     }
-    this.#login?.abort(givenUp('another login was begun'));
+    this.#login?.abort(createClosedError('another login began'));
     const login = new AbortController();
     this.#login = login;
     try {
       await this.#logIn(login.signal);
       return { accounts: this.#accounts };
     } catch (error) {
-      throw readCancelled(error);
+      throw toLoginCancelled(error);
     } finally {
       if (this.#login === login) this.#login = null;
     }
   };
 
   readonly #disconnect = async (): Promise<void> => {
-    this.#giveUp('the wallet was disconnected');
+    this.#cancelLogins('the wallet was disconnected');
     removeSession(this.#store);
     this.#session = null;
     this.#show([]);
@@ -186,7 +186,7 @@ export class ZkLoginWallet implements RegisteredWallet {
   // shown.
 
   readonly #signTransaction: SuiSignTransactionMethod = async ({ transaction, account, chain, signal }) => {
-    return await this.#signing({ account, chain }, async (session) => {
+    return await this.#withSession({ account, chain }, async (session) => {
       const unbuilt = await readTransaction({ transaction, signal }, session.address);
       const bytes = await abortable(built(unbuilt, this.#client), signal);
       await this.#confirmTransaction(bytes, session, signal);
@@ -200,19 +200,19 @@ export class ZkLoginWallet implements RegisteredWallet {
     chain,
     signal,
   }) => {
-    return await this.#signing({ account, chain }, async (session) => {
+    return await this.#withSession({ account, chain }, async (session) => {
       const unbuilt = await readTransaction({ transaction, signal }, session.address);
       const { sponsor } = this.#parts;
-      const signed: Uint8Array[] = [];
+      const approvedBytes: Uint8Array[] = [];
       const { signatures, effects } = await session.execute(unbuilt, this.#client, {
         ...(sponsor && { sponsor }),
         ...(signal && { signal }),
         approve: async (bytes) => {
-          signed.push(bytes);
+          approvedBytes.push(bytes);
           await this.#confirmTransaction(bytes, session, signal);
         },
       });
-      const [bytes] = signed;
+      const [bytes] = approvedBytes;
       const [signature] = signatures;
       if (bytes === undefined || signature === undefined || effects.bcs === null) {
         throw new SuiError('SUI_NODE_ANSWER', 'the node did not return the signature or the effects');
@@ -224,8 +224,8 @@ export class ZkLoginWallet implements RegisteredWallet {
 
   readonly #signPersonalMessage: SuiSignPersonalMessageMethod = async ({ message, account, chain }) => {
     const bytes = copyBytes('message', message);
-    return await this.#signing({ account, chain }, async (session) => {
-      await this.#parts.confirmed({
+    return await this.#withSession({ account, chain }, async (session) => {
+      await this.#parts.askUser({
         kind: 'message',
         ...this.#createQuestion(session),
         message: bytes.slice(),
@@ -240,7 +240,7 @@ export class ZkLoginWallet implements RegisteredWallet {
    * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION for another account or chain, ZKLOGIN_EXPIRED,
    *   after which there is no account; the errors of `sign`
    */
-  async #signing<T>(
+  async #withSession<T>(
     { account, chain }: { readonly account: WalletAccount; readonly chain: IdentifierString | undefined },
     sign: (session: ZkLoginSession) => Promise<T>,
   ): Promise<T> {
@@ -252,7 +252,10 @@ export class ZkLoginWallet implements RegisteredWallet {
       );
     }
     if (account?.address !== session.address) {
-      throw new ZkLoginError('ZKLOGIN_OPTION', `the account is not that of the wallet "${this.name}"`);
+      throw new ZkLoginError(
+        'ZKLOGIN_OPTION',
+        `the account does not belong to the session of the wallet "${this.name}"`,
+      );
     }
     if (chain !== undefined && chain !== this.chains[0]) {
       throw new ZkLoginError('ZKLOGIN_OPTION', `the wallet "${this.name}" signs for ${this.chains[0]} only`);
@@ -280,24 +283,27 @@ export class ZkLoginWallet implements RegisteredWallet {
       bytes: bytes.slice(),
       transaction,
     } as const;
-    await this.#parts.confirmed(request, signal);
+    await this.#parts.askUser(request, signal);
   }
 
   #createQuestion({ address }: ZkLoginSession) {
     return { wallet: this.name, address, chain: this.chains[0] };
   }
 
-  /** Logs in until the wallet has an account. If a window is needed, opens it before waiting for anything. */
+  /**
+   * Logs in, unless the session is open. If the storage has neither a session nor a login, this opens the window at
+   * once, within the user's click.
+   */
   async #logIn(signal: AbortSignal): Promise<void> {
     if (this.#starting !== null) await abortable(this.#starting, signal);
     if (this.#accounts.length > 0 && (await abortable(this.#isOpen(), signal))) return;
-    const kept = this.#keptLogin();
-    const isKept = kept !== null && (await this.#canStillSign(kept, signal));
-    await this.#prove(isKept ? kept : await this.#ask(signal), { signal, isKept });
+    const storedLogin = this.#findStoredLogin();
+    const isRetry = storedLogin !== null && (await this.#canStillSign(storedLogin, signal));
+    await this.#prove(isRetry ? storedLogin : await this.#logInAtProvider(signal), { signal, isRetry });
   }
 
-  /** Returns a login whose salt or proof could not be fetched, while the salt service accepts its token. */
-  #keptLogin(): Login | null {
+  /** Returns a stored login whose salt or proof could not be fetched, unless its token has expired. */
+  #findStoredLogin(): Login | null {
     if (findLogin(this.#store)?.stage !== 'complete') return null;
     const login = resumeLogin({ storage: this.#store });
     const { exp = 0 } = decodeJwtPayload(login.token);
@@ -308,20 +314,22 @@ export class ZkLoginWallet implements RegisteredWallet {
     return Number(await abortable(Promise.resolve(this.#currentEpoch()), signal)) <= login.maxEpoch;
   }
 
-  /** Asks the provider, in a window or in this tab. */
-  async #ask(signal: AbortSignal): Promise<Login> {
-    const opened = openLoginWindow();
+  /** Sends the user to the provider, in a window or in this tab, and waits for the token. */
+  async #logInAtProvider(signal: AbortSignal): Promise<Login> {
+    const loginWindow = openLoginWindow();
     let state: string | null = null;
     try {
       const url = await abortable(this.#begin(), signal);
       state = url.searchParams.get('state');
-      if (opened === null) {
+      if (loginWindow === null) {
         if (!this.#parts.storeSurvives) {
-          throw givenUp('the browser blocked the login window, and the storage may not survive a redirect');
+          throw createClosedError(
+            'the browser blocked the login window, and the storage may not survive a redirect',
+          );
         }
         return await leaveForProvider(this.id, { url, signal });
       }
-      const answer = await answerFromWindow(opened, { url, signal });
+      const answer = await receiveAnswer(loginWindow, { url, signal });
       return await completeLogin(answer, { storage: this.#store, signal });
     } catch (error) {
       const login = findLogin(this.#store);
@@ -329,7 +337,7 @@ export class ZkLoginWallet implements RegisteredWallet {
       if (login?.stage === 'begun' && login.state === state) cancelLogin({ storage: this.#store });
       throw error;
     } finally {
-      opened?.close();
+      loginWindow?.close();
     }
   }
 
@@ -350,10 +358,10 @@ export class ZkLoginWallet implements RegisteredWallet {
     );
   }
 
-  /** Turns the token into a session. The login stays in the storage if trying again may help. */
+  /** Fetches salt and proof, and opens a session. If a retry may succeed, the login stays in the storage. */
   async #prove(
     login: Login,
-    { signal, isKept }: { readonly signal: AbortSignal; readonly isKept: boolean },
+    { signal, isRetry }: { readonly signal: AbortSignal; readonly isRetry: boolean },
   ): Promise<void> {
     const { salt: saltService, prover, legacyAddress } = this.#parts;
     try {
@@ -368,11 +376,11 @@ export class ZkLoginWallet implements RegisteredWallet {
           : await abortable(prover(request, { signal }), signal);
       const session = login.open({ salt, proof, legacyAddress, currentEpoch: this.#currentEpoch });
       this.#session = session;
-      this.#show([this.#accountOf(session)]);
+      this.#show([this.#createAccount(session)]);
     } catch (error) {
       // A foreign error may be final too, so it gets only one more attempt.
       const isOurs = error instanceof ZkLoginError;
-      if (!signal.aborted && (isOurs ? isFinal(error) : isKept)) cancelLogin({ storage: this.#store });
+      if (!signal.aborted && (isOurs ? isFinal(error) : isRetry)) cancelLogin({ storage: this.#store });
       throw error;
     }
   }
@@ -397,15 +405,15 @@ export class ZkLoginWallet implements RegisteredWallet {
         cancelLogin({ storage });
         throw error;
       });
-      await this.#prove(login, { signal, isKept: false });
+      await this.#prove(login, { signal, isRetry: false });
     } finally {
       await this.#isOpen();
     }
   }
 
   /**
-   * Returns whether the session can sign, by the node's latest answer. Without an answer nothing changes,
-   * since each signature asks again. Shows or removes the account accordingly.
+   * Returns whether the session can sign, and shows or removes the account accordingly. If the node does not
+   * answer, the session counts as open, since each signature asks the node again.
    */
   async #isOpen(): Promise<boolean> {
     const session = this.#session;
@@ -414,7 +422,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     if (this.#session !== session) return this.#accounts.length > 0;
     const isOpen = state === 'usable';
     if (!isOpen) this.#expire(session);
-    else if (this.#accounts.length === 0) this.#show([this.#accountOf(session)]);
+    else if (this.#accounts.length === 0) this.#show([this.#createAccount(session)]);
     return isOpen;
   }
 
@@ -426,7 +434,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     if (onExpired) callListener(() => onExpired(session.address));
   }
 
-  #accountOf(session: ZkLoginSession): WalletAccount {
+  #createAccount(session: ZkLoginSession): WalletAccount {
     // The key has the flag of its scheme, as dapp-kit expects.
     const publicKey = session.getPublicKey().toSuiBytes();
     return Object.freeze({
@@ -451,25 +459,29 @@ export class ZkLoginWallet implements RegisteredWallet {
     if (document.visibilityState === 'visible' && this.#accounts.length > 0) void this.#isOpen();
   };
 
-  #giveUp(reason: string): void {
-    this.#startup.abort(givenUp(reason));
-    this.#login?.abort(givenUp(reason));
+  #cancelLogins(reason: string): void {
+    this.#startup.abort(createClosedError(reason));
+    this.#login?.abort(createClosedError(reason));
     this.#login = null;
   }
 }
 
-/** @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_SENDER; the signal's reason; whatever toJSON throws */
+/**
+ * Reads a dapp's transaction, with the wallet's address as its sender.
+ *
+ * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_SENDER; the signal's reason; any error that toJSON throws
+ */
 async function readTransaction(
   { transaction, signal }: Pick<SuiSignTransactionInput, 'transaction'> & { signal: AbortSignal | undefined },
   address: string,
 ): Promise<Transaction> {
   signal?.throwIfAborted();
   const text: unknown = await abortable(transaction.toJSON(), signal);
-  let read: Transaction;
+  let parsed: Transaction;
   try {
     // Transaction.from also reads objects, which could change.
     if (typeof text !== 'string') throw new TypeError('not a string');
-    read = Transaction.from(text);
+    parsed = Transaction.from(text);
   } catch (cause) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
@@ -479,12 +491,12 @@ async function readTransaction(
       },
     );
   }
-  const { sender } = read.getData();
+  const { sender } = parsed.getData();
   if (sender != null && normalizeSuiAddress(sender) !== address) {
     throw new ZkLoginError('ZKLOGIN_SENDER', `the sender of the transaction is not ${address}`);
   }
-  read.setSender(address);
-  return read;
+  parsed.setSender(address);
+  return parsed;
 }
 
 /**
@@ -501,18 +513,18 @@ function callListener(call: () => void): void {
   }
 }
 
-function givenUp(reason: string): ZkLoginError {
+function createClosedError(reason: string): ZkLoginError {
   return new ZkLoginError('ZKLOGIN_CLOSED', `the login was given up: ${reason}`);
 }
 
-/** Returns whether the session can no longer sign. */
+/** Returns whether the error means that the session can no longer sign. */
 function hasEnded(error: unknown): boolean {
   return (
     error instanceof ZkLoginError && (error.code === 'ZKLOGIN_EXPIRED' || error.code === 'ZKLOGIN_NO_SESSION')
   );
 }
 
-/** Returns whether the same token would fail again. */
+/** Returns whether another attempt with the same token would also fail. */
 function isFinal(error: ZkLoginError): boolean {
   if (error instanceof ServiceRefusedError) {
     return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;

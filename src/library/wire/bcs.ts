@@ -15,11 +15,11 @@ export interface InMove {
   readonly fields?: readonly Field[];
 }
 
-/** A type of this folder. */
+/** A BCS type that this folder defines. */
 // biome-ignore lint/suspicious/noExplicitAny: of values of any type, as the fields of BcsStruct are.
 export type MoveType = BcsType<any> & InMove;
 
-/** A field of a struct, with what generators of code and forms need. */
+/** A field of a struct, with the data that generators of code and forms need. */
 export interface Field {
   readonly name: string;
   readonly type: MoveType;
@@ -31,7 +31,7 @@ export function inMove<Type extends object>(move: string, type: Type): Type & In
   return Object.assign(type, { move });
 }
 
-/** @throws TypeError for a type that is not from this folder, in case the compiler did not notice it */
+/** Checks that a type is from this folder, in case the compiler did not. @throws TypeError */
 export function requireMoveType(type: Partial<MoveType> | undefined, label: string): void {
   if (typeof type?.move === 'string' && typeof type.serialize === 'function') return;
   throw new TypeError(
@@ -39,30 +39,30 @@ export function requireMoveType(type: Partial<MoveType> | undefined, label: stri
   );
 }
 
-/** The forms in which callers may give a u64, a u128 or a u256. Parsing always returns a bigint. */
+/** The forms in which callers may pass a u64, a u128 or a u256. Parsing always returns a bigint. */
 export type U64Input = bigint | number | string;
 
 /** Matches a decimal integer. A u256 has at most 78 digits. */
 const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
 
-/** @returns a function that throws a TypeError for a value that is not an integer of this number of bits */
-export function exactly(bits: number): (value: U64Input) => bigint {
+/** Returns a function that converts an unsigned integer of this size. The function throws a TypeError otherwise. */
+export function createConverter(bits: number): (value: U64Input) => bigint {
   const max = 2n ** BigInt(bits) - 1n;
   return (value) => {
-    let exact: bigint | undefined;
-    if (typeof value === 'bigint') exact = value;
-    else if (typeof value === 'number' && Number.isSafeInteger(value)) exact = BigInt(value);
-    else if (typeof value === 'string' && DECIMAL.test(value)) exact = BigInt(value);
-    if (exact === undefined || exact < 0n || exact > max) {
+    let integer: bigint | undefined;
+    if (typeof value === 'bigint') integer = value;
+    else if (typeof value === 'number' && Number.isSafeInteger(value)) integer = BigInt(value);
+    else if (typeof value === 'string' && DECIMAL.test(value)) integer = BigInt(value);
+    if (integer === undefined || integer < 0n || integer > max) {
       throw new TypeError(
         `a u${bits} must be a bigint, a safe integer or a decimal string, from 0 to ${max} (2^${bits} - 1)`,
       );
     }
-    return exact;
+    return integer;
   };
 }
 
-const toU64 = exactly(64);
+const toU64 = createConverter(64);
 
 /**
  * Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. (The u64 of `@mysten/bcs` divides by 256 for
@@ -77,8 +77,8 @@ export const u64: BcsType<bigint, U64Input, 'u64'> & InMove = inMove(
       return (BigInt(reader.read32()) << 32n) | low;
     },
     write(value, writer) {
-      const exact = toU64(value);
-      writer.write32(Number(exact & 0xffff_ffffn)).write32(Number(exact >> 32n));
+      const integer = toU64(value);
+      writer.write32(Number(integer & 0xffff_ffffn)).write32(Number(integer >> 32n));
     },
     serializedSize: () => 8,
     validate: toU64,

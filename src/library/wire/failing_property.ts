@@ -1,16 +1,16 @@
-/** Finds the property of a value that a BCS type can't hold. Never reveals values. */
+/** Finds the property of a value that a BCS type can't hold. It never reveals the value. */
 
 /**
- * Returns the path, such as `readings.2.cents`, of the property at which `serialize` fails: it reads
- * properties one after another, so it fails at the last one that it read. Returns an empty string if it read
- * none.
+ * Returns the path, such as `readings.2.cents`, of the property at which `serialize` fails. `serialize`
+ * reads one property after the other, so it fails at the last property that it reads. Returns an empty string
+ * if it reads none.
  */
-export function propertyThatFails(serialize: (value: object) => void, value: object): string {
+export function findFailingProperty(serialize: (value: object) => void, value: object): string {
   let last = '';
   try {
     serialize(recordReads(value, '', (path) => (last = path)));
   } catch {
-    // The same error was thrown before.
+    // The caller already has this error.
   }
   return last;
 }

@@ -12,7 +12,7 @@ export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
 
 /**
  * A type that an enclave signs, bound to its own intent code: the signed bytes of one type can't be passed
- * off as another.
+ * off as bytes of another type.
  */
 export interface SignedType<Data, Input> {
   /** First byte of the signed message, 0 to 255. */
@@ -26,8 +26,9 @@ export interface SignedType<Data, Input> {
 /**
  * Describes a type that an enclave signs, for clients and for generators.
  *
- * @param payload a `struct` if the type is described to generators. Dapps may use structs of `@mysten/bcs`
- * @throws TypeError when `intent` is not a u8
+ * @param payload type of the signed data: a `struct` for generators, which need its fields; else also a struct of
+ *   `@mysten/bcs`
+ * @throws TypeError if `intent` is not a u8
  */
 export function signedType<Data, Input, Payload extends BcsType<Data, Input>>(
   intent: number,

@@ -2,7 +2,7 @@
  * The types of Move that `bcs.ts` lacks. They also refuse values that they can't hold exactly. Browser-safe.
  */
 import { type BcsType, bcs, fromHex, toHex } from '@mysten/bcs';
-import { exactly, type InMove, inMove, requireMoveType, type U64Input, wholeNumber } from './bcs.ts';
+import { createConverter, type InMove, inMove, requireMoveType, type U64Input, wholeNumber } from './bcs.ts';
 
 /** The type `bool` of Move. */
 export const bool = inMove('bool', bcs.bool());
@@ -13,7 +13,7 @@ export const u16 = inMove('u16', bcs.u16(wholeNumber(16)));
 /** Move's `u32`: an integer from 0 to 4,294,967,295. */
 export const u32 = inMove('u32', bcs.u32(wholeNumber(32)));
 
-const toU128 = exactly(128);
+const toU128 = createConverter(128);
 
 /** Move's `u128`: a bigint in TypeScript. */
 export const u128: BcsType<bigint, U64Input, 'u128'> & InMove = inMove(
@@ -21,7 +21,7 @@ export const u128: BcsType<bigint, U64Input, 'u128'> & InMove = inMove(
   bcs.u128().transform({ validate: toU128, input: toU128, output: BigInt }),
 );
 
-const toU256 = exactly(256);
+const toU256 = createConverter(256);
 
 /** Move's `u256`: a bigint in TypeScript. */
 export const u256: BcsType<bigint, U64Input, 'u256'> & InMove = inMove(
@@ -60,19 +60,21 @@ export const bytes = inMove(
 );
 
 /** Move's `vector<T>`: an array in TypeScript. For a `vector<u8>`, `bytes` is more compact. */
-export function vector<T, Input>(item: BcsType<T, Input> & InMove) {
-  requireMoveType(item, 'an item of a vector');
+export function vector<T, Input>(element: BcsType<T, Input> & InMove) {
+  requireMoveType(element, 'an item of a vector');
   const validate = (value: unknown) => {
     if (!Array.isArray(value)) throw new TypeError('a vector must be an array');
   };
-  return Object.assign(inMove(`vector<${item.move}>`, bcs.vector(item, { validate })), { item });
+  return Object.assign(inMove(`vector<${element.move}>`, bcs.vector(element, { validate })), {
+    item: element,
+  });
 }
 
 /** Move's `Option<T>`: a value or null. */
-export function option<T, Input>(item: BcsType<T, Input> & InMove) {
-  requireMoveType(item, 'the value of an Option');
-  if (item.move.startsWith('Option<')) {
-    throw new TypeError(`Option<${item.move}> has two values that would both be null here`);
+export function option<T, Input>(content: BcsType<T, Input> & InMove) {
+  requireMoveType(content, 'the value of an Option');
+  if (content.move.startsWith('Option<')) {
+    throw new TypeError(`Option<${content.move}> has two values that would both be null in TypeScript`);
   }
-  return Object.assign(inMove(`Option<${item.move}>`, bcs.option(item)), { item });
+  return Object.assign(inMove(`Option<${content.move}>`, bcs.option(content)), { item: content });
 }

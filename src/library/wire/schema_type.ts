@@ -49,8 +49,8 @@ export interface Unwrapped {
   readonly leaf: string;
 }
 
-/** Takes a type such as `vector<Option<u64>>` apart. The caller must check whether the leaf exists. */
-export function unwrapped(type: string): Unwrapped {
+/** Splits a type such as `vector<Option<u64>>`. The caller must check whether the leaf exists. */
+export function unwrapType(type: string): Unwrapped {
   const wrappers: ('vector' | 'Option')[] = [];
   let leaf = type;
   for (;;) {
@@ -71,12 +71,12 @@ export function isPlainType(leaf: string): boolean {
  *
  * @param fields the struct's fields, if the type is a struct
  */
-export function widthOf(type: string, fields: readonly SchemaField[] | undefined): number | undefined {
+export function computeWidth(type: string, fields: readonly SchemaField[] | undefined): number | undefined {
   if (fields === undefined) return WIDTHS.get(type);
-  if (unwrapped(type).wrappers.length > 0) return undefined;
+  if (unwrapType(type).wrappers.length > 0) return undefined;
   let sum = 0;
   for (const field of fields) {
-    const width = widthOf(field.type, field.fields);
+    const width = computeWidth(field.type, field.fields);
     if (width === undefined) return undefined;
     sum += width;
   }
@@ -92,6 +92,6 @@ function toSchemaField({ name, type, move }: DeclaredStruct['payload']['fields']
   let leaf: MoveType = type;
   while (leaf.item !== undefined) leaf = leaf.item;
   const fields = leaf.fields?.map(toSchemaField);
-  const width = widthOf(move, fields);
+  const width = computeWidth(move, fields);
   return { name, type: move, ...(width !== undefined && { width }), ...(fields && { fields }) };
 }

@@ -12,7 +12,7 @@ const MAX_NAME_LENGTH = 128;
  * Returns a struct with the name and the fields that it has in Move, in the same order.
  *
  * @throws TypeError if a name is invalid in Move, or if a field has a type of `@mysten/bcs`, which doesn't
- *   say what it is in Move
+ *   name its type in Move
  */
 export function struct<Fields extends Record<string, MoveType>>(
   name: string,
@@ -21,7 +21,7 @@ export function struct<Fields extends Record<string, MoveType>>(
   if (!/^[A-Z][A-Za-z0-9_]*$/.test(name) || name.length > MAX_NAME_LENGTH) {
     throw new TypeError(`${name} can't be the name of a struct in Move: it must be like PriceOfPair`);
   }
-  const listed = Object.entries(fields).map(([field, type]): Field => {
+  const fieldList = Object.entries(fields).map(([field, type]): Field => {
     if (!/^[a-z][A-Za-z0-9_]*$/.test(field) || field.length > MAX_NAME_LENGTH) {
       throw new TypeError(
         `${name}.${field} can't be the name of a field in Move: it must be like price_in_cents`,
@@ -30,10 +30,10 @@ export function struct<Fields extends Record<string, MoveType>>(
     requireMoveType(type, `${name}.${field}`);
     return Object.freeze({ name: field, type, move: type.move });
   });
-  if (listed.length === 0) {
+  if (fieldList.length === 0) {
     throw new TypeError(
-      `${name} needs a field: Move gives a struct without one a byte that is not in its source`,
+      `${name} needs a field: Move adds a byte to a struct without fields, which its source does not show`,
     );
   }
-  return Object.assign(inMove(name, bcs.struct(name, fields)), { fields: Object.freeze(listed) });
+  return Object.assign(inMove(name, bcs.struct(name, fields)), { fields: Object.freeze(fieldList) });
 }

@@ -1,7 +1,7 @@
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { generateNonce, generateRandomness } from '@mysten/sui/zklogin';
 import { SUI_V1, valueFault } from '../token/claims.ts';
-import { isAcceptedSomewhereOnly, type Network, PROVIDERS, type Provider } from '../token/providers.ts';
+import { isRefusedSomewhere, type Network, PROVIDERS, type Provider } from '../token/providers.ts';
 import { ZkLoginError } from './errors.ts';
 import { type SessionStore, saveLogin, sessionStore } from './storage.ts';
 
@@ -124,7 +124,7 @@ export function checkClient(
 
 function requireAccepted(provider: Provider, network: Network | undefined): void {
   const { name, networks } = provider;
-  if (network === undefined && isAcceptedSomewhereOnly(provider)) {
+  if (network === undefined && isRefusedSomewhere(provider)) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
       `${name} is accepted on ${networks.join(', ')} only: set the option network to that of the wallet's transactions`,

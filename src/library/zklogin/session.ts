@@ -5,7 +5,7 @@ import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { ZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
 import type { SuiError } from '../sui/errors.ts';
 import { toSuiError } from '../sui/failures.ts';
-import { resultOfSending, sendTransaction } from '../sui/send.ts';
+import { executeSigned, sendTransaction } from '../sui/send.ts';
 import { epochNumber } from './begin.ts';
 import { built, copyBytes } from './bytes.ts';
 import { ZkLoginError } from './errors.ts';
@@ -170,7 +170,7 @@ export class ZkLoginSession extends Signer {
     const bytes = await built(transaction, client);
     const { signature } = await this.signTransaction(bytes);
     const include = { transaction: true, effects: true } as const;
-    return await resultOfSending(client, { transaction: bytes, signatures: [signature], include }).catch(
+    return await executeSigned(client, { transaction: bytes, signatures: [signature], include }).catch(
       (error: SuiError) => {
         throw toProofError(error);
       },

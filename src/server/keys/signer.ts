@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
-import { propertyThatFails } from 'sui-enclave/wire/failing_property';
+import { findFailingProperty } from 'sui-enclave/wire/failing_property';
 import type { DeclaredType, SignedType } from 'sui-enclave/wire/intent';
 import { JsonText } from 'sui-enclave-service/http/respond';
 import type { EphemeralKey } from './key.ts';
@@ -83,7 +83,7 @@ export class Signer {
       // The library's own message may repeat a value.
       throw unfit(
         type,
-        propertyThatFails((value) => type.message.serialize(value as typeof message), message),
+        findFailingProperty((value) => type.message.serialize(value as typeof message), message),
       );
     }
     const signed = type.message.parse(bytes);

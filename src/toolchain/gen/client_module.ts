@@ -1,5 +1,5 @@
 /** Generates the signed types for a dapp: a module whose types are arguments of `sui-enclave/client`. */
-import { type SchemaField, type SchemaStruct, unwrapped } from 'sui-enclave/wire/schema_type';
+import { type SchemaField, type SchemaStruct, unwrapType } from 'sui-enclave/wire/schema_type';
 import { itemOf, type SignedStructs } from './signed_structs.ts';
 
 const MAX_LINE = 110;
@@ -25,7 +25,7 @@ export function clientModule({ signed, all }: SignedStructs): string {
   const used = new Set(['signedType', 'struct']);
   const formatCodec = (field: SchemaField): string => {
     const { type, fields } = field;
-    const { wrappers, leaf } = unwrapped(type);
+    const { wrappers, leaf } = unwrapType(type);
     const [wrapper] = wrappers;
     const use = (name: string) => {
       used.add(name);
@@ -58,7 +58,7 @@ function declaration(
 /** Returns the TypeScript type of a parsed field. */
 function parsedType(field: SchemaField): string {
   const { type } = field;
-  const { wrappers, leaf } = unwrapped(type);
+  const { wrappers, leaf } = unwrapType(type);
   const [wrapper] = wrappers;
   if (type === BYTES) return 'Uint8Array';
   if (wrapper === 'Option') return `${parsedType(itemOf(field))} | null`;

@@ -3,7 +3,7 @@ import {
   type SchemaField,
   type SchemaStruct,
   type SchemaType,
-  unwrapped,
+  unwrapType,
 } from 'sui-enclave/wire/schema_type';
 import { itemOf, requireDistinct, type SignedStructs } from './signed_structs.ts';
 
@@ -68,7 +68,7 @@ function bindingText({ name, intent }: SchemaType): string {
 }
 
 function codecText(field: SchemaField): string {
-  const { wrappers, leaf } = unwrapped(field.type);
+  const { wrappers, leaf } = unwrapType(field.type);
   if (field.type === BYTES) return 'bytesCodec';
   if (wrappers[0] === 'vector') return `vectorOf(${codecText(itemOf(field))})`;
   if (wrappers[0] === 'Option') return `optionOf(${codecText(itemOf(field))})`;
@@ -76,7 +76,7 @@ function codecText(field: SchemaField): string {
 }
 
 function valueType(field: SchemaField): string {
-  const { wrappers, leaf } = unwrapped(field.type);
+  const { wrappers, leaf } = unwrapType(field.type);
   if (field.type === BYTES) return '[]byte';
   if (wrappers[0] === 'vector') return `[]${valueType(itemOf(field))}`;
   if (wrappers[0] === 'Option') return `*${valueType(itemOf(field))}`;

@@ -3,7 +3,7 @@ import {
   type SchemaField,
   type SchemaStruct,
   type SchemaType,
-  unwrapped,
+  unwrapType,
 } from 'sui-enclave/wire/schema_type';
 import type { Vector } from './samples.ts';
 import { itemOf, requireDistinct, type SignedStructs, snakeCase } from './signed_structs.ts';
@@ -20,7 +20,7 @@ const MAX_LINE = 100;
  */
 export function moveModule(packageName: string, { signed, all }: SignedStructs): string {
   requireDistinct('function of Move', [...signed.map(intentFunction), ...all.flatMap(formatFunctions)]);
-  const usesText = all.some(({ fields }) => fields.some(({ type }) => unwrapped(type).leaf === 'String'));
+  const usesText = all.some(({ fields }) => fields.some(({ type }) => unwrapType(type).leaf === 'String'));
   return [
     `/// What the application signs: the same fields, in the same order, as in its app.ts.\nmodule ${packageName}::${MODULE};\n`,
     ...(usesText ? ['use std::string::String;\n'] : []),
@@ -98,7 +98,7 @@ function constructorText({ name, fields }: SchemaStruct): string {
 
 function accessorTexts({ name, fields }: SchemaStruct): string[] {
   return fields.map((field) => {
-    const byValue = unwrapped(field.type).wrappers.length === 0 && !field.fields && field.type !== 'String';
+    const byValue = unwrapType(field.type).wrappers.length === 0 && !field.fields && field.type !== 'String';
     const [returned, body] = byValue
       ? [field.type, `self.${field.name}`]
       : [`&${field.type}`, `&self.${field.name}`];
@@ -128,7 +128,7 @@ function formatArguments({ fields }: SchemaStruct, value: unknown): string[] {
 /** @param value of the field's type, as `samples.ts` makes it */
 function expression(field: SchemaField, value: unknown): string {
   const { type, fields } = field;
-  const { wrappers, leaf } = unwrapped(type);
+  const { wrappers, leaf } = unwrapType(type);
   const [wrapper] = wrappers;
   const items: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (type === 'vector<u8>') return `x"${Buffer.from(items.map(Number)).toString('hex')}"`;

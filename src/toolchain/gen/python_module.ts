@@ -1,5 +1,5 @@
 /** Generates the signed types for Python: a module that needs only the package `cryptography`. */
-import { type SchemaField, type SchemaStruct, unwrapped } from 'sui-enclave/wire/schema_type';
+import { type SchemaField, type SchemaStruct, unwrapType } from 'sui-enclave/wire/schema_type';
 import { itemOf, requireDistinct, type SignedStructs } from './signed_structs.ts';
 
 /** Codecs of the module and the types of their values, by the name of the type in Move. */
@@ -64,7 +64,7 @@ ${codecs.join('')}    ],
 }
 
 function codecText(field: SchemaField): string {
-  const { wrappers, leaf } = unwrapped(field.type);
+  const { wrappers, leaf } = unwrapType(field.type);
   if (field.type === BYTES) return '_Bytes()';
   if (wrappers[0] === 'vector') return `_Vector(${codecText(itemOf(field))})`;
   if (wrappers[0] === 'Option') return `_Option(${codecText(itemOf(field))})`;
@@ -72,7 +72,7 @@ function codecText(field: SchemaField): string {
 }
 
 function valueType(field: SchemaField): string {
-  const { wrappers, leaf } = unwrapped(field.type);
+  const { wrappers, leaf } = unwrapType(field.type);
   if (field.type === BYTES) return 'bytes';
   if (wrappers[0] === 'vector') return `list[${valueType(itemOf(field))}]`;
   if (wrappers[0] === 'Option') return `_Optional[${valueType(itemOf(field))}]`;

@@ -1,6 +1,6 @@
 /** Makes values of signed types, always the same, with which the bytes of all languages are tested. */
 import { type DeclaredStruct, signedType } from 'sui-enclave/wire/intent';
-import { type SchemaField, toSchemaType, unwrapped } from 'sui-enclave/wire/schema_type';
+import { type SchemaField, toSchemaType, unwrapType } from 'sui-enclave/wire/schema_type';
 import { struct } from 'sui-enclave/wire/struct';
 import { itemOf, snakeCase } from './signed_structs.ts';
 
@@ -75,7 +75,7 @@ function createStruct(
 
 function createSample(field: SchemaField, kind: Kind, counter: Counter): Sample {
   const { type, fields } = field;
-  const [wrapper] = unwrapped(type).wrappers;
+  const [wrapper] = unwrapType(type).wrappers;
   if (type === 'vector<u8>') return createBytes(kind, counter);
   const item = () => createSample(itemOf(field), kind, counter);
   if (wrapper === 'Option') return kind === 'zeros' ? null : item();

@@ -4,7 +4,7 @@ import {
   type SchemaField,
   type SchemaStruct,
   type SchemaType,
-  unwrapped,
+  unwrapType,
 } from 'sui-enclave/wire/schema_type';
 import { GenError } from './errors.ts';
 
@@ -61,7 +61,7 @@ function add(all: Map<string, SchemaStruct>, { name, fields }: SchemaStruct): vo
   for (const field of fields) {
     const place = `${name}.${field.name}`;
     requireName(field.name, FIELD_NAME, RESERVED_FIELDS, place);
-    const { leaf } = unwrapped(field.type);
+    const { leaf } = unwrapType(field.type);
     if (field.fields) add(all, { name: leaf, fields: field.fields });
     else if (!isPlainType(leaf)) {
       throw new GenError('GEN_TYPE', `${place} has the type ${field.type}, which can't be written in Move`);

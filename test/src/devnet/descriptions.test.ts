@@ -28,7 +28,7 @@ test('the struct that weather signs is the one of its contract', async () => {
   expect(structDifference(signed, onChain)).toBeUndefined();
   const renamed = { ...signed, fields: signed.fields.toReversed() };
   expect(structDifference(renamed, onChain)).toContain(
-    'is signed as temperature, and on chain it is location',
+    'is signed as temperature, but on chain it is location',
   );
 });
 

@@ -13,22 +13,22 @@ function readErrors(module: string): { name: string; code: number; text: string 
 
 describe('the explanations of aborts', () => {
   const MODULES = ['enclave', 'pcrs', 'source', 'once', 'feed'];
-  const inSources = MODULES.flatMap((module) => readErrors(module).map(({ name }) => `${module}::${name}`));
+  const errorNames = MODULES.flatMap((module) => readErrors(module).map(({ name }) => `${module}::${name}`));
 
-  test('cover every error of the Move sources with its code, and no other', () => {
-    expect(inSources.length).toBeGreaterThan(20);
+  test('cover every error of the Move sources with its code, and nothing else', () => {
+    expect(errorNames.length).toBeGreaterThan(20);
     const codes = MODULES.flatMap((module) =>
       readErrors(module).map(({ name, code }) => [`${module}::${name}`, code]),
     );
     expect(ABORT_CODES).toEqual(Object.fromEntries(codes));
   });
 
-  test.each(MODULES)('no two errors of %s have one code', (module) => {
+  test.each(MODULES)('have a different code for each error of %s', (module) => {
     const codes = readErrors(module).map(({ code }) => code);
     expect(new Set(codes).size).toBe(codes.length);
   });
 
-  test('are found by the code if the node gives one, for any number', () => {
+  test('are found by the code if the node returns one, regardless of the number', () => {
     const { explanation } = explainAbort({ module: 'enclave', name: 'ERetired', number: '1' });
     for (const abort of [{ code: 13 }, { code: 13, name: 'ERetired' }]) {
       expect(explainAbort({ module: 'enclave', ...abort, number: '2' })).toEqual({
@@ -38,14 +38,14 @@ describe('the explanations of aborts', () => {
     }
   });
 
-  test('are found by the code in the number, if a client gives no more', () => {
+  test('are found by the code in the number, if the client returns only the number', () => {
     const number = String(0xc00dn << 48n);
     expect(explainAbort({ module: 'enclave', number }).abort).toBe('enclave::ERetired');
     expect(explainAbort({ module: 'dice', number }).abort).toBe('dice::13');
     expect(explainAbort({ module: 'enclave', number: 'not a number' }).abort).toBe('enclave::not a number');
   });
 
-  test('are not given for an error that only has the same number, or the same code', () => {
+  test('are not used for a foreign error that only has the same number or code', () => {
     expect(explainAbort({ module: 'enclave', number: '13' })).toEqual({
       abort: 'enclave::13',
       explanation: 'a check of the contract failed',
@@ -58,7 +58,7 @@ describe('the explanations of aborts', () => {
     });
   });
 
-  test.each(inSources)('%s says more than its constant', (abort) => {
+  test.each(errorNames)('say more about %s than its constant does', (abort) => {
     const [module = '', name = ''] = abort.split('::');
     const { text } = readErrors(module).find((error) => error.name === name) ?? {};
     const explained = explainAbort({ module, name, text, number: '9223372268062277633' });
@@ -72,11 +72,11 @@ describe('the explanations of aborts', () => {
     ['1', 'can not be parsed'],
     ['2', 'does not verify'],
     ['3', 'lacks a register'],
-  ])('nitro_attestation::%s, a plain number of the framework, %s', (number, words) => {
+  ])('contain for nitro_attestation::%s, a plain number of the framework: %s', (number, words) => {
     expect(explainAbort({ module: 'nitro_attestation', number }).explanation).toContain(words);
   });
 
-  test('an unknown error is explained by its own message, or by a general one', () => {
+  test('of unknown errors are their own messages, or a general one', () => {
     expect(explainAbort({ module: 'dice', name: 'ETooLow', text: 'Roll again', number: '1' })).toEqual({
       abort: 'dice::ETooLow',
       explanation: 'Roll again',

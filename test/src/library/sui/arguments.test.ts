@@ -1,6 +1,6 @@
 /**
- * Objects for the builders in every form that `@mysten/sui` has. Transactions are built offline, so that each
- * form must be complete.
+ * Tests that the builders accept objects in every form of `@mysten/sui`. The transactions are built offline,
+ * so each form must be complete.
  */
 import { Inputs, Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { describe, expect, test } from 'vitest';
@@ -51,70 +51,70 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
   [
     'update_pcrs',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.updatePcrs(tx, { ...contract, ...ids, image }),
+    (tx, ids: AdminIds) => sui.updatePcrs(tx, { ...contract, ...ids, image }),
   ],
   [
     'begin_overlap',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.beginOverlap(tx, { ...contract, ...ids, image, untilMs: 1 }),
+    (tx, ids: AdminIds) => sui.beginOverlap(tx, { ...contract, ...ids, image, untilMs: 1 }),
   ],
-  ['end_overlap', ['configId', 'capId'], (tx, ids: Admin) => sui.endOverlap(tx, { ...contract, ...ids })],
+  ['end_overlap', ['configId', 'capId'], (tx, ids: AdminIds) => sui.endOverlap(tx, { ...contract, ...ids })],
   [
     'update_name',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.updateName(tx, { ...contract, ...ids, name: 'x' }),
+    (tx, ids: AdminIds) => sui.updateName(tx, { ...contract, ...ids, name: 'x' }),
   ],
   [
     'update_max_key_age',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.updateMaxKeyAge(tx, { ...contract, ...ids, maxKeyAgeMs: null }),
+    (tx, ids: AdminIds) => sui.updateMaxKeyAge(tx, { ...contract, ...ids, maxKeyAgeMs: null }),
   ],
-  ['migrate', ['configId', 'capId'], (tx, ids: Admin) => sui.migrateConfig(tx, { ...contract, ...ids })],
-  ['retire', ['configId', 'capId'], (tx, ids: Admin) => sui.retireConfig(tx, { ...contract, ...ids })],
+  ['migrate', ['configId', 'capId'], (tx, ids: AdminIds) => sui.migrateConfig(tx, { ...contract, ...ids })],
+  ['retire', ['configId', 'capId'], (tx, ids: AdminIds) => sui.retireConfig(tx, { ...contract, ...ids })],
   [
     'new_registrar_cap',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.newRegistrarCap(tx, { ...contract, ...ids }),
+    (tx, ids: AdminIds) => sui.newRegistrarCap(tx, { ...contract, ...ids }),
   ],
   [
     'revoke_registrar_cap',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.revokeRegistrarCap(tx, { ...contract, ...ids, registrarId: ADMIN }),
+    (tx, ids: AdminIds) => sui.revokeRegistrarCap(tx, { ...contract, ...ids, registrarId: ADMIN }),
   ],
   [
     'register_enclave',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.registerEnclave(tx, { ...contract, ...ids, attestation }),
+    (tx, ids: AdminIds) => sui.registerEnclave(tx, { ...contract, ...ids, attestation }),
   ],
   [
     'new_enclave',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.newEnclave(tx, { ...contract, ...ids, attestation }),
+    (tx, ids: AdminIds) => sui.newEnclave(tx, { ...contract, ...ids, attestation }),
   ],
   [
     'begin_rotation',
     ['configId', 'capId'],
-    (tx, ids: Admin) => sui.beginRotation(tx, { ...contract, ...ids, image }),
+    (tx, ids: AdminIds) => sui.beginRotation(tx, { ...contract, ...ids, image }),
   ],
   [
     'register_enclave_as_registrar',
     ['configId', 'registrarId'],
-    (tx, ids: Registrar) => sui.registerEnclaveAsRegistrar(tx, { ...contract, ...ids, attestation }),
+    (tx, ids: RegistrarIds) => sui.registerEnclaveAsRegistrar(tx, { ...contract, ...ids, attestation }),
   ],
   [
     'destroy_registrar_cap',
     ['registrarId', 'configId'],
-    (tx, ids: Registrar) => sui.destroyRegistrarCap(tx, { ...contract, ...ids }),
+    (tx, ids: RegistrarIds) => sui.destroyRegistrarCap(tx, { ...contract, ...ids }),
   ],
   [
     'destroy_enclave',
     ['enclaveId', 'configId', 'capId'],
-    (tx, ids: Admin & OfEnclave) => sui.destroyEnclave(tx, { ...contract, ...ids }),
+    (tx, ids: AdminIds & EnclaveIds) => sui.destroyEnclave(tx, { ...contract, ...ids }),
   ],
   [
     'destroy_old_enclave',
     ['enclaveId', 'configId'],
-    (tx, ids: OfEnclave) => sui.destroyOldEnclave(tx, { ...contract, ...ids }),
+    (tx, ids: EnclaveIds) => sui.destroyOldEnclave(tx, { ...contract, ...ids }),
   ],
   [
     'new_cap_from_publisher',
@@ -124,23 +124,23 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
   [
     'update_weather',
     ['enclaveId', 'configId'],
-    (tx, ids: OfEnclave) => updateWeather(tx, { ...weather, ...ids }),
+    (tx, ids: EnclaveIds) => updateWeather(tx, { ...weather, ...ids }),
   ],
   [
     'update_temperature',
     ['enclaveId', 'configId'],
-    (tx, ids: OfEnclave) => updateTemperature(tx, { ...weather, ...ids, reading: tenths }),
+    (tx, ids: EnclaveIds) => updateTemperature(tx, { ...weather, ...ids, reading: tenths }),
   ],
 ];
-interface Admin {
+interface AdminIds {
   configId: sui.ObjectInput;
   capId: sui.ObjectInput;
 }
-interface Registrar {
+interface RegistrarIds {
   configId: sui.ObjectInput;
   registrarId: sui.ObjectInput;
 }
-interface OfEnclave {
+interface EnclaveIds {
   configId: sui.ObjectInput;
   enclaveId: sui.ObjectInput;
 }
@@ -152,7 +152,7 @@ const FORMS: readonly [string, (tx: Transaction, id: string) => sui.ObjectInput]
   ['functions of the transaction', (_, id) => (tx: Transaction) => tx.object(reference(id))],
 ];
 
-async function built(tx: Transaction) {
+async function buildOffline(tx: Transaction) {
   tx.setSender(ADMIN);
   tx.setGasPayment([{ objectId: ADMIN, version: '1', digest }]);
   tx.setGasPrice(1000);
@@ -162,23 +162,26 @@ async function built(tx: Transaction) {
 }
 
 describe.each(FORMS)('a builder that gets %s, offline,', (_, form) => {
-  test.each(BUILDERS)('passes the objects: %s takes its %s', async (name, objects, build) => {
-    const tx = new Transaction();
-    const objectIds: ObjectInputs = Object.fromEntries(
-      objects.map((object) => [object, form(tx, createId(object))]),
-    );
-    build(tx, objectIds as never);
-    const { inputs, calls } = await built(tx);
-    const call = calls.find((candidate) => candidate.function === name);
-    const ids = (call?.arguments ?? []).flatMap((argument) => {
-      const shared = 'Input' in argument ? inputs[argument.Input]?.Object?.SharedObject : undefined;
-      return shared?.initialSharedVersion === '7' ? [shared.objectId] : [];
-    });
-    expect(ids).toEqual(objects.map(createId));
-  });
+  test.each(BUILDERS)(
+    'passes them in the order of the Move function: %s gets %s',
+    async (name, objects, build) => {
+      const tx = new Transaction();
+      const objectIds: ObjectInputs = Object.fromEntries(
+        objects.map((object) => [object, form(tx, createId(object))]),
+      );
+      build(tx, objectIds as never);
+      const { inputs, calls } = await buildOffline(tx);
+      const call = calls.find((candidate) => candidate.function === name);
+      const ids = (call?.arguments ?? []).flatMap((argument) => {
+        const shared = 'Input' in argument ? inputs[argument.Input]?.Object?.SharedObject : undefined;
+        return shared?.initialSharedVersion === '7' ? [shared.objectId] : [];
+      });
+      expect(ids).toEqual(objects.map(createId));
+    },
+  );
 });
 
-test("borrows a capability that a DAO's object holds, and gives it back in one transaction", async () => {
+test("one transaction borrows a capability from a DAO's object, uses it and returns it", async () => {
   const tx = new Transaction();
   const vault = tx.object(reference(createId('vault')));
   const [cap, promise] = tx.moveCall({ target: `${DAO}::vault::borrow`, arguments: [vault] }) as unknown as [
@@ -192,17 +195,17 @@ test("borrows a capability that a DAO's object holds, and gives it back in one t
     image,
   });
   tx.moveCall({ target: `${DAO}::vault::put_back`, arguments: [vault, cap, promise] });
-  const { calls } = await built(tx);
+  const { calls } = await buildOffline(tx);
   expect(calls.map((call) => call.function)).toEqual(['borrow', 'update_pcrs', 'put_back']);
   expect(calls[1]?.arguments[1]).toMatchObject({ NestedResult: [0, 0] });
   expect(calls[2]?.arguments.slice(1)).toMatchObject([{ NestedResult: [0, 0] }, { NestedResult: [0, 1] }]);
 });
 
-test('an owned capability is given with its version and digest', async () => {
+test('an owned capability is passed with its version and digest', async () => {
   const tx = new Transaction();
   const capId = Inputs.ObjectRef({ objectId: createId('cap'), version: '3', digest });
   sui.retireConfig(tx, { ...contract, configId: reference(createId('config')), capId });
-  const { inputs } = await built(tx);
+  const { inputs } = await buildOffline(tx);
   expect(inputs[1]?.Object?.ImmOrOwnedObject).toEqual({ objectId: createId('cap'), version: '3', digest });
 });
 
@@ -210,11 +213,11 @@ describe('a value that is not an object is refused before anything is added:', (
   test.each<[string, (tx: Transaction) => unknown]>([
     ['a short id', () => '0x6'],
     ['an id without 0x', () => 'a'.repeat(64)],
-    ['an id with other letters', () => `0x12zz${'0'.repeat(60)}`],
-    ['nothing', () => undefined],
+    ['an id with letters that are not hexadecimal', () => `0x12zz${'0'.repeat(60)}`],
+    ['undefined', () => undefined],
     ['null', () => null],
     ['a number', () => 7],
-    ['an object without a form', () => ({ id: createId('cap') })],
+    ['a plain object', () => ({ id: createId('cap') })],
     ['a pure value of the transaction', (tx) => tx.pure.id(ADMIN)],
     ['a pure input', () => Inputs.Pure(new Uint8Array(32))],
   ])('%s', (_, make) => {

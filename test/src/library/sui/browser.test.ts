@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
-/** Returns every module of the project and every package that a module imports, according to the sources. */
-function reached(entry: URL, modules = new Set<string>(), packages = new Set<string>()) {
+/** Returns the modules of the project that an entry loads, and the packages that these modules import. */
+function collectImports(entry: URL, modules = new Set<string>(), packages = new Set<string>()) {
   if (modules.has(entry.href)) return { modules, packages };
   modules.add(entry.href);
   const source = readFileSync(entry, 'utf8');
   for (const [, specifier = ''] of source.matchAll(/^(?:import|export)\b[^;]*?\bfrom '([^']+)';/gms)) {
-    if (specifier.startsWith('.')) reached(new URL(specifier, entry), modules, packages);
+    if (specifier.startsWith('.')) collectImports(new URL(specifier, entry), modules, packages);
     else packages.add(specifier);
   }
   expect(source).not.toMatch(/\b(process|Buffer|require)\b[.(]/);
@@ -18,7 +18,9 @@ function reached(entry: URL, modules = new Set<string>(), packages = new Set<str
 }
 
 test('sui-enclave/sui imports nothing that a browser lacks', () => {
-  const { modules, packages } = reached(new URL('../../../../src/library/sui/index.ts', import.meta.url));
+  const { modules, packages } = collectImports(
+    new URL('../../../../src/library/sui/index.ts', import.meta.url),
+  );
   expect([...modules].some((href) => href.endsWith('/src/library/attestation/image.ts'))).toBe(true);
   expect([...packages].sort()).toEqual([
     '@mysten/bcs',
@@ -29,7 +31,7 @@ test('sui-enclave/sui imports nothing that a browser lacks', () => {
   ]);
 });
 
-test('sui-enclave/sui bundles for a browser: its dependencies need no module of Node either', async () => {
+test('sui-enclave/sui can be bundled for a browser: its dependencies do not use modules of Node', async () => {
   const warnings: string[] = [];
   const bundle = await rolldown({
     input: fileURLToPath(new URL('../../../../src/library/sui/index.ts', import.meta.url)),
@@ -42,7 +44,7 @@ test('sui-enclave/sui bundles for a browser: its dependencies need no module of 
   expect(warnings).toEqual([]);
 });
 
-test('a bundle contains only the imported parts: with a reader, neither builders nor the extension', async () => {
+test('a bundle contains only what the page imports: with a reader, it has neither builders nor the extension', async () => {
   const entry = fileURLToPath(new URL('../../../../src/library/sui/index.ts', import.meta.url));
   const createBundle = async (name: string) => {
     const bundle = await rolldown({

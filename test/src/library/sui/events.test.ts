@@ -1,6 +1,6 @@
 /**
- * Events in the life of a config, read from the loopback node page by page. Their bytes are tested in
- * test/move/layout.test.ts.
+ * Tests reading the events of a config from the loopback node, page by page. test/move/layout.test.ts tests
+ * their bytes.
  */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
@@ -39,23 +39,23 @@ afterEach(() => {
   fixture.node.calls.length = 0;
 });
 
-async function all<Event>(events: AsyncIterable<Event>): Promise<Event[]> {
-  const foundEvents: Event[] = [];
-  for await (const event of events) foundEvents.push(event);
-  return foundEvents;
+async function collectEvents<Event>(events: AsyncIterable<Event>): Promise<Event[]> {
+  const collected: Event[] = [];
+  for await (const event of events) collected.push(event);
+  return collected;
 }
 
-test('iterateEvents yields the life of a config', async () => {
+test('iterateEvents yields all events of a config in order', async () => {
   const server = await startServer({ nsm: fixture.nsm });
   enclaveId = await fixture.register(configId, capId, server.url);
   await fixture.rotate(configId, capId);
   await fixture.destroy(enclaveId, configId, capId);
   for (const _ of UPDATES) await fixture.rotate(configId, capId);
-  const events = await all(sui.iterateEvents(client, contract));
+  const events = await collectEvents(sui.iterateEvents(client, contract));
   expect(events.map(({ name }) => name)).toEqual([...NAMES, ...UPDATES]);
 });
 
-/** These tests read the events of the config above. */
+/** These tests read the events that the first test caused. */
 describe('readEvents', () => {
   test('reads the events of one name, each with its place on the ledger', async () => {
     const page = await sui.readEvents(client, { ...contract, name: 'EnclaveRegistered' });
@@ -73,7 +73,7 @@ describe('readEvents', () => {
         },
       ],
       cursor: expect.any(String),
-      // The node looks only at a part of its ledger.
+      // The node has searched only a part of its ledger.
       hasNextPage: true,
     });
     expect(registered).toEqual({
@@ -86,7 +86,7 @@ describe('readEvents', () => {
     expectTypeOf(page.events[0]?.data.registeredBy).toEqualTypeOf<string | undefined>();
   });
 
-  test('continues from a cursor: every event once, with pages of any size', async () => {
+  test('continues from a cursor, and returns every event once', async () => {
     const names: string[] = [];
     let cursor: string | null = null;
     let pages = 0;
@@ -99,7 +99,7 @@ describe('readEvents', () => {
     }
     expect(names).toEqual([...NAMES, ...UPDATES]);
     expect(pages).toBe(5);
-    // There is no new event. The cursor stays at a place that any later event comes after.
+    // There is no new event, so the cursor stays. Every later event comes after it.
     expect(await sui.readEvents(client, { ...contract, cursor })).toEqual({
       events: [],
       cursor,
@@ -119,15 +119,15 @@ describe('readEvents', () => {
       name: 'PcrsUpdated',
       data: { configVersion: BigInt(UPDATES.length + 1) },
     });
-    const ascending = await all(sui.iterateEvents(client, contract));
-    expect(await all(sui.iterateEvents(client, { ...contract, order: 'descending' }))).toEqual(
+    const ascending = await collectEvents(sui.iterateEvents(client, contract));
+    expect(await collectEvents(sui.iterateEvents(client, { ...contract, order: 'descending' }))).toEqual(
       ascending.reverse(),
     );
   });
 
-  test('returns no events of another application or package, and no cursor before the first event', async () => {
+  test('returns no events of another application, and refuses a package that does not exist', async () => {
     const otherContract = { ...contract, application: `${PACKAGE}::dice::DICE` };
-    expect(await all(sui.iterateEvents(client, otherContract))).toEqual([]);
+    expect(await collectEvents(sui.iterateEvents(client, otherContract))).toEqual([]);
     const enclavePackage = `0x${'c'.repeat(64)}`;
     await expect(sui.readEvents(client, { enclavePackage })).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
@@ -141,7 +141,7 @@ describe('readEvents', () => {
     ['the application must be a type', { application: 'weather' }],
     ['0x and 64', { enclavePackage: '0x2' }],
     ['"signal" must be an AbortSignal', { signal: {} as never }],
-  ])('refuses before it asks: %s', async (message, query) => {
+  ])('refuses an invalid query before it asks the node: %s', async (message, query) => {
     await expect(sui.readEvents(client, { ...contract, ...query })).rejects.toMatchObject({
       code: 'SUI_VALUE',
       message: expect.stringContaining(message),
@@ -172,13 +172,13 @@ describe('a node that answers', () => {
   };
   const page = { events: [entry], hasNextPage: false, startCursor: 'a', endCursor: 'a' };
   type Client = Parameters<typeof sui.readEvents>[0];
-  const answering = (answer: object) => {
+  const createClient = (answer: object) => {
     const getObject: Client['core']['getObject'] = (options) => client.core.getObject(options);
     return { core: { getObject, listEvents: async () => ({ ...page, ...answer }) } } as unknown as Client;
   };
 
-  test('without checkpoints, as JSON-RPC does, is read nevertheless', async () => {
-    const { events } = await sui.readEvents(answering({}), contract);
+  test('without checkpoints, as JSON-RPC does, is accepted', async () => {
+    const { events } = await sui.readEvents(createClient({}), contract);
     expect(events).toMatchObject([{ name: 'ConfigRetired', checkpoint: null }]);
   });
 
@@ -186,22 +186,22 @@ describe('a node that answers', () => {
     ['with an event of another package', { eventType: `0x2::enclave::ConfigRetired<${APPLICATION}>` }],
     ['with an event of another module', { eventType: `${PACKAGE}::once::ConfigRetired<${APPLICATION}>` }],
     ['with an event without an application', { eventType: `${PACKAGE}::enclave::ConfigRetired` }],
-    ['with an event of no known name', { eventType: `${PACKAGE}::enclave::Paused<${APPLICATION}>` }],
+    ['with an event of an unknown name', { eventType: `${PACKAGE}::enclave::Paused<${APPLICATION}>` }],
     [
-      'with an event of another name',
+      'with an event of another name than requested',
       { eventType: `${PACKAGE}::enclave::EnclaveCapCreated<${APPLICATION}>` },
     ],
     ['with content that is too long', { bcs: new Uint8Array(33) }],
     ['with content that is too short', { bcs: new Uint8Array(31) }],
   ])('%s is not believed', async (_, change) => {
-    const client = answering({ events: [{ ...entry, ...change }] });
+    const client = createClient({ events: [{ ...entry, ...change }] });
     await expect(sui.readEvents(client, { ...contract, name: 'ConfigRetired' })).rejects.toMatchObject({
       code: 'SUI_NODE_ANSWER',
     });
   });
 
-  test('that repeats the same next page ends with an error', async () => {
-    const endless = all(sui.iterateEvents(answering({ hasNextPage: true }), contract));
+  test('with the same next page again and again ends the iteration with an error', async () => {
+    const endless = collectEvents(sui.iterateEvents(createClient({ hasNextPage: true }), contract));
     await expect(endless).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 });
@@ -234,10 +234,10 @@ public fun migrate(config_id: ID) {
     });
   });
 
-  test('lists each event under the version that introduced it, which is found by the latest version', async () => {
+  test('lists each event under the version that introduced it, which the query need not name', async () => {
     const application = `${firstLineage.packageId}::enclave::APP`;
     const read = async (enclavePackage: string, name: 'ConfigRetired' | 'ConfigMigrated') =>
-      await all(sui.iterateEvents(client, { enclavePackage, application, name }));
+      await collectEvents(sui.iterateEvents(client, { enclavePackage, application, name }));
     const retired = {
       name: 'ConfigRetired',
       enclavePackage: firstLineage.packageId,
@@ -257,7 +257,7 @@ public fun migrate(config_id: ID) {
     ]);
   });
 
-  test('loses no event silently: the query must name the events, or a version that has them', async () => {
+  test('refuses a query that would miss events', async () => {
     await expect(
       sui.readEvents(client, { enclavePackage: firstLineage.packageId, name: 'ConfigMigrated' }),
     ).rejects.toMatchObject({
@@ -272,22 +272,22 @@ public fun migrate(config_id: ID) {
     });
   });
 
-  test('is read once, and its events page by page', async () => {
+  test('is read once, and its events are read page by page', async () => {
     const query = { enclavePackage: secondLineage.packageId, name: 'ConfigRetired' } as const;
     const ownClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
     fixture.node.calls.length = 0;
-    await all(sui.iterateEvents(ownClient, { ...query, limit: 1 }));
+    await collectEvents(sui.iterateEvents(ownClient, { ...query, limit: 1 }));
     expect(fixture.node.calls.filter((name) => name === 'BatchGetObjects')).toHaveLength(1);
   });
 });
 
-test('the end of an overlap is in the event of its registers, or in an event of its own', async () => {
+test('PcrsUpdated has the planned end of an overlap, and OverlapEnded reports an early end', async () => {
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  const begun = await fixture.done('update_pcrs', ...ofConfig(configId), ...pcrs, '--overlap', '5');
-  const overlapUntilMs = BigInt(Date.parse(String(begun['overlapUntil'])));
+  const update = await fixture.done('update_pcrs', ...ofConfig(configId), ...pcrs, '--overlap', '5');
+  const overlapUntilMs = BigInt(Date.parse(String(update['overlapUntil'])));
   await fixture.done('end_overlap', ...ofConfig(configId));
   const { events } = await sui.readEvents(client, { ...contract, order: 'descending', limit: 3 });
-  const configVersion = BigInt(String(begun['configVersion']));
+  const configVersion = BigInt(String(update['configVersion']));
   expect(events.map(({ name, data }) => [name, data])).toEqual([
     ['OverlapEnded', { configId, configVersion }],
     ['PcrsUpdated', expect.objectContaining({ configId, configVersion, overlapUntilMs })],

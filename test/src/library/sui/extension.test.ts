@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test('$extend(suiEnclave()) adds the readers, bound to that client', async () => {
+test('$extend(suiEnclave()) adds the readers, bound to the client', async () => {
   const { suiEnclave } = node.$extend(sui.suiEnclave());
   const config = await suiEnclave.readConfig(configId);
   expectTypeOf(config).toEqualTypeOf<sui.EnclaveConfig>();
@@ -38,7 +38,7 @@ test('$extend(suiEnclave()) adds the readers, bound to that client', async () =>
   await expect(suiEnclave.readConfig(configId, aborted)).rejects.toThrow('enough');
 });
 
-test('the extension has every builder as a call that a transaction adds', async () => {
+test('the extension has every builder as a call for Transaction.add', async () => {
   const { suiEnclave } = node.$extend(sui.suiEnclave());
   const { call } = suiEnclave;
   const builders = Object.keys(call);
@@ -66,6 +66,6 @@ test('the extension may have another name, beside other extensions', async () =>
   const client = node.$extend(sui.suiEnclave({ name: 'enclaves' }), otherExtension);
   expect(client.other.hello).toBe('world');
   expect(await client.enclaves.readConfig(configId)).toMatchObject({ id: configId });
-  // @ts-expect-error: it has the name that was given
+  // @ts-expect-error: the extension has the other name
   expect(client.suiEnclave).toBeUndefined();
 });

@@ -34,14 +34,14 @@ async function createGraphql(answer: (response: ServerResponse) => void): Promis
   return new SuiGraphQLClient({ network: 'custom', url: await startServer(answer) });
 }
 
-function building(client: SuiGraphQLClient): Promise<unknown> {
+function buildTransaction(client: SuiGraphQLClient): Promise<unknown> {
   const tx = new Transaction();
   tx.setSender(ID);
   return tx.build({ client });
 }
 
 /** Returns a GraphQL answer that has only errors. */
-function errors(...messages: string[]) {
+function answerErrors(...messages: string[]) {
   return (response: ServerResponse) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ data: null, errors: messages.map((message) => ({ message })) }));
@@ -55,9 +55,9 @@ describe('the reader of an object reports', () => {
       'SUI_NODE_UNREACHABLE',
       (response) => response.writeHead(503).end('<html>'),
     ],
-    ['a page', 'SUI_NODE_REFUSED', (response) => response.writeHead(200).end('<html>')],
+    ['a web page', 'SUI_NODE_REFUSED', (response) => response.writeHead(200).end('<html>')],
     [
-      'nothing',
+      'an empty answer',
       'SUI_NODE_REFUSED',
       (response) => response.writeHead(200, { 'content-type': 'application/grpc-web' }).end(),
     ],
@@ -99,10 +99,10 @@ describe('a GraphQL node', () => {
     ['SUI_NODE_REFUSED', ['Request too deep']],
     ['SUI_NODE_REFUSED', ['Request too deep', 'and too long']],
   ])('refuses with %s', async (code, messages) => {
-    const [said = '?'] = code === 'SUI_OBJECT_NOT_FOUND' ? [ID] : messages;
-    await expect(readConfig(await createGraphql(errors(...messages)), ID)).rejects.toMatchObject({
+    const [text = '?'] = code === 'SUI_OBJECT_NOT_FOUND' ? [ID] : messages;
+    await expect(readConfig(await createGraphql(answerErrors(...messages)), ID)).rejects.toMatchObject({
       code,
-      message: expect.stringContaining(said),
+      message: expect.stringContaining(text),
     });
   });
 
@@ -119,7 +119,7 @@ describe('a GraphQL node', () => {
     };
     const data = { simulateTransaction: { effects: { transaction: { effects } } } };
     const client = await createGraphql((response) => response.end(JSON.stringify({ data })));
-    const error = await building(client).catch(toSuiError);
+    const error = await buildTransaction(client).catch(toSuiError);
     expect(error).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::ERetired',
@@ -127,21 +127,21 @@ describe('a GraphQL node', () => {
     });
   });
 
-  test('answers a build without the requested data', async () => {
+  test('that answers a build without the requested data causes SUI_NODE_ANSWER', async () => {
     const client = await createGraphql((response) => response.end('{"data":{}}'));
-    const error = await building(client).catch(toSuiError);
+    const error = await buildTransaction(client).catch(toSuiError);
     expect(error).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('answers a read without the requested data', async () => {
+  test('that answers a read without the requested data causes SUI_NODE_ANSWER', async () => {
     const client = await createGraphql((response) => response.end('{"data":{}}'));
     await expect(readConfig(client, ID)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
   test.each([
-    ['an error', errors('Internal error occurred')],
+    ['an error', answerErrors('Internal error occurred')],
     ['an HTTP error', (response: ServerResponse) => response.writeHead(429).end()],
-    ['a page', (response: ServerResponse) => response.end('<html>')],
+    ['a web page', (response: ServerResponse) => response.end('<html>')],
     [
       'no effects',
       (response: ServerResponse) => response.end('{"data":{"executeTransaction":{"effects":null}}}'),
@@ -215,7 +215,7 @@ describe('toExecutionError', () => {
     });
   });
 
-  test('names an abort by its code, for any number, and by its name if there is no code', () => {
+  test('names an abort by its code, regardless of its number, or by its name if it has no code', () => {
     const location = { package: ID, module: 'enclave', functionName: 'assert_signed' };
     const createAbort = (cleverError: object) =>
       toExecutionError({

@@ -1,4 +1,4 @@
-/** Feeds on the model of a Sui node, which executes `move/feed` and the contract of its page. */
+/** Tests feeds on the model of a Sui node, which executes `move/feed` and the contract of its page. */
 
 import { stripTypeScriptTypes } from 'node:module';
 import { bcs } from '@mysten/sui/bcs';
@@ -24,9 +24,10 @@ beforeEach(async () => {
 });
 
 const ids = () => chain.signers.map(({ configId }) => configId);
+/** Creates a feed of all three configs. */
 const createWide = (threshold = 3) => chain.createFeed({ configIds: ids(), threshold });
 const readLast = async (id = feedId) => (await sui.readFeed(chain.client, id)).last;
-const abortOf = (abort: string) => ({ code: 'SUI_MOVE_ABORT', abort });
+const createAbort = (abort: string) => ({ code: 'SUI_MOVE_ABORT', abort });
 
 describe('a feed on chain', () => {
   test('has the rules that createFeed gave it, and no value', async () => {
@@ -54,7 +55,7 @@ describe('a feed on chain', () => {
     expect(await suiEnclave.readFeed(feedId)).toMatchObject({ id: feedId });
   });
 
-  test('gets a signed value from any address', async () => {
+  test('accepts a signed value from any address', async () => {
     const { configId, enclaveId } = chain.signer(0);
     await chain.update(feedId, chain.quote(0, 1_500_000n));
     const signed = { configId, configVersion: 0n, enclaveId, value: 1_500_000n };
@@ -66,7 +67,7 @@ describe('a feed on chain', () => {
     });
   });
 
-  test('gets the median of three configs, with the time of the oldest', async () => {
+  test('stores the median of the values of three configs, with the oldest of their times', async () => {
     const wideId = await createWide();
     const oldest = chain.now - 2_000;
     await chain.update(
@@ -78,7 +79,7 @@ describe('a feed on chain', () => {
     expect(await readLast(wideId)).toMatchObject({ value: 1_200_000n, timestampMs: BigInt(oldest) });
   });
 
-  test('may be written twice in one transaction, by values of different times', async () => {
+  test('accepts two values of different times in one transaction', async () => {
     const quotes = [chain.quote(0, 1_500_000n, chain.now - 5_000), chain.quote(0, 1_600_000n)];
     await chain.send((tx) => {
       for (const quote of quotes) sui.updateFeed(tx, { ...chain.call, feedId, quotes: [quote] });
@@ -102,26 +103,26 @@ describe('an update is refused', () => {
   test('if the same value is written again, even at the heartbeat', async () => {
     const replayed = chain.quote(0, START);
     chain.now += 30_000;
-    await expect(chain.update(feedId, replayed)).rejects.toMatchObject(abortOf('feed::ENotNewer'));
+    await expect(chain.update(feedId, replayed)).rejects.toMatchObject(createAbort('feed::ENotNewer'));
   });
 
-  test('if it is older than the last', async () => {
+  test('if it is older than the last value', async () => {
     const older = chain.quote(0, 2n * START, chain.now - 1);
-    await expect(chain.update(feedId, older)).rejects.toMatchObject(abortOf('feed::ENotNewer'));
+    await expect(chain.update(feedId, older)).rejects.toMatchObject(createAbort('feed::ENotNewer'));
   });
 
-  test('within the minimum interval, however far it moved', async () => {
+  test('within the minimum interval, however far the value has moved', async () => {
     chain.now += 4_999;
     await expect(chain.update(feedId, chain.quote(0, 2n * START))).rejects.toMatchObject(
-      abortOf('feed::ETooSoon'),
+      createAbort('feed::ETooSoon'),
     );
   });
 
-  test('if it is equal, or has moved by less than the bound, before the heartbeat', async () => {
+  test('before the heartbeat, if the value has not moved as far as it must', async () => {
     chain.now += 29_999;
     for (const value of [START, START + 7_499n, START - 7_499n]) {
       await expect(chain.update(feedId, chain.quote(0, value))).rejects.toMatchObject(
-        abortOf('feed::ENotDue'),
+        createAbort('feed::ENotDue'),
       );
     }
     await chain.update(feedId, chain.quote(0, START - 7_500n));
@@ -136,13 +137,13 @@ describe('an update is refused', () => {
   ])('if it is %s', async (_, offsetMs, abort) => {
     chain.now += 200_000;
     const quote = chain.quote(0, 2n * START, chain.now + offsetMs);
-    await expect(chain.update(feedId, quote)).rejects.toMatchObject(abortOf(abort));
+    await expect(chain.update(feedId, quote)).rejects.toMatchObject(createAbort(abort));
   });
 
-  test.each([999n, 10_000_001n, 2n ** 64n - 1n])('if it is out of bounds: %s', async (value) => {
+  test.each([999n, 10_000_001n, 2n ** 64n - 1n])('if the value is out of bounds: %s', async (value) => {
     chain.now += 5_000;
     await expect(chain.update(feedId, chain.quote(0, value))).rejects.toMatchObject(
-      abortOf('feed::EOutOfBounds'),
+      createAbort('feed::EOutOfBounds'),
     );
   });
 
@@ -156,17 +157,19 @@ describe('an update is refused', () => {
       { ...quote, answer: { ...quote.answer, timestampMs: timestampMs + 1 } },
     ];
     for (const forged of changed) {
-      await expect(chain.update(feedId, forged)).rejects.toMatchObject(abortOf('enclave::EInvalidSignature'));
+      await expect(chain.update(feedId, forged)).rejects.toMatchObject(
+        createAbort('enclave::EInvalidSignature'),
+      );
     }
   });
 
   test('if the config is not listed, or is passed with an enclave of another config', async () => {
     chain.now += 5_000;
     const quote = chain.quote(1, 2n * START);
-    await expect(chain.update(feedId, quote)).rejects.toMatchObject(abortOf('feed::EConfigNotListed'));
+    await expect(chain.update(feedId, quote)).rejects.toMatchObject(createAbort('feed::EConfigNotListed'));
     const { configId } = chain.signer(0);
-    const vouched = chain.update(feedId, { ...quote, configId });
-    await expect(vouched).rejects.toMatchObject(abortOf('enclave::EWrongConfig'));
+    const mismatched = chain.update(feedId, { ...quote, configId });
+    await expect(mismatched).rejects.toMatchObject(createAbort('enclave::EWrongConfig'));
   });
 
   test('if its round is not finished in the same transaction', async () => {
@@ -180,23 +183,23 @@ describe('an update is refused', () => {
     });
   });
 
-  test('with too few values, or two values of one config, also from two of its enclaves', async () => {
+  test('with too few values, or with two values of one config, even from two of its enclaves', async () => {
     const wideId = await createWide(2);
     const two = [chain.quote(0, 1_000_000n), chain.quote(0, 2_000_000n)] as const;
-    await expect(chain.update(wideId, two[0])).rejects.toMatchObject(abortOf('feed::ETooFewValues'));
-    await expect(chain.update(wideId, ...two)).rejects.toMatchObject(abortOf('feed::EConfigRepeated'));
+    await expect(chain.update(wideId, two[0])).rejects.toMatchObject(createAbort('feed::ETooFewValues'));
+    await expect(chain.update(wideId, ...two)).rejects.toMatchObject(createAbort('feed::EConfigRepeated'));
     const key = new Uint8Array(32).fill(10);
     const { configId } = chain.signer(0);
     chain.signers.push({ key, configId, enclaveId: await chain.register(configId, key) });
     const second = chain.quote(chain.signers.length - 1, 2_000_000n);
     chain.signers.pop();
     await expect(chain.update(wideId, two[0], second)).rejects.toMatchObject(
-      abortOf('feed::EConfigRepeated'),
+      createAbort('feed::EConfigRepeated'),
     );
   });
 });
 
-/** The fields of an update that its rules decide on. */
+/** The value of a feed, and its time. */
 interface Last {
   readonly value: bigint;
   readonly timestampMs: bigint;
@@ -208,7 +211,10 @@ interface Draw {
   readonly timestampMs: number;
 }
 
-/** Returns the update that these quotes make, or the abort, by the page's rules written once more. */
+/**
+ * Returns the value that these quotes must give the feed, or the name of the abort. It implements the page's
+ * rules a second time.
+ */
 function predictUpdate(last: Last | null, quotes: readonly Draw[], threshold: number): Last | string {
   for (const [index, { signer, value, timestampMs }] of quotes.entries()) {
     const before = quotes.slice(0, index);
@@ -235,7 +241,7 @@ function predictUpdate(last: Last | null, quotes: readonly Draw[], threshold: nu
 describe('random quotes', () => {
   const STEPS = 20;
 
-  /** Returns a generator of integers below a limit (xorshift), which repeats a run by its seed. */
+  /** Returns a generator of integers below a limit (xorshift). The same seed repeats a run. */
   function createRandom(seed: number) {
     let state = seed | 1;
     return (limit: number): number => {
@@ -268,7 +274,7 @@ describe('random quotes', () => {
         const hint = `seed ${seed}, step ${step}`;
         if (quotes.length === 0) continue;
         if (typeof expected === 'string') {
-          await expect(chain.update(wideId, ...quotes), hint).rejects.toMatchObject(abortOf(expected));
+          await expect(chain.update(wideId, ...quotes), hint).rejects.toMatchObject(createAbort(expected));
         } else {
           await chain.update(wideId, ...quotes);
           last = expected;
@@ -283,7 +289,7 @@ describe('random quotes', () => {
 describe('the contract of the page', () => {
   async function readWorth(deskId: string, id: string, configIds: readonly string[]): Promise<bigint> {
     const tx = new Transaction();
-    chain.worth(tx, deskId, id, configIds);
+    chain.addWorthCall(tx, deskId, id, configIds);
     tx.setSender(chain.stranger.toSuiAddress());
     const include = { commandResults: true } as const;
     const transaction = await sui.buildTransaction(chain.client, tx);
@@ -292,69 +298,71 @@ describe('the contract of the page', () => {
     return BigInt(bcs.u64().parse(returned?.bcs ?? new Uint8Array()));
   }
 
-  test('reads the feed that it pinned, and no lax feed of the same capability', async () => {
+  test('reads the feed that it pinned, and refuses a lax feed of the same capability', async () => {
     const deskId = await chain.openDesk(feedId);
     const laxId = await chain.createFeed({ minValue: 1, maxValue: 2n ** 64n - 1n, minMoveBps: 0 });
     await chain.update(feedId, chain.quote(0, 1_500_000n));
     await chain.update(laxId, chain.quote(0, 9_999_999n));
     const configIds = ids().slice(0, 1);
     expect(await readWorth(deskId, feedId, configIds)).toBe(3_000_000n);
-    await expect(readWorth(deskId, laxId, configIds)).rejects.toMatchObject(abortOf('dollars::EOtherFeed'));
+    await expect(readWorth(deskId, laxId, configIds)).rejects.toMatchObject(
+      createAbort('dollars::EOtherFeed'),
+    );
   });
 
-  test('takes no lax feed of a stranger, who publishes the same packages', async () => {
+  test('refuses a lax feed of a stranger who published the same packages', async () => {
     const deskId = await chain.openDesk(feedId);
-    const strange = await FeedChain.start(chain);
-    const laxId = await strange.createFeed({ minValue: 1, maxValue: 2n ** 64n - 1n });
-    await strange.update(laxId, strange.quote(0, 9_999_999n));
+    const strangerChain = await FeedChain.start(chain);
+    const laxId = await strangerChain.createFeed({ minValue: 1, maxValue: 2n ** 64n - 1n });
+    await strangerChain.update(laxId, strangerChain.quote(0, 9_999_999n));
     await expect(readWorth(deskId, laxId, ids().slice(0, 1))).rejects.toMatchObject({
       code: 'SUI_EXECUTION',
     });
-    // The stranger's capability creates no feed of this application.
+    // The stranger's capability can't create a feed of this application.
     const stolen = chain.send((tx) => {
       const rules = { ...RULES, configIds: ids() };
-      sui.createFeed(tx, { ...chain.call, capId: strange.capId, rules });
+      sui.createFeed(tx, { ...chain.call, capId: strangerChain.capId, rules });
     });
     await expect(stolen).rejects.toMatchObject({ code: 'SUI_EXECUTION' });
   });
 
-  test('reads no value before the first update, nor after the maximum age', async () => {
+  test('refuses to read before the first update, and after the maximum age', async () => {
     const deskId = await chain.openDesk(feedId);
     const configIds = ids().slice(0, 1);
-    await expect(readWorth(deskId, feedId, configIds)).rejects.toMatchObject(abortOf('feed::ENoValue'));
+    await expect(readWorth(deskId, feedId, configIds)).rejects.toMatchObject(createAbort('feed::ENoValue'));
     await chain.update(feedId, chain.quote(0, 1_500_000n));
     chain.now += 60_000;
     expect(await readWorth(deskId, feedId, configIds)).toBe(3_000_000n);
     chain.now += 1;
-    await expect(readWorth(deskId, feedId, configIds)).rejects.toMatchObject(abortOf('feed::ETooOld'));
+    await expect(readWorth(deskId, feedId, configIds)).rejects.toMatchObject(createAbort('feed::ETooOld'));
   });
 
-  test('ends a value when a config is retired, or its image replaced, but not when an enclave is destroyed', async () => {
-    const started = await FeedChain.start(chain);
-    const three = started.signers.map(({ configId }) => configId);
-    const wideId = await started.createFeed({ configIds: three, threshold: 3 });
-    const deskId = await started.openDesk(wideId);
+  test('refuses a value once a config is retired or its image replaced, but not when an enclave is destroyed', async () => {
+    const freshChain = await FeedChain.start(chain);
+    const three = freshChain.signers.map(({ configId }) => configId);
+    const wideId = await freshChain.createFeed({ configIds: three, threshold: 3 });
+    const deskId = await freshChain.openDesk(wideId);
     const read = () => {
       const tx = new Transaction();
-      started.worth(tx, deskId, wideId, three);
-      tx.setSender(started.stranger.toSuiAddress());
-      return sui.buildTransaction(started.client, tx);
+      freshChain.addWorthCall(tx, deskId, wideId, three);
+      tx.setSender(freshChain.stranger.toSuiAddress());
+      return sui.buildTransaction(freshChain.client, tx);
     };
     const update = () =>
-      started.update(wideId, ...[0, 1, 2].map((signer) => started.quote(signer, 1_500_000n)));
+      freshChain.update(wideId, ...[0, 1, 2].map((signer) => freshChain.quote(signer, 1_500_000n)));
     await update();
-    const { enclaveId, configId } = started.signer(0);
-    await started.send((tx) => sui.destroyEnclave(tx, { ...started.admin, configId, enclaveId }));
+    const { enclaveId, configId } = freshChain.signer(0);
+    await freshChain.send((tx) => sui.destroyEnclave(tx, { ...freshChain.admin, configId, enclaveId }));
     await read();
-    const image = { ...sui.parsePcrs(started.fixture.nsm.pcrsFile()), pcr0: '7'.repeat(96) };
-    const replaced = { ...started.admin, configId: started.signer(1).configId, image };
-    await started.send((tx) => sui.beginOverlap(tx, { ...replaced, untilMs: started.now + 1_000 }));
+    const image = { ...sui.parsePcrs(freshChain.fixture.nsm.pcrsFile()), pcr0: '7'.repeat(96) };
+    const replaced = { ...freshChain.admin, configId: freshChain.signer(1).configId, image };
+    await freshChain.send((tx) => sui.beginOverlap(tx, { ...replaced, untilMs: freshChain.now + 1_000 }));
     await read();
-    started.now += 1_000;
-    await expect(read()).rejects.toMatchObject(abortOf('feed::EVersionNotAccepted'));
-    const retired = { ...started.admin, configId: started.signer(0).configId };
-    await started.send((tx) => sui.retireConfig(tx, retired));
-    await expect(read()).rejects.toMatchObject(abortOf('feed::EConfigRetired'));
+    freshChain.now += 1_000;
+    await expect(read()).rejects.toMatchObject(createAbort('feed::EVersionNotAccepted'));
+    const retired = { ...freshChain.admin, configId: freshChain.signer(0).configId };
+    await freshChain.send((tx) => sui.retireConfig(tx, retired));
+    await expect(read()).rejects.toMatchObject(createAbort('feed::EConfigRetired'));
   });
 });
 
@@ -483,7 +491,7 @@ test('the page has the gas of each call, as this model computes it', async () =>
   rows['later update of three values'] = (await update()).cost;
   const deskId = await chain.openDesk(wideId);
   rows['`begin_check`, three times `check_config`, `read_checked`'] = (
-    await chain.send((tx) => chain.worth(tx, deskId, wideId, three))
+    await chain.send((tx) => chain.addWorthCall(tx, deskId, wideId, three))
   ).cost;
   const costs = Object.entries(rows).map(
     ([call, cost]) => `| ${call} | ${(Number(cost) / 1e9).toFixed(5)} |`,

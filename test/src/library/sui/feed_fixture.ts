@@ -16,7 +16,7 @@ import { READER_FILES } from '../../../move/feed_reader.ts';
 import { ChainFixture } from '../../cli/sui/chain_fixture.ts';
 import { publishLineage } from '../../devnet/package_lineage.ts';
 
-/** The sum that a transaction cost, in MIST, and the objects that it created. */
+/** Cost of a transaction, in MIST, and the objects that it created. */
 export interface Sent {
   readonly cost: bigint;
   readonly created: readonly { readonly id: string; readonly type: string }[];
@@ -72,7 +72,7 @@ export class FeedChain {
   readonly capId: string;
   readonly #clock: { now: number };
   readonly signers: Signer[] = [];
-  /** Anyone, without a capability. */
+  /** Key of a person without a capability. */
   readonly stranger = new Ed25519Keypair();
 
   private constructor(fixture: ChainFixture, clock: { now: number }, packageId: string, capId: string) {
@@ -86,7 +86,7 @@ export class FeedChain {
     fixture.node.ledger.give(this.stranger.toSuiAddress(), 10_000_000_000n);
   }
 
-  /** @param beside publishes the packages once more, on the node of this chain */
+  /** Starts a chain. @param beside chain whose node publishes the packages once more; default: a new node */
   static async start(beside?: FeedChain): Promise<FeedChain> {
     const fixture = beside?.fixture ?? (await ChainFixture.start());
     const { packageId, created } = await publishLineage(fixture, await readerModules());
@@ -97,7 +97,7 @@ export class FeedChain {
     return chain;
   }
 
-  /** Time of the chain's clock, in milliseconds since the Unix epoch. Only tests move it. */
+  /** Time of the chain's clock, in milliseconds since the Unix epoch. Only tests change it. */
   get now(): number {
     return this.#clock.now;
   }
@@ -118,7 +118,7 @@ export class FeedChain {
     return { enclavePackage: this.feedPackage, application: this.application, capId: this.capId };
   }
 
-  /** Makes a config of its own for an enclave whose signing key has this seed. */
+  /** Creates a config, and registers an enclave under it. Each byte of the enclave's key is the seed. */
   async #register(seed: number): Promise<Signer> {
     const key = new Uint8Array(32).fill(seed);
     const image = sui.parsePcrs(this.fixture.nsm.pcrsFile());
@@ -168,7 +168,7 @@ export class FeedChain {
     return signer;
   }
 
-  /** Writes quotes, as the stranger. */
+  /** Sends an update with these quotes, as the stranger. */
   update(feedId: string, ...quotes: sui.FeedQuote[]): Promise<Sent> {
     return this.send((tx) => sui.updateFeed(tx, { ...this.call, feedId, quotes }), this.stranger);
   }
@@ -182,8 +182,8 @@ export class FeedChain {
     return findCreated(desk, '::dollars::Desk');
   }
 
-  /** Adds a call of the contract that reads the feed, for 2 SUI. */
-  worth(tx: Transaction, deskId: string, feedId: string, configIds: readonly string[]): void {
+  /** Adds the contract's call that reads the feed and returns the worth of 2 SUI. */
+  addWorthCall(tx: Transaction, deskId: string, feedId: string, configIds: readonly string[]): void {
     const name = configIds.length === 1 ? 'worth' : 'worth_of_three';
     const objects = [deskId, feedId, ...configIds].map((id) => tx.object(id));
     tx.moveCall({
@@ -199,7 +199,7 @@ export class FeedChain {
     return await this.sendBuilt(tx, sender);
   }
 
-  /** Executes a transaction that has all of its calls. @throws as `send` does */
+  /** Executes a transaction to which all calls were added. @throws the errors of `send` */
   async sendBuilt(tx: Transaction, sender: Ed25519Keypair): Promise<Sent> {
     tx.setSender(sender.toSuiAddress());
     const transaction = await sui.buildTransaction(this.client, tx);

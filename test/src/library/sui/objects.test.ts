@@ -62,7 +62,7 @@ describe('readConfig', () => {
     await expect(sui.readConfig(client, PACKAGE)).rejects.toMatchObject(expected);
   });
 
-  test('refuses an invalid id, and the id of no object', async () => {
+  test('refuses an invalid id, and an id without an object', async () => {
     await expect(sui.readConfig(client, '0x6')).rejects.toMatchObject({ code: 'SUI_VALUE' });
     await expect(sui.readConfig(client, NOWHERE)).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
@@ -78,7 +78,7 @@ describe('readConfig', () => {
     await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('refuses an invalid time, whose Date would throw when it is printed', async () => {
+  test('refuses a time that a Date can not represent', async () => {
     const { id: enclaveId } = await register();
     const untilMs = 8_640_000_000_000_001n;
     fixture.node.lie = (object) => {
@@ -105,7 +105,7 @@ describe('readConfig', () => {
 });
 
 describe('enclaves', () => {
-  test('have the id that config, version and key determine, both as computed here and by the node', async () => {
+  test('have an id that config, version and key determine, which the library and the node compute alike', async () => {
     const { id, publicKey } = await register();
     const config = await sui.readConfig(client, configId);
     // sui::derived_object hashes the parent's address, then the key's length as a u64, then the key.
@@ -130,20 +130,20 @@ describe('enclaves', () => {
     );
   });
 
-  test('are listed from all pages, destroyed ones included; each state is found', async () => {
-    const kept = [await register(), await register()];
+  test('are listed from all pages, including destroyed enclaves, and findRegistration returns the state of each', async () => {
+    const liveEnclaves = [await register(), await register()];
     const destroyedEnclave = await register();
     await fixture.destroy(destroyedEnclave.id, configId, capId);
     const config = await sui.readConfig(client, configId);
 
     const { enclaves, destroyed } = await sui.listEnclaves(client, config);
-    expect(enclaves.map(({ id }) => id).sort()).toEqual(kept.map(({ id }) => id).sort());
+    expect(enclaves.map(({ id }) => id).sort()).toEqual(liveEnclaves.map(({ id }) => id).sort());
     expect(destroyed).toEqual([destroyedEnclave.id]);
     expect(fixture.node.calls.filter((name) => name === 'ListDynamicFields')).toHaveLength(2);
 
     const findByKey = (key: Uint8Array) => sui.findRegistration(client, config, key);
-    expect(await findByKey(kept[0]?.publicKey ?? new Uint8Array())).toEqual({
-      enclaveId: kept[0]?.id,
+    expect(await findByKey(liveEnclaves[0]?.publicKey ?? new Uint8Array())).toEqual({
+      enclaveId: liveEnclaves[0]?.id,
       configVersion: 0n,
       state: 'registered',
     });
@@ -154,7 +154,7 @@ describe('enclaves', () => {
     expect(await findByKey(new Uint8Array(32))).toMatchObject({ state: 'free' });
   });
 
-  test('of the previous version are found and not stale in an overlap, and are stale after it', async () => {
+  test('of the previous version are current during an overlap, and stale after it', async () => {
     const old = await register();
     const { url } = await startServer({ nsm: fixture.nsm });
     const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem'), '--again'];
@@ -225,7 +225,7 @@ describe('enclaves', () => {
     }
   });
 
-  test('are read, and stale once the config has a higher version', async () => {
+  test('are read, and are stale once the config has a higher version', async () => {
     const { id, publicKey } = await register();
     const enclave = await sui.readEnclave(client, id);
     expect(enclave).toEqual({
@@ -287,7 +287,7 @@ describe('a signal', () => {
   });
 });
 
-test('listCapabilities returns only those of the owner for the application', async () => {
+test('listCapabilities returns only the capabilities that the owner has for the application', async () => {
   const second = fixture.publish();
   fixture.publish(NOWHERE);
   const contract = { enclavePackage: PACKAGE, application: APPLICATION };

@@ -1,6 +1,6 @@
 /**
- * Attacks on an open config, by a stranger who has SUI and no capability, on the loopback node's model. The
- * rules themselves are tested in move/enclave/tests/open_tests.move.
+ * Tests attacks on an open config, on the loopback node's model. The attacker is a stranger who has SUI but no
+ * capability. move/enclave/tests/open_tests.move tests the rules themselves.
  */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Sends a transaction. @throws SuiError of an abort */
+/** Sends a transaction. @throws SuiError: MoveAbortError if it aborts, among others */
 async function send(signer: Ed25519Keypair, build: (tx: Transaction) => void) {
   const transaction = new Transaction();
   build(transaction);
@@ -50,7 +50,7 @@ async function createConfig(isOpen: boolean): Promise<string> {
   return ids.find((id) => objectTypes[id]?.includes('::enclave::EnclaveConfig<')) ?? '';
 }
 
-/** Returns a document of an enclave whose key is 32 times this byte. */
+/** Returns a document of an enclave whose key consists of 32 such bytes. */
 async function attest(nsm: EmulatedNsm, keyByte: number): Promise<Uint8Array> {
   const key = new Uint8Array(32).fill(keyByte);
   const request = encode({ Attestation: { public_key: key, user_data: null, nonce: null } });
@@ -62,7 +62,7 @@ function register(signer: Ed25519Keypair, attestation: Uint8Array, config = conf
   return send(signer, (tx) => sui.registerEnclaveAsAnyone(tx, { ...common, configId: config, attestation }));
 }
 
-async function find(keyByte: number): Promise<sui.Registration> {
+async function findByKey(keyByte: number): Promise<sui.Registration> {
   return sui.findRegistration(
     client,
     await sui.readConfig(client, configId),
@@ -71,10 +71,10 @@ async function find(keyByte: number): Promise<sui.Registration> {
 }
 
 describe('a stranger without a capability, under an open config,', () => {
-  test('registers an enclave of the image, in an event that names the config', async () => {
+  test('registers an enclave of the image, and the event names the config', async () => {
     expect((await sui.readConfig(client, configId)).isOpen).toBe(true);
     await register(stranger, await attest(fixture.nsm, 1));
-    expect(await find(1)).toMatchObject({ state: 'registered' });
+    expect(await findByKey(1)).toMatchObject({ state: 'registered' });
     const query = { ...common, name: 'EnclaveRegistered' } as const;
     const [event] = (await sui.readEvents(client, query)).events;
     expect(event).toMatchObject({
@@ -85,15 +85,15 @@ describe('a stranger without a capability, under an open config,', () => {
     expect(opened.events.map(({ data }) => data)).toEqual([{ configId }]);
   });
 
-  test('registers no other image and no enclave in debug mode', async () => {
+  test("can't register another image, or an enclave in debug mode", async () => {
     const otherImage = await attest(fixture.createNsm('weather', 2), 2);
     await expect(register(stranger, otherImage)).rejects.toThrow('enclave::EInvalidPCRs');
     const debug = await attest(fixture.createDebugNsm(), 2);
     await expect(register(stranger, debug)).rejects.toThrow('pcrs::EDebugPcrs');
-    expect(await find(2)).toMatchObject({ state: 'free' });
+    expect(await findByKey(2)).toMatchObject({ state: 'free' });
   });
 
-  test('registers no attestation of a forged root', async () => {
+  test("can't register an attestation of another root", async () => {
     const otherChain = await ChainFixture.start();
     try {
       await expect(register(stranger, await attest(otherChain.nsm, 2))).rejects.toThrow('nitro_attestation');
@@ -102,20 +102,20 @@ describe('a stranger without a capability, under an open config,', () => {
     }
   });
 
-  test('registers no attestation that is older than 10 minutes, though the chain verifies it', async () => {
+  test("can't register an attestation that is older than 10 minutes, though the chain verifies it", async () => {
     const earlier = fixture.createNsm('weather', 1, () => Date.now() - 11 * MINUTE_MS);
     const old = await attest(earlier, 3);
     await expect(register(stranger, old)).rejects.toThrow('enclave::EDocumentTooOld');
-    // With the capability, its holder may.
+    // The holder of the capability may register it.
     await send(fixture.admin, (tx) =>
       sui.registerEnclave(tx, { ...common, configId, capId, attestation: old }),
     );
   });
 
-  test("registers another operator's document for that operator's benefit, and can't destroy the enclave", async () => {
+  test("can only help another operator by registering its document, and can't destroy the enclave", async () => {
     const document = await attest(fixture.nsm, 4);
     await register(stranger, document);
-    const { enclaveId, state } = await find(4);
+    const { enclaveId, state } = await findByKey(4);
     expect(state).toBe('registered');
     await expect(register(fixture.admin, document)).rejects.toThrow('enclave::EAlreadyRegistered');
     expect(await sui.readEnclave(client, enclaveId)).toMatchObject({
@@ -128,10 +128,10 @@ describe('a stranger without a capability, under an open config,', () => {
     // The capability belongs to the admin, so a node builds no transaction of the stranger with it.
     const byCap = (tx: Transaction) => sui.destroyEnclave(tx, { ...common, configId, capId, enclaveId });
     await expect(send(stranger, byCap)).rejects.toThrow();
-    expect(await find(4)).toMatchObject({ state: 'registered' });
+    expect(await findByKey(4)).toMatchObject({ state: 'registered' });
   });
 
-  test('does not register and destroy in one transaction', async () => {
+  test("can't register and destroy an enclave in one transaction", async () => {
     const attestation = await attest(fixture.nsm, 5);
     const address = sui.enclaveAddress(
       await sui.readConfig(client, configId),
@@ -143,10 +143,10 @@ describe('a stranger without a capability, under an open config,', () => {
       sui.destroyOldEnclave(tx, { ...common, configId, enclaveId: address });
     };
     await expect(send(stranger, both)).rejects.toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
-    expect(await find(5)).toMatchObject({ state: 'free' });
+    expect(await findByKey(5)).toMatchObject({ state: 'free' });
   });
 
-  test('registers nothing under a config that is not open', async () => {
+  test("can't register an enclave under a config that is not open", async () => {
     const closed = await createConfig(false);
     const document = await attest(fixture.nsm, 6);
     await expect(register(stranger, document, closed)).rejects.toThrow('enclave::ENotOpen');
@@ -154,7 +154,7 @@ describe('a stranger without a capability, under an open config,', () => {
   });
 });
 
-test('a flood of enclaves costs the stranger and changes nothing for others', async () => {
+test('a flood of enclaves costs the stranger SUI, and changes nothing for others', async () => {
   const size = 12;
   const documents: Uint8Array[] = [];
   for (let index = 0; index < size; index += 1) documents.push(await attest(fixture.nsm, 0x20 + index));
@@ -170,18 +170,18 @@ test('a flood of enclaves costs the stranger and changes nothing for others', as
   const config = await sui.readConfig(client, configId);
   const { enclaves } = await sui.listEnclaves(client, config, { versions: 'current' });
   expect(enclaves.length).toBeGreaterThanOrEqual(size);
-  // Another operator registers beside them, for the usual price, and the admin ends all of them at once.
+  // Another operator can still register an enclave, and the admin can end all enclaves at once.
   await register(fixture.admin, await attest(fixture.nsm, 7));
   await send(fixture.admin, (tx) => sui.retireConfig(tx, { ...common, configId, capId }));
   await expect(register(stranger, await attest(fixture.nsm, 8))).rejects.toThrow('enclave::ERetired');
 
-  // Anyone destroys what is left, and is paid for it.
+  // Anyone may destroy the enclaves that are left, and gets the storage rebate for it.
   const flood = enclaves.filter(({ publicKey }) => (publicKey[0] ?? 0) >= 0x20);
   expect(flood).toHaveLength(size);
-  const cleaned = await send(fixture.admin, (tx) => {
+  const cleanup = await send(fixture.admin, (tx) => {
     for (const { id } of flood) sui.destroyOldEnclave(tx, { ...common, configId, enclaveId: id });
   });
-  const { gasUsed } = cleaned.effects;
+  const { gasUsed } = cleanup.effects;
   expect(BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost)).toBeLessThan(
     BigInt(gasUsed.storageRebate),
   );

@@ -1,4 +1,4 @@
-/** Tables of packages, from which the ids in types come. */
+/** Tests reading the tables of packages, which determine the ids in types. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';

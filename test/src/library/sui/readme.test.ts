@@ -36,10 +36,12 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 /**
- * Runs the snippet that follows a heading, with the values of the application around it. Returns one of its
- * values.
+ * Runs the snippet below a heading.
+ *
+ * @param bindings variables that the snippet expects to exist
+ * @param variable name of the snippet's variable whose value is returned
  */
-async function run(heading: string, bindings: object, result: string): Promise<unknown> {
+async function run(heading: string, bindings: object, variable: string): Promise<unknown> {
   const section = README.split(/^#+ /m).find((part) => part.startsWith(heading)) ?? '';
   const [, snippet = ''] = /^```ts\n(.*?)^```$/ms.exec(section) ?? [];
   const imported = [...snippet.matchAll(/^import \{ (.*) \} from '(.*)';\n/gm)].flatMap(
@@ -53,17 +55,17 @@ async function run(heading: string, bindings: object, result: string): Promise<u
     .replace(/^import .*\n/gm, '')
     .replaceAll('https://fullnode.testnet.sui.io:443', fixture.node.url);
   const scope = { ...Object.fromEntries(imported), ...bindings };
-  const body = stripTypeScriptTypes(`async () => {\n${code}\nreturn ${result};\n}`);
+  const body = stripTypeScriptTypes(`async () => {\n${code}\nreturn ${variable};\n}`);
   return await new Function(...Object.keys(scope), `return (${body})()`)(...Object.values(scope));
 }
 
-test('an answer is submitted to the contract of the page in the form that the contract takes and the enclave signed', async () => {
+test('the snippet passes the signed bytes of an answer to the parameters of the contract on the page', async () => {
   const { once } = JSON.parse(read('test/vectors/bcs.json'));
   const [{ public_key: publicKey, signature }] = once.keys;
   const { nonce, recipient, points, timestamp_ms: timestampMs } = once;
   const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
   const data = { nonce: bytes(nonce), recipient: `0x${recipient}`, points: BigInt(points) };
-  // The answer of the vectors stands in for an enclave's, in the form that the client returns.
+  // The answer is from the test vectors, in the form that the client returns.
   const answer = { data, intent: 3, timestampMs, signature: bytes(signature), publicKey: bytes(publicKey) };
   const call = async () => answer;
   const suiClient = new grpc.SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
@@ -80,15 +82,15 @@ test('an answer is submitted to the contract of the page in the form that the co
   const [, parameters = ''] = /public fun award\((.*?)\) \{/s.exec(README) ?? [];
   const names = [...parameters.matchAll(/(\w+): /g)].map(([, name]) => name);
   expect(names).toHaveLength(args.length + 1);
-  const passed = Object.fromEntries(names.map((name, index) => [name, args[index]]));
-  expect(passed).toMatchObject({
+  const argumentsByName = Object.fromEntries(names.map((name, index) => [name, args[index]]));
+  expect(argumentsByName).toMatchObject({
     rewards: rewardsId,
     enclave: sui.enclaveAddress({ id: configId, enclavePackage: PACKAGE }, 0n, answer.publicKey),
     config: configId,
     clock: `0x${'6'.padStart(64, '0')}`,
     ctx: undefined,
   });
-  const field = (name: string) => passed[name] as Uint8Array;
+  const field = (name: string) => argumentsByName[name] as Uint8Array;
   const message = [Buffer.of(3), ...['timestamp_ms', 'order', 'recipient', 'points'].map(field)];
   expect(Buffer.concat(message).toString('hex')).toBe(once.bytes);
   const [length, ...sig] = field('sig');
@@ -104,7 +106,7 @@ test('the extension builds a transaction that the node accepts', async () => {
   expect(inputs[0]?.Object?.SharedObject?.objectId).toBe(configId);
 });
 
-test('the events are read to the end, and the cursor kept', async () => {
+test('the snippet reads all events, and keeps the cursor', async () => {
   const server = await startServer({ nsm: fixture.nsm });
   const enclaveId = await fixture.register(configId, capId, server.url);
   const log = vi.fn();

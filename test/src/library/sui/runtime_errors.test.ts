@@ -1,6 +1,6 @@
 /**
- * A runtime error of an instruction causes an error with the same code, no matter who reports it. An abort
- * with 0 looks alike, but its error has another code.
+ * Tests that a runtime error of an instruction causes a MoveRuntimeError, no matter who reports it. An abort
+ * with the code 0 looks the same in some answers, but must cause a MoveAbortError.
  */
 import { parseTransactionEffectsBcs, type SuiClientTypes } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
@@ -16,7 +16,7 @@ import {
   sendTransaction,
   toExecutionError,
 } from '../../../../src/library/sui/index.ts';
-import { resultOfSending } from '../../../../src/library/sui/send.ts';
+import { executeSigned } from '../../../../src/library/sui/send.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
 
 let node: LoopbackNode;
@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 
 /** Builds a call of a function of `probe`, with arguments that make the function fail. */
-function failing(name: string, budget?: number): Transaction {
+function createFailing(name: string, budget?: number): Transaction {
   const tx = new Transaction();
   tx.setSender(world.address);
   if (budget !== undefined) tx.setGasBudget(budget);
@@ -48,9 +48,9 @@ function failing(name: string, budget?: number): Transaction {
   return tx;
 }
 
-/** Signs bytes that no node has simulated. */
-async function signed(name: string) {
-  const tx = failing(name, 100_000_000);
+/** Builds a call without a simulation by the node, and signs it. */
+async function signCall(name: string) {
+  const tx = createFailing(name, 100_000_000);
   tx.setGasPrice(1000);
   const { objects } = await world.client.core.listCoins({ owner: world.address });
   tx.setGasPayment(objects);
@@ -59,78 +59,78 @@ async function signed(name: string) {
   return { transaction, signatures: [signature] };
 }
 
-async function thrownBy(work: Promise<unknown>): Promise<unknown> {
+async function catchError(work: Promise<unknown>): Promise<unknown> {
   return await work.then(
     () => undefined,
     (error: unknown) => error,
   );
 }
 
-const built = (name: string, budget?: number) =>
-  thrownBy(buildTransaction(world.client, failing(name, budget)));
+const catchBuildError = (name: string, budget?: number) =>
+  catchError(buildTransaction(world.client, createFailing(name, budget)));
 
-/** Returns the error as a wallet reports it to a page, which reads the effects. */
-async function toldByWallet(name: string): Promise<unknown> {
-  const { FailedTransaction: failed } = await resultOfSending(world.client, {
-    ...(await signed(name)),
+/** Returns the error that a page reads in the effects from a wallet. */
+async function readWalletError(name: string): Promise<unknown> {
+  const { FailedTransaction: transaction } = await executeSigned(world.client, {
+    ...(await signCall(name)),
     include: { effects: true } as const,
   });
-  const { status } = parseTransactionEffectsBcs(failed?.effects.bcs ?? new Uint8Array());
+  const { status } = parseTransactionEffectsBcs(transaction?.effects.bcs ?? new Uint8Array());
   return toExecutionError(status.error as SuiClientTypes.ExecutionError);
 }
 
 /** Returns the error in the form of a GraphQL service. */
-function toldByGraphql(name: string): unknown {
+function readGraphqlError(name: string): unknown {
   const location = `${packageId.slice(2)}::probe::${name} (function index 3) at offset 2`;
   const message = `Error in 1st command, Move Primitive Runtime Error. Location: ${location}. Arithmetic error, stack overflow, max value depth, etc.`;
   return toExecutionError({ $kind: 'Unknown', message, Unknown: null });
 }
 
-const command = (name: string, values = {}) => {
+const runCommand = (name: string, values = {}) => {
   const options = { 'rpc-url': node.url, ...values };
   const chain = new Chain(options, { SUI_PRIVATE_KEY: world.key.getSecretKey() });
-  return thrownBy(chain.submit(failing(name), { title: 'fail', fields: {} }));
+  return catchError(chain.submit(createFailing(name), { title: 'fail', fields: {} }));
 };
 
-const WAYS: readonly (readonly [string, (name: string) => Promise<unknown> | unknown])[] = [
-  ['executed', async (name) => thrownBy(sendTransaction(world.client, await signed(name)))],
-  ['read in the effects of a wallet', toldByWallet],
-  ['simulated', (name) => built(name)],
-  ['simulated with a budget', (name) => built(name, 100_000_000)],
+const REPORTS: readonly (readonly [string, (name: string) => Promise<unknown> | unknown])[] = [
+  ['executed', async (name) => catchError(sendTransaction(world.client, await signCall(name)))],
+  ['read in the effects of a wallet', readWalletError],
+  ['simulated', (name) => catchBuildError(name)],
+  ['simulated with a budget', (name) => catchBuildError(name, 100_000_000)],
   [
     'estimated by Sui 1.63',
     (name) => {
       node.executor.isOld = true;
-      return built(name);
+      return catchBuildError(name);
     },
   ],
-  ['sent by a command', (name) => command(name)],
-  ['sent by a command with a budget', (name) => command(name, { 'gas-budget': 100_000_000 })],
+  ['sent by a command', (name) => runCommand(name)],
+  ['sent by a command with a budget', (name) => runCommand(name, { 'gas-budget': 100_000_000 })],
 ];
 
 describe.each([
   ['subtract', 'an overflow'],
-  ['item', 'an index out of range'],
+  ['item', 'an index out of bounds'],
   ['divide', 'a division by zero'],
   ['narrow', 'a cast that does not fit'],
 ])('the Move function %s, with %s,', (name) => {
-  test.each([...WAYS, ['told by GraphQL', toldByGraphql] as const])(
+  test.each([...REPORTS, ['reported by GraphQL', readGraphqlError] as const])(
     'fails with a MoveRuntimeError: %s',
-    async (_, way) => {
-      const error = await way(name);
+    async (_, report) => {
+      const error = await report(name);
       expect(error).toBeInstanceOf(MoveRuntimeError);
       expect(error).toMatchObject({
         code: 'SUI_MOVE_RUNTIME',
         // If the effects are in BCS, the client passes on the name of the failure, but not its place.
-        location: way === toldByWallet ? 'an unknown place' : `${packageId}::probe::${name}`,
+        location: report === readWalletError ? 'an unknown place' : `${packageId}::probe::${name}`,
         message: expect.stringContaining('overflow'),
       });
     },
   );
 });
 
-test.each(WAYS)('an abort with 0 stays an abort: %s', async (_, way) => {
-  expect(await way('zero')).toMatchObject({
+test.each(REPORTS)('an abort with the code 0 is reported as an abort: %s', async (_, report) => {
+  expect(await report('zero')).toMatchObject({
     code: 'SUI_MOVE_ABORT',
     abort: 'probe::0',
     location: `${packageId}::probe::zero`,
@@ -151,7 +151,7 @@ test('a place is not invented if it is missing, or is not a place in Move', () =
   }
 });
 
-test('a text of a contract or a node that merely contains the name of the failure is another failure', () => {
+test('a text that merely contains the name of a runtime error is another failure', () => {
   for (const message of ['an error like MovePrimitiveRuntimeError(null)', 'MovePrimitiveRuntimeErrors']) {
     expect(toExecutionError({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({
       code: 'SUI_EXECUTION',
@@ -159,8 +159,10 @@ test('a text of a contract or a node that merely contains the name of the failur
   }
 });
 
-test('the error of the first answer stays if the node does not answer a second time', async () => {
+test('the error of the first answer is thrown if the node does not answer a second time', async () => {
   const silent = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
   silent.core.simulateTransaction = () => Promise.reject(new Error('the connection failed'));
-  expect(await thrownBy(buildTransaction(silent, failing('zero')))).toMatchObject({ code: 'SUI_MOVE_ABORT' });
+  expect(await catchError(buildTransaction(silent, createFailing('zero')))).toMatchObject({
+    code: 'SUI_MOVE_ABORT',
+  });
 });

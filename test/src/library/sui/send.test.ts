@@ -1,4 +1,4 @@
-/** Waits of `sendTransaction`, against a node whose reads lag behind execution. */
+/** Tests the waits of `sendTransaction`, against a node whose reads lag behind execution. */
 import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
@@ -31,7 +31,7 @@ afterEach(() => fixture.close());
 
 type Options = Pick<SignedTransaction, 'waitMs' | 'lookUpMs' | 'signal'>;
 
-async function signed(tx: Transaction) {
+async function sign(tx: Transaction) {
   tx.setSender(fixture.address);
   const transaction = await tx.build({ client }).catch((error: unknown) => {
     throw toSuiError(error);
@@ -41,11 +41,11 @@ async function signed(tx: Transaction) {
 }
 
 async function send(tx: Transaction, options: Options = {}) {
-  return await sendTransaction(client, { ...(await signed(tx)), ...options });
+  return await sendTransaction(client, { ...(await sign(tx)), ...options });
 }
 
-/** Makes a config. @returns its id */
-async function create(options: Options = {}): Promise<string> {
+/** Creates a config. @returns its id */
+async function createConfig(options: Options = {}): Promise<string> {
   const tx = new Transaction();
   createEnclaveConfig(tx, {
     enclavePackage: PACKAGE,
@@ -59,25 +59,25 @@ async function create(options: Options = {}): Promise<string> {
   return created?.objectId ?? '';
 }
 
-const executed = () => fixture.node.ledger.executed.length;
+const countExecuted = () => fixture.node.ledger.executed.length;
 
 describe('a node whose reads lag behind', () => {
-  test('shows a transaction before sendTransaction returns: the next one can be built', async () => {
+  test('shows a transaction before sendTransaction returns, so that the next one can be built', async () => {
     fixture.node.lagMs = 100;
-    const config = await create();
+    const config = await createConfig();
     expect(await readConfig(client, config)).toMatchObject({ id: config });
     const { status } = await send(new Transaction());
     expect(status.success).toBe(true);
   });
 
-  test('makes a transaction that is built at once fail, if the caller does not wait', async () => {
+  test('makes the next transaction fail if the caller does not wait', async () => {
     fixture.node.lagMs = 60_000;
-    const config = await create({ waitMs: 0 });
+    const config = await createConfig({ waitMs: 0 });
     await expect(readConfig(client, config)).rejects.toMatchObject({ code: 'SUI_OBJECT_NOT_FOUND' });
     await expect(send(new Transaction())).rejects.toMatchObject({ code: 'SUI_OBJECT_CHANGED' });
   });
 
-  test('ends the wait after waitMs, with the digest of the executed transaction', async () => {
+  test('delays sendTransaction by waitMs at most; the error has the digest of the executed transaction', async () => {
     fixture.node.lagMs = 60_000;
     const error = await send(new Transaction(), { waitMs: 30 }).catch((thrown) => thrown);
     const [digest = '?'] = fixture.node.ledger.executed.slice(-1);
@@ -89,9 +89,9 @@ describe('a node whose reads lag behind', () => {
     });
   });
 
-  test('can not end the wait by naming another transaction, nor write into the error', async () => {
+  test('can not end the wait by naming another transaction, or put its digest into the error', async () => {
     fixture.node.lagMs = 60_000;
-    const bytes = await signed(new Transaction());
+    const bytes = await sign(new Transaction());
     expect(fixture.node.ledger.executed).toContain('gift');
     const { core } = client;
     const executeTransaction = async (options: Parameters<typeof core.executeTransaction>[0]) => {
@@ -106,8 +106,8 @@ describe('a node whose reads lag behind', () => {
     });
   });
 
-  test('is asked about the bytes that were sent, even if the caller changes its own meanwhile', async () => {
-    const request = await signed(new Transaction());
+  test('is asked about the bytes that were sent, even if the caller changes its array meanwhile', async () => {
+    const request = await sign(new Transaction());
     const digest = TransactionDataBuilder.getDigestFromBytes(request.transaction);
     fixture.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
     const sent = sendTransaction(client, request);
@@ -115,12 +115,12 @@ describe('a node whose reads lag behind', () => {
     expect((await sent).digest).toBe(digest);
   });
 
-  test('ends the wait when it does not answer reads at all', async () => {
+  test('delays sendTransaction by waitMs at most even if it does not answer reads', async () => {
     fixture.node.faults.set('GetTransaction', 'hang');
     await expect(send(new Transaction(), { waitMs: 30 })).rejects.toMatchObject({ code: 'SUI_NOT_VISIBLE' });
   });
 
-  test('ends the wait with the signal, and with the digest: the transaction stays executed', async () => {
+  test('delays sendTransaction no longer once the signal is aborted; the error has the digest', async () => {
     fixture.node.lagMs = 60_000;
     const controller = new AbortController();
     const sending = send(new Transaction(), { signal: controller.signal }).catch((thrown) => thrown);
@@ -134,9 +134,9 @@ describe('a node whose reads lag behind', () => {
     });
   });
 
-  test('reports a failed transaction as failed, after the node shows it, since it has changed the gas coin', async () => {
+  test('shows a failed transaction before sendTransaction throws, since it has changed the gas coin', async () => {
     const failing = async (options: Options = {}) => {
-      const bytes = await signed(new Transaction());
+      const bytes = await sign(new Transaction());
       fixture.node.executor.gasNeeded = 1_000_000_000n;
       await expect(sendTransaction(client, { ...bytes, ...options })).rejects.toMatchObject({
         code: 'SUI_GAS',
@@ -152,7 +152,7 @@ describe('a node whose reads lag behind', () => {
 });
 
 test.each(['the user left', null, 42])(
-  'keeps the digest when a signal ends the send with %o, which a GraphQL client throws unchanged',
+  'sendTransaction keeps the digest if a signal ends the send with %o, which a GraphQL client throws unchanged',
   async (reason) => {
     const controller = new AbortController();
     const fetch: typeof globalThis.fetch = async (_, init) => {
@@ -161,7 +161,7 @@ test.each(['the user left', null, 42])(
       throw new Error('the client has not passed the signal on');
     };
     const graphql = new SuiGraphQLClient({ network: 'custom', url: 'http://127.0.0.1:9', fetch });
-    const bytes = await signed(new Transaction());
+    const bytes = await sign(new Transaction());
     await expect(sendTransaction(graphql, { ...bytes, signal: controller.signal })).rejects.toMatchObject({
       code: 'SUI_UNKNOWN_OUTCOME',
       digest: TransactionDataBuilder.getDigestFromBytes(bytes.transaction),
@@ -177,13 +177,13 @@ test.each<[string, object]>([
   ['waitMs', { waitMs: Number.POSITIVE_INFINITY }],
   ['waitMs', { waitMs: '100' }],
   ['lookUpMs', { lookUpMs: 2 ** 31 }],
-])('refuses an invalid %s before it sends anything: %o', async (name, options) => {
-  const before = executed();
+])('sendTransaction refuses an invalid %s before it sends anything: %o', async (name, options) => {
+  const before = countExecuted();
   await expect(send(new Transaction(), options)).rejects.toMatchObject({
     code: 'SUI_VALUE',
     message: expect.stringContaining(`"${name}"`),
   });
-  expect(executed()).toBe(before);
+  expect(countExecuted()).toBe(before);
 });
 
 test('mayHaveExecuted recognises the errors of transactions that were executed, or may have been', () => {
@@ -196,8 +196,8 @@ test('mayHaveExecuted recognises the errors of transactions that were executed, 
 
 describe('a transaction that names a missing object', () => {
   const MISSING = { objectId: `0x${'7'.repeat(64)}`, version: '3', digest: DIGEST };
-  /** Signs bytes that no node has resolved. @param reference the object that they transfer */
-  async function unseen(reference: typeof MISSING, payment?: (typeof MISSING)[]) {
+  /** Builds a transfer of an object without asking a node about the object, and signs it. */
+  async function signTransfer(reference: typeof MISSING, payment?: (typeof MISSING)[]) {
     const tx = new Transaction();
     tx.setSender(fixture.address);
     tx.setGasPrice(1000);
@@ -209,46 +209,46 @@ describe('a transaction that names a missing object', () => {
     const { signature } = await fixture.admin.signTransaction(transaction);
     return { transaction, signatures: [signature] };
   }
-  const capability = async () => {
+  const publishCapability = async () => {
     const objectId = fixture.publish();
     const { object } = await client.core.getObject({ objectId });
     return { objectId, version: object.version, digest: object.digest };
   };
-  const sends = () => fixture.node.calls.filter((name) => name === 'ExecuteTransaction').length;
+  const countSends = () => fixture.node.calls.filter((name) => name === 'ExecuteTransaction').length;
 
   test('is not sent: the error names the object', async () => {
-    const bytes = await unseen(MISSING);
+    const bytes = await signTransfer(MISSING);
     await expect(sendTransaction(client, { ...bytes, lookUpMs: 0 })).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
       objectId: MISSING.objectId,
       message: expect.stringContaining('nothing was sent'),
     });
-    expect(sends()).toBe(0);
+    expect(countSends()).toBe(0);
   });
 
-  test('is not sent either if the object was deleted, or put into another object, after the build', async () => {
-    const reference = await capability();
-    const bytes = await unseen(reference);
+  test('is not sent if the object was deleted, or put into another object, after the build', async () => {
+    const reference = await publishCapability();
+    const bytes = await signTransfer(reference);
     fixture.node.ledger.objects.delete(reference.objectId);
     await expect(sendTransaction(client, { ...bytes, lookUpMs: 0 })).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
       objectId: reference.objectId,
     });
-    expect(sends()).toBe(0);
+    expect(countSends()).toBe(0);
   });
 
   test('is not sent if the coin that pays is missing', async () => {
-    const bytes = await unseen(await capability(), [MISSING]);
+    const bytes = await signTransfer(await publishCapability(), [MISSING]);
     await expect(sendTransaction(client, { ...bytes, lookUpMs: 0 })).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
       objectId: MISSING.objectId,
     });
-    expect(sends()).toBe(0);
+    expect(countSends()).toBe(0);
   });
 
   test('is sent once the node shows the object, if it only lags', async () => {
-    const reference = await capability();
-    const bytes = await unseen(reference);
+    const reference = await publishCapability();
+    const bytes = await signTransfer(reference);
     const object = fixture.node.ledger.objects.get(reference.objectId);
     if (object === undefined) throw new Error('no capability');
     fixture.node.ledger.objects.delete(reference.objectId);
@@ -258,30 +258,32 @@ describe('a transaction that names a missing object', () => {
     expect((await sending).status.success).toBe(true);
   });
 
-  test('is looked up, and not refused, if its own execution ended the object', async () => {
-    const reference = await capability();
-    const bytes = await unseen(reference);
+  test('is looked up, and not refused, if its own execution deleted the object', async () => {
+    const reference = await publishCapability();
+    const bytes = await signTransfer(reference);
     const first = await sendTransaction(client, bytes);
     fixture.node.ledger.objects.delete(reference.objectId);
     expect((await sendTransaction(client, bytes)).digest).toBe(first.digest);
-    expect(sends()).toBe(1);
+    expect(countSends()).toBe(1);
   });
 
   test('is sent if the node does not answer whether the objects exist', async () => {
-    const bytes = await unseen(await capability());
+    const bytes = await signTransfer(await publishCapability());
     fixture.node.faults.set('BatchGetObjects', { status: 'UNAVAILABLE', message: 'later' });
     expect((await sendTransaction(client, bytes)).status.success).toBe(true);
   });
 
   test('may pay from the balance of an address, which is not an object', async () => {
     const reservation = toBase58(Uint8Array.from({ length: 32 }, (_, index) => (index < 12 ? 1 : 0xac)));
-    const { transaction } = await unseen(await capability(), [{ ...MISSING, digest: reservation }]);
+    const { transaction } = await signTransfer(await publishCapability(), [
+      { ...MISSING, digest: reservation },
+    ]);
     expect(listObjectIds(transaction)).not.toContain(MISSING.objectId);
   });
 
-  test('ends the wait for the object with the signal, and with the digest', async () => {
+  test('causes an error with its digest if the signal ends the wait for the object', async () => {
     const controller = new AbortController();
-    const bytes = await unseen(MISSING);
+    const bytes = await signTransfer(MISSING);
     const sending = sendTransaction(client, { ...bytes, signal: controller.signal }).catch((error) => error);
     await expect.poll(() => fixture.node.calls).toContain('GetTransaction');
     controller.abort(new Error('the user left'));

@@ -1,6 +1,6 @@
 /**
- * Arguments for any contract, compared with the signed bytes. Together, the arguments are the payload, field
- * by field.
+ * Compares the arguments for a contract with the signed bytes: one after the other, the arguments must be the
+ * payload.
  */
 import { bcs } from '@mysten/bcs';
 import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
@@ -26,7 +26,7 @@ const data = {
 const answer = { data, intent: 3, timestampMs: 1_795_157_100_000n, signature: SIGNATURE };
 
 /** Returns the bytes of an argument that is a pure value. */
-function pure(tx: Transaction, argument: TransactionArgument): Uint8Array {
+function readPure(tx: Transaction, argument: TransactionArgument): Uint8Array {
   const { Input: index } = argument as { Input: number };
   return fromBase64(tx.getData().inputs[index]?.Pure?.bytes ?? '');
 }
@@ -34,7 +34,7 @@ function pure(tx: Transaction, argument: TransactionArgument): Uint8Array {
 /** Returns the fields' bytes, in their order. */
 function readBytes(tx: Transaction, fields: object): Uint8Array[] {
   return Object.values(fields).flatMap((field) =>
-    'Input' in field ? [pure(tx, field as TransactionArgument)] : readBytes(tx, field),
+    'Input' in field ? [readPure(tx, field as TransactionArgument)] : readBytes(tx, field),
   );
 }
 
@@ -45,7 +45,7 @@ function encodePayload<Data, Input>(schema: SignedType<Data, Input>, value: Inpu
 }
 
 describe('signedArguments', () => {
-  test('has one argument for each field, the time and the signature, for a call of any module', async () => {
+  test('returns one argument for each field, the time and the signature, for a call of any module', async () => {
     const tx = new Transaction();
     const { data: fields, timestampMs, signature } = signedArguments(tx, answer, Award);
     const shared = (digit: string) =>
@@ -59,11 +59,11 @@ describe('signedArguments', () => {
     tx.setGasPayment([{ objectId: RECIPIENT, version: '1', digest: '1'.repeat(32) }]);
     tx.setGasPrice(1000);
     tx.setGasBudget(10_000_000);
-    // Without a client, nothing can be left for a node to resolve.
+    // Without a client, the build throws if anything is left for a node to resolve.
     const built = Transaction.from(await tx.build());
     const [call] = built.getData().commands;
     expect(call?.MoveCall).toMatchObject({ module: 'rewards', function: 'award' });
-    expect(call?.MoveCall?.arguments.slice(1, -1).map((argument) => pure(built, argument))).toEqual([
+    expect(call?.MoveCall?.arguments.slice(1, -1).map((argument) => readPure(built, argument))).toEqual([
       new Uint8Array([16, ...data.nonce]),
       data.recipient,
       new Uint8Array(8).fill(255),
@@ -73,7 +73,7 @@ describe('signedArguments', () => {
     ]);
   });
 
-  test('is typed by the schema', () => {
+  test('returns fields with the names and types of the schema', () => {
     const { data: fields } = signedArguments(new Transaction(), answer, Award);
     expectTypeOf(fields).toEqualTypeOf<{
       readonly nonce: TransactionArgument;
@@ -81,14 +81,14 @@ describe('signedArguments', () => {
       readonly points: TransactionArgument;
       readonly note: TransactionArgument;
     }>();
-    // @ts-expect-error: no field of the type
+    // @ts-expect-error: the type has no such field
     expect(fields.location).toBeUndefined();
     const otherAnswer = { ...answer, data: { location: 'Zürich', temperature: 4 } };
-    // @ts-expect-error: the data of another type
+    // @ts-expect-error: the data are of another type
     expect(() => signedArguments(new Transaction(), otherAnswer, Award)).toThrow('"nonce"');
   });
 
-  test('splits a nested struct into its fields, as a function takes it', () => {
+  test('splits a nested struct into its fields, as a Move function takes them', () => {
     const inner = bcs.struct('Inner', { recipient: bcs.bytes(32), points: u64 });
     const Once = signedType(3, bcs.struct('Once', { nonce: bcs.byteVector(), payload: inner, last: u8 }));
     const tx = new Transaction();
@@ -97,12 +97,12 @@ describe('signedArguments', () => {
     const { data: fields } = signedArguments(tx, nestedAnswer, Once);
     expectTypeOf(fields.payload.points).toEqualTypeOf<TransactionArgument>();
     expectTypeOf(fields.last).toEqualTypeOf<TransactionArgument>();
-    expect(pure(tx, fields.payload.recipient)).toEqual(recipient);
-    expect(pure(tx, fields.payload.points)).toEqual(new Uint8Array(8).fill(255));
-    expect(pure(tx, fields.last)).toEqual(new Uint8Array([9]));
+    expect(readPure(tx, fields.payload.recipient)).toEqual(recipient);
+    expect(readPure(tx, fields.payload.points)).toEqual(new Uint8Array(8).fill(255));
+    expect(readPure(tx, fields.last)).toEqual(new Uint8Array([9]));
   });
 
-  test('passes options, vectors, enums and transformed types as a whole, with any content', () => {
+  test('passes an option, a vector, an enum or a transformed type as one argument, whatever it contains', () => {
     const point = bcs.struct('Point', { x: u64, y: u64 });
     const Color = bcs.enum('Color', { Red: null, Rgb: bcs.struct('Rgb', { r: u8, g: u8, b: u8 }) });
     const swapped = point.transform({
@@ -138,7 +138,7 @@ describe('signedArguments', () => {
     expect(readBytes(tx, dataArguments)).toEqual(whole);
   });
 
-  test('all fields together are the signed bytes', () => {
+  test('returns fields whose bytes together are the signed payload', () => {
     const pair = bcs.struct('Pair', { left: text, right: bcs.option(u64) });
     const Any = signedType(0, bcs.struct('Any', { a: bcs.byteVector(), b: pair, c: bcs.vector(u8), d: u64 }));
     const value = fc.record({
@@ -165,7 +165,7 @@ describe('signedArguments refuses', () => {
   test.each<[string, string, () => unknown]>([
     [
       'an answer of another intent',
-      'the answer has the intent 2, and the signed type 3',
+      'the answer has the intent 2, but the signed type has the intent 3',
       () => signedArguments(new Transaction(), { ...answer, intent: 2 }, Award),
     ],
     [
@@ -174,13 +174,13 @@ describe('signedArguments refuses', () => {
       () => signedArguments(new Transaction(), { ...answer, signature: new Uint8Array(65) }, Award),
     ],
     [
-      'half a point',
+      'a fraction for a u64',
       '"points" is invalid: a u64 must be a bigint, a safe integer or a decimal string, from 0 to 18446744073709551615 (2^64 - 1)',
       () => signedArguments(new Transaction(), { ...answer, data: { ...data, points: 1.5 } }, Award),
     ],
     [
-      'a field that is not there, which BCS of numbers would write as 0',
-      '"b" is invalid: it is not there',
+      'a missing field, which BCS would write as the number 0',
+      '"b" is invalid: it is missing',
       () => {
         const Plain = signedType(0, bcs.struct('Plain', { a: bcs.u8(), b: bcs.u8() }));
         return signedArguments(new Transaction(), { ...answer, intent: 0, data: { a: 1 } as never }, Plain);

@@ -7,7 +7,7 @@ import {
   type SchemaField,
   type SchemaStruct,
   toSchemaType,
-  unwrapped,
+  unwrapType,
 } from '../../../../src/library/wire/schema_type.ts';
 import { randomMessages } from '../wire/random_types.ts';
 
@@ -28,32 +28,34 @@ const plain = (type: GrpcTypes.OpenSignatureBody_Type): OnChainType => ({
   type,
   typeParameterInstantiation: [],
 });
-const createVector = (item: OnChainType): OnChainType => ({
+const createVector = (element: OnChainType): OnChainType => ({
   type: Type.VECTOR,
-  typeParameterInstantiation: [item],
+  typeParameterInstantiation: [element],
 });
 const datatype = (typeName: string, ...typeArguments: OnChainType[]): OnChainType => ({
   type: Type.DATATYPE,
   typeName,
   typeParameterInstantiation: typeArguments,
 });
-const long = (short: string) =>
+const padAddress = (short: string) =>
   short.replace(/^0x(\d)/, (_, digit) => `0x${String(digit).padStart(64, '0')}`);
-const STRING = datatype(long('0x1::string::String'));
+const STRING = datatype(padAddress('0x1::string::String'));
 
 function onChainType(type: string): OnChainType {
   const [, wrapper, inner] = /^(vector|Option)<(.*)>$/.exec(type) ?? [];
   if (inner !== undefined) {
-    const item = onChainType(inner);
-    return wrapper === 'vector' ? createVector(item) : datatype(long('0x1::option::Option'), item);
+    const element = onChainType(inner);
+    return wrapper === 'vector'
+      ? createVector(element)
+      : datatype(padAddress('0x1::option::Option'), element);
   }
   const number = PLAIN[type];
   if (number !== undefined) return plain(number);
   return type === 'String' ? STRING : datatype(`${PACKAGE}::app::${type}`);
 }
 
-/** Returns the struct that Move has for a signed type. */
-function published({ name, fields }: SchemaStruct): OnChainStruct {
+/** Returns the struct on chain that equals a signed type. */
+function createOnChainStruct({ name, fields }: SchemaStruct): OnChainStruct {
   return {
     name,
     kind: Kind.STRUCT,
@@ -68,15 +70,15 @@ function published({ name, fields }: SchemaStruct): OnChainStruct {
 
 function listNested(fields: readonly SchemaField[]): SchemaStruct[] {
   return fields.flatMap(({ type, fields: inner }) =>
-    inner === undefined ? [] : [{ name: unwrapped(type).leaf, fields: inner }, ...listNested(inner)],
+    inner === undefined ? [] : [{ name: unwrapType(type).leaf, fields: inner }, ...listNested(inner)],
   );
 }
 
 const WEATHER = toSchemaType(WeatherResponse);
-const [location, temperature] = published(WEATHER).fields;
+const [location, temperature] = createOnChainStruct(WEATHER).fields;
 if (location === undefined || temperature === undefined) throw new Error('no fields');
 
-test('the structs that gRPC returns are accepted unchanged', () => {
+test('a struct is accepted as gRPC returns it', () => {
   const descriptor: GrpcTypes.DatatypeDescriptor = {
     name: 'WeatherResponse',
     abilities: [],
@@ -95,14 +97,14 @@ test('the structs that gRPC returns are accepted unchanged', () => {
   expect(structDifference(WEATHER, descriptor)).toBeUndefined();
 });
 
-test('a struct with the same fields is equal, with any types', () => {
+test('a struct with the same fields is equal, whatever their types', () => {
   fc.assert(
     fc.property(randomMessages, ({ signed }) => {
       const type = toSchemaType(signed);
-      const nested = listNested(type.fields).map(published);
-      expect(structDifference(type, published(type), nested)).toBeUndefined();
+      const nested = listNested(type.fields).map(createOnChainStruct);
+      expect(structDifference(type, createOnChainStruct(type), nested)).toBeUndefined();
       if (nested.length > 0) {
-        expect(structDifference(type, published(type))).toMatch(/ on chain was not read$/);
+        expect(structDifference(type, createOnChainStruct(type))).toMatch(/ on chain was not read$/);
       }
     }),
   );
@@ -110,39 +112,39 @@ test('a struct with the same fields is equal, with any types', () => {
 
 test('a struct with any change to a field, at any depth, differs', () => {
   const changes = fc.record({
-    which: fc.nat(),
+    choice: fc.nat(),
     kind: fc.constantFrom('name', 'type', 'missing', 'more', 'order'),
   });
   fc.assert(
-    fc.property(randomMessages, changes, ({ signed }, { which, kind }) => {
+    fc.property(randomMessages, changes, ({ signed }, { choice, kind }) => {
       const type = toSchemaType(signed);
-      const all = [type, ...listNested(type.fields)].map(published);
+      const all = [type, ...listNested(type.fields)].map(createOnChainStruct);
       const changed = all.map((struct, index) =>
-        index === which % all.length ? change(struct, which, kind) : struct,
+        index === choice % all.length ? change(struct, choice, kind) : struct,
       );
       const [first, ...nested] = changed;
-      if (first === undefined || changed[which % all.length] === all[which % all.length]) return;
+      if (first === undefined || changed[choice % all.length] === all[choice % all.length]) return;
       expect(structDifference(type, first, nested)).toMatch(/./);
     }),
     { numRuns: 500 },
   );
 });
 
-function change(struct: OnChainStruct, which: number, kind: string): OnChainStruct {
+function change(struct: OnChainStruct, choice: number, kind: string): OnChainStruct {
   const { fields } = struct;
-  const at = which % fields.length;
+  const changedIndex = choice % fields.length;
   const [first, second] = fields;
   switch (kind) {
     case 'name':
       return {
         ...struct,
-        fields: fields.map((field, index) => (index === at ? { ...field, name: 'other' } : field)),
+        fields: fields.map((field, index) => (index === changedIndex ? { ...field, name: 'other' } : field)),
       };
     case 'type':
       return {
         ...struct,
         fields: fields.map((field, index) =>
-          index === at ? { ...field, type: createVector(field.type ?? STRING) } : field,
+          index === changedIndex ? { ...field, type: createVector(field.type ?? STRING) } : field,
         ),
       };
     case 'missing':
@@ -158,65 +160,69 @@ function change(struct: OnChainStruct, which: number, kind: string): OnChainStru
   }
 }
 
-describe('names the difference:', () => {
-  const weather = published(WEATHER);
+describe('structDifference describes a difference in', () => {
+  const weather = createOnChainStruct(WEATHER);
   test.each<[string, OnChainStruct, string]>([
     [
-      'the name',
+      'the name of the struct',
       { ...weather, name: 'Reading' },
-      'the signed type is WeatherResponse, and the struct on chain Reading',
+      'the signed type is WeatherResponse, but the struct on chain is Reading',
     ],
-    ['an enum', { ...weather, kind: Kind.ENUM }, 'WeatherResponse on chain is not a struct'],
-    ['type parameters', { ...weather, typeParameters: [{}] }, 'WeatherResponse on chain has type parameters'],
+    ['the kind: an enum', { ...weather, kind: Kind.ENUM }, 'WeatherResponse on chain is not a struct'],
+    [
+      'the type parameters',
+      { ...weather, typeParameters: [{}] },
+      'WeatherResponse on chain has type parameters',
+    ],
     [
       'the name of a field',
       { ...weather, fields: [location, { ...temperature, name: 'celsius' }] },
-      'field 2 of WeatherResponse is signed as temperature, and on chain it is celsius',
+      'field 2 of WeatherResponse is signed as temperature, but on chain it is celsius',
     ],
     [
-      'a missing field',
+      'the number of fields',
       { ...weather, fields: [location] },
       'field 2 of WeatherResponse, temperature, is not on chain',
     ],
     [
-      'a type',
+      'the type of a field',
       { ...weather, fields: [location, { ...temperature, type: plain(Type.U128) }] },
-      'WeatherResponse.temperature is signed as u64, and on chain it is u128',
+      'WeatherResponse.temperature is signed as u64, but on chain it is u128',
     ],
     [
-      'another String',
+      "the type of a field: a String of Move's library",
       { ...weather, fields: [{ ...location, type: datatype('0x1::ascii::String') }, temperature] },
-      'WeatherResponse.location is signed as String, and on chain it is 0x1::ascii::String',
+      'WeatherResponse.location is signed as String, but on chain it is 0x1::ascii::String',
     ],
     [
-      "a String of the contract's own",
+      "the type of a field: the contract's own String",
       { ...weather, fields: [{ ...location, type: datatype(`${PACKAGE}::string::String`) }, temperature] },
-      `WeatherResponse.location is signed as String, and on chain it is ${PACKAGE}::string::String`,
+      `WeatherResponse.location is signed as String, but on chain it is ${PACKAGE}::string::String`,
     ],
   ])('%s', (_, struct, difference) => {
     expect(structDifference(WEATHER, struct)).toContain(difference);
   });
 });
 
-test('an ID is an address to BCS', () => {
+test('an ID on chain equals an address', () => {
   const type = { name: 'Award', fields: [{ name: 'to', type: 'address', width: 32 }] };
   const struct = {
-    ...published(type),
+    ...createOnChainStruct(type),
     fields: [{ name: 'to', position: 0, type: datatype('0x2::object::ID') }],
   };
   expect(structDifference(type, struct)).toBeUndefined();
 });
 
-test('a hostile answer of a node ends, and its texts are not repeated', () => {
+test('an endless answer of a hostile node is refused, and its texts are not repeated', () => {
   const endless: { type: number; typeParameterInstantiation: OnChainType[] } = {
     type: Type.VECTOR,
     typeParameterInstantiation: [],
   };
   endless.typeParameterInstantiation.push(endless);
-  const hostile = { ...published(WEATHER), fields: [{ name: '\u202e<b>', position: 0, type: endless }] };
+  const hostile = { ...createOnChainStruct(WEATHER), fields: [{ name: '\u202e<b>', position: 0, type: endless }] };
   expect(structDifference(WEATHER, hostile)).toBe(
-    'field 1 of WeatherResponse is signed as location, and on chain it is unknown',
+    'field 1 of WeatherResponse is signed as location, but on chain it is unknown',
   );
-  const named = { ...published(WEATHER), fields: [{ ...location, type: endless }] };
-  expect(structDifference(WEATHER, named)?.length).toBeLessThan(300);
+  const endlessField = { ...createOnChainStruct(WEATHER), fields: [{ ...location, type: endless }] };
+  expect(structDifference(WEATHER, endlessField)?.length).toBeLessThan(300);
 });

@@ -55,8 +55,8 @@ async function buildCalls(build: (tx: Transaction) => void) {
   const { inputs, commands } = kind.ProgrammableTransaction ?? { inputs: [], commands: [] };
   return commands.map(({ $kind, MoveCall: call }) => {
     if (!call) return $kind;
-    const args = call.arguments.map(({ Input: index, Result: result }) => {
-      if (index === undefined) return `result ${result}`;
+    const args = call.arguments.map(({ Input: index, Result: resultIndex }) => {
+      if (index === undefined) return `result ${resultIndex}`;
       const { Pure: pure, Object: object } = inputs[index] ?? {};
       if (pure) return new Uint8Array(Buffer.from(pure.bytes, 'base64'));
       return (object?.SharedObject ?? object?.ImmOrOwnedObject)?.objectId;
@@ -110,7 +110,7 @@ describe('a transaction of move/enclave', () => {
     ]);
   });
 
-  test('is built by registerEnclave and destroyEnclave: the document goes through the framework first', async () => {
+  test('is built by registerEnclave, destroyEnclave and updateWeather; the framework verifies the document first', async () => {
     const { server } = await startWeather({ nsm: fixture.nsm });
     const { attestation: hex } = (await (await server.get('/get_attestation')).json()) as {
       attestation: string;
@@ -188,7 +188,7 @@ describe('a transaction of move/enclave', () => {
     return new Uint8Array(Buffer.from((answer as { attestation: string }).attestation, 'hex'));
   };
 
-  test('is built by newEnclaveConfig and newEnclave: it creates, registers and shares', async () => {
+  test('creates, registers and shares both objects with newEnclaveConfig and newEnclave', async () => {
     const attestation = await fetchAttestation();
     const build = (tx: Transaction) => {
       const config = sui.newEnclaveConfig(tx, { ...common, capId, name: 'at once', image });
@@ -239,7 +239,7 @@ describe('a transaction of move/enclave', () => {
     }
   });
 
-  test('lets a registrar register until it is revoked, by newRegistrarCap, registerEnclaveAsRegistrar and revokeRegistrarCap', async () => {
+  test('creates a registrar, registers an enclave as the registrar, and revokes and destroys the registrar', async () => {
     const created = await run((tx) => {
       tx.transferObjects([sui.newRegistrarCap(tx, { ...common, configId, capId })], fixture.address);
     });
@@ -263,8 +263,8 @@ describe('a transaction of move/enclave', () => {
     ]);
     await run(revoke);
     await expect(buildCalls(register)).rejects.toThrow('ENotRegistrar');
-    const giveUp = (tx: Transaction) => sui.destroyRegistrarCap(tx, { ...common, configId, registrarId });
-    expect(await buildCalls(giveUp)).toEqual([
+    const destroy = (tx: Transaction) => sui.destroyRegistrarCap(tx, { ...common, configId, registrarId });
+    expect(await buildCalls(destroy)).toEqual([
       { call: `${PACKAGE}::enclave::destroy_registrar_cap<${APPLICATION}>`, args: [registrarId, configId] },
     ]);
   });
@@ -292,7 +292,7 @@ describe('a transaction of move/enclave', () => {
     await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
   });
 
-  test('accepts two versions until a set time by beginOverlap, or ends that at once by endOverlap', async () => {
+  test('begins an overlap with beginOverlap, and ends it early with endOverlap', async () => {
     const admin = { ...common, configId: await fixture.config(capId), capId };
     const read = () => sui.readConfig(client, admin.configId);
     const { image: before } = await read();
@@ -347,7 +347,7 @@ describe('a transaction of move/enclave', () => {
     expect(await read()).toMatchObject({ image: before, configVersion: 3n, overlap: null });
   });
 
-  test('sets a source with the registers, and removes it with the next registers that have none', async () => {
+  test('sets a source together with the registers, and removes it if the next registers have no source', async () => {
     const text = (value: string) => bcs.string().serialize(value).toBytes();
     const digest = (hex: string) => byteVector.serialize(Buffer.from(hex, 'hex')).toBytes();
     const fields = [
@@ -401,7 +401,7 @@ describe('a transaction of move/enclave', () => {
     expect(events[0]?.data).toMatchObject({ configId: admin.configId, source });
   });
 
-  test('changes what readConfig reads by updateName, updateMaxKeyAge and retireConfig', async () => {
+  test('changes the config with updateName, updateMaxKeyAge and retireConfig', async () => {
     const admin = { ...common, configId: await fixture.config(capId), capId };
     const read = () => sui.readConfig(client, admin.configId);
     await run((tx) => sui.updateName(tx, { ...admin, name: 'other' }));
@@ -423,7 +423,7 @@ describe('a transaction of move/enclave', () => {
     });
   });
 
-  test('makes a package immutable by publishPackage without an owner', async () => {
+  test('makes a package immutable with publishPackage, if the owner is null', async () => {
     const call = {
       modules: fixture.weather.modules.map((module) => toBase64(module)),
       dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
@@ -435,7 +435,7 @@ describe('a transaction of move/enclave', () => {
     ]);
   });
 
-  test('transfers the upgrade capability to the owner by publishPackage', async () => {
+  test('transfers the upgrade capability to the owner with publishPackage', async () => {
     const call = {
       modules: fixture.weather.modules.map((module) => toBase64(module)),
       dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
@@ -444,7 +444,7 @@ describe('a transaction of move/enclave', () => {
     expect(await buildCalls((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
   });
 
-  test('is built by newCapFromPublisher, upgradePackage and destroyOldEnclave, without the simulated chain', () => {
+  test('is built by newCapFromPublisher, upgradePackage and destroyOldEnclave, without a node', () => {
     const tx = new Transaction();
     sui.newCapFromPublisher(tx, { ...common, publisherId: configId });
     sui.upgradePackage(tx, {
@@ -531,7 +531,7 @@ describe('the builders refuse before anything is sent', () => {
       (tx) => sui.updateMaxKeyAge(tx, { ...call, maxKeyAgeMs: 0 }),
     ],
     [
-      'a registrar without an id',
+      'a short id of a registrar',
       'the id of the registrar must be 0x and 64',
       (tx) => sui.revokeRegistrarCap(tx, { ...call, registrarId: '0x6' }),
     ],
@@ -554,7 +554,7 @@ describe('the builders refuse before anything is sent', () => {
       (tx) => sui.registerEnclave(tx, { ...call, attestation: new Uint8Array() }),
     ],
     [
-      'a document larger than a pure argument',
+      'a document larger than a pure argument may be',
       '1 to 16380',
       (tx) => sui.registerEnclave(tx, { ...call, attestation: new Uint8Array(16_381) }),
     ],
@@ -564,7 +564,7 @@ describe('the builders refuse before anything is sent', () => {
       (tx) => updateWeather(tx, { ...weather, reading: { ...reading, signature: new Uint8Array(63) } }),
     ],
     [
-      'half a degree',
+      'a fraction of a degree',
       'a u64 must be',
       (tx) => updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, temperature: 1.5 } } }),
     ],

@@ -12,7 +12,7 @@ test('only Google’s two spellings are normalised to one issuer', () => {
   }
 });
 
-describe('isIssuedBy answers whether a token is issued by', () => {
+describe('isIssuedBy returns whether a token is from', () => {
   test.each([
     [GOOGLE, { iss: GOOGLE }, true],
     [GOOGLE, { iss: 'accounts.google.com' }, true],

@@ -1,7 +1,7 @@
-/** The time at which the next question is asked, on the test's own clock. */
+/** Tests when the next question is asked. The test ends the pauses itself. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { oneAtATime } from '../../../../src/library/wallet/confirm.ts';
+import { confirmInTurn } from '../../../../src/library/wallet/confirm.ts';
 import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
 
 const question = (wallet: string): ConfirmRequest => ({
@@ -17,7 +17,7 @@ function setUp() {
   const questions: string[] = [];
   const answers: ((answer: boolean) => void)[] = [];
   const pauses: { readonly ms: number; readonly end: () => void }[] = [];
-  const confirmed = oneAtATime(
+  const askUser = confirmInTurn(
     ({ wallet }) => {
       questions.push(wallet);
       return new Promise((resolve) => answers.push(resolve));
@@ -34,12 +34,12 @@ function setUp() {
     await turn();
     return ms;
   };
-  return { confirmed, questions, pauses, answer, endPause };
+  return { askUser, questions, pauses, answer, endPause };
 }
 
 test.each([true, false])('after the answer %s, the next question waits half a second', async (yes) => {
-  const { confirmed, questions, answer, endPause } = setUp();
-  const answers = ['a', 'b', 'c'].map((name) => confirmed(question(name)));
+  const { askUser, questions, answer, endPause } = setUp();
+  const answers = ['a', 'b', 'c'].map((name) => askUser(question(name)));
   const outcomes = Promise.allSettled(answers);
   for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
     await turn();
@@ -52,13 +52,13 @@ test.each([true, false])('after the answer %s, the next question waits half a se
   expect((await outcomes).map((outcome) => outcome.status)).toEqual([status, status, status]);
 });
 
-test('a question that comes when no other waits is held back too', async () => {
-  const { confirmed, questions, answer, endPause } = setUp();
-  const first = confirmed(question('a'));
+test('a question after the answer to the last one also waits for the pause', async () => {
+  const { askUser, questions, answer, endPause } = setUp();
+  const first = askUser(question('a'));
   await turn();
   await answer(true);
   await first;
-  const second = confirmed(question('b'));
+  const second = askUser(question('b'));
   await turn();
   expect(questions).toEqual(['a']);
   await endPause();
@@ -67,11 +67,11 @@ test('a question that comes when no other waits is held back too', async () => {
   await second;
 });
 
-test('a question that was cancelled before it was asked delays no other', async () => {
-  const { confirmed, questions, pauses, answer } = setUp();
-  const left = confirmed(question('a'), AbortSignal.abort(new Error('left')));
-  await expect(left).rejects.toThrow('left');
-  const next = confirmed(question('b'));
+test('a question that is cancelled before it is asked does not delay the next question', async () => {
+  const { askUser, questions, pauses, answer } = setUp();
+  const cancelledQuestion = askUser(question('a'), AbortSignal.abort(new Error('left')));
+  await expect(cancelledQuestion).rejects.toThrow('left');
+  const next = askUser(question('b'));
   await turn();
   expect([questions, pauses]).toEqual([['b'], []]);
   await answer(true);

@@ -1,4 +1,4 @@
-/** A wallet notices the expiry of its session without a signature. */
+/** Tests that a wallet notices the expiry of its session without a signature. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { usePage } from './page.ts';
@@ -9,14 +9,14 @@ const page = usePage();
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
 
-async function connected(options: { onExpired?: (address: string) => void } = {}) {
+async function connectWallet(options: { onExpired?: (address: string) => void } = {}) {
   const node = new FakeNode();
   const registered = register({ client: node.client, ...options });
   const accounts = connect(registered.wallet);
   await turn();
   await handOver(createRedirect(page.current.latest.sentTo[0]?.url ?? new URL('about:blank')));
   await accounts;
-  node.asked = 0;
+  node.epochRequests = 0;
   return { node, ...registered };
 }
 
@@ -26,21 +26,21 @@ async function pass(minutes: number): Promise<void> {
 }
 
 test('a wallet asks for the epoch once a minute, and tells the dapp when the session has expired', async () => {
-  const { node, wallet, changes } = await connected();
+  const { node, wallet, changes } = await connectWallet();
   await pass(3);
-  expect(node.asked).toBe(3);
+  expect(node.epochRequests).toBe(3);
   expect(wallet.accounts).toHaveLength(1);
   node.epoch = 103;
   await pass(1);
   expect(wallet.accounts).toEqual([]);
   expect(changes.at(-1)).toEqual([]);
   await pass(10);
-  expect(node.asked).toBe(4);
+  expect(node.epochRequests).toBe(4);
 });
 
 test('onExpired is called once when a session has expired, and not when the user disconnects', async () => {
   const expired: string[] = [];
-  const { node, wallet } = await connected({ onExpired: (address) => void expired.push(address) });
+  const { node, wallet } = await connectWallet({ onExpired: (address) => void expired.push(address) });
   const [account] = wallet.accounts;
   node.epoch = 103;
   await pass(1);
@@ -50,40 +50,40 @@ test('onExpired is called once when a session has expired, and not when the user
   await disconnect(wallet);
   expect(expired).toHaveLength(1);
 
-  const { wallet: otherWallet } = await connected({ onExpired: (address) => void expired.push(address) });
+  const { wallet: otherWallet } = await connectWallet({ onExpired: (address) => void expired.push(address) });
   await disconnect(otherWallet);
   await pass(3);
   expect(expired).toHaveLength(1);
 });
 
-test('a node that does not answer changes nothing', async () => {
-  const { node, wallet } = await connected();
+test('a wallet keeps its account if the node does not answer', async () => {
+  const { node, wallet } = await connectWallet();
   node.isDown = true;
   await pass(5);
   expect(wallet.accounts).toHaveLength(1);
 });
 
 test.each([
-  ['disconnected', ({ wallet }: Awaited<ReturnType<typeof connected>>) => disconnect(wallet)],
-  ['unregistered', ({ unregister }: Awaited<ReturnType<typeof connected>>) => unregister()],
-])('a wallet asks no longer once it is %s', async (_, end) => {
-  const connection = await connected();
+  ['disconnected', ({ wallet }: Awaited<ReturnType<typeof connectWallet>>) => disconnect(wallet)],
+  ['unregistered', ({ unregister }: Awaited<ReturnType<typeof connectWallet>>) => unregister()],
+])('a wallet no longer asks for the epoch once it is %s', async (_, end) => {
+  const connection = await connectWallet();
   await end(connection);
   page.current.document.dispatchEvent(new Event('visibilitychange'));
   await pass(5);
-  expect(connection.node.asked).toBe(0);
+  expect(connection.node.epochRequests).toBe(0);
 });
 
-test('a wallet does not ask for a page in the background', async () => {
-  const { node } = await connected();
+test('a wallet does not ask for the epoch when its page goes to the background', async () => {
+  const { node } = await connectWallet();
   page.current.document.visibilityState = 'hidden';
   page.current.document.dispatchEvent(new Event('visibilitychange'));
   await turn();
-  expect(node.asked).toBe(0);
+  expect(node.epochRequests).toBe(0);
 });
 
 test('a listener that throws stops neither the wallet nor other listeners', async () => {
-  const { node, wallet } = await connected();
+  const { node, wallet } = await connectWallet();
   const uncaught: unknown[] = [];
   const queue = vi.spyOn(globalThis, 'queueMicrotask').mockImplementation((report) => {
     try {

@@ -1,5 +1,6 @@
 /**
- * Callers whose values differ each time that they are read. The wallet signs exactly what it showed the user.
+ * Tests callers whose values differ each time they are read. The wallet must sign exactly what it showed the
+ * user.
  */
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
@@ -7,21 +8,30 @@ import type { WalletAccount } from '@mysten/wallet-standard';
 import { describe, expect, test } from 'vitest';
 import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
 import type { SponsorRequest } from '../../../../src/library/zklogin/index.ts';
-import { CHAIN, client, connected, node, nothing, SPONSOR, something, useSigning } from './signing.ts';
+import {
+  CHAIN,
+  client,
+  connectAccount,
+  createEmptyTransaction,
+  createTransfer,
+  node,
+  SPONSOR,
+  useSigning,
+} from './signing.ts';
 
 useSigning();
 
 const HONEST = new TextEncoder().encode('Log in to the dapp');
 const HOSTILE = new TextEncoder().encode('Give all to Mallory');
 
-/** Returns one value after the other, and the last one from then on. */
-function inTurns<Value>(...values: Value[]): () => Value {
+/** Returns a function that returns one value after the other, and then the last value again and again. */
+function createSequence<Value>(...values: Value[]): () => Value {
   return () => (values.length > 1 ? values.shift() : values[0]) as Value;
 }
 
-/** Contains the hostile message, which its first copy shows. Later copies show the honest message. */
+/** The bytes of the hostile message. Their first copy is hostile, and later copies have the honest message. */
 class TwoFaced extends Uint8Array {
-  readonly #copy: () => Uint8Array = inTurns<Uint8Array>(this as never, Uint8Array.from(HONEST));
+  readonly #copy: () => Uint8Array = createSequence<Uint8Array>(this as never, Uint8Array.from(HONEST));
   override slice(): never {
     return this.#copy() as never;
   }
@@ -37,7 +47,7 @@ class TwoFaced extends Uint8Array {
 }
 
 /** Returns the messages that were shown, copied in a way that no class can override. */
-function shownBy(requests: readonly ConfirmRequest[]): string[] {
+function listShown(requests: readonly ConfirmRequest[]): string[] {
   return requests.map((request) =>
     toBase64(new Uint8Array(request.kind === 'message' ? request.message : request.bytes)),
   );
@@ -46,11 +56,11 @@ function shownBy(requests: readonly ConfirmRequest[]): string[] {
 describe('a message', () => {
   const patched = (): Uint8Array => {
     const bytes = Uint8Array.from(HOSTILE);
-    return Object.assign(bytes, { slice: inTurns<Uint8Array>(bytes, HONEST) as never });
+    return Object.assign(bytes, { slice: createSequence<Uint8Array>(bytes, HONEST) as never });
   };
   const proxied = (): Uint8Array => {
     const bytes = Uint8Array.from(HOSTILE);
-    const copy = inTurns<Uint8Array>(bytes, HONEST);
+    const copy = createSequence<Uint8Array>(bytes, HONEST);
     const proxy: Uint8Array = new Proxy(bytes, {
       get: (_, name): unknown => {
         if (name === 'slice') return (): Uint8Array => (copy() === bytes ? proxy : HONEST);
@@ -85,7 +95,7 @@ describe('a message', () => {
   ])('%s is signed as it was shown', async (_, make, change) => {
     const message = make();
     const requests: ConfirmRequest[] = [];
-    const { account, signMessage } = await connected({
+    const { account, signMessage } = await connectAccount({
       confirm: async (request: ConfirmRequest) => {
         change(message);
         requests.push(request);
@@ -93,14 +103,14 @@ describe('a message', () => {
       },
     });
     const { bytes, signature } = await signMessage({ message, account, chain: CHAIN });
-    expect(shownBy(requests)).toEqual([bytes]);
+    expect(listShown(requests)).toEqual([bytes]);
     await node.verify(fromBase64(bytes), signature, account.address, 'PersonalMessage');
   });
 
   test.each([
     ['an object with the prototype of bytes', () => Object.create(Uint8Array.prototype)],
     [
-      'a view out of its buffer',
+      'a view outside its buffer',
       () => {
         const buffer = new ArrayBuffer(8, { maxByteLength: 8 });
         const view = new Uint8Array(buffer, 4, 4);
@@ -109,7 +119,7 @@ describe('a message', () => {
       },
     ],
   ])('that is %s is refused before it is shown', async (_, make) => {
-    const { account, signMessage, requests } = await connected();
+    const { account, signMessage, requests } = await connectAccount();
     await expect(signMessage({ message: make(), account, chain: CHAIN })).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
     });
@@ -122,31 +132,31 @@ describe('an account, chain or wallet', () => {
 
   /** Returns the wallet's account when it is compared, and another account when it is shown. */
   function changing(account: WalletAccount): WalletAccount {
-    const address = inTurns(account.address, otherAddress);
+    const address = createSequence(account.address, otherAddress);
     return Object.create(account, { address: { get: address } });
   }
 
-  test('that changes after it was compared is shown as that of the session', async () => {
-    const { account, sign, execute, signMessage, requests } = await connected({ sponsor: SPONSOR });
+  test('that changes after the wallet compared it is shown unchanged', async () => {
+    const { account, sign, execute, signMessage, requests } = await connectAccount({ sponsor: SPONSOR });
     await signMessage({ message: HONEST, account: changing(account), chain: CHAIN });
-    await sign({ transaction: something(), account: changing(account), chain: CHAIN });
-    await execute({ transaction: nothing(), account: changing(account), chain: CHAIN });
+    await sign({ transaction: createTransfer(), account: changing(account), chain: CHAIN });
+    await execute({ transaction: createEmptyTransaction(), account: changing(account), chain: CHAIN });
     expect(requests.map(({ address }) => address)).toEqual(Array(3).fill(account.address));
   });
 
-  test('is read once: an input that returns another account is refused, or shown unchanged', async () => {
-    const { account, sign, requests } = await connected();
+  test('is read once, so that a getter can not return another account later', async () => {
+    const { account, sign, requests } = await connectAccount();
     const stranger = { ...account, publicKey: account.publicKey, address: otherAddress };
-    const input = { transaction: something(), chain: CHAIN } as const;
-    const changed = Object.defineProperty({ ...input, account }, 'account', {
-      get: inTurns<WalletAccount>(account, stranger),
+    const request = { transaction: createTransfer(), chain: CHAIN } as const;
+    const changed = Object.defineProperty({ ...request, account }, 'account', {
+      get: createSequence<WalletAccount>(account, stranger),
     });
     await sign(changed);
     expect(requests).toMatchObject([{ address: account.address, transaction: { sender: account.address } }]);
   });
 
   test('can not be renamed by a script of the page', async () => {
-    const { wallet, account, signMessage, requests } = await connected();
+    const { wallet, account, signMessage, requests } = await connectAccount();
     const { name } = wallet;
     for (const change of [
       () => Object.assign(wallet, { name: 'Another wallet' }),
@@ -160,23 +170,23 @@ describe('an account, chain or wallet', () => {
 });
 
 describe('a transaction', () => {
-  test('whose toJSON answers differently is read once', async () => {
-    const { account, sign, execute, requests } = await connected();
+  test('whose toJSON returns another transaction each time is read once', async () => {
+    const { account, sign, execute, requests } = await connectAccount();
     for (const use of [sign, execute]) {
-      const toJSON = inTurns(something().toJSON, nothing().toJSON);
+      const toJSON = createSequence(createTransfer().toJSON, createEmptyTransaction().toJSON);
       const { bytes } = await use({
         transaction: { toJSON: async () => await toJSON()() },
         account,
         chain: CHAIN,
       });
-      expect(shownBy(requests).at(-1)).toBe(bytes);
+      expect(listShown(requests).at(-1)).toBe(bytes);
       expect(requests.at(-1)).toMatchObject({ transaction: { commands: [{}, {}] } });
     }
   });
 
-  test('is refused if toJSON returns anything but text: an object could change', async () => {
-    const { account, sign, requests } = await connected();
-    const data = JSON.parse(await something(account.address).toJSON());
+  test('is refused if toJSON returns anything but a string, since an object could change', async () => {
+    const { account, sign, requests } = await connectAccount();
+    const data = JSON.parse(await createTransfer(account.address).toJSON());
     const text = Object.assign(new String('{}'), { startsWith: () => false });
     for (const value of [{ getData: () => data }, fromBase64('AAAA'), text, 5, null]) {
       const transaction = { toJSON: async (): Promise<string> => value as never };
@@ -187,12 +197,12 @@ describe('a transaction', () => {
     expect(requests).toEqual([]);
   });
 
-  test("whose sponsor's bytes lie is signed as it was shown", async () => {
-    const { account, execute, requests } = await connected({
+  test('from a sponsor whose bytes return false copies is signed as it was shown', async () => {
+    const { account, execute, requests } = await connectAccount({
       sponsor: async ({ kind, sender }: SponsorRequest) => await sponsorship(kind, sender),
     });
-    const { bytes, digest } = await execute({ transaction: nothing(), account, chain: CHAIN });
-    expect(shownBy(requests)).toEqual([bytes]);
+    const { bytes, digest } = await execute({ transaction: createEmptyTransaction(), account, chain: CHAIN });
+    expect(listShown(requests)).toEqual([bytes]);
     expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(bytes))).toBe(digest);
   });
 

@@ -1,4 +1,4 @@
-/** From the click to the account: windows, redirects, and pages that interfere. */
+/** Tests logins from the click to the account, with windows, redirects, and pages that interfere. */
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import {
@@ -17,18 +17,18 @@ import {
   createRedirect,
   disconnect,
   FakeNode,
-  type Given,
   GOOGLE,
   handOver,
   POINTS,
   post,
+  type RegisterOverrides,
   register,
   SALT,
 } from './support.ts';
 
 const page = usePage();
 
-/** Returns whether a connect button says "You cancelled". */
+/** Returns whether the error makes a connect button say "You cancelled". */
 const isCancelled = (error: unknown) =>
   isWalletStandardError(error, WALLET_STANDARD_ERROR__USER__REQUEST_REJECTED);
 
@@ -50,47 +50,47 @@ async function readSentUrl(): Promise<URL> {
 }
 
 /** Registers a wallet whose user has logged in. */
-async function loggedIn(options: Given = {}) {
+async function logIn(options: RegisterOverrides = {}) {
   const registered = register(options);
-  const connected = connect(registered.wallet);
+  const connection = connect(registered.wallet);
   expect(await handOver(createRedirect(await readSentUrl()))).toBe(true);
-  await connected;
+  await connection;
   return registered;
 }
 
-const keys = () => [...page.current.stored.keys()];
-const everythingStored = () => [...page.current.stored].flat().join('\n');
+const listKeys = () => [...page.current.stored.keys()];
+const joinStored = () => [...page.current.stored].flat().join('\n');
 
 describe('a login in a window', () => {
-  test('opens it within the click, without a way back to the page, and sends it to the provider', async () => {
+  test('opens the window within the click, without an opener, and sends it to the provider', async () => {
     const { wallet } = register();
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     expect(page.current.opened).toHaveLength(1);
     const url = await readSentUrl();
     expect(url.origin).toBe('https://accounts.google.com');
     expect(url.searchParams.get('redirect_uri')).toBe(`${ORIGIN}/back`);
     expect(page.current.latest.sentTo.map(({ opener }) => opener)).toEqual([null]);
     await handOver(createRedirect(url));
-    const { accounts } = await connected;
+    const { accounts } = await connection;
     expect(accounts).toBe(wallet.accounts);
     expect(accounts.map(({ address, chains }) => ({ address, chains }))).toEqual([
       { address: ADDRESS, chains: ['sui:localnet'] },
     ]);
     expect(page.current.latest.closed).toBe(true);
-    expect(page.current.left).toEqual([]);
+    expect(page.current.destinations).toEqual([]);
   });
 
   test('tells the dapp of the account, and leaves only the session in the storage', async () => {
-    const { changes } = await loggedIn();
+    const { changes } = await logIn();
     expect(changes).toEqual([[ADDRESS]]);
-    expect(keys()).toEqual([
+    expect(listKeys()).toEqual([
       `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}/sui-enclave/zklogin/session`,
     ]);
-    expect(everythingStored()).not.toMatch(/eyJ\w+\.eyJ/);
+    expect(joinStored()).not.toMatch(/eyJ\w+\.eyJ/);
   });
 
   test('is not repeated while the session is open', async () => {
-    const { wallet } = await loggedIn();
+    const { wallet } = await logIn();
     const { accounts } = await connect(wallet);
     expect(accounts.map(({ address }) => address)).toEqual([ADDRESS]);
     expect(page.current.opened).toHaveLength(1);
@@ -100,10 +100,10 @@ describe('a login in a window', () => {
     const { wallet } = register();
     expect(await connectSilently(wallet)).toEqual([]);
     expect(page.current.opened).toEqual([]);
-    expect(page.current.left).toEqual([]);
+    expect(page.current.destinations).toEqual([]);
   });
 
-  test('rejects when a second login supersedes it, and an answer to the first one has no effect', async () => {
+  test('rejects when a second login supersedes it, and an answer to the first login has no effect', async () => {
     const { wallet } = register();
     const first = connect(wallet);
     first.catch(() => {});
@@ -121,15 +121,15 @@ describe('a login in a window', () => {
   test.each([
     ['disconnected', (wallet: ReturnType<typeof register>) => disconnect(wallet.wallet)],
     ['unregistered', (wallet: ReturnType<typeof register>) => wallet.unregister()],
-  ])('rejects when the wallet is %s, and leaves nothing', async (_, end) => {
+  ])('rejects when the wallet is %s, and leaves nothing in the storage', async (_, end) => {
     const registered = register();
-    const connected = connect(registered.wallet);
-    connected.catch(() => {});
+    const connection = connect(registered.wallet);
+    connection.catch(() => {});
     await readSentUrl();
     await end(registered);
-    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    await expect(connection).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
     expect(page.current.latest.closed).toBe(true);
-    expect(keys()).toEqual([]);
+    expect(listKeys()).toEqual([]);
   });
 
   test('rejects when the node does not return the epoch, and closes the window', async () => {
@@ -142,26 +142,26 @@ describe('a login in a window', () => {
 });
 
 describe('a login window that looks closed', () => {
-  /** Connects, with timers that the test moves. */
-  async function connecting() {
+  /** Connects, with timers that the test controls. */
+  async function startConnecting() {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
     const { wallet } = register();
     let outcome: unknown = 'pending';
-    const connected = connect(wallet).then(
+    const connection = connect(wallet).then(
       () => 'connected',
       (error) => (isCancelled(error) ? 'cancelled' : error.code),
     );
-    connected.then((login) => {
+    connection.then((login) => {
       outcome = login;
     });
     await turn();
-    return { state: () => outcome, url: page.current.latest.sentTo[0]?.url, connected };
+    return { state: () => outcome, url: page.current.latest.sentTo[0]?.url, connection };
   }
   const pass = async (ms: number) => {
     await vi.advanceTimersByTimeAsync(ms);
     await turn();
   };
-  const inFakeTime = (name: string, body: () => Promise<void>) =>
+  const testInFakeTime = (name: string, body: () => Promise<void>) =>
     test(name, async () => {
       try {
         await body();
@@ -170,36 +170,39 @@ describe('a login window that looks closed', () => {
       }
     });
 
-  inFakeTime('ends the login while the user is on this page for two seconds', async () => {
-    const { state } = await connecting();
+  testInFakeTime('ends the login once the user has been on this page for two seconds', async () => {
+    const { state } = await startConnecting();
     page.current.latest.closed = true;
     await pass(1750);
     expect(state()).toBe('pending');
     await pass(250);
     expect(state()).toBe('cancelled');
-    expect(keys()).toEqual([]);
+    expect(listKeys()).toEqual([]);
   });
 
-  inFakeTime('is believed open while the user is elsewhere: the provider may only hide it', async () => {
-    const { state, url, connected } = await connecting();
-    page.current.latest.closed = true;
-    page.current.document.focused = false;
-    await pass(9 * 60_000);
-    // A short focus of this page is not enough.
-    page.current.document.focused = true;
-    await pass(1000);
-    page.current.document.focused = false;
-    await pass(1000);
-    page.current.document.focused = true;
-    await pass(1000);
-    expect(state()).toBe('pending');
-    vi.useRealTimers();
-    await handOver(createRedirect(url ?? new URL(ORIGIN)));
-    expect(await connected).toBe('connected');
-  });
+  testInFakeTime(
+    'counts as open while the user is elsewhere, since a provider may make it look closed',
+    async () => {
+      const { state, url, connection } = await startConnecting();
+      page.current.latest.closed = true;
+      page.current.document.focused = false;
+      await pass(9 * 60_000);
+      // A short focus of this page is not enough.
+      page.current.document.focused = true;
+      await pass(1000);
+      page.current.document.focused = false;
+      await pass(1000);
+      page.current.document.focused = true;
+      await pass(1000);
+      expect(state()).toBe('pending');
+      vi.useRealTimers();
+      await handOver(createRedirect(url ?? new URL(ORIGIN)));
+      expect(await connection).toBe('connected');
+    },
+  );
 
-  inFakeTime('is given up after ten minutes, open or not', async () => {
-    const { state } = await connecting();
+  testInFakeTime('ends the login after ten minutes in any case', async () => {
+    const { state } = await startConnecting();
     await pass(10 * 60_000 - 1);
     expect(state()).toBe('pending');
     await pass(1);
@@ -210,55 +213,55 @@ describe('a login window that looks closed', () => {
 
 describe('a message to the page that waits', () => {
   test.each<[string, unknown]>([
-    ['no object', 'answer'],
+    ['not an object', 'answer'],
     ['null', null],
-    ['another kind', { kind: 'taken' }],
-    ['no answer', { kind: 'answer' }],
-    ['an answer that is not a text', { kind: 'answer', answer: { toString: 1 } }],
-  ])('has no effect: %s', async (_, message) => {
+    ['of another kind', { kind: 'taken' }],
+    ['without an answer', { kind: 'answer' }],
+    ['with an answer that is not a string', { kind: 'answer', answer: { toString: 1 } }],
+  ])('has no effect if it is %s', async (_, message) => {
     const { wallet } = register();
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     const url = await readSentUrl();
     expect(await post(url.searchParams.get('state') ?? '', message)).toBe(false);
     await handOver(createRedirect(url));
-    expect((await connected).accounts).toHaveLength(1);
+    expect((await connection).accounts).toHaveLength(1);
   });
 
   test('has no effect from another origin', async () => {
     const { wallet } = register();
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     const url = await readSentUrl();
     page.current.messageOrigin = 'https://evil.example';
     const answer = createRedirect(url);
     expect(await post(url.searchParams.get('state') ?? '', { kind: 'answer', answer })).toBe(false);
     page.current.messageOrigin = ORIGIN;
     await handOver(answer);
-    expect((await connected).accounts).toHaveLength(1);
+    expect((await connection).accounts).toHaveLength(1);
   });
 
   test('has no effect with another state', async () => {
     const { wallet } = register();
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     const url = await readSentUrl();
     expect(await post('0'.repeat(64), { kind: 'answer', answer: createRedirect(url) })).toBe(false);
     await handOver(createRedirect(url));
-    await connected;
+    await connection;
   });
 
-  test('has no effect as a message of a window, which the page does not listen to', async () => {
+  test('has no effect if it is sent to the window and not to the channel', async () => {
     const { wallet } = register();
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     const url = await readSentUrl();
     const data = { kind: 'answer', answer: createRedirect(url) };
     page.current.window.dispatchEvent(new MessageEvent('message', { data, origin: ORIGIN }));
     await turn();
     expect(wallet.accounts).toEqual([]);
     await handOver(createRedirect(url));
-    await connected;
+    await connection;
   });
 
   test.each<[string, (url: URL) => string, string]>([
-    ['another state inside', (url) => createRedirect(url, { state: '1'.repeat(64) }), 'ZKLOGIN_STATE'],
+    ['another state in the answer', (url) => createRedirect(url, { state: '1'.repeat(64) }), 'ZKLOGIN_STATE'],
     ['a token for another key', (url) => createRedirect(url, {}, { nonce: 'x'.repeat(27) }), 'ZKLOGIN_NONCE'],
     ['a token for another client', (url) => createRedirect(url, {}, { aud: 'other' }), 'ZKLOGIN_CLAIM'],
     [
@@ -267,26 +270,30 @@ describe('a message to the page that waits', () => {
       'ZKLOGIN_CLAIM',
     ],
     ['an expired token', (url) => createRedirect(url, {}, { iat: 1, exp: 2 }), 'ZKLOGIN_TOKEN_TIME'],
-    ['a refusal', (url) => createRedirect(url, { error: 'invalid_scope' }), 'ZKLOGIN_PROVIDER_REFUSED'],
-    ['a refusal of the user', (url) => createRedirect(url, { error: 'access_denied' }), 'ZKLOGIN_CLOSED'],
-    ['another page', (url) => createRedirect(url).replace('/back', '/else'), 'ZKLOGIN_REDIRECT'],
-  ])('ends the login and leaves nothing, with %s', async (_, answerTo, code) => {
+    [
+      'a refusal by the provider',
+      (url) => createRedirect(url, { error: 'invalid_scope' }),
+      'ZKLOGIN_PROVIDER_REFUSED',
+    ],
+    ['a refusal by the user', (url) => createRedirect(url, { error: 'access_denied' }), 'ZKLOGIN_CLOSED'],
+    ['the URL of another page', (url) => createRedirect(url).replace('/back', '/else'), 'ZKLOGIN_REDIRECT'],
+  ])('ends the login and leaves nothing in the storage if it has %s', async (_, answerTo, code) => {
     const { wallet } = register();
-    const connected = connect(wallet);
-    connected.catch(() => {});
+    const connection = connect(wallet);
+    connection.catch(() => {});
     const url = await readSentUrl();
     await post(url.searchParams.get('state') ?? '', { kind: 'answer', answer: answerTo(url) });
-    await expect(connected).rejects.toMatchObject({ code });
+    await expect(connection).rejects.toMatchObject({ code });
     expect(wallet.accounts).toEqual([]);
-    expect(keys()).toEqual([]);
+    expect(listKeys()).toEqual([]);
   });
 
   test('counts once: the same answer again has no effect', async () => {
     const { wallet, changes } = register();
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     const answer = createRedirect(await readSentUrl());
     expect(await handOver(answer)).toBe(true);
-    await connected;
+    await connection;
     const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state') ?? '';
     expect(await post(state, { kind: 'answer', answer })).toBe(false);
     expect(changes).toEqual([[ADDRESS]]);
@@ -302,11 +309,11 @@ describe('a login whose window the browser blocks', () => {
     page.current.blocksWindows = true;
     const { wallet } = register();
     connect(wallet).catch(() => {});
-    return await vi.waitFor(() => new URL(page.current.left[0] ?? ''), 60_000);
+    return await vi.waitFor(() => new URL(page.current.destinations[0] ?? ''), 60_000);
   }
 
   /** Loads the page again, with the same session storage, but nothing else of the earlier page. */
-  function load(options: Given = {}) {
+  function load(options: RegisterOverrides = {}) {
     const { stored } = page.current;
     page.current = new (Object.getPrototypeOf(page.current).constructor)();
     for (const [key, value] of stored) page.current.stored.set(key, value);
@@ -331,27 +338,27 @@ describe('a login whose window the browser blocks', () => {
     const { accounts } = await connect(wallet);
     expect(accounts.map(({ address }) => address)).toEqual([ADDRESS]);
     expect(changes).toEqual([[ADDRESS]]);
-    expect([page.current.opened, page.current.left]).toEqual([[], []]);
-    expect(everythingStored()).not.toMatch(/eyJ\w+\.eyJ/);
+    expect([page.current.opened, page.current.destinations]).toEqual([[], []]);
+    expect(joinStored()).not.toMatch(/eyJ\w+\.eyJ/);
   });
 
-  test('makes a silent connect wait too', async () => {
+  test('also makes a silent connect wait for the account', async () => {
     bringBack(createRedirect(await leave()));
     expect(await connectSilently(load().wallet)).toEqual([ADDRESS]);
   });
 
-  test('rejects the connect that waits for a wrong answer; the next one begins again', async () => {
+  test('rejects the first connect after a refusal; the next connect begins a new login', async () => {
     bringBack(createRedirect(await leave(), { error: 'access_denied' }));
     const { wallet } = load();
     const refused = await connect(wallet).catch((error) => error);
     expect(isCancelled(refused)).toBe(true);
-    expect(keys()).toEqual([]);
-    const connected = connect(wallet);
+    expect(listKeys()).toEqual([]);
+    const connection = connect(wallet);
     await handOver(createRedirect(await readSentUrl()));
-    await connected;
+    await connection;
   });
 
-  test('is not taken by another wallet', async () => {
+  test('is not completed by another wallet', async () => {
     bringBack(createRedirect(await leave()));
     const { wallet } = load({ providers: [{ ...GOOGLE, clientId: 'another' }] });
     expect(await connectSilently(wallet)).toEqual([]);
@@ -367,37 +374,37 @@ describe('a login whose window the browser blocks', () => {
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_NO_LOGIN' });
   });
 
-  test('does not go back to an address with an answer in it', async () => {
+  test('does not return to an address that contains an answer', async () => {
     page.current.addresses.push(`${ORIGIN}/app#state=1&id_token=from_before`);
     await leave();
-    expect(everythingStored()).not.toContain('from_before');
+    expect(joinStored()).not.toContain('from_before');
     expect(JSON.parse(page.current.stored.get(POINTER) ?? '')).toMatchObject({ returnTo: `${ORIGIN}/app` });
   });
 
   test('rejects when the user goes back, and forgets the login', async () => {
     page.current.blocksWindows = true;
     const { wallet } = register();
-    const connected = connect(wallet);
-    connected.catch(() => {});
-    await expect.poll(() => page.current.left).toHaveLength(1);
+    const connection = connect(wallet);
+    connection.catch(() => {});
+    await expect.poll(() => page.current.destinations).toHaveLength(1);
     const shown = Object.assign(new Event('pageshow'), { persisted: true });
     page.current.window.dispatchEvent(shown);
-    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
-    expect(isCancelled(await connected.catch((error) => error))).toBe(true);
-    expect(keys()).toEqual([]);
+    await expect(connection).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    expect(isCancelled(await connection.catch((error) => error))).toBe(true);
+    expect(listKeys()).toEqual([]);
   });
 
-  test('rejects if the page loses its storage', async () => {
+  test('rejects if the storage may not survive a redirect', async () => {
     page.current.blocksWindows = true;
     const { wallet } = register({ storage: createMemoryStore() });
     const blocked = await connect(wallet).catch((error) => error);
     expect([blocked.code, isCancelled(blocked)]).toEqual(['ZKLOGIN_CLOSED', false]);
-    expect(page.current.left).toEqual([]);
+    expect(page.current.destinations).toEqual([]);
   });
 });
 
 describe('the salt and the proof', () => {
-  test('are requested with a signal that a later connect ends', async () => {
+  test('are requested with a signal that a later connect aborts', async () => {
     let signal: AbortSignal | undefined;
     let answers = false;
     const { wallet } = register({
@@ -421,7 +428,7 @@ describe('the salt and the proof', () => {
   });
 
   /** Logs in against a prover that fails. */
-  async function failing(error: unknown) {
+  async function failProof(error: unknown) {
     const attempts = { count: 0, fails: true };
     const node = new FakeNode();
     const registered = register({
@@ -432,45 +439,45 @@ describe('the salt and the proof', () => {
         return await createProof(request);
       },
     });
-    const connected = connect(registered.wallet);
-    connected.catch(() => {});
+    const connection = connect(registered.wallet);
+    connection.catch(() => {});
     await handOver(createRedirect(await readSentUrl()));
-    await expect(connected).rejects.toBe(error);
+    await expect(connection).rejects.toBe(error);
     return { ...registered, attempts, node };
   }
 
   test('that a service did not return are requested again by the next connect, without a new login', async () => {
-    const { wallet, attempts } = await failing(new TypeError('fetch failed'));
+    const { wallet, attempts } = await failProof(new TypeError('fetch failed'));
     attempts.fails = false;
     expect((await connect(wallet)).accounts).toHaveLength(1);
     expect(page.current.opened).toHaveLength(1);
   });
 
   test('that fail a second time for an unknown reason end the login', async () => {
-    const { wallet } = await failing(new TypeError('fetch failed'));
+    const { wallet } = await failProof(new TypeError('fetch failed'));
     await expect(connect(wallet)).rejects.toThrow('fetch failed');
-    expect(keys()).toEqual([]);
+    expect(listKeys()).toEqual([]);
   });
 
   test('of a login that has become too old are not requested: a new login begins', async () => {
-    const { wallet, attempts, node } = await failing(new TypeError('fetch failed'));
+    const { wallet, attempts, node } = await failProof(new TypeError('fetch failed'));
     attempts.fails = false;
     node.epoch = 103;
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     await expect.poll(() => page.current.opened).toHaveLength(2);
     await handOver(createRedirect(await readSentUrl()));
-    await connected;
+    await connection;
   });
 
   test('of a token that has expired are not requested: a new login begins within the click', async () => {
-    const { wallet, attempts } = await failing(new TypeError('fetch failed'));
+    const { wallet, attempts } = await failProof(new TypeError('fetch failed'));
     attempts.fails = false;
     const later = Date.now() + 3_700_000;
     const clock = vi.spyOn(Date, 'now').mockReturnValue(later);
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     expect(page.current.opened).toHaveLength(2);
     await handOver(createRedirect(await readSentUrl()));
-    await connected;
+    await connection;
     clock.mockRestore();
   });
 
@@ -478,40 +485,40 @@ describe('the salt and the proof', () => {
     [401, 0],
     [503, 1],
     [429, 1],
-  ])('refused by a service with status %i leave %i login', async (status, left) => {
+  ])('refused by a service with status %i leave %i logins in the storage', async (status, left) => {
     const salt = await serve((_, response) => response.writeHead(status).end('{}'));
     const { wallet } = register({ salt });
-    const connected = connect(wallet);
-    connected.catch(() => {});
+    const connection = connect(wallet);
+    connection.catch(() => {});
     await handOver(createRedirect(await readSentUrl()));
-    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_REFUSED', status });
-    expect(keys()).toHaveLength(left);
+    await expect(connection).rejects.toMatchObject({ code: 'ZKLOGIN_REFUSED', status });
+    expect(listKeys()).toHaveLength(left);
   });
 
   test('for another token end the login', async () => {
     const { wallet } = register({ prover: async () => POINTS });
-    const connected = connect(wallet);
-    connected.catch(() => {});
+    const connection = connect(wallet);
+    connection.catch(() => {});
     await handOver(createRedirect(await readSentUrl()));
-    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_PROOF' });
-    expect(keys()).toEqual([]);
+    await expect(connection).rejects.toMatchObject({ code: 'ZKLOGIN_PROOF' });
+    expect(listKeys()).toEqual([]);
   });
 
-  test('may come from URLs', async () => {
+  test('are requested from services if the options are URLs', async () => {
     const paths: string[] = [];
     const url = await serve(async (request, response) => {
       paths.push(request.url ?? '');
       const body = JSON.parse(await text(request));
       response.end(JSON.stringify(paths.length === 1 ? { salt: SALT } : await createProof(body)));
     });
-    await loggedIn({ salt: url, prover: `${url}/v1` });
+    await logIn({ salt: url, prover: `${url}/v1` });
     expect(paths).toEqual(['/get_salt', '/v1']);
   });
 });
 
 describe('a page that is loaded again', () => {
-  test('gives the account of an open session without a window', async () => {
-    const { unregister } = await loggedIn();
+  test('has the account of an open session without a window', async () => {
+    const { unregister } = await logIn();
     unregister();
     const { wallet, changes } = register();
     expect(await connectSilently(wallet)).toEqual([ADDRESS]);
@@ -520,36 +527,36 @@ describe('a page that is loaded again', () => {
     expect(page.current.opened).toHaveLength(1);
   });
 
-  test('gives no account of an expired session, and connect logs in', async () => {
+  test('has no account if the session has expired, and connect logs in', async () => {
     const node = new FakeNode();
-    const { unregister } = await loggedIn({ client: node.client });
+    const { unregister } = await logIn({ client: node.client });
     unregister();
     node.epoch = 103;
     const { wallet } = register({ client: node.client });
     expect(await connectSilently(wallet)).toEqual([]);
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     expect(page.current.opened).toHaveLength(2);
     await handOver(createRedirect(await readSentUrl()));
-    expect((await connected).accounts).toHaveLength(1);
+    expect((await connection).accounts).toHaveLength(1);
   });
 
   test('keeps the account when a node does not answer', async () => {
-    const { unregister } = await loggedIn();
+    const { unregister } = await logIn();
     unregister();
     const node = new FakeNode();
     node.isDown = true;
     expect(await connectSilently(register({ client: node.client }).wallet)).toEqual([ADDRESS]);
   });
 
-  test('gives no account from a stored text that is not a session, and connect reports that once', async () => {
+  test('has no account if the stored text is not a session, and connect reports this once', async () => {
     const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
     page.current.stored.set(`${id}/sui-enclave/zklogin/session`, '{');
     const { wallet } = register();
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_STORAGE' });
     expect(await connectSilently(wallet)).toEqual([]);
-    const connected = connect(wallet);
+    const connection = connect(wallet);
     await handOver(createRedirect(await readSentUrl()));
-    await connected;
+    await connection;
   });
 });
 
@@ -565,16 +572,16 @@ describe('two providers', () => {
     expect(wallets.map(({ name }) => name)).toEqual(['Google (this app only)', 'Twitch (this app only)']);
     // Both logins run at once, and neither disturbs the other.
     const first = connect(google);
-    const urlOfGoogle = await readSentUrl();
+    const googleUrl = await readSentUrl();
     const second = connect(twitch);
-    const urlOfTwitch = await readSentUrl();
-    expect(urlOfTwitch.origin).toBe('https://id.twitch.tv');
-    await handOver(createRedirect(urlOfTwitch, {}, twitchClaims));
-    await handOver(createRedirect(urlOfGoogle));
+    const twitchUrl = await readSentUrl();
+    expect(twitchUrl.origin).toBe('https://id.twitch.tv');
+    await handOver(createRedirect(twitchUrl, {}, twitchClaims));
+    await handOver(createRedirect(googleUrl));
     await Promise.all([first, second]);
     expect(google.accounts[0]?.address).toBe(ADDRESS);
     expect(twitch.accounts[0]?.address).not.toBe(ADDRESS);
-    expect(keys()).toHaveLength(2);
+    expect(listKeys()).toHaveLength(2);
 
     await disconnect(twitch);
     expect([google.accounts.length, twitch.accounts.length]).toEqual([1, 0]);
@@ -589,9 +596,9 @@ describe('two providers', () => {
 });
 
 test('disconnect removes the session and tells the dapp', async () => {
-  const { wallet, changes } = await loggedIn();
+  const { wallet, changes } = await logIn();
   await disconnect(wallet);
   expect(changes).toEqual([[ADDRESS], []]);
-  expect(keys()).toEqual([]);
+  expect(listKeys()).toEqual([]);
   expect(await connectSilently(wallet)).toEqual([]);
 });

@@ -10,7 +10,7 @@ export const ORIGIN = 'https://dapp.example';
 export class OpenedWindow {
   closed = false;
   opener: unknown = 'the page';
-  /** URLs to which it was sent, and its opener at that time. */
+  /** URLs to which the page sent the window, each with the window's opener at that time. */
   readonly sentTo: { readonly url: URL; readonly opener: unknown }[] = [];
   readonly location = {
     replace: (url: string) => {
@@ -45,7 +45,7 @@ export class FakePage {
   readonly opened: OpenedWindow[] = [];
   readonly document = new FakeDocument();
   /** URLs to which the page went, in order. */
-  readonly left: string[] = [];
+  readonly destinations: string[] = [];
   /** URLs in the address bar, the latest last. */
   readonly addresses = [`${ORIGIN}/app?tab=1#part`];
   readonly window = Object.assign(new EventTarget(), {
@@ -79,8 +79,8 @@ export class FakePage {
       get pathname() {
         return new URL(this.href).pathname;
       },
-      assign: (url: string) => page.left.push(url),
-      replace: (url: string) => page.left.push(url),
+      assign: (url: string) => page.destinations.push(url),
+      replace: (url: string) => page.destinations.push(url),
     };
     class Channel extends BroadcastChannel {
       override addEventListener(type: string, listener: unknown): void {
@@ -112,7 +112,7 @@ export class FakePage {
   }
 }
 
-/** Gives each test of the file a page of its own. */
+/** Gives each test of the file a separate page. */
 export function usePage(): { current: FakePage } {
   const page = { current: new FakePage() };
   beforeEach(({ onTestFinished }) => {

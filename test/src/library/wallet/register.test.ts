@@ -1,4 +1,4 @@
-/** The registration of wallets in a dapp's list, and refused options. */
+/** Tests the registration of wallets in a dapp's list, and the options that it refuses. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { getWallets, isWalletWithRequiredFeatureSet } from '@mysten/wallet-standard';
 import { describe, expect, test, vi } from 'vitest';
@@ -6,13 +6,13 @@ import { registerZkLoginWallet } from '../../../../src/library/wallet/index.ts';
 import { PROVIDERS } from '../../../../src/library/zklogin/index.ts';
 import { CLIENT_ID } from '../zklogin/support.ts';
 import { ORIGIN, usePage } from './page.ts';
-import { connect, FakeNode, type Given, GOOGLE, register, registerAs } from './support.ts';
+import { connect, FakeNode, GOOGLE, type RegisterOverrides, register, registerAs } from './support.ts';
 
 const page = usePage();
 
 describe('the Wallet Standard', () => {
   /** Keeps a list of wallets, as each copy of the standard's package does. */
-  function listIn(window: EventTarget) {
+  function createWalletList(window: EventTarget) {
     const list = new Set<unknown>();
     const api = {
       register: (...wallets: unknown[]) => {
@@ -29,25 +29,25 @@ describe('the Wallet Standard', () => {
     return list;
   }
 
-  test('adds the wallets to every list, both earlier and later ones', () => {
-    const before = listIn(page.current.window);
+  test('adds the wallets to every list, created before or after the registration', () => {
+    const before = createWalletList(page.current.window);
     const { wallets, unregister } = register({
       providers: [GOOGLE, { provider: PROVIDERS.twitch, clientId: 'x' }],
     });
-    const after = listIn(page.current.window);
+    const after = createWalletList(page.current.window);
     expect([[...before], [...after]]).toEqual([wallets, wallets]);
     unregister();
-    expect([before.size, after.size, listIn(page.current.window).size]).toEqual([0, 0, 0]);
+    expect([before.size, after.size, createWalletList(page.current.window).size]).toEqual([0, 0, 0]);
   });
 
   test('replaces only the wallet of the same provider and client id at another registration', () => {
-    const list = listIn(page.current.window);
+    const list = createWalletList(page.current.window);
     const twitch = { provider: PROVIDERS.twitch, clientId: 'x' };
     const first = register({ providers: [GOOGLE, twitch] });
     const second = register({ providers: [GOOGLE] });
     const third = register({ providers: [{ ...GOOGLE, clientId: 'another' }] });
     expect([...list]).toEqual([first.wallets[1], second.wallet, third.wallet]);
-    // The first wallet is already replaced. Its successor stays.
+    // The first wallet was replaced before. Its successor stays.
     first.unregister();
     expect([...list]).toEqual([second.wallet, third.wallet]);
     second.unregister();
@@ -82,12 +82,12 @@ test('a wallet names its provider and its chain, and says that its address is fo
 test('an option is read once, and the checked value is used', async () => {
   const redirectUris = [`${ORIGIN}/back`, 'https://attacker.example/back'];
   const clientIds = [CLIENT_ID, 'another'];
-  const changing = (values: string[]) => ({ get: () => values.shift(), enumerable: true });
-  const provider = Object.defineProperty({ ...GOOGLE }, 'clientId', changing(clientIds));
+  const createGetter = (values: string[]) => ({ get: () => values.shift(), enumerable: true });
+  const provider = Object.defineProperty({ ...GOOGLE }, 'clientId', createGetter(clientIds));
   const registerOptions = Object.defineProperty(
     { providers: [provider] },
     'redirectUri',
-    changing(redirectUris),
+    createGetter(redirectUris),
   );
   // A spread would read the getter here, so the prototype is set instead.
   const { wallet } = registerAs((options) => Object.setPrototypeOf(registerOptions, options));
@@ -102,18 +102,22 @@ test('an option is read once, and the checked value is used', async () => {
 });
 
 describe('registerZkLoginWallet refuses', () => {
-  const on = (network: string) => Object.assign(Object.create(new FakeNode()), { network });
+  const createClient = (network: string) => Object.assign(Object.create(new FakeNode()), { network });
 
-  test.each<[string, Given | Record<string, unknown>, RegExp]>([
+  test.each<[string, RegisterOverrides | Record<string, unknown>, RegExp]>([
     ['an unknown option', { storag: 1 }, /unknown option "storag"/],
     ['no provider', { providers: [] }, /providers/],
-    ['no list', { providers: undefined }, /providers/],
+    ['providers that are not a list', { providers: undefined }, /providers/],
     ['an unknown property', { providers: [{ ...GOOGLE, scope: '' }] }, /unknown property .* "scope"/],
     ['a provider twice', { providers: [GOOGLE, { ...GOOGLE, name: 'x' }] }, /twice/],
     ['a name as a provider', { providers: [{ ...GOOGLE, provider: 'google' }] }, /PROVIDERS/],
     ['an empty client id', { providers: [{ ...GOOGLE, clientId: '' }] }, /clientId/],
     ['an empty name', { providers: [{ ...GOOGLE, name: '' }] }, /name/],
-    ['an icon from elsewhere', { providers: [{ ...GOOGLE, icon: 'https://x.example/i.png' }] }, /icon/],
+    [
+      'an icon that is not a data URL',
+      { providers: [{ ...GOOGLE, icon: 'https://x.example/i.png' }] },
+      /icon/,
+    ],
     ['a redirectUri of another origin', { redirectUri: 'https://other.example/back' }, /this origin/],
     ['a redirectUri with a fragment', { redirectUri: `${ORIGIN}/back#x` }, /fragment/],
     ['a relative redirectUri', { redirectUri: '/back' }, /redirectUri/],
@@ -126,11 +130,11 @@ describe('registerZkLoginWallet refuses', () => {
     ['no confirm', { confirm: undefined }, /any script of the page can ask for a signature/],
     ['a sponsor that is neither a Signer nor a function', { sponsor: {} }, /sponsor/],
     ['epochs beyond the maximum', { validEpochs: 31 }, /epoch/],
-    ['half an epoch', { validEpochs: 0.5 }, /validEpochs/],
+    ['a fraction of an epoch', { validEpochs: 0.5 }, /validEpochs/],
     [
       'a provider that the network does not accept',
-      { client: on('mainnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] },
-      /not on mainnet/,
+      { client: createClient('mainnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] },
+      /not createClient mainnet/,
     ],
   ])('%s', (_, registerOptions, message) => {
     const expected = expect.objectContaining({
@@ -162,7 +166,10 @@ describe('registerZkLoginWallet refuses', () => {
   });
 
   test('none of the valid options', () => {
-    const devnetOnly = { client: on('devnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] };
+    const devnetOnly = {
+      client: createClient('devnet'),
+      providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }],
+    };
     for (const registerOptions of [devnetOnly, { sponsor: new Ed25519Keypair() }, { validEpochs: 30 }]) {
       expect(() => register(registerOptions)).not.toThrow();
     }

@@ -1,4 +1,4 @@
-/** Connected wallets, whose signatures a node checks except for the proof. */
+/** Connects wallets to a node that checks everything in their signatures except the proof. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -6,10 +6,10 @@ import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
 import { chooseVerifier, LoopbackNode } from '../../../../src/devnet/node.ts';
 import { verifyZkLogin } from '../../../../src/devnet/zklogin.ts';
 import { usePage } from './page.ts';
-import { connect, createRedirect, type Given, handOver, register } from './support.ts';
+import { connect, createRedirect, handOver, type RegisterOverrides, register } from './support.ts';
 
 export const CHAIN = 'sui:localnet';
-export const SOMEBODY = `0x${'9'.repeat(64)}`;
+export const RECIPIENT = `0x${'9'.repeat(64)}`;
 export const SPONSOR = new Ed25519Keypair();
 
 export let node: LoopbackNode;
@@ -35,8 +35,8 @@ export function useSigning(): void {
   });
 }
 
-/** Connects a wallet, whose address has SUI. */
-export async function connected(options: Given = {}) {
+/** Connects a wallet, and gives its address SUI. */
+export async function connectAccount(options: RegisterOverrides = {}) {
   const registered = register({ client, ...options });
   const { wallet } = registered;
   const accounts = connect(wallet);
@@ -59,11 +59,13 @@ export async function connected(options: Given = {}) {
 }
 
 /** Wraps a transaction as dapp-kit does. */
-export const asInput = (transaction: Transaction) => ({ toJSON: async () => await transaction.toJSON() });
-export const something = (sender?: string) => {
+export const wrapTransaction = (transaction: Transaction) => ({
+  toJSON: async () => await transaction.toJSON(),
+});
+export const createTransfer = (sender?: string) => {
   const transaction = new Transaction();
   if (sender !== undefined) transaction.setSender(sender);
-  transaction.transferObjects([transaction.splitCoins(transaction.gas, [1])], SOMEBODY);
-  return asInput(transaction);
+  transaction.transferObjects([transaction.splitCoins(transaction.gas, [1])], RECIPIENT);
+  return wrapTransaction(transaction);
 };
-export const nothing = () => asInput(new Transaction());
+export const createEmptyTransaction = () => wrapTransaction(new Transaction());

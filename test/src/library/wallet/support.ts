@@ -1,4 +1,4 @@
-/** Wallets with services that answer at once, and answers of a provider. */
+/** Registers wallets whose services answer at once, and creates a provider's answers. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { onTestFinished } from 'vitest';
 import { channelName } from '../../../../src/library/wallet/handover.ts';
@@ -16,16 +16,16 @@ export const [{ partialInputs: POINTS }] = vector('proofs');
 export const GOOGLE = { provider: PROVIDERS.google, clientId: CLIENT_ID };
 export const SALT = '129390038577185583942388216820280642146';
 
-/** A node that knows only the epoch. */
+/** Fake of a node that answers only requests for the epoch. */
 export class FakeNode {
   readonly network = 'localnet';
   epoch = 100;
   /** Number of requests for the epoch. */
-  asked = 0;
+  epochRequests = 0;
   isDown = false;
   readonly core = {
     getCurrentSystemState: async () => {
-      this.asked++;
+      this.epochRequests++;
       if (this.isDown) throw new TypeError('fetch failed');
       return { systemState: { epoch: String(this.epoch) } };
     },
@@ -36,14 +36,14 @@ export class FakeNode {
   }
 }
 
-/** Makes a proof of another statement, with header and issuer of this token. */
+/** Returns a proof of another statement, with the header and issuer of this token. */
 export async function createProof({ jwt }: ProofRequest): Promise<Proof> {
   const [headerBase64 = '', payload = ''] = jwt.split('.');
   const [claim = ''] = /"iss":"[^"]*"[,}]/.exec(Buffer.from(payload, 'base64url').toString()) ?? [];
   return { ...POINTS, headerBase64, issBase64Details: issuerDetails(jwt, claim) };
 }
 
-export type Given = Partial<Omit<RegisterOptions, 'client'>> & { readonly client?: unknown };
+export type RegisterOverrides = Partial<Omit<RegisterOptions, 'client'>> & { readonly client?: unknown };
 
 export interface Registered {
   readonly wallet: RegisteredWallet;
@@ -55,11 +55,11 @@ export interface Registered {
   unregister(): void;
 }
 
-export function register(overrides: Given = {}): Registered {
+export function register(overrides: RegisterOverrides = {}): Registered {
   return registerAs((options) => ({ ...options, ...overrides }) as RegisterOptions);
 }
 
-/** @param change returns the options of the registration */
+/** Registers wallets. @param change gets the default options, and returns the options to use */
 export function registerAs(change: (options: RegisterOptions) => RegisterOptions): Registered {
   const requests: ConfirmRequest[] = [];
   const changes: string[][] = [];
@@ -92,7 +92,7 @@ export const connectSilently = async (wallet: RegisteredWallet) => {
 };
 export const disconnect = (wallet: RegisteredWallet) => wallet.features['standard:disconnect'].disconnect();
 
-/** Makes the redirect of a provider that logs the user in. @param sent the URL to which the user was sent */
+/** Returns the URL to which a provider redirects a user who has logged in. @param sent URL of the login there */
 export function createRedirect(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
   const readParameter = (name: string) => sent.searchParams.get(name) ?? '';
   const iat = Math.floor(Date.now() / 1000);

@@ -9,7 +9,7 @@ const wellFormed = fc.string({ unit: 'binary' });
 const anyU64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 
 describe('IntentMessage<WeatherResponse>', () => {
-  test('has the bytes of the vector in the tests of the Move contract', () => {
+  test('has the bytes of the test vector of the Move contract', () => {
     const bytes = WeatherResponse.message.serialize({
       intent: 0,
       timestamp_ms: 1744038900000n,
@@ -31,7 +31,7 @@ describe('IntentMessage<WeatherResponse>', () => {
   });
 
   test('has different bytes for different values', () => {
-    const both = fc.tuple(fc.nat(255), anyU64, wellFormed, anyU64);
+    const messages = fc.tuple(fc.nat(255), anyU64, wellFormed, anyU64);
     const encode = ([intent, timestamp_ms, location, temperature]: [number, bigint, string, bigint]) =>
       toHex(
         WeatherResponse.message
@@ -39,7 +39,7 @@ describe('IntentMessage<WeatherResponse>', () => {
           .toBytes(),
       );
     fc.assert(
-      fc.property(both, both, (a, b) => {
+      fc.property(messages, messages, (a, b) => {
         expect(encode(a) === encode(b)).toBe(a.every((value, index) => value === b[index]));
       }),
     );
@@ -94,6 +94,6 @@ describe('text', () => {
   });
 });
 
-test('an intent is a u8', () => {
+test('an intent must be a u8', () => {
   expect(() => IntentMessage(u8).serialize({ intent: 256, timestamp_ms: 0n, payload: 0 })).toThrow(TypeError);
 });

@@ -16,8 +16,8 @@ import {
 } from '../../../../src/library/wire/move.ts';
 
 const bigBelow = (bits: number) => fc.bigInt({ min: 0n, max: 2n ** BigInt(bits) - 1n });
-const aString = fc.string({ unit: 'binary' });
-const anAddress = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((value) => `0x${toHex(value)}`);
+const strings = fc.string({ unit: 'binary' });
+const addresses = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((value) => `0x${toHex(value)}`);
 
 /** Types: the name in Move, the type, the type of @mysten/bcs with the same bytes, and values. */
 const TYPES = [
@@ -28,8 +28,8 @@ const TYPES = [
   ['u64', u64, bcs.u64(), bigBelow(64)],
   ['u128', u128, bcs.u128(), bigBelow(128)],
   ['u256', u256, bcs.u256(), bigBelow(256)],
-  ['String', text, bcs.string(), aString],
-  ['address', address, suiBcs.Address, anAddress],
+  ['String', text, bcs.string(), strings],
+  ['address', address, suiBcs.Address, addresses],
   ['vector<u8>', bytes, bcs.byteVector(), fc.uint8Array()],
   ['vector<u64>', vector(u64), bcs.vector(bcs.u64()), fc.array(bigBelow(64))],
   ['Option<bool>', option(bool), bcs.option(bcs.bool()), fc.option(fc.boolean())],
@@ -37,22 +37,25 @@ const TYPES = [
     'vector<Option<vector<String>>>',
     vector(option(vector(text))),
     bcs.vector(bcs.option(bcs.vector(bcs.string()))),
-    fc.array(fc.option(fc.array(aString))),
+    fc.array(fc.option(fc.array(strings))),
   ],
 ] as const;
 
-test.each(TYPES)('%s has its name in Move, its bytes, and keeps every value', (name, type, plain, values) => {
-  expect(type.move).toBe(name);
-  const encode = (bcsType: typeof type | typeof plain, value: unknown) =>
-    bcsType.serialize(value as never).toBytes();
-  fc.assert(
-    fc.property(values as fc.Arbitrary<unknown>, (value) => {
-      const encoded = encode(type, value);
-      expect(toHex(encoded)).toBe(toHex(encode(plain, value)));
-      expect(type.parse(encoded)).toEqual(value);
-    }),
-  );
-});
+test.each(TYPES)(
+  '%s has the name and the bytes that it has in Move, and keeps every value',
+  (name, type, plain, values) => {
+    expect(type.move).toBe(name);
+    const encode = (bcsType: typeof type | typeof plain, value: unknown) =>
+      bcsType.serialize(value as never).toBytes();
+    fc.assert(
+      fc.property(values as fc.Arbitrary<unknown>, (value) => {
+        const encoded = encode(type, value);
+        expect(toHex(encoded)).toBe(toHex(encode(plain, value)));
+        expect(type.parse(encoded)).toEqual(value);
+      }),
+    );
+  },
+);
 
 describe.each([
   ['bool', bool, [0, 1, 'true', null, undefined]],
@@ -81,8 +84,8 @@ describe.each([
   ],
   ['vector<u64>', vector(u64), ['12', { length: 1 }, new Uint8Array(1), new Set([1n]), null, undefined]],
   ['Option<u8>', option(u8), [256, 'a', {}]],
-] as const)('the type %s', (_name, type, refused) => {
-  test.each(refused.map((value) => [value]))('refuses %o', (value) => {
+] as const)('the type %s', (_name, type, invalidValues) => {
+  test.each(invalidValues.map((value) => [value]))('refuses %o', (value) => {
     expect(() => type.serialize(value as never)).toThrow(TypeError);
   });
 });
@@ -97,8 +100,8 @@ test('bytes may be given as an array, as JSON has them', () => {
   expect(bytes.serialize([0, 255]).toHex()).toBe('0200ff');
 });
 
-describe('a type of another library', () => {
-  test('is refused by the compiler, and at the definition', () => {
+describe('a vector or an Option', () => {
+  test('refuses a type of another library, by the compiler and at the definition', () => {
     // @ts-expect-error it has no name in Move
     expect(() => vector(bcs.u64())).toThrow(/^an item of a vector must be of a type such as u64/);
     // @ts-expect-error it has no name in Move
@@ -108,7 +111,7 @@ describe('a type of another library', () => {
     expect(() => vector(undefined as never)).toThrow(TypeError);
   });
 
-  test('an Option of an Option is not possible, since null would stand for two of its values', () => {
+  test('can not be an Option of an Option, since null would stand for two of its values', () => {
     expect(() => option(option(u8))).toThrow(/^Option<Option<u8>> has two values/);
     expect(option(vector(option(u8))).move).toBe('Option<vector<Option<u8>>>');
   });

@@ -1,4 +1,4 @@
-/** Random signed types, each with values. */
+/** Generates random signed types, each with values. */
 import fc from 'fast-check';
 import type { MoveType } from '../../../../src/library/wire/bcs.ts';
 import { text, u8, u64 } from '../../../../src/library/wire/bcs.ts';
@@ -61,17 +61,20 @@ function createType(depth: number): fc.Arbitrary<Typed> {
   );
 }
 
-/** Gives the types names that are all different, as in a Move module. */
+/** Number of structs so far. It makes the names of structs unique, as in a Move module. */
 let structs = 0;
 
 function createStruct(
   depth: number,
 ): fc.Arbitrary<Typed & { readonly type: Struct<Record<string, MoveType>> }> {
   return fc.array(createType(depth), { minLength: 1, maxLength: 4 }).map((fields) => {
-    const named = fields.map((field, index) => [`field_${index}`, field] as const);
+    const namedFields = fields.map((field, index) => [`field_${index}`, field] as const);
     return {
-      type: struct(`Struct${++structs}`, Object.fromEntries(named.map(([name, { type }]) => [name, type]))),
-      values: fc.record(Object.fromEntries(named.map(([name, { values }]) => [name, values])), {
+      type: struct(
+        `Struct${++structs}`,
+        Object.fromEntries(namedFields.map(([name, { type }]) => [name, type])),
+      ),
+      values: fc.record(Object.fromEntries(namedFields.map(([name, { values }]) => [name, values])), {
         noNullPrototype: true,
       }),
     };
@@ -82,7 +85,7 @@ export interface RandomMessage {
   readonly signed: SignedType<unknown, unknown> & { readonly payload: Struct<Record<string, MoveType>> };
   readonly timestampMs: bigint;
   readonly payload: unknown;
-  /** Encodes a value in BCS. */
+  /** BCS of the whole message: intent, time and payload. */
   readonly bytes: Uint8Array;
 }
 

@@ -4,11 +4,11 @@ import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { text, u8, u64 } from '../../../../src/library/wire/bcs.ts';
 import { signedType } from '../../../../src/library/wire/intent.ts';
 import { address, bytes, option, vector } from '../../../../src/library/wire/move.ts';
-import { toSchemaType, unwrapped, widthOf } from '../../../../src/library/wire/schema_type.ts';
+import { computeWidth, toSchemaType, unwrapType } from '../../../../src/library/wire/schema_type.ts';
 import { struct } from '../../../../src/library/wire/struct.ts';
 import { randomMessages } from './random_types.ts';
 
-test('a signed type in JSON', () => {
+test('toSchemaType returns the intent, the name and the fields of a signed type', () => {
   expect(toSchemaType(WeatherResponse)).toEqual({
     intent: 0,
     name: 'WeatherResponse',
@@ -19,7 +19,7 @@ test('a signed type in JSON', () => {
   });
 });
 
-test('has the fields of structs below vectors and Options, and sizes where they are fixed', () => {
+test('toSchemaType returns the fields of structs within vectors and Options, and all fixed sizes', () => {
   const Leg = struct('Leg', { venue: address, price: u64 });
   const Route = struct('Route', { first: Leg, others: vector(option(Leg)), memo: bytes, tag: u8 });
   const legFields = [
@@ -38,18 +38,18 @@ test('a width is the number of bytes of every value', () => {
   fc.assert(
     fc.property(randomMessages, ({ signed, bytes: message }) => {
       const { fields } = toSchemaType(signed);
-      const width = widthOf(signed.payload.name, fields);
+      const width = computeWidth(signed.payload.name, fields);
       // The intent and the time take nine bytes.
       if (width !== undefined) expect(message.length).toBe(9 + width);
     }),
   );
-  expect(widthOf('u256', undefined)).toBe(32);
-  expect(widthOf('String', undefined)).toBeUndefined();
-  expect(widthOf('T', toSchemaType(signedType(0, struct('T', { a: text }))).fields)).toBeUndefined();
+  expect(computeWidth('u256', undefined)).toBe(32);
+  expect(computeWidth('String', undefined)).toBeUndefined();
+  expect(computeWidth('T', toSchemaType(signedType(0, struct('T', { a: text }))).fields)).toBeUndefined();
 });
 
-test('the name of a type is taken apart into its wrappers and its innermost type', () => {
-  expect(unwrapped('u64')).toEqual({ wrappers: [], leaf: 'u64' });
-  expect(unwrapped('vector<Option<Leg>>')).toEqual({ wrappers: ['vector', 'Option'], leaf: 'Leg' });
-  expect(unwrapped('vector<u8')).toEqual({ wrappers: [], leaf: 'vector<u8' });
+test('the name of a type is split into its wrappers and its innermost type', () => {
+  expect(unwrapType('u64')).toEqual({ wrappers: [], leaf: 'u64' });
+  expect(unwrapType('vector<Option<Leg>>')).toEqual({ wrappers: ['vector', 'Option'], leaf: 'Leg' });
+  expect(unwrapType('vector<u8')).toEqual({ wrappers: [], leaf: 'vector<u8' });
 });

@@ -18,7 +18,7 @@ const Chart = struct('Chart', {
 });
 
 describe('a struct', () => {
-  test('knows its name and, in the order of their bytes, its fields and their types', () => {
+  test('has its name, and its fields with their types in the order of their bytes', () => {
     expect(Chart.move).toBe('Chart');
     expect(Chart.fields).toEqual([
       { name: 'pair', type: text, move: 'String' },
@@ -30,7 +30,7 @@ describe('a struct', () => {
     expect(Chart.fields[4]?.type.fields?.map(({ name }) => name)).toEqual(['low', 'high']);
   });
 
-  test('keeps its fields unchanged', () => {
+  test('does not change if the object of its fields changes', () => {
     const fields = { a: u8 };
     const Single = struct('One', fields);
     Object.assign(fields, { b: u8 });
@@ -47,16 +47,16 @@ describe('a struct', () => {
       digest: bcs.byteVector(),
       latest: candle,
     });
-    const anU64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
-    const aCandle = fc.record({ low: anU64, high: anU64 }, { noNullPrototype: true });
-    const aString = fc.string();
+    const integers = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+    const candles = fc.record({ low: integers, high: integers }, { noNullPrototype: true });
+    const strings = fc.string();
     const values = fc.record(
       {
-        pair: aString,
-        candles: fc.array(aCandle, { maxLength: 3 }),
-        note: fc.option(aString),
+        pair: strings,
+        candles: fc.array(candles, { maxLength: 3 }),
+        note: fc.option(strings),
         digest: fc.uint8Array({ maxLength: 20 }),
-        latest: aCandle,
+        latest: candles,
       },
       { noNullPrototype: true },
     );
@@ -93,7 +93,7 @@ describe('a struct is refused at its definition', () => {
     },
   );
 
-  // Fields with numbers for names, or __proto__, would change the order of the bytes, or vanish.
+  // A field named by a number would change the order of the bytes, and a field __proto__ would vanish.
   test.each(['', 'Cents', '1', '_cents', '__proto__', 'in cents', 'cents;', 'c'.repeat(129)])(
     'with a field of the name %j',
     (name) => {
@@ -103,11 +103,11 @@ describe('a struct is refused at its definition', () => {
     },
   );
 
-  test('without a field: in Move, such a struct has one byte', () => {
+  test('without fields, since such a struct has one byte in Move', () => {
     expect(() => struct('Empty', {})).toThrow(/^Empty needs a field/);
   });
 
-  test('with a type that does not name its type in Move, by the compiler too', () => {
+  test('with a field whose type does not name its type in Move, also by the compiler', () => {
     const message = /^Price\.cents must be of a type such as u64/;
     // @ts-expect-error a type of the library
     expect(() => struct('Price', { cents: bcs.u64() })).toThrow(message);
