@@ -26,7 +26,7 @@ import {
 import { SuiError } from '../sui/errors.ts';
 import { abortable } from '../waiting.ts';
 import { beginLogin } from '../zklogin/begin.ts';
-import { built, copyBytes } from '../zklogin/bytes.ts';
+import { buildBytes, copyBytes } from '../zklogin/bytes.ts';
 import { completeLogin } from '../zklogin/complete.ts';
 import { ServiceRefusedError, ZkLoginError } from '../zklogin/errors.ts';
 import { decodeJwtPayload } from '../zklogin/jwt.ts';
@@ -188,7 +188,7 @@ export class ZkLoginWallet implements RegisteredWallet {
   readonly #signTransaction: SuiSignTransactionMethod = async ({ transaction, account, chain, signal }) => {
     return await this.#withSession({ account, chain }, async (session) => {
       const unbuilt = await readTransaction({ transaction, signal }, session.address);
-      const bytes = await abortable(built(unbuilt, this.#client), signal);
+      const bytes = await abortable(buildBytes(unbuilt, this.#client), signal);
       await this.#confirmTransaction(bytes, session, signal);
       return await session.signTransaction(bytes);
     });

@@ -11,16 +11,16 @@ export interface BeginOptions {
   readonly provider: Provider;
   /** Client id of your application at the provider. */
   readonly clientId: string;
-  /** URL that is registered with the provider, which redirects the user to it. */
+  /** URL to which the provider redirects the user. It must be registered with the provider. */
   readonly redirectUri: string;
   /** The present epoch of the network. */
   readonly currentEpoch: number | bigint | string;
   /** The last epoch in which the key pair can sign. Alternative to `validEpochs`. */
   readonly maxEpoch?: number | bigint | string;
-  /** The number of epochs after the current one. Default: 2. */
+  /** Number of epochs after the current one in which the key pair can sign. Default: 2. */
   readonly validEpochs?: number | bigint | string;
   /**
-   * The network of the wallet's transactions. Refused if its validators don't accept the provider's tokens.
+   * The network of the wallet's transactions. Its validators must accept the provider's tokens.
    * Required for a provider that not every network accepts.
    */
   readonly network?: Network;
@@ -46,8 +46,8 @@ const DEFAULT_VALID_EPOCHS = 2;
 const MAX_VALID_EPOCHS = 30;
 
 /**
- * Creates an ephemeral key pair, stores it in the session storage, and returns the URL to which to send the
- * user. Discards a login that was begun but not finished. Keeps an open session.
+ * Creates an ephemeral key pair, stores it in the session storage, and returns the URL of the
+ * provider's login, to which the page then sends the user. Discards a login that was begun but not finished. Keeps an open session.
  *
  * Exported from `sui-enclave/zklogin`.
  *
@@ -87,7 +87,7 @@ export function beginLogin(options: BeginOptions): string {
   const keypair = new Ed25519Keypair();
   const randomness = generateRandomness();
   const nonce = generateNonce(keypair.getPublicKey(), maxEpoch, randomness);
-  const state = randomState();
+  const state = createState();
   const { name, issuer, token } = provider;
   saveLogin(store, {
     stage: 'begun',
@@ -100,10 +100,10 @@ export function beginLogin(options: BeginOptions): string {
     maxEpoch,
     secretKey: keypair.getSecretKey(),
   });
-  return authorizationUrl(provider, { client_id: clientId, redirect_uri: redirectUri, nonce, state });
+  return createAuthorizationUrl(provider, { client_id: clientId, redirect_uri: redirectUri, nonce, state });
 }
 
-/** Checks a wallet's data for the provider. @throws ZkLoginError: ZKLOGIN_OPTION */
+/** Checks provider, client id, redirect URI and network. @throws ZkLoginError: ZKLOGIN_OPTION */
 export function checkClient(
   options: Pick<BeginOptions, 'provider' | 'clientId' | 'redirectUri' | 'network'>,
 ): void {
@@ -127,7 +127,7 @@ function requireAccepted(provider: Provider, network: Network | undefined): void
   if (network === undefined && isRefusedSomewhere(provider)) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
-      `${name} is accepted on ${networks.join(', ')} only: set the option network to that of the wallet's transactions`,
+      `${name} is accepted on ${networks.join(', ')} only: set the option network to the network of the wallet's transactions`,
     );
   }
   // The list of a custom provider may be empty, since nobody knows which networks accept it.
@@ -139,7 +139,7 @@ function requireAccepted(provider: Provider, network: Network | undefined): void
   }
 }
 
-function authorizationUrl(provider: Provider, loginParameters: Record<string, string>): string {
+function createAuthorizationUrl(provider: Provider, loginParameters: Record<string, string>): string {
   const url = new URL(provider.authorizationUrl);
   const parameters = {
     ...loginParameters,
@@ -165,14 +165,14 @@ export function readMaxEpoch({
   maxEpoch,
   validEpochs,
 }: Pick<BeginOptions, 'currentEpoch' | 'maxEpoch' | 'validEpochs'>): number {
-  const current = epochNumber('currentEpoch', currentEpoch);
+  const current = readEpoch('currentEpoch', currentEpoch);
   if (maxEpoch !== undefined && validEpochs !== undefined) {
-    throw new ZkLoginError('ZKLOGIN_OPTION', 'give maxEpoch or validEpochs, not both');
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'pass either maxEpoch or validEpochs, not both');
   }
   const last =
     maxEpoch === undefined
-      ? current + epochNumber('validEpochs', validEpochs ?? DEFAULT_VALID_EPOCHS)
-      : epochNumber('maxEpoch', maxEpoch);
+      ? current + readEpoch('validEpochs', validEpochs ?? DEFAULT_VALID_EPOCHS)
+      : readEpoch('maxEpoch', maxEpoch);
   if (last < current || last > current + MAX_VALID_EPOCHS) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
@@ -183,7 +183,7 @@ export function readMaxEpoch({
 }
 
 /** Returns an epoch as a number. @throws ZkLoginError: ZKLOGIN_OPTION */
-export function epochNumber(name: string, value: number | bigint | string): number {
+export function readEpoch(name: string, value: number | bigint | string): number {
   const number =
     typeof value === 'number' || /^[0-9]{1,16}$/.test(String(value)) ? Number(value) : Number.NaN;
   if (!Number.isSafeInteger(number) || number < 0)
@@ -191,7 +191,7 @@ export function epochNumber(name: string, value: number | bigint | string): numb
   return number;
 }
 
-function randomState(): string {
+function createState(): string {
   const bytes = globalThis.crypto.getRandomValues(new Uint8Array(32));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,4 +1,4 @@
-/** Bytes to sign, in memory that nobody else can change. */
+/** Copies bytes to sign into memory that nobody else can change. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import type { Transaction } from '@mysten/sui/transactions';
 import { type BuildOptions, buildTransaction } from '../sui/build.ts';
@@ -8,8 +8,8 @@ import { ZkLoginError } from './errors.ts';
  * Copies bytes of a caller. The constructor reads the bytes once, and calls none of their methods, which the
  * bytes' class may have replaced.
  *
- * @returns null for anything but a Uint8Array, and for a Uint8Array whose buffer was transferred or is too
- *   short
+ * @returns the copy; null for anything but a Uint8Array, and for a Uint8Array whose buffer was transferred or is
+ *   too short
  */
 export function tryCopy(value: unknown): Uint8Array<ArrayBuffer> | null {
   if (!(value instanceof Uint8Array)) return null;
@@ -28,12 +28,12 @@ export function copyBytes(name: string, value: unknown): Uint8Array<ArrayBuffer>
 }
 
 /**
- * Returns the BCS of the transaction's data, or of its kind alone. The result is a copy, since the
+ * Returns the BCS of the transaction's data, or of its kind alone. The bytes are a copy, since the
  * transaction may be of a caller's own class.
  *
  * @throws SuiError; ZkLoginError: ZKLOGIN_OPTION
  */
-export async function built(
+export async function buildBytes(
   transaction: Transaction,
   client: ClientWithCoreApi,
   options: BuildOptions = {},

@@ -9,8 +9,8 @@ import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } 
 /** Options of `completeLogin`, which takes the provider's answer. */
 export interface CompleteOptions extends ServiceOptions {
   /**
-   * Client secret for a provider whose token URL requires it. Only for use outside browsers. For a page, its
-   * backend adds the secret.
+   * Client secret for a provider whose token URL requires it. Pass it only outside browsers: a page must
+   * leave it to its backend to add the secret.
    */
   readonly clientSecret?: string;
   /** Storage of the login. Default: the session storage of the browser. */
@@ -26,7 +26,7 @@ const EXCHANGE_TIMEOUT_MS = 10_000;
  * began. If the answer is a code, exchanges it for the token.
  *
  * @param redirect the URL to which the user came back (or only its query or fragment), or the body of a
- *   form_post. loginStage says whether the redirect has an answer
+ *   form_post. `loginStage` returns whether the redirect has an answer
  * @throws ZkLoginError
  */
 export async function completeLogin(redirect: Redirect, options: CompleteOptions = {}): Promise<Login> {
@@ -41,13 +41,13 @@ export async function completeLogin(redirect: Redirect, options: CompleteOptions
   if (!holdsAnswer(redirect, login.redirectUri)) {
     throw new ZkLoginError(
       'ZKLOGIN_REDIRECT',
-      "the redirect holds no answer of a provider: call completeLogin only when loginStage returns 'answered'",
+      "the redirect does not contain a provider's answer: call completeLogin only when loginStage returns 'answered'",
     );
   }
   const parameters = readParameters(redirect, login.redirectUri);
   const state = parameters.get('state');
   if (state !== login.state) {
-    const message = 'the answer has another state than the login that was begun: begin again';
+    const message = 'the answer has another state than the login of this session: begin again';
     throw new ZkLoginError('ZKLOGIN_STATE', message);
   }
   const error = parameters.get('error');
@@ -56,7 +56,10 @@ export async function completeLogin(redirect: Redirect, options: CompleteOptions
   const iss = parameters.get('iss');
   const { issuer } = login.provider;
   if (iss !== undefined && issuer !== MICROSOFT_ISSUER && !isIssuedBy(issuer, { iss })) {
-    throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer is from another issuer than that of the login');
+    throw new ZkLoginError(
+      'ZKLOGIN_REDIRECT',
+      'the answer is from another issuer than the provider of the login',
+    );
   }
   const jwt = await findToken(parameters, login, options);
   checkToken(jwt, { issuer, clientId: login.clientId, nonce: login.nonce }, (options.now ?? Date.now)());
@@ -81,8 +84,8 @@ async function findToken(
 }
 
 /**
- * Exchanges a code for the token at the provider's token URL. A code works only once, so never repeats the
- * request.
+ * Exchanges a code for the token at the provider's token URL. A code works only once, so the request is
+ * never repeated.
  */
 async function exchange(
   code: string,
@@ -132,7 +135,7 @@ function readReason(text: string): string | null {
   }
 }
 
-/** Returns whether a value is a reason that may be passed on. Nothing else from the provider is. */
+/** Returns whether a value has the form of an error code. Errors contain nothing else from the provider. */
 function isReason(value: unknown): value is string {
   return typeof value === 'string' && /^[a-z_]{1,64}$/.test(value);
 }
@@ -141,13 +144,13 @@ function requireSecret(clientSecret: string | undefined): string {
   if ('document' in globalThis || 'importScripts' in globalThis) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
-      "this provider requires a client secret for the code, which a page must not have: give the provider a token URL of your own backend, with the variant grant_type; the backend adds the secret and passes on the provider's id_token",
+      "this provider exchanges the code only with a client secret, which a page must not have: give the provider a token URL of your own backend, with the variant grant_type; the backend adds the secret and passes on the provider's id_token",
     );
   }
   if (!clientSecret)
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
-      'this provider requires a client secret for the code: give clientSecret',
+      'this provider exchanges the code only with a client secret: pass clientSecret',
     );
   return clientSecret;
 }

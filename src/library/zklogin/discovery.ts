@@ -6,7 +6,7 @@ import { createServiceError } from './http.ts';
 
 /** Options of `discoverProvider`, for a provider that is not in `PROVIDERS`. */
 export interface DiscoveryOptions {
-  /** Name of the provider, for people. */
+  /** Name of the provider that users see. */
   readonly name: string;
   /** Response type of the login. Default: `id_token` if the provider supports it, else `code`. */
   readonly responseType?: Provider['responseType'];
@@ -18,9 +18,9 @@ export interface DiscoveryOptions {
   readonly tokenVariant?: 'grant_type' | 'client_secret';
   /** Networks whose validators accept the provider. */
   readonly networks?: Provider['networks'];
-  /** Function that sends the request. Default: the platform's own. */
+  /** Function that sends the request. Default: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Ends the request early, which then rejects with the signal's reason. */
+  /** Signal that ends the request, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -34,7 +34,7 @@ const MAX_SIZE = 65_536;
  *
  * @param issuer the issuer exactly as in the provider's tokens
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
- *   ZKLOGIN_MALFORMED_ANSWER, which includes a document of another issuer
+ *   ZKLOGIN_MALFORMED_ANSWER, also for a document of another issuer
  */
 export async function discoverProvider(issuer: string, options: DiscoveryOptions): Promise<Provider> {
   const {
@@ -63,7 +63,8 @@ export async function discoverProvider(issuer: string, options: DiscoveryOptions
   if (!Array.isArray(algorithms) || !algorithms.includes('RS256')) {
     throw new ZkLoginError('ZKLOGIN_OPTION', 'the provider does not sign with RS256, which zkLogin requires');
   }
-  const url = (name: string) => requireSecure(document[name], `its ${name}`, 'ZKLOGIN_MALFORMED_ANSWER');
+  const url = (name: string) =>
+    requireSecure(document[name], `the ${name} in the ${SERVICE}`, 'ZKLOGIN_MALFORMED_ANSWER');
   const needsExchange = responseType === 'code';
   return {
     name,

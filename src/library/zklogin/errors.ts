@@ -23,14 +23,14 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_TIMEOUT: 'A service did not answer in time.',
   ZKLOGIN_REFUSED: 'A service answered with an error: see ServiceRefusedError.',
   ZKLOGIN_MALFORMED_ANSWER: 'The answer of a service is invalid.',
-  ZKLOGIN_LOAD: 'A part of this library that is loaded when it is needed could not be loaded.',
+  ZKLOGIN_LOAD: 'A part of this library that is loaded on demand could not be loaded.',
   ZKLOGIN_PROOF: 'The proof has another header or issuer than the token, or the network refuses it.',
   ZKLOGIN_CLOSED:
-    'The login was given up: its window was closed, another one was begun, or it took too long. Wallets only.',
+    'The login was given up: its window was closed, another login began, or it took too long. Wallets only.',
   ZKLOGIN_NOT_CONFIRMED: 'The user did not confirm, so nothing was signed. Wallets only.',
   ZKLOGIN_EXPIRED: 'The current epoch is past maxEpoch.',
   ZKLOGIN_SENDER: "The sender of the transaction is not the session's address.",
-  ZKLOGIN_SPONSOR: 'The sponsor answered with another transaction than the one that it was asked to pay for.',
+  ZKLOGIN_SPONSOR: 'The sponsor returned a transaction other than the one that it was asked to pay for.',
 } as const;
 
 /** Stable code of a ZkLoginError: a key of ZKLOGIN_CODES. */
@@ -71,7 +71,7 @@ export class ClaimError extends ZkLoginError {
  * A service did not answer. There is no `cause`, since it might contain the request, and with it the token.
  */
 export class ServiceUnreachableError extends ZkLoginError {
-  /** Reason why no complete answer came, as far as the platform gives it. */
+  /** Reason why no complete answer came, as far as the platform reports it. */
   readonly reason: UnreachableReason;
 
   constructor(service: string, reason: UnreachableReason) {
@@ -84,9 +84,9 @@ export class ServiceUnreachableError extends ZkLoginError {
 export class ServiceRefusedError extends ZkLoginError {
   /** HTTP status of the answer. */
   readonly status: number;
-  /** The stable code that the service gave, if any. */
+  /** The stable code in the service's answer, if it has one. */
   readonly serverCode: string | null;
-  /** Seconds until the next attempt, if the service gives them. */
+  /** Seconds to wait before the next attempt, if the service names them. */
   readonly retryAfterSeconds: number | null;
 
   /** @param advice text for the reader of the message, without anything from the request */
@@ -100,8 +100,8 @@ export class ServiceRefusedError extends ZkLoginError {
     advice?: string,
   ) {
     const code = serverCode === null ? '' : ` (${serverCode})`;
-    const why = advice === undefined ? '' : `: ${advice}`;
-    super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}${why}`);
+    const suffix = advice === undefined ? '' : `: ${advice}`;
+    super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}${suffix}`);
     this.status = status;
     this.serverCode = serverCode;
     this.retryAfterSeconds = retryAfterSeconds;

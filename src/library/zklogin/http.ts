@@ -1,4 +1,7 @@
-/** Requests to the services that a login needs: bounded, and repeated only when that is harmless. */
+/**
+ * Sends requests to the services that a login needs. Time and size are limited, and a request is repeated only
+ * when that is harmless.
+ */
 
 import {
   fetchText,
@@ -20,15 +23,15 @@ export interface ServiceOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Time limit of one attempt, including the body of the answer, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Ends the request early, which then rejects with the signal's reason. */
+  /** Signal that ends the request, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Function that sends the request. Default: the platform's own. */
+  /** Function that sends the request. Default: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 /** Options of a request to a service that may be your own. */
 export interface PrivateServiceOptions extends ServiceOptions {
-  /** Accepts an http URL too, for your own service in a private network. Default: false. */
+  /** Whether an http URL is accepted, too, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
 }
 
@@ -37,15 +40,16 @@ export const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
 
-/** The code that this repository's proving service gives if its backend was too slow. */
+/** The code that this repository's proving service returns if its backend was too slow. */
 const PROVER_TOO_SLOW = 'PROVER_BACKEND_TIMEOUT';
 /**
- * Matches the text that Mysten's proving service gives in this case, in plain text or JSON, without a code.
+ * Pattern of the message that Mysten's proving service returns in this case, in plain text or JSON without a
+ * code.
  */
 const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
 /**
- * Advice to the operator, by the codes of this repository's proving service that callers can do nothing
- * about.
+ * Advice to the operator, by the codes of this repository's proving service for faults that callers can't
+ * correct.
  */
 const OPERATOR_ADVICE: Readonly<Record<string, string>> = {
   PROVER_WRONG_NETWORK:
@@ -88,7 +92,8 @@ export function serviceUrl(service: string, url: string | URL, allowHttp?: boole
 /**
  * Sends a POST, and returns the answer whatever its status.
  *
- * @throws ZkLoginError: ZKLOGIN_OPTION, or when there is no answer; the signal's reason
+ * @throws ZkLoginError: ZKLOGIN_OPTION; ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT or ZKLOGIN_MALFORMED_ANSWER if there
+ *   is no complete answer; the signal's reason
  */
 export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
   if (!isTimeout(request.timeoutMs))
@@ -146,7 +151,7 @@ async function send({
   return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE, signal });
 }
 
-/** Creates the headers here, so that an invalid header doesn't look like an unreachable service. */
+/** Creates the headers before the request, so that an invalid header doesn't look like an unreachable service. */
 export function createHeaders(customHeaders: ServiceOptions['headers'], contentType: string): Headers {
   try {
     const headers = new Headers(customHeaders);
@@ -165,9 +170,8 @@ function isTooSlow(text: string): boolean {
 }
 
 /**
- * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may
- * still be working, and another request would double its load. The same holds after an answer that is
- * encoded.
+ * Returns whether no answer began, or the service reports that it is busy. After a time-out, a prover may
+ * still be working, and another request would double its load. After an encoded answer, this is also the case.
  */
 function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError
@@ -175,7 +179,7 @@ function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
     : answer.status === 503 && !isTooSlow(answer.text);
 }
 
-/** Creates the error without a cause, which might contain the request, and with that the token. */
+/** Creates the error without a cause, which might contain the request, and with it the token. */
 export function createServiceError(
   error: NoAnswerError,
   {

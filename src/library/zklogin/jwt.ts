@@ -44,7 +44,7 @@ const MAX_SKEW_SECONDS = 60;
  * @throws ZkLoginError: ZKLOGIN_TOKEN; ClaimError for a field of the wrong type
  */
 export function decodeJwtPayload(jwt: string): JwtPayload {
-  const payload = parseObject(parts(jwt).payload, 'payload');
+  const payload = parseObject(splitJwt(jwt).payload, 'payload');
   const { aud } = payload;
   for (const name of ['iss', 'sub', 'jti']) requireType(payload, name, 'a string', isString);
   for (const name of ['exp', 'nbf', 'iat']) requireType(payload, name, 'a number', Number.isFinite);
@@ -54,13 +54,18 @@ export function decodeJwtPayload(jwt: string): JwtPayload {
   return payload;
 }
 
-/** @throws ZkLoginError: ZKLOGIN_TOKEN, ZKLOGIN_TOKEN_TIME, ZKLOGIN_NONCE, ZKLOGIN_PROFILE; ClaimError */
+/**
+ * Checks a token for a login, and returns the claims that the login needs.
+ *
+ * @param now the current time, in milliseconds since 1970
+ * @throws ZkLoginError: ZKLOGIN_TOKEN, ZKLOGIN_TOKEN_TIME, ZKLOGIN_NONCE, ZKLOGIN_PROFILE; ClaimError
+ */
 export function checkToken(
   jwt: string,
   expected: { readonly issuer: string; readonly clientId: string; readonly nonce: string },
   now: number,
 ): LoginClaims {
-  const { header, payload } = parts(jwt);
+  const { header, payload } = splitJwt(jwt);
   if (parseObject(header, 'header')['alg'] !== 'RS256') {
     throw new ZkLoginError('ZKLOGIN_TOKEN', 'the token is not signed with RS256');
   }
@@ -73,7 +78,7 @@ export function checkToken(
   if (aud !== expected.clientId) throw new ClaimError('aud', 'is not the client id of the login');
   if (sub === undefined) throw new ClaimError('sub', 'is missing');
   if (claims['nonce'] !== expected.nonce) {
-    const message = "the token's nonce is not that of this session's ephemeral key: begin again";
+    const message = "the token's nonce does not match this session's ephemeral key: begin again";
     throw new ZkLoginError('ZKLOGIN_NONCE', message);
   }
   if (exp === undefined) throw new ClaimError('exp', 'is missing');
@@ -90,18 +95,18 @@ export function checkToken(
   return { issuer: iss, subject: sub, audience: aud };
 }
 
-/** Returns the first part of the JWT, which proofs repeat. */
-export function headerOf(jwt: string): string {
-  return parts(jwt).header;
+/** Returns the header of a JWT in base64url, which proofs contain. */
+export function readHeader(jwt: string): string {
+  return splitJwt(jwt).header;
 }
 
-/** Returns the position of a substring in the payload's base64url, modulo 4, or null if it isn't there. */
+/** Returns the position of a substring in the payload's base64url, modulo 4, or null if there is no match. */
 export function findInPayload(jwt: string, piece: string): number | null {
-  const index = parts(jwt).payload.indexOf(piece);
+  const index = splitJwt(jwt).payload.indexOf(piece);
   return piece === '' || index === -1 ? null : index % 4;
 }
 
-/** Refuses a token for which no proof can be made, instead of leaving that to a prover. */
+/** Checks the circuit's limits here, so that a token without a possible proof never reaches a prover. */
 function checkProfile(
   { header, payload }: { header: string; payload: string },
   claims: { iss: string; sub: string; aud: string; nonce: string },
@@ -135,7 +140,7 @@ function checkProfile(
  * @throws ZkLoginError: ZKLOGIN_TOKEN; ClaimError
  */
 export function checkKeyClaim(jwt: string, name: string): void {
-  const { payload } = parts(jwt);
+  const { payload } = splitJwt(jwt);
   const value = parseObject(payload, 'payload')[name];
   if (value === undefined) throw new ClaimError(name, 'is missing');
   if (!isString(value)) throw new ClaimError(name, 'must be a string');
@@ -180,10 +185,11 @@ function checkClaim(
 }
 
 /**
- * Returns a claim as written in the payload. Neither the circuit nor validators understand nesting: the name
+ * Returns a claim as written in the payload. Neither the circuit nor validators understand nesting, so the name
  * must occur only once. Otherwise, a proof could be about another value than the parsed one.
  *
  * @param pattern matches every spelling of the name
+ * @returns null if the payload has no such claim, or if its value is not a string
  * @throws ClaimError
  */
 function findClaim(
@@ -215,7 +221,7 @@ function requireShort(name: string, extended: string, max: number): void {
   throw new ClaimError(name, `has ${extended.length} characters with its name: too many for a proof`);
 }
 
-function parts(jwt: string): { header: string; payload: string } {
+function splitJwt(jwt: string): { header: string; payload: string } {
   const [, header, payload] = /^([\w-]+)\.([\w-]+)\.[\w-]+$/.exec(jwt) ?? [];
   if (header === undefined || payload === undefined) {
     throw new ZkLoginError(
@@ -255,7 +261,8 @@ function requireType(
   payload: Record<string, unknown>,
   name: string,
   expectation: string,
-  is: (value: unknown) => boolean,
+  isValid: (value: unknown) => boolean,
 ): void {
-  if (payload[name] !== undefined && !is(payload[name])) throw new ClaimError(name, `must be ${expectation}`);
+  if (payload[name] !== undefined && !isValid(payload[name]))
+    throw new ClaimError(name, `must be ${expectation}`);
 }

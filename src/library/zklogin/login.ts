@@ -1,7 +1,7 @@
 import { genAddressSeed, getExtendedEphemeralPublicKey } from '@mysten/sui/zklogin';
 import { deriveAddress, KEY_CLAIM } from './address.ts';
 import { ZkLoginError } from './errors.ts';
-import { decodeJwtPayload, findInPayload, headerOf, type LoginClaims } from './jwt.ts';
+import { decodeJwtPayload, findInPayload, type LoginClaims, readHeader } from './jwt.ts';
 import { type BigNumber, readNumber, SALT_SIZE } from './numbers.ts';
 import { type Proof, type ProofRequest, readProof } from './services.ts';
 import { type EpochSource, ZkLoginSession } from './session.ts';
@@ -23,7 +23,7 @@ export interface OpenOptions {
   readonly salt: BigNumber;
   /** The proving service's answer to `proofRequest` with the same salt. */
   readonly proof: Proof;
-  /** Option of deriveAddress: how the address is derived. */
+  /** Whether the address is one of the few old ones: see `legacyAddress` of deriveAddress. */
   readonly legacyAddress: boolean;
   /** Function that returns the current epoch, called before each signature: see createEpochSource. */
   readonly currentEpoch: EpochSource;
@@ -84,7 +84,7 @@ export class Login {
    * A proof doesn't reveal its ephemeral key, nonce, subject or salt. If one of these is wrong, only a
    * validator notices it, when the first transaction is sent.
    *
-   * @throws ZkLoginError: ZKLOGIN_PROOF when the proof has another header or issuer than the token;
+   * @throws ZkLoginError: ZKLOGIN_PROOF if the proof has another header or issuer than the token;
    *   ZKLOGIN_OPTION
    */
   open(options: OpenOptions): ZkLoginSession {
@@ -92,7 +92,7 @@ export class Login {
     const { jwt, maxEpoch, secretKey } = this.#load();
     const partial = readProof(proof);
     const { value, indexMod4 } = partial.issBase64Details;
-    if (partial.headerBase64 !== headerOf(jwt) || findInPayload(jwt, value) !== indexMod4) {
+    if (partial.headerBase64 !== readHeader(jwt) || findInPayload(jwt, value) !== indexMod4) {
       throw new ZkLoginError(
         'ZKLOGIN_PROOF',
         'the proof has another header or issuer than the token of this login',
@@ -110,7 +110,7 @@ export class Login {
       secretKey,
       inputs: { ...partial, addressSeed },
     };
-    // Refuses a substring of the token that is not its issuer, before anything is stored.
+    // This refuses a proof with another substring of the token as its issuer, before anything is stored.
     createSigner(session);
     saveSession(this.#store, session);
     return new ZkLoginSession(this.#store, currentEpoch);
@@ -121,11 +121,11 @@ export class Login {
     return { maxEpoch: this.maxEpoch };
   }
 
-  /** Loads the login, since the storage may hold another one by now. */
+  /** Loads the login again, since the storage may contain another login by now. */
   #load(): CompleteLogin {
     const login = loadComplete(this.#store);
     if (login.nonce !== this.#nonce)
-      throw new ZkLoginError('ZKLOGIN_NO_LOGIN', 'another login was begun in the meantime');
+      throw new ZkLoginError('ZKLOGIN_NO_LOGIN', 'another login began in the meantime');
     return login;
   }
 }

@@ -7,13 +7,14 @@
  *   including leading zeros, with padding;
  * - a Uint8Array holds the same bytes.
  *
- * A base64 string of digits only would be read as decimal. No number of a login is affected: 16 and 34 bytes
- * end in `==`, 32 in `=`, and the 33 of an ed25519 key begin with `A`, since its flag is 0.
+ * A base64 string of digits only would be read as decimal. No number of a login is affected: in base64, 16 and
+ * 34 bytes end in `==`, 32 bytes end in `=`, and the 33 bytes of an ed25519 key begin with `A`, since its flag
+ * is 0.
  */
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import { ZkLoginError } from './errors.ts';
 
-/** A bigint, or a string or bytes by the rule above. */
+/** A bigint, or a string or bytes in the form that the rule above defines. */
 export type BigNumber = bigint | string | Uint8Array;
 
 /** Encoding of big numbers in requests to services. */
@@ -42,12 +43,12 @@ export function readNumber(name: string, value: BigNumber, ...sizes: readonly nu
   }
   throw new ZkLoginError(
     'ZKLOGIN_OPTION',
-    `${name} must be an integer of at most ${Math.max(...sizes)} bytes in decimal, or exactly ${alternatives(sizes)} bytes in standard base64 with its padding or as a Uint8Array`,
+    `${name} must be an integer of at most ${Math.max(...sizes)} bytes in decimal, or exactly ${formatAlternatives(sizes)} bytes in standard base64 with its padding or as a Uint8Array`,
   );
 }
 
 /** Formats sizes as "32, 33 or 34". */
-function alternatives(sizes: readonly number[]): string {
+function formatAlternatives(sizes: readonly number[]): string {
   const firstSizes = sizes.slice(0, -1).join(', ');
   return `${firstSizes}${firstSizes === '' ? '' : ' or '}${sizes.at(-1)}`;
 }
@@ -57,7 +58,7 @@ export function isNumber(value: BigNumber, size: number): boolean {
   return parse(value, size) !== null;
 }
 
-/** @param size bytes in the base64 form: the number is padded with leading zeros */
+/** Writes a number. @param size number of bytes in base64, to which the number is padded with leading zeros */
 export function writeNumber(number: bigint, encoding: NumberEncoding, size: number): string {
   if (encoding === 'decimal') return number.toString();
   const hex = number.toString(16).padStart(2 * size, '0');

@@ -9,7 +9,7 @@ export interface ProxyRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined;
   /** Headers of the request, with names in lower case. */
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
-  /** The result of `express.json()`, `express.text()` or `express.raw()`, if one of them ran before. */
+  /** Body that `express.json()`, `express.text()` or `express.raw()` has parsed, if one of them ran before. */
   readonly body?: unknown;
 }
 
@@ -32,15 +32,15 @@ export interface ProxyOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Time limit of the whole exchange with the proving service, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Accepts an http URL too, for your own service in a private network. Default: false. */
+  /** Whether an http URL is accepted, too, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
-  /** Function that sends the requests. Default: the platform's own. */
+  /** Function that sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 /** Maximum size of a request in bytes; it usually has about 3 KB. */
 const MAX_REQUEST_SIZE = 16_384;
-/** Number of bytes that are read of a larger request, so that its sender gets an answer. */
+/** Number of bytes of a larger request that are read and discarded, so that its sender gets an answer. */
 const MAX_DISCARDED = 1_048_576;
 const TIMEOUT_MS = 60_000;
 const SERVICE = 'proving service';
@@ -57,9 +57,9 @@ const STATUSES = {
 } as const satisfies Partial<Record<ZkLoginCode, number>>;
 
 /**
- * Makes an Express middleware that sends each POST on to a proving service, and hands back its status,
+ * Creates an Express middleware that forwards each POST to a proving service, and returns the service's status,
  * `Retry-After` and JSON. The page then asks its own origin, so that the service needs no CORS and
- * credentials stay on the back end. Nothing is logged or kept. The middleware's own errors are JSON too:
+ * credentials stay on the back end. Nothing is logged or stored. The middleware's own errors are JSON too:
  * `{"error", "code"}`.
  *
  * The middleware doesn't know who sends a request. Restrict it to your users as you restrict the rest of your
@@ -77,7 +77,7 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
   const { headers, timeoutMs = TIMEOUT_MS, allowHttp = false, fetch } = options;
   const target = serviceUrl(SERVICE, url, allowHttp);
   if (!isTimeout(timeoutMs)) throw new ZkLoginError('ZKLOGIN_OPTION', `timeoutMs must be ${TIMEOUT_RANGE}`);
-  const sent = createHeaders(headers, 'application/json');
+  const requestHeaders = createHeaders(headers, 'application/json');
   const bounds = { timeoutMs, maxSize: MAX_ANSWER_SIZE, fetch };
   return async (request, response) => {
     try {
@@ -86,7 +86,7 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
         send(response, body.status, formatError('ZKLOGIN_OPTION', body.error), body.headers);
         return;
       }
-      const answer = await fetchText(target, { method: 'POST', headers: sent, body }, bounds);
+      const answer = await fetchText(target, { method: 'POST', headers: requestHeaders, body }, bounds);
       const { status, text, retryAfterSeconds } = answer;
       if (!isJson(text)) {
         // The answer is a gateway's page, for example. Don't pass on a status of success for it.
@@ -120,7 +120,7 @@ interface AnswerHeaders {
   readonly allow?: string;
 }
 
-/** Returns the JSON to send on. It is not changed: the proving service checks it. */
+/** Returns the JSON to forward, or a refusal. The JSON is unchanged, since the proving service checks it. */
 async function readBody(request: ProxyRequest): Promise<string | Refusal> {
   if (request.method !== 'POST') {
     return { status: 405, error: 'this endpoint supports POST', headers: { allow: 'POST' } };
@@ -136,7 +136,7 @@ async function readBody(request: ProxyRequest): Promise<string | Refusal> {
   return isJson(text) ? text : { status: 400, error: 'the request is not JSON' };
 }
 
-/** @param body the body as a parser has left it */
+/** Returns the body as text. @param body the body that a parser of Express has set */
 function stringifyBody(body: unknown): string {
   if (typeof body === 'string') return body;
   if (!(body instanceof Uint8Array)) return JSON.stringify(body);
@@ -144,7 +144,7 @@ function stringifyBody(body: unknown): string {
   return decode(decoder, body) + decode(decoder);
 }
 
-/** @returns null if the body is too large. Bytes that are not UTF-8 become text that is not JSON */
+/** Reads the body; null if it is too large. Bytes that are not UTF-8 become text that is not JSON. */
 async function read(request: ProxyRequest): Promise<string | null> {
   if (Number(request.headers['content-length']) > MAX_REQUEST_SIZE) return null;
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -152,7 +152,7 @@ async function read(request: ProxyRequest): Promise<string | null> {
   let size = 0;
   for await (const chunk of request) {
     size += chunk.length;
-    // Leaving the loop closes the connection, so that a caller that sends without end gets no answer.
+    // Leaving the loop closes the connection, so a caller that sends endlessly gets no answer.
     if (size > MAX_DISCARDED) break;
     if (size <= MAX_REQUEST_SIZE) text += decode(decoder, chunk);
   }

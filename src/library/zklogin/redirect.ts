@@ -1,5 +1,5 @@
 /**
- * The answer of a provider in a redirect: in the query or fragment of a URL, or in the fields of a form_post.
+ * Reads a provider's answer from a redirect: from the query or fragment of a URL, or the fields of a form_post.
  */
 import { ZkLoginError } from './errors.ts';
 
@@ -8,7 +8,7 @@ export type Redirect = string | URL | URLSearchParams | FormData;
 
 /**
  * Parameters of an answer. Every answer has a `state`, and a token, a code or an error. A redirect with any
- * one of these is examined.
+ * of these parameters counts as an answer.
  */
 const ANSWER_PARAMETERS: readonly string[] = ['state', 'id_token', 'code', 'error'];
 
@@ -17,7 +17,7 @@ export function holdsAnswer(redirect: Redirect, redirectUri: string): boolean {
   return listFields(redirect, new URL(redirectUri)).some(([name]) => ANSWER_PARAMETERS.includes(name));
 }
 
-/** @throws ZkLoginError: ZKLOGIN_REDIRECT for another URL, or a duplicate parameter */
+/** Reads the answer's parameters. @throws ZkLoginError: ZKLOGIN_REDIRECT for another URL, or a duplicate parameter */
 export function readParameters(redirect: Redirect, redirectUri: string): ReadonlyMap<string, string> {
   const expected = new URL(redirectUri);
   const url = toUrl(redirect);

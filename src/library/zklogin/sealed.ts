@@ -12,6 +12,8 @@ export interface SealedOptions extends ServiceOptions {
 }
 
 /**
+ * Sends a sealed request to an enclave.
+ *
  * @param service name of the service, for messages
  * @param path the endpoint's path within the enclave
  * @returns the JSON that the enclave sealed

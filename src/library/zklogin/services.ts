@@ -1,4 +1,4 @@
-/** The salt service and the proving service. */
+/** Requests salts from the salt service, and proofs from the proving service. */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import type { EnclaveClientOptions } from '../client/options.ts';
 import { SUI_V1, valueFault } from '../token/claims.ts';
@@ -23,15 +23,15 @@ import {
 
 const SALT_TIMEOUT_MS = 10_000;
 /**
- * Time limit for a proof. A self-run prover has 15 seconds for a proof by default, and requests first wait in
- * a queue.
+ * Time limit for a proof. It is well above the 15 seconds that this repository's proving service gives its backend
+ * by default (`PROVER_TIMEOUT`).
  */
 const PROOF_TIMEOUT_MS = 60_000;
 
 /** The order of BN254's base field. Coordinates are less than this number. */
 const FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583n;
 
-/** A request to the proving service, as Login.proofRequest makes it. */
+/** A request to the proving service, as Login.proofRequest returns it. */
 export interface ProofRequest {
   /** The token of the provider. */
   readonly jwt: string;
@@ -96,15 +96,15 @@ export async function getSalt(
       'the URL of the salt service must not include /get_salt, which is appended to it',
     );
   }
-  // A configuration may lack the policy; the token must not be sent unsealed then.
+  // The caller's configuration may lack the policy. In this case, the token must not be sent unsealed.
   if ('policy' in saltOptions && policy === undefined) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
-      'policy is undefined: give one, or leave it out to send the token unsealed',
+      'policy is undefined: pass a policy, or leave the option out to send the token unsealed',
     );
   }
   if (policy === undefined && roots !== undefined) {
-    throw new ZkLoginError('ZKLOGIN_OPTION', 'roots are for policy: give the policy too');
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'roots have no effect without policy: pass both');
   }
   let answer: unknown;
   if (policy === undefined) {
@@ -113,7 +113,7 @@ export async function getSalt(
     const { askSealed } = await loadSealed();
     answer = await askSealed(service, base, '/get_salt', { token }, { ...options, timeoutMs, policy, roots });
   }
-  const { salt } = properties(service, answer);
+  const { salt } = readProperties(service, answer);
   if (typeof salt !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');
   // Accept only decimal, although readNumber accepts more, since the salt service's protocol has no other
@@ -129,14 +129,14 @@ export async function getSalt(
 
 /**
  * Loads the client, which adds 60 KB (gzipped) to a page's code, so a wallet without a policy doesn't load
- * it. A failure is not kept: the next call tries again.
+ * it. A failure is not cached: the next call tries again.
  */
 async function loadSealed(): Promise<typeof import('./sealed.ts')> {
   try {
     return await import('./sealed.ts');
   } catch (cause) {
     const message =
-      'the code with which getSalt seals could not be loaded: the page is offline, or its files were replaced; if another call fails too, reload the page';
+      'the code that seals the request of getSalt could not be loaded: the page is offline, or its files were replaced; if another call fails too, reload the page';
     throw new ZkLoginError('ZKLOGIN_LOAD', message, { cause });
   }
 }
@@ -161,8 +161,8 @@ async function askUnsealed(
  *
  * @param url the service's complete URL with its path: nothing is appended, unlike in getSalt
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
- *   ZKLOGIN_MALFORMED_ANSWER; ZKLOGIN_TOKEN, or ClaimError when the token lacks the claim that keyClaimName
- *   names, or the circuit can't process it
+ *   ZKLOGIN_MALFORMED_ANSWER; ZKLOGIN_TOKEN, or ClaimError if the token lacks the claim that keyClaimName
+ *   names, or if the circuit can't process the claim
  * @example
  * const proof = await getProof('https://prover.wallet.example/v1', login.proofRequest(salt));
  */
@@ -232,9 +232,9 @@ function writeKey(key: BigNumber, encoding: NumberEncoding): string {
 
 /** Copies only the documented properties. @throws ZkLoginError: ZKLOGIN_MALFORMED_ANSWER */
 export function readProof(answer: unknown): Proof {
-  const proof = properties('proving service', answer);
-  const points = properties('proving service', proof['proofPoints']);
-  const details = properties('proving service', proof['issBase64Details']);
+  const proof = readProperties('proving service', answer);
+  const points = readProperties('proving service', proof['proofPoints']);
+  const details = readProperties('proving service', proof['issBase64Details']);
   const { value, indexMod4 } = details;
   const { headerBase64 } = proof;
   const b = points['b'];
@@ -270,7 +270,7 @@ export function readProof(answer: unknown): Proof {
   };
 }
 
-function properties(service: string, value: unknown): Record<string, unknown> {
+function readProperties(service: string, value: unknown): Record<string, unknown> {
   if (typeof value !== 'object' || value === null) {
     throw new ZkLoginError(
       'ZKLOGIN_MALFORMED_ANSWER',

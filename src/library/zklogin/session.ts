@@ -6,14 +6,14 @@ import type { ZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
 import type { SuiError } from '../sui/errors.ts';
 import { toSuiError } from '../sui/failures.ts';
 import { executeSigned, sendTransaction } from '../sui/send.ts';
-import { epochNumber } from './begin.ts';
-import { built, copyBytes } from './bytes.ts';
+import { readEpoch } from './begin.ts';
+import { buildBytes, copyBytes } from './bytes.ts';
 import { ZkLoginError } from './errors.ts';
 import { createSigner } from './signer.ts';
-import { type Sponsor, type SponsoredTransaction, sponsoredBy } from './sponsor.ts';
+import { completeWithSponsor, type Sponsor, type SponsoredTransaction } from './sponsor.ts';
 import {
+  createNoSessionError,
   loadSession,
-  noSession,
   type OpenSession,
   removeSession,
   type SessionStore,
@@ -23,13 +23,13 @@ import {
 /** The message of validators for a proof that doesn't verify, whatever the cause (fastcrypto-zkp). */
 const PROOF_REFUSED = 'Groth16 proof verify failed';
 
-/** The current epoch of the network. */
+/** A function that returns the current epoch of the network. */
 export type EpochSource = () => Promise<number | bigint | string> | number | bigint | string;
 
 /** State of a session: whether it can sign now. */
 export type SessionState = 'usable' | 'expired';
 
-/** Gets the current epoch from a node. */
+/** Returns a function that reads the current epoch from a node. */
 export function createEpochSource(client: ClientWithCoreApi): EpochSource {
   return async () => {
     const { systemState } = await client.core.getCurrentSystemState().catch((error: unknown) => {
@@ -44,18 +44,18 @@ export interface ExecuteOptions {
   /** Payer of the gas. Default: the session's address. */
   readonly sponsor?: Sponsor;
   /**
-   * Called with the BCS of the transaction's data before it is signed, after the sponsor has completed it. A
-   * rejection ends the call with the same error, and nothing is signed.
+   * Function that is called with the BCS of the transaction's data before it is signed, after the sponsor has
+   * completed it. A rejection ends the call with the same error, and nothing is signed.
    */
   readonly approve?: (transaction: Uint8Array) => Promise<void>;
   /** Time for which to look up the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
   /**
    * Time limit in milliseconds within which the node's reads must show the transaction, so that the next one
-   * can be built. With 0, the call returns at once. Default: 60,000.
+   * can be built. With 0, the call does not wait for that. Default: 60,000.
    */
   readonly waitMs?: number;
-  /** Ends the waiting for the node. The transaction may be executed nonetheless. */
+  /** Signal that ends the wait for the node. The transaction may be executed nonetheless. */
   readonly signal?: AbortSignal;
 }
 
@@ -91,13 +91,13 @@ export class ZkLoginSession extends Signer {
   }
 
   /**
-   * Finds out whether the session can sign in the present epoch.
+   * Returns whether the session can sign in the present epoch, or has expired.
    *
-   * @throws ZkLoginError: ZKLOGIN_NO_SESSION when the session was ended or replaced
+   * @throws ZkLoginError: ZKLOGIN_NO_SESSION if the session was ended or replaced
    */
   async state(): Promise<SessionState> {
     const { maxEpoch } = this.#load();
-    return (await this.#epoch()) > maxEpoch ? 'expired' : 'usable';
+    return (await this.#readEpoch()) > maxEpoch ? 'expired' : 'usable';
   }
 
   override getKeyScheme(): 'ZkLogin' {
@@ -124,7 +124,7 @@ export class ZkLoginSession extends Signer {
    * @throws ZkLoginError: ZKLOGIN_OPTION
    */
   override async sign(): Promise<never> {
-    throw onlyTwoScopes();
+    throw createScopeError();
   }
 
   /**
@@ -137,9 +137,9 @@ export class ZkLoginSession extends Signer {
   override async signWithIntent(bytes: Uint8Array, intent: IntentScope): Promise<SignatureWithBytes> {
     // Copy the bytes, since the caller could change its own after the check of the sender.
     const copy = copyBytes('bytes', bytes);
-    const session = await this.#usable();
+    const session = await this.#loadUsable();
     if (intent === 'TransactionData') requireSender(copy, session.address);
-    else if (intent !== 'PersonalMessage') throw onlyTwoScopes();
+    else if (intent !== 'PersonalMessage') throw createScopeError();
     return await createSigner(session).signWithIntent(copy, intent);
   }
 
@@ -150,24 +150,24 @@ export class ZkLoginSession extends Signer {
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION
    */
   override async signPersonalMessage(message: Uint8Array): Promise<SignatureWithBytes> {
-    // Copy the message, since the returned bytes must be those that were signed.
+    // Copy the message, since the returned bytes must be the signed bytes.
     return await super.signPersonalMessage(copyBytes('message', message));
   }
 
   /**
    * Builds, signs and executes a transaction, as every `Signer` does: it returns a failed transaction, for
-   * which `execute` throws an error, and it does not wait until the node's reads show the transaction, as
-   * `client.core.waitForTransaction` does.
+   * which `execute` throws an error. It does not wait until the node's reads show the transaction: call
+   * `client.core.waitForTransaction` for that.
    *
-   * @throws as `execute` does; ZkLoginError: ZKLOGIN_SENDER when the transaction has another sender
+   * @throws the errors of `execute`; ZkLoginError: ZKLOGIN_SENDER if the transaction has another sender
    */
   override async signAndExecuteTransaction({
     transaction,
     client,
   }: Parameters<Signer['signAndExecuteTransaction']>[0]) {
-    await this.#usable();
+    await this.#loadUsable();
     transaction.setSenderIfNotSet(this.address);
-    const bytes = await built(transaction, client);
+    const bytes = await buildBytes(transaction, client);
     const { signature } = await this.signTransaction(bytes);
     const include = { transaction: true, effects: true } as const;
     return await executeSigned(client, { transaction: bytes, signatures: [signature], include }).catch(
@@ -183,21 +183,23 @@ export class ZkLoginSession extends Signer {
    * which the chain executes once. A newly created `Transaction` is another transaction to the chain.
    *
    * @returns the transaction as the client describes it, with digest, effects and events
-   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the
-   *   proof, ZKLOGIN_SPONSOR when the sponsor answers with another transaction; UnknownOutcomeError with the
-   *   digest when the node's answer leaves open whether it was executed, NotVisibleError with the digest when
-   *   it was executed but is not shown in time; SuiError when the transaction can't be built, or failed
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF if the network refuses the
+   *   proof, ZKLOGIN_SPONSOR if the sponsor answers with another transaction; UnknownOutcomeError with the
+   *   digest if the node's answer leaves open whether it was executed, NotVisibleError with the digest if it
+   *   was executed but the node does not show it in time; SuiError if the transaction can't be built, or failed
    */
   async execute(
     transaction: Transaction,
     client: ClientWithCoreApi,
     { sponsor, approve, lookUpMs, waitMs, signal }: ExecuteOptions = {},
   ): Promise<SuiClientTypes.Transaction<{ effects: true; events: true }>> {
-    const { address } = await this.#usable();
+    const { address } = await this.#loadUsable();
     transaction.setSender(address);
     const sponsored =
-      sponsor === undefined ? null : await this.#sponsorship(transaction, client, { sponsor, address });
-    const bytes = sponsored?.transaction ?? (await built(transaction, client));
+      sponsor === undefined
+        ? null
+        : await this.#completeWithSponsor(transaction, client, { sponsor, address });
+    const bytes = sponsored?.transaction ?? (await buildBytes(transaction, client));
     // Pass a copy of the transaction, since exactly the approved bytes must be signed.
     await approve?.(bytes.slice());
     const { signature } = await this.signTransaction(bytes);
@@ -215,13 +217,13 @@ export class ZkLoginSession extends Signer {
     });
   }
 
-  async #sponsorship(
+  async #completeWithSponsor(
     transaction: Transaction,
     client: ClientWithCoreApi,
     { sponsor, address }: { sponsor: Sponsor; address: string },
   ): Promise<SponsoredTransaction> {
-    const before = this.#sponsored.get(transaction);
-    const sponsored = await sponsoredBy(sponsor, { transaction, client, sender: address, before });
+    const earlier = this.#sponsored.get(transaction);
+    const sponsored = await completeWithSponsor(sponsor, { transaction, client, sender: address, earlier });
     this.#sponsored.set(transaction, sponsored);
     return sponsored;
   }
@@ -239,13 +241,13 @@ export class ZkLoginSession extends Signer {
   /** Loads the session. The storage may hold another login by now, for which this object must not sign. */
   #load(): OpenSession {
     const session = loadSession(this.#store);
-    if (session.address !== this.address || session.maxEpoch !== this.maxEpoch) throw noSession();
+    if (session.address !== this.address || session.maxEpoch !== this.maxEpoch) throw createNoSessionError();
     return session;
   }
 
-  async #usable(): Promise<OpenSession> {
+  async #loadUsable(): Promise<OpenSession> {
     const session = this.#load();
-    const epoch = await this.#epoch();
+    const epoch = await this.#readEpoch();
     if (epoch > session.maxEpoch) {
       throw new ZkLoginError(
         'ZKLOGIN_EXPIRED',
@@ -255,8 +257,8 @@ export class ZkLoginSession extends Signer {
     return session;
   }
 
-  async #epoch(): Promise<number> {
-    return epochNumber('currentEpoch', await this.#currentEpoch());
+  async #readEpoch(): Promise<number> {
+    return readEpoch('currentEpoch', await this.#currentEpoch());
   }
 }
 
@@ -272,7 +274,7 @@ export function resumeSession(options: {
   return new ZkLoginSession(sessionStore(options?.storage), options?.currentEpoch);
 }
 
-function onlyTwoScopes(): ZkLoginError {
+function createScopeError(): ZkLoginError {
   return new ZkLoginError(
     'ZKLOGIN_OPTION',
     'a zkLogin session signs transactions and personal messages only: call signTransaction or signPersonalMessage',
@@ -284,7 +286,7 @@ function toProofError(failure: SuiError): SuiError | ZkLoginError {
   if (!failure.message.includes(PROOF_REFUSED)) return failure;
   return new ZkLoginError(
     'ZKLOGIN_PROOF',
-    `the network refuses the proof (${PROOF_REFUSED}): it is for another ephemeral key, salt or nonce, so log in again; or it was made with the keys of another network`,
+    `the network refuses the proof (${PROOF_REFUSED}): either it is for another ephemeral key, salt or nonce, so log in again; or the prover has the proving key of another network`,
     { cause: failure },
   );
 }

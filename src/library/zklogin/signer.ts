@@ -5,7 +5,7 @@ import { ZkLoginSigner } from '@mysten/sui/zklogin';
 import { ZkLoginError } from './errors.ts';
 import type { OpenSession } from './storage.ts';
 
-/** @throws ZkLoginError: ZKLOGIN_PROOF when the address is not derived from the issuer in the proof */
+/** Creates a signer. @throws ZkLoginError: ZKLOGIN_PROOF if the address is not derived from the proof's issuer */
 export function createSigner({
   secretKey,
   maxEpoch,
@@ -21,7 +21,7 @@ export function createSigner({
   }
 }
 
-/** @param secretKey the secret key as `suiprivkey…` */
+/** Creates the ephemeral key pair. @param secretKey the secret key as `suiprivkey…` */
 export function createKeypair(secretKey: string): Ed25519Keypair {
   return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey);
 }

@@ -4,14 +4,14 @@ import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { Signer } from '@mysten/sui/cryptography';
 import type { Transaction } from '@mysten/sui/transactions';
 import { equalBytes } from '@noble/curves/utils.js';
-import { built, tryCopy } from './bytes.ts';
+import { buildBytes, tryCopy } from './bytes.ts';
 import { ZkLoginError } from './errors.ts';
 
 /** The transaction that a sponsor is asked to pay for. */
 export interface SponsorRequest {
   /** BCS of the `TransactionKind`: inputs and commands, without sender and gas. */
   readonly kind: Uint8Array;
-  /** Address of the sender, who signs too. */
+  /** Address of the sender, who also signs. */
   readonly sender: string;
 }
 
@@ -32,36 +32,37 @@ export type Sponsor = Signer | ((request: SponsorRequest) => Promise<SponsoredTr
 /**
  * Completes a transaction with the sponsor's gas and signature.
  *
- * @throws ZkLoginError: ZKLOGIN_SPONSOR; SuiError when the transaction can't be built; whatever the function
- *   throws
+ * @throws ZkLoginError: ZKLOGIN_SPONSOR; SuiError if the transaction can't be built; any error that the
+ *   sponsor's function throws
  */
-export async function sponsoredBy(
+export async function completeWithSponsor(
   sponsor: Sponsor,
   {
     transaction,
     client,
     sender,
-    before,
+    earlier,
   }: {
     readonly transaction: Transaction;
     readonly client: ClientWithCoreApi;
     readonly sender: string;
-    /** An earlier result of the sponsor for this transaction. */
-    readonly before: SponsoredTransaction | undefined;
+    /** An earlier answer of the sponsor for this transaction. */
+    readonly earlier: SponsoredTransaction | undefined;
   },
 ): Promise<SponsoredTransaction> {
-  if (typeof sponsor !== 'function') return await bySigner(sponsor, { transaction, client, sender });
-  const kind = await built(transaction, client, { onlyTransactionKind: true });
-  if (before !== undefined && describeFault(before, { kind, sender }) === null) return before;
+  if (typeof sponsor !== 'function')
+    return await completeWithSigner(sponsor, { transaction, client, sender });
+  const kind = await buildBytes(transaction, client, { onlyTransactionKind: true });
+  if (earlier !== undefined && describeFault(earlier, { kind, sender }) === null) return earlier;
   // Copy the request and the answer. Otherwise, the sponsor's code could change the bytes that its answer is
   // compared with, or the answer after the comparison.
   const sponsored = copyAnswer(await sponsor({ kind: kind.slice(), sender }));
   const fault = describeFault(sponsored, { kind, sender });
-  if (fault !== null) throw refusedAnswer(fault);
+  if (fault !== null) throw createRefusal(fault);
   return sponsored;
 }
 
-function refusedAnswer(fault: string): ZkLoginError {
+function createRefusal(fault: string): ZkLoginError {
   return new ZkLoginError('ZKLOGIN_SPONSOR', `the sponsor's answer is refused: ${fault}`);
 }
 
@@ -70,12 +71,12 @@ function copyAnswer(answer: SponsoredTransaction): SponsoredTransaction {
   const { transaction: bytes, signature } = answer ?? {};
   const transaction = tryCopy(bytes);
   if (typeof signature !== 'string' || transaction === null) {
-    throw refusedAnswer('it must have transaction, a Uint8Array, and signature, a string');
+    throw createRefusal('it must have transaction, a Uint8Array, and signature, a string');
   }
   return { transaction, signature };
 }
 
-async function bySigner(
+async function completeWithSigner(
   sponsor: Signer,
   { transaction, client, sender }: { transaction: Transaction; client: ClientWithCoreApi; sender: string },
 ): Promise<SponsoredTransaction> {
@@ -87,14 +88,14 @@ async function bySigner(
     );
   }
   transaction.setGasOwner(address);
-  const bytes = await built(transaction, client);
+  const bytes = await buildBytes(transaction, client);
   const { signature } = await sponsor.signTransaction(bytes.slice());
   return { transaction: bytes, signature };
 }
 
 /**
- * Describes why a transaction must not be signed: a sponsor could put other commands, or the user's own gas,
- * into it.
+ * Returns why the session must not sign the sponsor's transaction, or null if it may. A sponsor could put other
+ * commands, or the user's own gas, into it.
  */
 function describeFault(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
   let data: ReturnType<typeof bcs.TransactionData.parse>['V1'];

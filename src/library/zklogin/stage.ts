@@ -2,16 +2,18 @@ import { holdsAnswer, type Redirect } from './redirect.ts';
 import { findLogin, findSession, type SessionStore, sessionStore } from './storage.ts';
 
 /**
- * - `answered`: the user is back from the provider: call completeLogin
- * - `complete`: there is a token, but no proof yet: call resumeLogin
- * - `open`: there is a session, perhaps expired: call resumeSession
- * - `none`: call beginLogin
+ * Stage of a login, which determines the function to call next:
+ *
+ * - `answered`: the provider has answered; call completeLogin
+ * - `complete`: there is a token, but no proof yet; call resumeLogin
+ * - `open`: there is a session, which may have expired; call resumeSession
+ * - `none`: there is neither a login nor a session; call beginLogin
  */
 export type LoginStage = 'answered' | 'complete' | 'open' | 'none';
 
 /**
- * Returns the stage of the login when a page is loaded. Once it has an answer, a login that was begun to
- * renew a session takes precedence over the session. An answer without a begun login is ignored, so that a
+ * Returns the stage of the login when a page is loaded. A login that renews a session takes precedence over
+ * the session once it has an answer. An answer without a begun login is ignored, so that a
  * malicious link has no effect.
  *
  * Exported from `sui-enclave/zklogin`.

@@ -57,7 +57,7 @@ const SESSION = 'sui-enclave/zklogin/session';
  * @throws ZkLoginError: ZKLOGIN_STORAGE outside browsers
  */
 export function createBrowserStore(): SessionStore {
-  const storage = sessionStorageHere();
+  const storage = readSessionStorage();
   if (!storage) {
     throw new ZkLoginError(
       'ZKLOGIN_STORAGE',
@@ -78,17 +78,17 @@ export function createBrowserStore(): SessionStore {
  * @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
  */
 export function loginStore(store: SessionStore | undefined): SessionStore {
-  if (store === undefined && !sessionStorageHere()) {
+  if (store === undefined && !readSessionStorage()) {
     throw new ZkLoginError(
       'ZKLOGIN_NO_LOGIN',
-      'no login is under way: there is no session storage here, so give beginLogin a storage, such as createMemoryStore(), and the same one to this call',
+      'no login is in progress: there is no session storage here, so pass a storage such as createMemoryStore() to beginLogin, and the same storage to this call',
     );
   }
   return sessionStore(store);
 }
 
 /** Returns the session storage. A browser that blocks it throws when a page reads the property. */
-function sessionStorageHere(): Storage | null | undefined {
+function readSessionStorage(): Storage | null | undefined {
   try {
     return globalThis.sessionStorage;
   } catch (cause) {
@@ -116,6 +116,8 @@ export function createMemoryStore(): SessionStore {
 }
 
 /**
+ * Returns the storage, by default the browser's session storage.
+ *
  * @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and for any storage that doesn't declare
  *   `persistent: false`
  */
@@ -134,39 +136,39 @@ export function saveLogin(store: SessionStore, login: BegunLogin | CompleteLogin
   store.set(LOGIN, JSON.stringify(login));
 }
 
-/** @throws ZkLoginError: ZKLOGIN_STORAGE */
+/** Returns the stored login, or null. @throws ZkLoginError: ZKLOGIN_STORAGE */
 export function findLogin(store: SessionStore): BegunLogin | CompleteLogin | null {
-  return find<BegunLogin | CompleteLogin>(store, LOGIN);
+  return readEntry<BegunLogin | CompleteLogin>(store, LOGIN);
 }
 
-/** @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE */
+/** Returns the stored login. @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE */
 export function loadLogin(store: SessionStore): BegunLogin | CompleteLogin {
   const login = findLogin(store);
   if (login === null) {
-    throw new ZkLoginError('ZKLOGIN_NO_LOGIN', 'no login is under way in this session: call beginLogin');
+    throw new ZkLoginError('ZKLOGIN_NO_LOGIN', 'no login is in progress in this session: call beginLogin');
   }
   return login;
 }
 
-/** Turns the login into a session: removes the token and the randomness, which are no longer needed. */
+/** Stores a session in place of its login. The token and the randomness are no longer needed. */
 export function saveSession(store: SessionStore, session: OpenSession): void {
   store.set(SESSION, JSON.stringify(session));
   store.remove(LOGIN);
 }
 
-/** @throws ZkLoginError: ZKLOGIN_STORAGE */
+/** Returns the stored session, or null. @throws ZkLoginError: ZKLOGIN_STORAGE */
 export function findSession(store: SessionStore): OpenSession | null {
-  return find<OpenSession>(store, SESSION);
+  return readEntry<OpenSession>(store, SESSION);
 }
 
-/** @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE */
+/** Returns the stored session. @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE */
 export function loadSession(store: SessionStore): OpenSession {
   const session = findSession(store);
-  if (session === null) throw noSession();
+  if (session === null) throw createNoSessionError();
   return session;
 }
 
-export function noSession(): ZkLoginError {
+export function createNoSessionError(): ZkLoginError {
   return new ZkLoginError(
     'ZKLOGIN_NO_SESSION',
     'the ephemeral key pair and its proof are not in the session storage: a new key pair and a new proof are needed; call beginLogin',
@@ -183,7 +185,7 @@ export function removeSession(store: SessionStore): void {
   store.remove(LOGIN);
 }
 
-function find<T extends { stage: string }>(store: SessionStore, key: string): T | null {
+function readEntry<T extends { stage: string }>(store: SessionStore, key: string): T | null {
   const text = store.get(key);
   if (text === null) return null;
   try {

@@ -29,12 +29,15 @@ const EXPECTED: Record<keyof typeof PROVIDERS, [string, Record<string, string>]>
 };
 
 describe('the login URL', () => {
-  test.each(Object.entries(EXPECTED))('is that of %s', (name, [place, parameters]) => {
-    const { url, nonce, state } = begin({ provider: PROVIDERS[name as keyof typeof PROVIDERS] });
-    expect(url.origin + url.pathname).toBe(place);
-    expect(Object.fromEntries(url.searchParams)).toEqual({ ...CLIENT, ...parameters, nonce, state });
-    expect(url.href).not.toContain('+');
-  });
+  test.each(Object.entries(EXPECTED))(
+    'has the address and the parameters of %s',
+    (name, [address, parameters]) => {
+      const { url, nonce, state } = begin({ provider: PROVIDERS[name as keyof typeof PROVIDERS] });
+      expect(url.origin + url.pathname).toBe(address);
+      expect(Object.fromEntries(url.searchParams)).toEqual({ ...CLIENT, ...parameters, nonce, state });
+      expect(url.href).not.toContain('+');
+    },
+  );
 
   test('carries a nonce of 27 characters that binds key, maxEpoch and randomness', () => {
     const { nonce, storage } = begin();
@@ -87,7 +90,7 @@ describe('the last epoch of a session', () => {
     [{ currentEpoch: 'x' }, /currentEpoch must be/],
     [{ currentEpoch: Number.NaN }, /currentEpoch must be/],
     [{ extraEpochs: 3 }, /unknown option "extraEpochs"/],
-  ])('is refused: %o', (options, message) => {
+  ])('is refused with the options %o', (options, message) => {
     expect(() => begin(options as never)).toThrow(message);
   });
 });
@@ -120,7 +123,7 @@ describe('the storage of the key', () => {
     expect(() => beginLogin(options)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
   });
 
-  test('is reported if a browser blocks it, or does not have it', () => {
+  test('causes an error if a browser blocks it, or does not have it', () => {
     const get = vi.fn<() => unknown>(() => {
       throw new DOMException('The operation is insecure.', 'SecurityError');
     });
@@ -146,7 +149,7 @@ describe('the name of the network', () => {
     expect(start(provider)).toThrow(
       expect.objectContaining({
         code: 'ZKLOGIN_OPTION',
-        message: `${provider.name} is accepted on devnet only: set the option network to that of the wallet's transactions`,
+        message: `${provider.name} is accepted on devnet only: set the option network to the network of the wallet's transactions`,
       }),
     );
     expect(start(provider, 'mainnet')).toThrow(/is accepted on devnet, but not on mainnet/);
@@ -183,7 +186,7 @@ test.each([
 
 test.each([
   [{ clientId: '' }, /clientId is empty/],
-  [{ clientId: 'a"b' }, /clientId has a character/],
+  [{ clientId: 'a"b' }, /clientId has a quote/],
   [{ clientId: 'a'.repeat(144) }, /clientId is longer than 143/],
   [{ redirectUri: 'back' }, /redirectUri/],
   [{ redirectUri: `${REDIRECT_URI}#x` }, /redirectUri/],
@@ -195,6 +198,6 @@ test.each([
     { provider: { ...PROVIDERS.google, extraParameters: { nonce: 'x' } } as Provider },
     /nonce is reserved for the login/,
   ],
-])('begin refuses %o', (options, message) => {
+])('beginLogin refuses %o', (options, message) => {
   expect(() => begin(options)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-/** `sui-enclave/zklogin` is for pages: neither the entry nor its dependencies need a module of Node. */
+/** Tests that pages can load `sui-enclave/zklogin`: neither the entry nor its dependencies need Node's modules. */
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,17 +22,17 @@ beforeAll(async () => {
   chunks = output.filter((chunk) => chunk.type === 'chunk');
 });
 
-const named = (name: string) => chunks.find(({ fileName }) => fileName === name);
+const findChunk = (name: string) => chunks.find(({ fileName }) => fileName === name);
 
 /** Returns the modules that a page loads with a chunk. */
-function loadedWith(chunk: OutputChunk | undefined, seen = new Set<OutputChunk>()): string[] {
+function listLoadedModules(chunk: OutputChunk | undefined, seen = new Set<OutputChunk>()): string[] {
   if (chunk === undefined || seen.has(chunk)) return [];
   seen.add(chunk);
-  return [...chunk.moduleIds, ...chunk.imports.flatMap((name) => loadedWith(named(name), seen))];
+  return [...chunk.moduleIds, ...chunk.imports.flatMap((name) => listLoadedModules(findChunk(name), seen))];
 }
 
-test('sui-enclave/zklogin bundles for a browser', () => {
-  const outside = chunks.flatMap(({ imports }) => imports).filter((name) => named(name) === undefined);
+test('sui-enclave/zklogin can be bundled for a browser', () => {
+  const outside = chunks.flatMap(({ imports }) => imports).filter((name) => findChunk(name) === undefined);
   expect(outside).toEqual([]);
   expect(warnings).toEqual([]);
   const ownModules = chunks
@@ -47,10 +47,10 @@ test('sui-enclave/zklogin bundles for a browser', () => {
 test('the client is a separate chunk, which a page loads only for a sealed request', () => {
   const isOfClient = (id: string) => /\/library\/(attestation|client|sealing)\//.test(id);
   const entry = chunks.find(({ isEntry }) => isEntry);
-  expect(loadedWith(entry).some((id) => id.endsWith('/src/library/zklogin/services.ts'))).toBe(true);
-  expect(loadedWith(entry).filter(isOfClient)).toEqual([]);
-  const later = entry?.dynamicImports.flatMap((name) => loadedWith(named(name))) ?? [];
-  expect(later.some((id) => id.endsWith('/src/library/client/client.ts'))).toBe(true);
+  expect(listLoadedModules(entry).some((id) => id.endsWith('/src/library/zklogin/services.ts'))).toBe(true);
+  expect(listLoadedModules(entry).filter(isOfClient)).toEqual([]);
+  const dynamicModules = entry?.dynamicImports.flatMap((name) => listLoadedModules(findChunk(name))) ?? [];
+  expect(dynamicModules.some((id) => id.endsWith('/src/library/client/client.ts'))).toBe(true);
 });
 
 test('a chunk that could not be loaded is reported, and the next call loads it', async () => {
@@ -59,8 +59,8 @@ test('a chunk that could not be loaded is reported, and the next call loads it',
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   for (const { fileName, code } of chunks) writeFileSync(join(folder, fileName), code);
   const entry = chunks.find(({ isEntry }) => isEntry)?.fileName as string;
-  const [later] = chunks.find(({ isEntry }) => isEntry)?.dynamicImports ?? [];
-  const chunk = join(folder, later as string);
+  const [dynamicChunk] = chunks.find(({ isEntry }) => isEntry)?.dynamicImports ?? [];
+  const chunk = join(folder, dynamicChunk as string);
   renameSync(chunk, `${chunk}.gone`);
   const { getSalt }: typeof import('../../../../src/library/zklogin/index.ts') = await import(
     join(folder, entry)

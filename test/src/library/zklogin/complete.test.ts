@@ -1,4 +1,4 @@
-/** Valid and invalid answers of the provider. */
+/** Tests valid and invalid answers of the provider. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -74,7 +74,7 @@ describe('the answer', () => {
         return data;
       },
     ],
-  ])('is read from the body of a form_post as %s', async (_what, form) => {
+  ])('is read from the body of a form_post as %s', async (_label, form) => {
     const begun = begin({ provider: PROVIDERS.apple });
     const id_token = createJwt({ ...begun.claims, iss: 'https://appleid.apple.com' });
     const fields = new URLSearchParams({ state: begun.state, code: 'c', id_token });
@@ -103,7 +103,7 @@ describe('the answer', () => {
     expect(JSON.stringify(readStored(begun.storage))).not.toContain(begun.state);
   });
 
-  test('is refused when no login was begun', async () => {
+  test('is refused if it belongs to another login', async () => {
     const begun = begin();
     const otherLogin = begin();
     await expect(
@@ -112,21 +112,21 @@ describe('the answer', () => {
   });
 
   test.each([
-    ['a URL with nothing', REDIRECT_URI],
-    ['a URL with parameters of its own', `${REDIRECT_URI}?tab=2#top`],
-    ['the page’s own place', 'https://wallet.example/'],
-    ['nothing', ''],
+    ['a URL without parameters', REDIRECT_URI],
+    ['a URL with other parameters', `${REDIRECT_URI}?tab=2#top`],
+    ['the URL of another page', 'https://wallet.example/'],
+    ['an empty string', ''],
     ['fields of another form', new URLSearchParams({ q: 'x' })],
-  ])('is missing in %s, and the login continues', async (_what, back) => {
+  ])('is missing in %s, and the login continues', async (_label, back) => {
     const begun = begin();
     await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toMatchObject({
       code: 'ZKLOGIN_REDIRECT',
-      message: expect.stringMatching(/holds no answer of a provider/),
+      message: expect.stringMatching(/does not contain a provider's answer/),
     });
     await complete(begun);
   });
 
-  test('gives the provider’s reason if it is a refusal', async () => {
+  test('causes an error with the provider’s reason if it is a refusal', async () => {
     const begun = begin();
     const refused = completeLogin(begun.back({ error: 'access_denied' }), { storage: begun.storage, now });
     await expect(refused).rejects.toMatchObject({
@@ -139,7 +139,7 @@ describe('the answer', () => {
 
   test.each([
     [
-      'at another place',
+      'at another host',
       (b: Begun) => b.back({ id_token: 'x' }).replace('wallet.', 'evil.'),
       'ZKLOGIN_REDIRECT',
     ],
@@ -151,7 +151,7 @@ describe('the answer', () => {
     ['without a token', (b: Begun) => b.back({ code: 'x' }), 'ZKLOGIN_REDIRECT'],
     ['with two states', (b: Begun) => `${b.back({ id_token: 'x' })}&state=${b.state}`, 'ZKLOGIN_REDIRECT'],
     [
-      'with query and fragment at odds',
+      'with different states in query and fragment',
       (b: Begun) => b.back({ id_token: 'x' }).replace('#', '?state=x#'),
       'ZKLOGIN_REDIRECT',
     ],
@@ -160,8 +160,8 @@ describe('the answer', () => {
       (b: Begun) => b.back({ id_token: 'x', iss: 'https://evil.example' }),
       'ZKLOGIN_REDIRECT',
     ],
-    ['without a JWT', (b: Begun) => b.back({ id_token: 'x' }), 'ZKLOGIN_TOKEN'],
-  ])('%s is refused', async (_what, back, code) => {
+    ['with a token that is not a JWT', (b: Begun) => b.back({ id_token: 'x' }), 'ZKLOGIN_TOKEN'],
+  ])('%s is refused', async (_label, back, code) => {
     const begun = begin();
     await expect(completeLogin(back(begun), { storage: begun.storage, now })).rejects.toThrow(failure(code));
   });
@@ -196,19 +196,19 @@ describe('the token', () => {
     ['that is not valid yet', { nbf: NOW / 1000 + 61 }, 'ZKLOGIN_TOKEN_TIME'],
     ['from the future', { iat: NOW / 1000 + 61 }, 'ZKLOGIN_TOKEN_TIME'],
     ['that is too long to hash', { more: 'x'.repeat(1100) }, 'ZKLOGIN_PROFILE'],
-  ])('%s is refused', async (_what, claims, code) => {
+  ])('%s is refused', async (_label, claims, code) => {
     const begun = begin();
     await expect(complete(begun, claims)).rejects.toThrow(failure(code));
     expect(readStored(begun.storage).stage).toBe('begun');
   });
 
   test.each([
-    ['not of RS256', { alg: 'ES256' }, 'ZKLOGIN_TOKEN'],
-    ['of no algorithm', { alg: 'none' }, 'ZKLOGIN_TOKEN'],
+    ['with another algorithm than RS256', { alg: 'ES256' }, 'ZKLOGIN_TOKEN'],
+    ['with the algorithm none', { alg: 'none' }, 'ZKLOGIN_TOKEN'],
     ['that is not an object', '[]', 'ZKLOGIN_TOKEN'],
     ['that is not JSON', '{', 'ZKLOGIN_TOKEN'],
     ['over 248 characters', { alg: 'RS256', kid: 'k'.repeat(163) }, 'ZKLOGIN_PROFILE'],
-  ])('with a header %s is refused', async (_what, header, code) => {
+  ])('with a header %s is refused', async (_label, header, code) => {
     await expect(complete(begin(), {}, header)).rejects.toThrow(failure(code));
   });
 
@@ -252,7 +252,7 @@ describe('the token', () => {
       { ...PROVIDERS.google, issuer: 'https://cognito-idp.eu-west-3.amazonaws.com/eu-west-3_aBcDeFgHi' },
       String.raw`"iss":"https:\/\/cognito-idp.eu-west-3.amazonaws.com\/eu-west-3_aBcDeFgHi"`,
     ],
-  ])('of %s is accepted with escapes in its issuer', async (_what, provider, written) => {
+  ])('of %s is accepted with escapes in its issuer', async (_label, provider, written) => {
     const begun = begin({ provider: { ...provider, token: null } });
     const { iss: _iss, ...otherClaims } = begun.claims;
     const id_token = createJwt(JSON.stringify(otherClaims).replace('{', () => `{${written},`));
@@ -271,8 +271,8 @@ describe('the token', () => {
 });
 
 describe('a code', () => {
-  /** Starts a token URL on loopback. */
   type Answer = [status: number, body: unknown];
+  /** Starts a server on loopback that answers like a token URL. */
   async function tokenUrl(answer: (form: URLSearchParams) => Answer | Promise<Answer>) {
     const forms: URLSearchParams[] = [];
     const server = createServer(async (request, response) => {
@@ -334,8 +334,8 @@ describe('a code', () => {
     });
   });
 
-  test('requires the secret if the provider does, which a page must not have', async () => {
-    await expect((await exchange('client_secret')).login).rejects.toThrow(/give clientSecret/);
+  test('requires the client secret if the provider does, and refuses the secret in a page', async () => {
+    await expect((await exchange('client_secret')).login).rejects.toThrow(/pass clientSecret/);
     becomePage();
     const { login, forms } = await exchange('client_secret', undefined, { clientSecret: 'hunter2' });
     await expect(login).rejects.toThrow(/a token URL of your own backend, with the variant grant_type/);
@@ -377,12 +377,15 @@ describe('a code', () => {
     [400, { error: 'invalid_grant', error_description: 'hunter2' }, 'invalid_grant'],
     [401, { error: 'invalid_client' }, 'invalid_client'],
     [200, { ok: false, error: 'bad_redirect_uri' }, 'bad_redirect_uri'],
-  ])('that the provider refuses with status %i and %j gives the reason', async (status, body, reason) => {
-    const { login, forms } = await exchange('grant_type', [status, body]);
-    await expect(login).rejects.toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED', reason });
-    await expect(login).rejects.not.toThrow(/hunter2/);
-    expect(forms).toHaveLength(1);
-  });
+  ])(
+    'that the provider refuses with status %i and %j causes an error with the reason',
+    async (status, body, reason) => {
+      const { login, forms } = await exchange('grant_type', [status, body]);
+      await expect(login).rejects.toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED', reason });
+      await expect(login).rejects.not.toThrow(/hunter2/);
+      expect(forms).toHaveLength(1);
+    },
+  );
 
   test('is not sent to a token URL over http', async () => {
     const token = { url: 'http://wallet.example/token', variant: 'grant_type' } as const;
@@ -409,7 +412,7 @@ describe('a code', () => {
     [[200, '<html>'], 'ZKLOGIN_MALFORMED_ANSWER'],
     [[200, { id_token: createJwt({ iss: 'https://kauth.kakao.com' }) }], 'ZKLOGIN_CLAIM'],
   ] as [[number, unknown], string][])(
-    'that the token URL answers with %j is lost, and never sent again',
+    'that the token URL answers with %j is never sent again',
     async (answer, code) => {
       const { login, forms } = await exchange('grant_type', answer);
       await expect(login).rejects.toThrow(failure(code));
@@ -417,7 +420,7 @@ describe('a code', () => {
     },
   );
 
-  test('is required', async () => {
+  test('is required if the provider returns codes', async () => {
     const begun = begin({ provider: PROVIDERS.slack });
     const back = begun.back({ id_token: createJwt(begun.claims) });
     await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toThrow(/no code/);
@@ -439,7 +442,7 @@ describe('a login that is complete', () => {
     expect(resumeLogin({ storage: begun.storage }).token).toBe(jwt);
   });
 
-  test('ends when it is cancelled, and so does one that was only begun', async () => {
+  test('ends when it is cancelled, as does a login without an answer', async () => {
     const first = begin();
     const login = await complete(first);
     cancelLogin({ storage: first.storage });
@@ -453,17 +456,19 @@ describe('a login that is complete', () => {
     expect(() => cancelLogin({ storage: begun.storage })).not.toThrow();
   });
 
-  test('ends when another is begun', async () => {
+  test('ends when another login begins', async () => {
     const begun = begin();
     const login = await complete(begun);
     const again = begin({ storage: begun.storage });
     expect(() => login.token).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     await complete({ ...again, storage: begun.storage });
-    expect(() => login.token).toThrow(/another login was begun in the meantime/);
+    expect(() => login.token).toThrow(/another login began in the meantime/);
   });
 
   test('requires a session storage', async () => {
-    const message = expect.stringMatching(/^no login is under way: .*give beginLogin a storage/);
+    const message = expect.stringMatching(
+      /^no login is in progress: .*pass a storage such as createMemoryStore\(\) to beginLogin/,
+    );
     const none = { code: 'ZKLOGIN_NO_LOGIN', message };
     for (const back of [`${REDIRECT_URI}?code=c&state=s`, REDIRECT_URI, '']) {
       await expect(completeLogin(back)).rejects.toMatchObject(none);
@@ -472,7 +477,7 @@ describe('a login that is complete', () => {
     expect(() => resumeLogin()).toThrow(expect.objectContaining(none));
   });
 
-  test('does not exist before that, nor if the storage contains another text', () => {
+  test('does not exist before the answer, or if the storage contains another text', () => {
     const { storage } = begin();
     expect(() => resumeLogin({ storage })).toThrow(failure('ZKLOGIN_NO_LOGIN'));
     storage.set('sui-enclave/zklogin/login', '{hunter2');

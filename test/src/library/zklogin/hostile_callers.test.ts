@@ -1,4 +1,4 @@
-/** Callers and sponsors whose values differ each time that they are read. */
+/** Tests callers and sponsors whose values differ each time they are read. */
 import { Signer } from '@mysten/sui/cryptography';
 import type { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -6,33 +6,40 @@ import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature } from '@mysten/sui/verify';
 import { describe, expect, test } from 'vitest';
 import type { SponsoredTransaction, SponsorRequest } from '../../../../src/library/zklogin/index.ts';
-import { address, open, setUp, spending, sponsored, transaction } from './open_session.ts';
+import {
+  address,
+  buildSpending,
+  buildTransaction,
+  openSession,
+  setUp,
+  setUpSponsor,
+} from './open_session.ts';
 
 const STRANGER = `0x${'2'.repeat(64)}`;
 
 describe('bytes to sign', () => {
-  test('that change meanwhile are signed and returned in their original form', async () => {
-    const { session } = open();
-    const [bytes, hostile] = [await transaction(), await transaction(STRANGER)];
+  test('that change during the call are signed and returned in their original form', async () => {
+    const { session } = openSession();
+    const [bytes, hostile] = [await buildTransaction(), await buildTransaction(STRANGER)];
     const before = toBase64(bytes);
     const signed = session.signTransaction(bytes);
     bytes.set(hostile);
     expect((await signed).bytes).toBe(before);
   });
 
-  test('whose class shows another buffer still have their real sender checked', async () => {
-    const { session } = open();
-    const honest = await transaction();
+  test('of a class that returns another buffer are refused if their real sender is another address', async () => {
+    const { session } = openSession();
+    const honest = await buildTransaction();
     class TwoFaced extends Uint8Array {
       override get buffer() {
         return honest.buffer as never;
       }
     }
-    const hostile = new TwoFaced(await transaction(STRANGER));
+    const hostile = new TwoFaced(await buildTransaction(STRANGER));
     await expect(session.signTransaction(hostile)).rejects.toMatchObject({ code: 'ZKLOGIN_SENDER' });
   });
 
-  test('of a message that changes meanwhile are returned in the form that was signed', async () => {
+  test('of a message that changes during the call are returned in the form that was signed', async () => {
     const { client, session } = await setUp(8n);
     const message = new TextEncoder().encode('hello');
     const signed = session.signPersonalMessage(message);
@@ -47,7 +54,7 @@ describe('bytes to sign', () => {
     ['a list', [1, 2]],
     ['an object with the prototype of bytes', Object.create(Uint8Array.prototype)],
   ])('that are %s are refused', async (_, bytes) => {
-    const { session } = open();
+    const { session } = openSession();
     for (const sign of [() => session.signTransaction(bytes), () => session.signPersonalMessage(bytes)]) {
       await expect(sign()).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
     }
@@ -84,8 +91,8 @@ describe('a transaction', () => {
 
 describe('a sponsor', () => {
   test('can not change the transaction that its answer is compared with', async () => {
-    const { node, client, session } = await sponsored();
-    const hostile = await spending();
+    const { node, client, session } = await setUpSponsor();
+    const hostile = await buildSpending();
     const tx = Transaction.from(hostile);
     const sponsor = async ({ kind }: SponsorRequest): Promise<SponsoredTransaction> => {
       const otherKind = await tx.build({ onlyTransactionKind: true });
@@ -102,8 +109,8 @@ describe('a sponsor', () => {
   });
 
   test('gets the checked bytes signed even if it changes its answer after the check', async () => {
-    const { node, client, session, service } = await sponsored();
-    const hostile = await spending();
+    const { node, client, session, service } = await setUpSponsor();
+    const hostile = await buildSpending();
     const sponsor = async (request: SponsorRequest): Promise<SponsoredTransaction> => {
       const { transaction: honest, signature } = await service(request);
       let reads = 0;
@@ -151,8 +158,8 @@ describe('a sponsor', () => {
     }
   }
 
-  test('with a key can not make the session pay by returning its address the second time', async () => {
-    const { node, client, session, sponsor } = await sponsored();
+  test("with a key can not make the session pay by returning the session's address the second time", async () => {
+    const { node, client, session, sponsor } = await setUpSponsor();
     node.ledger.give(address, 1_000_000_000n);
     const before = node.ledger.coins(address).map(({ balance }) => balance);
     const signer = new Hostile(sponsor, [sponsor.toSuiAddress(), address]);
@@ -161,7 +168,7 @@ describe('a sponsor', () => {
   });
 
   test('with a key can not change the bytes that it has signed', async () => {
-    const { node, client, session, sponsor } = await sponsored();
+    const { node, client, session, sponsor } = await setUpSponsor();
     const { digest } = await session.execute(new Transaction(), client, {
       sponsor: new Hostile(sponsor, []),
     });

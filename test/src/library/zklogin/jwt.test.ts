@@ -5,7 +5,7 @@ import { checkToken } from '../../../../src/library/zklogin/jwt.ts';
 import { base64url, createJwt, issuerDetails, NOW, validatorsIssuer } from './support.ts';
 
 describe('the payload of a JWT', () => {
-  test('has only optional fields, and aud as a string or an array', () => {
+  test('has only optional fields, and its aud is a string or an array', () => {
     expect(decodeJwtPayload(createJwt({}))).toEqual({});
     const all = { iss: 'i', sub: 's', aud: 'a', exp: 1, nbf: 2, iat: 3.5, jti: 'j', more: { any: true } };
     expect(decodeJwtPayload(createJwt(all))).toEqual(all);
@@ -88,16 +88,22 @@ describe('the issuer', () => {
 
   test.each([
     ['with / as PHP and AWS Cognito write it', written],
-    ['with / as a code', String.raw`"iss":"https:\u002f\u002Fid.example/pool_1"`],
-    ['with any other character as a code', String.raw`"iss":"\u0068ttps://id.example/p\u006Fol\u005f1"`],
-    ['with codes in its name', String.raw`"i\u0073s":"https://id.example/pool_1"`],
-    ['with codes for all of its name', String.raw`"\u0069\u0073\u0073":"https:\/\/id.example/pool_1"`],
+    ['with / as a Unicode escape', String.raw`"iss":"https:\u002f\u002Fid.example/pool_1"`],
+    [
+      'with any other character as a Unicode escape',
+      String.raw`"iss":"\u0068ttps://id.example/p\u006Fol\u005f1"`,
+    ],
+    ['with a Unicode escape in its name', String.raw`"i\u0073s":"https://id.example/pool_1"`],
+    [
+      'with Unicode escapes for its whole name',
+      String.raw`"\u0069\u0073\u0073":"https:\/\/id.example/pool_1"`,
+    ],
     ['with white space', `"iss"  :\t"${issuer}" `],
     [
       'with more white space than the claims that the circuit parses may have',
       `"iss" \n :\r\n\t\t "${issuer}"  `,
     ],
-  ])('is accepted %s, at any position, and validators can parse it', (_what, claim) => {
+  ])('is accepted %s, at any position, and validators can parse it', (_label, claim) => {
     for (const payload of [
       `{${claim},${otherClaims}}`,
       `{${otherClaims},${claim}}`,
@@ -112,12 +118,12 @@ describe('the issuer', () => {
   test.each([
     ['a string that quotes another issuer', String.raw`"x":"\"iss\":\"https:\/\/evil.example\","`],
     [
-      'a string that quotes another issuer with codes',
+      'a string that quotes another issuer with Unicode escapes',
       String.raw`"x":"{\"i\\u0073s\":\"https:\/\/evil.example\"}"`,
     ],
     ['a list that contains iss', String.raw`"iss":"https:\/\/id.example\/pool_1","x":["iss","i\u0073s"]`],
     ['names that contain iss', String.raw`"issuer":"x","miss":"x","iss\u0020":"x","x:iss":"x","iss\\":"x"`],
-  ])('is not mistaken for %s', (_what, forgery) => {
+  ])('is not mistaken for %s', (_label, forgery) => {
     const issClaim = forgery.startsWith('"iss":') ? '' : `${written},`;
     expect(check(`{${forgery},${issClaim}${otherClaims}}`).issuer).toBe(issuer);
   });
@@ -126,17 +132,20 @@ describe('the issuer', () => {
 
   test.each([
     ['twice', `${written},"iss":"https://id.example/pool_1"`],
-    ['twice, once with a code in its name', String.raw`${written},"i\u0073s":"https://id.example/pool_1"`],
-    ['within another claim too', String.raw`"x":{"iss":"https:\/\/evil.example"},${written}`],
     [
-      'within another claim too, by a name with codes',
+      'twice, once with a Unicode escape in its name',
+      String.raw`${written},"i\u0073s":"https://id.example/pool_1"`,
+    ],
+    ['if another claim contains it, too', String.raw`"x":{"iss":"https:\/\/evil.example"},${written}`],
+    [
+      'if another claim contains it, too, with a Unicode escape in its name',
       String.raw`"x":[{"\u0069ss":"https://evil"}],${written}`,
     ],
-    ['within another claim alone', `"x":{${written}}`],
+    ['if only another claim contains it', `"x":{${written}}`],
     ['after a name that ends with iss', String.raw`"\"iss":"https://evil.example",${written}`],
     ['with backslashes that are not escapes', String.raw`"iss":"https:\\/\\/id.example\\/pool_1"`],
     ['if it is another issuer', String.raw`"iss":"https:\/\/id.example\/pool_2"`],
-  ])('is refused %s', (_what, claims) => {
+  ])('is refused %s', (_label, claims) => {
     expect(() => check(`{${claims},${otherClaims}}`)).toThrow(refused);
     expect(() => check(`{${otherClaims},${claims}}`)).toThrow(refused);
   });
@@ -190,9 +199,9 @@ describe('the issuer', () => {
         const claims = otherClaims.split(',');
         claims.splice(place, 0, claim);
         const payload = `{${claims.join(',')}}`;
-        const taken = claim.length + 1 <= 165;
-        seen.add(taken);
-        if (!taken) return expect(() => check(payload)).toThrow(refused);
+        const isAccepted = claim.length + 1 <= 165;
+        seen.add(isAccepted);
+        if (!isAccepted) return expect(() => check(payload)).toThrow(refused);
         expect(check(payload).issuer).toBe(issuer);
         expect(validatorsIssuer(issuerDetails(createJwt(payload), `${claim},`))).toBe(issuer);
       }),
@@ -206,7 +215,7 @@ describe('the issuer', () => {
     ['sub', String.raw`"sub":"a\/b"`, 'c'],
     ['sub', String.raw`"s\u0075b":"s"`, 'c'],
     ['nonce', String.raw`"nonce":"\u006e"`, 'c'],
-  ])('is the only claim that may have escapes: %s may not, as %s', (claim, text, clientId) => {
+  ])('is the only claim that may have escapes: %s is refused, as %s', (claim, text, clientId) => {
     const payload = `{${written},${otherClaims.replace(new RegExp(`"${claim}":"[^"]*"`), () => text)}}`;
     expect(() => checkToken(createJwt(payload), { ...expected, clientId }, NOW)).toThrow(
       expect.objectContaining({

@@ -1,4 +1,4 @@
-/** An open session from the vectors of a real Google login, with a node and a sponsor. */
+/** Opens sessions from Sui's vectors of a real Google login, with a node and a sponsor. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -26,10 +26,10 @@ export const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
 export const legacyAddress = false;
 
 /**
- * Begins a login with the vector's key, complete except for salt and proof. The token's payload begins like
- * Google's.
+ * Creates a login with the vector's key, which needs only a salt and a proof. By default, the token's payload
+ * begins like the payload of Google's token.
  */
-export function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }): {
+export function createLogin(payload: Record<string, unknown> | string = { iss, aud, sub }): {
   storage: SessionStore;
   jwt: string;
   login: Login;
@@ -50,13 +50,13 @@ export function vectorLogin(payload: Record<string, unknown> | string = { iss, a
   return { storage, jwt, login: resumeLogin({ storage }) };
 }
 
-export function open(currentEpoch = () => 8): { storage: SessionStore; session: ZkLoginSession } {
-  const { storage, login } = vectorLogin();
+export function openSession(currentEpoch = () => 8): { storage: SessionStore; session: ZkLoginSession } {
+  const { storage, login } = createLogin();
   return { storage, session: login.open({ salt, proof, legacyAddress, currentEpoch }) };
 }
 
-/** Builds the bytes of a transaction that does nothing. */
-export async function transaction(sender = address, tx = new Transaction()): Promise<Uint8Array> {
+/** Builds the bytes of a transaction, which does nothing by default. */
+export async function buildTransaction(sender = address, tx = new Transaction()): Promise<Uint8Array> {
   tx.setSender(sender);
   tx.setGasPrice(1000);
   tx.setGasBudget(5_000_000);
@@ -67,11 +67,11 @@ export async function transaction(sender = address, tx = new Transaction()): Pro
 }
 
 /** Builds the bytes of a transaction that transfers the gas coin, as a hostile sponsor might do. */
-export async function spending(): Promise<Uint8Array> {
+export async function buildSpending(): Promise<Uint8Array> {
   const tx = new Transaction();
   tx.transferObjects([tx.gas], `0x${'9'.repeat(64)}`);
   tx.setGasOwner(`0x${'2'.repeat(64)}`);
-  return await transaction(address, tx);
+  return await buildTransaction(address, tx);
 }
 
 export async function setUp(
@@ -83,7 +83,7 @@ export async function setUp(
   node.verify = verifyZkLogin;
   node.ledger.give(address, 10_000_000_000n);
   const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
-  const { login } = vectorLogin();
+  const { login } = createLogin();
   return {
     node,
     client,
@@ -91,8 +91,8 @@ export async function setUp(
   };
 }
 
-/** Opens a session whose address has no SUI, with a sponsor who has some. */
-export async function sponsored() {
+/** Opens a session whose address has no SUI, and creates a sponsor with SUI. */
+export async function setUpSponsor() {
   const setting = await setUp(8n);
   const { node, client } = setting;
   const sponsor = new Ed25519Keypair();
@@ -102,7 +102,7 @@ export async function sponsored() {
     signer === address
       ? await verifyZkLogin.call(node, data, signature, signer, scope)
       : await chooseVerifier(scope)(data, signature, { address: signer });
-  /** A sponsor's service that pays for any transaction. */
+  /** Fake of a sponsor's service that pays for any transaction. */
   const service = vi.fn(async ({ kind, sender }: SponsorRequest): Promise<SponsoredTransaction> => {
     const tx = Transaction.fromKind(kind);
     tx.setSender(sender);

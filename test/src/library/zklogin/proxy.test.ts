@@ -1,4 +1,4 @@
-/** The proxy in Express, in front of a proving service on loopback. */
+/** Tests the proxy in Express, in front of a proving service on loopback. */
 import {
   createServer,
   request as httpRequest,
@@ -27,7 +27,7 @@ async function listen(server: ReturnType<typeof createServer>): Promise<string> 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Starts a dapp's back end, whose /prove forwards to a service that answers in this way. */
+/** Starts a dapp's back end whose /prove forwards to a service. @param answer answers for the service */
 async function setUp(
   answer: (response: ServerResponse) => unknown,
   { parser, ...options }: ProxyOptions & { parser?: RequestHandler | undefined } = {},
@@ -75,7 +75,7 @@ describe('the proxy', () => {
     expect(requests.map(({ body }) => body)).toEqual([REQUEST]);
   });
 
-  test('adds the headers of the back end, and forwards none of the page', async () => {
+  test('adds the headers of the back end, and forwards no headers of the page', async () => {
     const { requests, post } = await setUp(json(200, '{}'), {
       headers: { authorization: 'Bearer mine' },
     });
@@ -110,7 +110,12 @@ describe('the proxy', () => {
     ],
     ['answers HTML', (response) => response.end('<html>'), 502, 'ZKLOGIN_MALFORMED_ANSWER'],
     ['fails with HTML', (response) => response.writeHead(503).end('<html>'), 503, 'ZKLOGIN_MALFORMED_ANSWER'],
-    ['answers without end', (response) => response.end(' '.repeat(100_000)), 502, 'ZKLOGIN_MALFORMED_ANSWER'],
+    [
+      'answers with too many bytes',
+      (response) => response.end(' '.repeat(100_000)),
+      502,
+      'ZKLOGIN_MALFORMED_ANSWER',
+    ],
     [
       'breaks off',
       (response) => response.write('{') && setTimeout(() => response.destroy(), 20),
@@ -118,7 +123,7 @@ describe('the proxy', () => {
       'ZKLOGIN_UNREACHABLE',
     ],
     ['is slow', () => {}, 504, 'ZKLOGIN_TIMEOUT'],
-  ])('answers for a service that %s', async (_, answer, status, code) => {
+  ])('returns an error for a service that %s', async (_, answer, status, code) => {
     const { post } = await setUp(answer, { timeoutMs: 500 });
     const { text, ...refused } = await post(REQUEST);
     expect([refused.status, JSON.parse(text).code]).toEqual([status, code]);
@@ -137,7 +142,7 @@ describe('the proxy', () => {
     expect(requests).toEqual([]);
   });
 
-  test('refuses more than 16 KiB in pieces, or already parsed', async () => {
+  test('refuses more than 16 KiB that arrive in pieces, or that a parser has read', async () => {
     const { url, requests } = await setUp(json(200, '{}'));
     const status = await new Promise((resolve, reject) => {
       const headers = { 'content-type': 'application/json' };
@@ -190,12 +195,12 @@ describe('the proxy', () => {
 });
 
 test.each<[string, unknown, object?]>([
-  ['http elsewhere', 'http://prover.example/v1'],
+  ['http to another machine', 'http://prover.example/v1'],
   ['a relative URL', '/v1'],
   ['a user name', 'https://user@prover.example/v1'],
   ['a time-out of 0', 'https://prover.example/v1', { timeoutMs: 0 }],
   ['an invalid header', 'https://prover.example/v1', { headers: { 'x y': '1' } }],
-])('a proxy is refused at once with %s', (_, url, options) => {
+])('proverProxy refuses %s at once', (_, url, options) => {
   expect(() => proverProxy(url as string, options)).toThrow(
     expect.objectContaining({ code: 'ZKLOGIN_OPTION' }),
   );

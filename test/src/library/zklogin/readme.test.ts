@@ -35,23 +35,23 @@ test('the README names every function and class that a page needs', () => {
 });
 
 describe('the page in the README', () => {
-  const [mine = '', page = ''] = snippets;
+  const [myWallet = '', page = ''] = snippets;
   /** Normalises line breaks, which the formatter changes. */
-  const words = (code: string) =>
+  const normalize = (code: string) =>
     code
       .replace(/,\s*\}/g, ' }')
       .replace(/\s+/g, ' ')
       .trim();
 
-  test('is the page that make test-wallet walks through', () => {
-    const walked = read('test/e2e/wallet/readme/wallet.ts')
+  test('is the page that make test-wallet tests', () => {
+    const testedPage = read('test/e2e/wallet/readme/wallet.ts')
       .replace(/^\/\*\*.*?\*\/\n/s, '')
       .replace(/'[./]*\/library\/zklogin\/index\.ts'/, "'sui-enclave/zklogin'")
       .replace("'./my_wallet.ts'", "'./my_wallet.js'");
-    expect(words(page)).toBe(words(walked));
+    expect(normalize(page)).toBe(normalize(testedPage));
   });
 
   test('imports the same my_wallet.ts as the project of make test-package', () => {
-    expect(read('test/e2e/package/my_wallet.ts.txt')).toBe(mine);
+    expect(read('test/e2e/package/my_wallet.ts.txt')).toBe(myWallet);
   });
 });

@@ -1,4 +1,4 @@
-/** The clients of the salt service and of the proving service, against servers on loopback. */
+/** Tests the clients of the salt service and of the proving service, against servers on loopback. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -19,7 +19,7 @@ interface ReceivedRequest {
 }
 
 /** Starts a service that returns these answers in turn, and then repeats the last one. */
-async function service(...answers: (unknown | ((response: ServerResponse) => unknown))[]) {
+async function startService(...answers: (unknown | ((response: ServerResponse) => unknown))[]) {
   const seen: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
@@ -43,10 +43,10 @@ async function service(...answers: (unknown | ((response: ServerResponse) => unk
 }
 
 /**
- * Makes pauses of these lengths, in milliseconds, end at once, for the rest of the test. @returns the lengths
- * of the pauses so far
+ * Makes pauses of these lengths, in milliseconds, end at once, until the test ends. @returns the lengths of the
+ * pauses so far
  */
-function withoutPauses(...lengths: number[]): number[] {
+function skipPauses(...lengths: number[]): number[] {
   const pauses: number[] = [];
   const { setTimeout } = globalThis;
   const spy = vi.spyOn(globalThis, 'setTimeout');
@@ -58,7 +58,7 @@ function withoutPauses(...lengths: number[]): number[] {
   return pauses;
 }
 
-const status =
+const respondWith =
   (code: number, body: unknown = {}) =>
   (response: ServerResponse) =>
     response.writeHead(code).end(JSON.stringify(body));
@@ -69,8 +69,8 @@ const breakOff = (response: ServerResponse) => {
   setTimeout(() => response.destroy(), 100);
 };
 
-/** Fakes a fetch that answers without a network. */
-function recorder(answer: unknown = {}) {
+/** Returns a fake fetch that records the URLs, and answers without a network. */
+function createFetch(answer: unknown = {}) {
   const requestedUrls: string[] = [];
   const fetch = async (url: string | URL | Request) => {
     requestedUrls.push(String(url));
@@ -93,7 +93,7 @@ const REQUEST: ProofRequest = {
 
 describe('getSalt', () => {
   test.each(['', '/', '/v2', '/v2/'])('posts to /get_salt below the URL%s', async (path) => {
-    const { url, seen } = await service({ salt: SALT });
+    const { url, seen } = await startService({ salt: SALT });
     expect(await getSalt(url + path, TOKEN)).toBe(SALT);
     expect(seen[0]).toMatchObject({ url: `${path.replace(/\/$/, '')}/get_salt`, body: { token: TOKEN } });
     expect(seen[0]?.headers['content-type']).toBe('application/json');
@@ -102,7 +102,7 @@ describe('getSalt', () => {
   test.each(['/get_salt', '/get_salt/', '/v2/get_salt', '/get_salt?x=1'])(
     'refuses a URL that ends with %s, which is appended',
     async (path) => {
-      const { url, seen } = await service({ salt: SALT });
+      const { url, seen } = await startService({ salt: SALT });
       await expect(getSalt(url + path, TOKEN)).rejects.toMatchObject({
         code: 'ZKLOGIN_OPTION',
         message: 'the URL of the salt service must not include /get_salt, which is appended to it',
@@ -111,15 +111,15 @@ describe('getSalt', () => {
     },
   );
 
-  test('sends nothing if a policy is given and undefined', async () => {
-    const { url, seen } = await service({ salt: SALT });
+  test('sends nothing if the policy is set to undefined', async () => {
+    const { url, seen } = await startService({ salt: SALT });
     const refused = getSalt(url, TOKEN, { policy: undefined } as never);
     await expect(refused).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
     expect(seen).toEqual([]);
   });
 
   test('refuses a missing token', async () => {
-    const { url, seen } = await service({ salt: SALT });
+    const { url, seen } = await startService({ salt: SALT });
     await expect(getSalt(url, undefined as never)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
     expect(seen).toEqual([]);
   });
@@ -129,7 +129,7 @@ describe('getSalt', () => {
     [String(2n ** 128n - 1n), String(2n ** 128n - 1n)],
     ['007', '7'],
   ])('accepts the decimal salt %s', async (salt, read) => {
-    expect(await getSalt((await service({ salt })).url, TOKEN)).toBe(read);
+    expect(await getSalt((await startService({ salt })).url, TOKEN)).toBe(read);
   });
 
   test.each([
@@ -151,12 +151,12 @@ describe('getSalt', () => {
     { salt: Array(16).fill(1) },
     { salt: '9'.repeat(60_000) },
   ])('refuses the answer %j', async (answer) => {
-    const { url } = await service(answer);
+    const { url } = await startService(answer);
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
   });
 
   test('sends an operator’s credentials', async () => {
-    const { url, seen } = await service({ salt: SALT });
+    const { url, seen } = await startService({ salt: SALT });
     await getSalt(url, TOKEN, {
       headers: { authorization: 'Bearer operator', 'Content-Type': 'text/plain' },
     });
@@ -166,7 +166,7 @@ describe('getSalt', () => {
   test.each(['ftp://x', 'x', '', 'https://user:hunter2@salt.example', 'http://user:hunter2@salt.example'])(
     'refuses the URL %j, and sends nothing',
     async (url) => {
-      const { requestedUrls, fetch } = recorder();
+      const { requestedUrls, fetch } = createFetch();
       for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
         await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
         await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
@@ -181,7 +181,7 @@ describe('getSalt', () => {
     'http://localhost.example',
     'http://127.0.0.1.example',
   ])('sends a request to %s only if the caller allows http', async (url) => {
-    const { requestedUrls, fetch } = recorder({ salt: SALT });
+    const { requestedUrls, fetch } = createFetch({ salt: SALT });
     for (const allowHttp of [undefined, false, 'false', 1]) {
       const options = { fetch, allowHttp: allowHttp as false };
       await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({
@@ -197,7 +197,7 @@ describe('getSalt', () => {
   test.each(['https://salt.example', 'http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:3000'])(
     'accepts the URL %s',
     async (url) => {
-      const { requestedUrls, fetch } = recorder({ salt: SALT });
+      const { requestedUrls, fetch } = createFetch({ salt: SALT });
       await getSalt(url, TOKEN, { fetch });
       expect(requestedUrls).toEqual([`${new URL(url).href}get_salt`]);
     },
@@ -205,8 +205,8 @@ describe('getSalt', () => {
 });
 
 describe('getProof', () => {
-  test('posts to the given URL, in decimal by default', async () => {
-    const { url, seen } = await service(PROOF);
+  test('posts to the exact URL, with numbers in decimal by default', async () => {
+    const { url, seen } = await startService(PROOF);
     expect(await getProof(`${url}/v1?key=1`, REQUEST)).toEqual(PROOF);
     expect(seen[0]?.url).toBe('/v1?key=1');
     expect(seen[0]?.body).toEqual({
@@ -221,7 +221,7 @@ describe('getProof', () => {
 
   test('sends a request over http to another machine only if the caller allows it', async () => {
     const url = 'http://prover.internal:8080/v1';
-    const { requestedUrls, fetch } = recorder(PROOF);
+    const { requestedUrls, fetch } = createFetch(PROOF);
     for (const options of [{ fetch }, { fetch, allowHttp: false }]) {
       await expect(getProof(url, REQUEST, options)).rejects.toThrow(/must be https: .* or set allowHttp/);
     }
@@ -232,7 +232,7 @@ describe('getProof', () => {
   });
 
   test('sends the three numbers in base64 if the caller asks for it, padded to their size', async () => {
-    const { url, seen } = await service(PROOF);
+    const { url, seen } = await startService(PROOF);
     await getProof(url, { ...REQUEST, salt: 5n }, { encoding: 'base64' });
     const { extendedEphemeralPublicKey, jwtRandomness, salt, maxEpoch } = seen[0]?.body ?? {};
     expect(extendedEphemeralPublicKey).toBe(REQUEST.extendedEphemeralPublicKey);
@@ -242,7 +242,7 @@ describe('getProof', () => {
   });
 
   test('accepts the longer keys of other schemes', async () => {
-    const { url, seen } = await service(PROOF);
+    const { url, seen } = await startService(PROOF);
     const key = DEVNET.extendedEphemeralPublicKey;
     await getProof(url, { ...REQUEST, extendedEphemeralPublicKey: key }, { encoding: 'base64' });
     await getProof(url, { ...REQUEST, ...(seen[0]?.body as unknown as ProofRequest) });
@@ -251,7 +251,7 @@ describe('getProof', () => {
   });
 
   test('accepts each number in either encoding, or in bytes', async () => {
-    const { url, seen } = await service(PROOF);
+    const { url, seen } = await startService(PROOF);
     await getProof(url, REQUEST, { encoding: 'base64' });
     await getProof(url, { ...REQUEST, ...(seen[0]?.body as unknown as ProofRequest) });
     await getProof(url, REQUEST);
@@ -266,8 +266,8 @@ describe('getProof', () => {
     expect(seen[3]?.body).toEqual(seen[2]?.body);
   });
 
-  test("Sui's example, a key without its flag, is sent as the number that it contains", async () => {
-    const { url, seen } = await service(PROOF);
+  test("sends the key of Sui's example, which lacks its flag, as the number that it contains", async () => {
+    const { url, seen } = await startService(PROOF);
     const example = {
       ...REQUEST,
       extendedEphemeralPublicKey: 'ucbuFjDvPnERRKZI2wa7sihPcnTPvuU//O5QPMGkkgA=',
@@ -281,7 +281,7 @@ describe('getProof', () => {
       jwtRandomness: number(example.jwtRandomness),
       salt: number(example.salt),
     });
-    // In a key with all bytes, the flag comes first.
+    // A complete key begins with the flag.
     await getProof(url, example, { encoding: 'base64' });
     expect(Buffer.from(String(seen[1]?.body['extendedEphemeralPublicKey']), 'base64')).toEqual(
       Buffer.concat([Buffer.alloc(1), Buffer.from(example.extendedEphemeralPublicKey, 'base64')]),
@@ -311,7 +311,7 @@ describe('getProof', () => {
     ['maxEpoch', 1.5],
     ['maxEpoch', 'x'],
   ])('refuses %s %o', async (name, value) => {
-    const { url, seen } = await service(PROOF);
+    const { url, seen } = await startService(PROOF);
     const proofRequest = getProof(url, { ...REQUEST, [name]: value });
     await expect(proofRequest).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
@@ -321,17 +321,17 @@ describe('getProof', () => {
   });
 
   test.each([
-    ['another', { sub: SUBJECT }, 'email'],
-    ['an inherited', { sub: SUBJECT }, 'constructor'],
-    ['a number as', { sub: 5 }, 'sub'],
-    ['an array as', { sub: [SUBJECT] }, 'sub'],
-    ['an empty', { sub: '' }, 'sub'],
-    ['too long a', { sub: 'a'.repeat(114) }, 'sub'],
-    ['a foreign letter in', { sub: 'Zoë' }, 'sub'],
-    ['escapes in', String.raw`{"sub":"a\/b"}`, 'sub'],
-    ['two of', '{"sub":"a","in":{"sub":"a"}}', 'sub'],
-  ])('refuses a token with %s claim of keyClaimName', async (_what, payload, keyClaimName) => {
-    const { url, seen } = await service(PROOF);
+    ['is missing', { sub: SUBJECT }, 'email'],
+    ['is an inherited property', { sub: SUBJECT }, 'constructor'],
+    ['is a number', { sub: 5 }, 'sub'],
+    ['is an array', { sub: [SUBJECT] }, 'sub'],
+    ['is empty', { sub: '' }, 'sub'],
+    ['is too long', { sub: 'a'.repeat(114) }, 'sub'],
+    ['has a letter beyond ASCII', { sub: 'Zoë' }, 'sub'],
+    ['has escapes', String.raw`{"sub":"a\/b"}`, 'sub'],
+    ['occurs twice', '{"sub":"a","in":{"sub":"a"}}', 'sub'],
+  ])('refuses a token whose key claim %s', async (_label, payload, keyClaimName) => {
+    const { url, seen } = await startService(PROOF);
     await expect(getProof(url, { ...REQUEST, jwt: createJwt(payload), keyClaimName })).rejects.toMatchObject({
       code: 'ZKLOGIN_CLAIM',
       claim: keyClaimName,
@@ -340,7 +340,7 @@ describe('getProof', () => {
   });
 
   test('accepts any claim that the circuit can process', async () => {
-    const { url, seen } = await service(PROOF);
+    const { url, seen } = await startService(PROOF);
     const claims = [
       ['sub', 'a'.repeat(113)],
       ['email', 'me@wallet.example'],
@@ -353,7 +353,7 @@ describe('getProof', () => {
   });
 
   test('refuses an invalid token', async () => {
-    const { url, seen } = await service(PROOF);
+    const { url, seen } = await startService(PROOF);
     for (const jwt of ['', 'x', 'a.b.c', `${TOKEN}.`]) {
       await expect(getProof(url, { ...REQUEST, jwt })).rejects.toMatchObject({ code: 'ZKLOGIN_TOKEN' });
     }
@@ -362,7 +362,7 @@ describe('getProof', () => {
 
   const { proofPoints, issBase64Details } = PROOF;
   test.each([
-    ['nothing', {}],
+    ['no properties', {}],
     ['two coordinates', { ...PROOF, proofPoints: { ...proofPoints, a: proofPoints.a.slice(1) } }],
     ['numbers for strings', { ...PROOF, proofPoints: { ...proofPoints, a: [1, 2, 3] } }],
     ['hex', { ...PROOF, proofPoints: { ...proofPoints, c: ['0x1', '2', '3'] } }],
@@ -380,16 +380,16 @@ describe('getProof', () => {
     ],
     ['no header', { ...PROOF, headerBase64: undefined }],
     ['a header that is too long', { ...PROOF, headerBase64: 'A'.repeat(249) }],
-  ])('refuses an answer with %s', async (_what, answer) => {
-    const { url } = await service(answer);
+  ])('refuses an answer with %s', async (_label, answer) => {
+    const { url } = await startService(answer);
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
   });
 });
 
 test.each([{ 'x y': 'hunter2' }, { authorization: 'hunter2\n2' }, { authorization: 'hunter2 \u{1f511}' }, 5])(
-  'headers that can not be sent are named, and nothing of them is repeated: %j',
+  'invalid headers cause an error that does not quote them: %j',
   async (headers) => {
-    const { requestedUrls, fetch } = recorder();
+    const { requestedUrls, fetch } = createFetch();
     const options = { headers: headers as Record<string, string>, fetch };
     const error = await getSalt('https://salt.example', TOKEN, options).catch((error) => error);
     expect(error).toMatchObject({ code: 'ZKLOGIN_OPTION', message: expect.stringContaining('headers') });
@@ -399,7 +399,7 @@ test.each([{ 'x y': 'hunter2' }, { authorization: 'hunter2\n2' }, { authorizatio
 );
 
 test('the headers of the caller are sent, except the content type', async () => {
-  const { url, seen } = await service({ salt: SALT });
+  const { url, seen } = await startService({ salt: SALT });
   await getSalt(url, TOKEN, { headers: { Authorization: 'Bearer operator', 'Content-Type': 'text/plain' } });
   expect(seen[0]?.headers).toMatchObject({
     authorization: 'Bearer operator',
@@ -409,12 +409,12 @@ test('the headers of the caller are sent, except the content type', async () => 
 
 describe('a service that', () => {
   test('is busy or breaks the connection is called three times in total', async () => {
-    const pauses = withoutPauses(500, 1000);
-    const { url, seen } = await service(status(503), reset, PROOF);
+    const pauses = skipPauses(500, 1000);
+    const { url, seen } = await startService(respondWith(503), reset, PROOF);
     expect(await getProof(url, REQUEST)).toEqual(PROOF);
     expect(seen).toHaveLength(3);
     expect(pauses).toEqual([500, 1000]);
-    const busy = await service(status(503, { error: 'Server at capacity', code: 'PROVER_BUSY' }));
+    const busy = await startService(respondWith(503, { error: 'Server at capacity', code: 'PROVER_BUSY' }));
     await expect(getProof(busy.url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_REFUSED',
       status: 503,
@@ -424,7 +424,7 @@ describe('a service that', () => {
   });
 
   test('breaks off in the middle of its answer is not called again', async () => {
-    const { url, seen } = await service(breakOff);
+    const { url, seen } = await startService(breakOff);
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_UNREACHABLE',
       reason: 'broken',
@@ -434,14 +434,14 @@ describe('a service that', () => {
   });
 
   test.each([400, 401, 403, 422, 429, 500, 504])('answers %i is not called again', async (code) => {
-    const { url, seen } = await service(status(code, { error: 'no', code: 'SALT_TOKEN_EXPIRED' }));
+    const { url, seen } = await startService(respondWith(code, { error: 'no', code: 'SALT_TOKEN_EXPIRED' }));
     const refused = { code: 'ZKLOGIN_REFUSED', status: code, serverCode: 'SALT_TOKEN_EXPIRED' };
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject(refused);
     expect(seen).toHaveLength(1);
   });
 
-  test('is too slow is not called again: it may still be working', async () => {
-    const { url, seen } = await service(hang);
+  test('is too slow is not called again, since it may still be working', async () => {
+    const { url, seen } = await startService(hang);
     await expect(getProof(url, REQUEST, { timeoutMs: 200 })).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
       message: 'the proving service did not answer within 200 ms',
@@ -451,8 +451,8 @@ describe('a service that', () => {
 
   test('still works when the signal is aborted is neither waited for nor called again', async () => {
     const reason = new Error('the user left');
-    for (const answer of [hang, status(503)]) {
-      const { url, seen } = await service(answer);
+    for (const answer of [hang, respondWith(503)]) {
+      const { url, seen } = await startService(answer);
       for (const ask of [getSalt, getProof]) {
         const before = seen.length;
         const controller = new AbortController();
@@ -466,7 +466,7 @@ describe('a service that', () => {
         expect(seen).toHaveLength(before + 1);
       }
     }
-    const { url, seen } = await service(PROOF);
+    const { url, seen } = await startService(PROOF);
     await expect(getProof(url, REQUEST, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(seen).toEqual([]);
   });
@@ -477,8 +477,10 @@ describe('a service that', () => {
     [504, JSON.stringify({ error: slow })],
     [503, slow],
     [400, JSON.stringify({ error: 'Call to rapidsnark service took longer than 15s', jwt: TOKEN })],
-  ])('answers %i with %j has timed out itself, and is not called again', async (code, body) => {
-    const { url, seen } = await service((response: ServerResponse) => response.writeHead(code).end(body));
+  ])('answers %i with %j counts as timed out, and is not called again', async (code, body) => {
+    const { url, seen } = await startService((response: ServerResponse) =>
+      response.writeHead(code).end(body),
+    );
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
       message:
@@ -487,36 +489,36 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('has timed out by its code, with any sentence: the error names no seconds', async () => {
+  test('reports a time-out only by its code causes an error without a number of seconds', async () => {
     const body = JSON.stringify({ error: 'too slow', code: 'PROVER_BACKEND_TIMEOUT' });
-    const { url } = await service((response: ServerResponse) => response.writeHead(504).end(body));
+    const { url } = await startService((response: ServerResponse) => response.writeHead(504).end(body));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
       message: expect.stringMatching(/ took longer than its time limit: /),
     });
   });
 
-  test('refuses by a code with a sentence about seconds: it has not timed out', async () => {
+  test('refuses with another code does not count as timed out, even if its message mentions seconds', async () => {
     const body = JSON.stringify({ error: 'it took longer than 3 seconds', code: 'PROVER_TOKEN' });
-    const { url } = await service((response: ServerResponse) => response.writeHead(400).end(body));
+    const { url } = await startService((response: ServerResponse) => response.writeHead(400).end(body));
     const refusal = { code: 'ZKLOGIN_REFUSED', serverCode: 'PROVER_TOKEN' };
     await expect(getProof(url, REQUEST)).rejects.toMatchObject(refusal);
   });
 
-  test('has timed out after a second: the error has the singular, as the error of the proving service does', async () => {
+  test('reports a time limit of 1 second causes an error with the singular', async () => {
     const error = 'the call to the proving component took longer than 1 second: raise PROVER_TIMEOUT';
     const slow = JSON.stringify({ error, code: 'PROVER_BACKEND_TIMEOUT' });
-    const { url } = await service((response: ServerResponse) => response.writeHead(504).end(slow));
+    const { url } = await startService((response: ServerResponse) => response.writeHead(504).end(slow));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
       message: expect.stringMatching(/ took longer than 1 second: /),
     });
   });
 
-  test('has the key of another network: the error tells what its operator must change', async () => {
-    withoutPauses(500, 1000);
+  test('has the key of another network causes an error that says what its operator must change', async () => {
+    skipPauses(500, 1000);
     const body = JSON.stringify({ error: `another key: ${TOKEN}`, code: 'PROVER_WRONG_NETWORK' });
-    const { url } = await service((response: ServerResponse) => response.writeHead(503).end(body));
+    const { url } = await startService((response: ServerResponse) => response.writeHead(503).end(body));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_REFUSED',
       serverCode: 'PROVER_WRONG_NETWORK',
@@ -527,7 +529,7 @@ describe('a service that', () => {
   test.each(['it took longer than usual', 'it took longer than 99999999 seconds', `no: ${TOKEN}`, ''])(
     'refuses with the message %j is not quoted',
     async (body) => {
-      const { url } = await service((response: ServerResponse) => response.writeHead(500).end(body));
+      const { url } = await startService((response: ServerResponse) => response.writeHead(500).end(body));
       await expect(getProof(url, REQUEST)).rejects.toMatchObject({
         code: 'ZKLOGIN_REFUSED',
         message: 'the proving service answered with status 500',
@@ -535,8 +537,8 @@ describe('a service that', () => {
     },
   );
 
-  test('has an invalid time-out is not called', async () => {
-    const { url, seen } = await service({ salt: SALT });
+  test('would be called with an invalid time limit is not called', async () => {
+    const { url, seen } = await startService({ salt: SALT });
     for (const timeoutMs of [0, -1, Number.NaN, 1e12, '1000', 5n]) {
       const option = { timeoutMs: timeoutMs as number };
       const refused = { code: 'ZKLOGIN_OPTION', message: expect.stringMatching(/^timeoutMs must be/) };
@@ -546,28 +548,28 @@ describe('a service that', () => {
     expect(seen).toEqual([]);
   });
 
-  test('has the default time-out if it is undefined, and may have a fractional one', async () => {
-    const { url } = await service({ salt: SALT });
+  test('is called without a time limit gets the default, and a fraction of a millisecond is accepted', async () => {
+    const { url } = await startService({ salt: SALT });
     const saltOptions = { timeoutMs: undefined } as never;
     expect(await getSalt(url, TOKEN, saltOptions)).toBe(SALT);
     expect(await getSalt(url, TOKEN, { timeoutMs: 2000.5 })).toBe(SALT);
-    expect(await getProof((await service(PROOF)).url, REQUEST, saltOptions)).toEqual(PROOF);
+    expect(await getProof((await startService(PROOF)).url, REQUEST, saltOptions)).toEqual(PROOF);
   });
 
   test('never completes its answer times out', async () => {
-    const { url } = await service((response: ServerResponse) => response.write('{"salt":'));
+    const { url } = await startService((response: ServerResponse) => response.write('{"salt":'));
     await expect(getSalt(url, TOKEN, { timeoutMs: 200 })).rejects.toMatchObject({ code: 'ZKLOGIN_TIMEOUT' });
   });
 
-  test('answers with too much is cut off', async () => {
-    const { url } = await service((response: ServerResponse) => response.end(' '.repeat(70_000)));
+  test('answers with too many bytes is refused', async () => {
+    const { url } = await startService((response: ServerResponse) => response.end(' '.repeat(70_000)));
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_MALFORMED_ANSWER' });
   });
 
-  test('redirects is not followed: the token goes nowhere else', async () => {
-    withoutPauses(500, 1000);
-    const otherService = await service({ salt: SALT });
-    const { url } = await service((response: ServerResponse) =>
+  test('redirects is not followed, so that the token goes nowhere else', async () => {
+    skipPauses(500, 1000);
+    const otherService = await startService({ salt: SALT });
+    const { url } = await startService((response: ServerResponse) =>
       response.writeHead(307, { location: `${otherService.url}/get_salt` }).end(),
     );
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
@@ -581,7 +583,7 @@ describe('a service that', () => {
   ])(
     'can not be reached (%s) is reported with the reason, without a cause',
     async (code, reason, explanation) => {
-      withoutPauses(500, 1000);
+      skipPauses(500, 1000);
       const cause = Object.assign(new Error(TOKEN), { code });
       const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
       const error = await getSalt('https://salt.example', TOKEN, { fetch }).catch((error) => error);
@@ -592,14 +594,14 @@ describe('a service that', () => {
   );
 
   test('fails causes an error without token, salt or credentials', async () => {
-    withoutPauses(500, 1000);
+    skipPauses(500, 1000);
     const failures = [
-      [status(500, { error: TOKEN }), 'ZKLOGIN_REFUSED'],
+      [respondWith(500, { error: TOKEN }), 'ZKLOGIN_REFUSED'],
       [reset, 'ZKLOGIN_UNREACHABLE'],
       [hang, 'ZKLOGIN_TIMEOUT'],
     ] as const;
     for (const [answer, code] of failures) {
-      const { url, seen } = await service(answer);
+      const { url, seen } = await startService(answer);
       const timeoutMs = code === 'ZKLOGIN_TIMEOUT' ? 200 : 10_000;
       const options = { headers: { authorization: 'Bearer operator' }, timeoutMs };
       const error = await getProof(url, REQUEST, options).catch((error) => error);
@@ -626,7 +628,7 @@ describe('discoverProvider', () => {
 
   async function discover(change: Record<string, unknown> = {}, options = {}) {
     let issuer = '';
-    const { url, seen } = await service((response: ServerResponse) =>
+    const { url, seen } = await startService((response: ServerResponse) =>
       response.end(JSON.stringify({ ...document(issuer), ...change })),
     );
     issuer = `${url}/tenant`;
@@ -670,7 +672,7 @@ describe('discoverProvider', () => {
     [{ authorization_endpoint: 'javascript:alert(1)' }, {}, /must be an https URL/],
     [{ id_token_signing_alg_values_supported: ['ES256'] }, {}, /RS256/],
     [{ response_types_supported: ['code'] }, { responseType: 'id_token' }, /does not support/],
-  ])('refuses %o with %o', async (change, options, message) => {
+  ])('refuses a document with %o, with the options %o', async (change, options, message) => {
     await expect(discover(change, options)).rejects.toThrow(message);
   });
 

@@ -1,5 +1,5 @@
 /**
- * A login from its proof to signatures. Key, proof, salt and address come from a real Google login (Sui's
+ * Tests a login from its proof to its signatures. Key, proof, salt and address come from a real Google login (Sui's
  * vectors).
  */
 import { inspect } from 'node:util';
@@ -30,32 +30,32 @@ import {
 import {
   address,
   aud,
+  buildSpending,
+  buildTransaction,
   common,
+  createLogin,
   devnet,
   iss,
   key,
   legacyAddress,
-  open,
+  openSession,
   proof,
   salt,
   saltBytes,
   setUp,
-  spending,
-  sponsored,
+  setUpSponsor,
   sub,
-  transaction,
-  vectorLogin,
 } from './open_session.ts';
 import { base64url, begin, issuerDetails, readStored, validatorsIssuer } from './support.ts';
 
 describe('a login', () => {
   test('has an address that depends on the salt', () => {
-    expect(vectorLogin().login.address(salt, { legacyAddress })).toBe(address);
-    expect(vectorLogin().login.address(saltBytes, { legacyAddress })).toBe(address);
+    expect(createLogin().login.address(salt, { legacyAddress })).toBe(address);
+    expect(createLogin().login.address(saltBytes, { legacyAddress })).toBe(address);
   });
 
   test('builds a request with everything that the prover needs', () => {
-    const { login, jwt } = vectorLogin();
+    const { login, jwt } = createLogin();
     expect(login.proofRequest(saltBytes)).toEqual(login.proofRequest(BigInt(salt)));
     expect(login.proofRequest(BigInt(salt))).toEqual({
       jwt,
@@ -68,13 +68,13 @@ describe('a login', () => {
   });
 
   test('opens the same session with the salt in bytes', () => {
-    const { login } = vectorLogin();
+    const { login } = createLogin();
     const session = login.open({ salt: saltBytes, proof, legacyAddress, currentEpoch: () => 8 });
     expect(session.address).toBe(address);
   });
 
   test('opens a session with its proof, and removes token and randomness', () => {
-    const { storage, session } = open();
+    const { storage, session } = openSession();
     expect(session.address).toBe(address);
     expect(session.maxEpoch).toBe(10);
     expect(readStored(storage, 'login')).toBeNull();
@@ -85,7 +85,7 @@ describe('a login', () => {
   const mismatch = expect.objectContaining({ code: 'ZKLOGIN_PROOF' });
 
   test('refuses the proof of another token', () => {
-    const { login, storage } = vectorLogin();
+    const { login, storage } = createLogin();
     const options = { salt, legacyAddress, currentEpoch: () => 8 };
     expect(() => login.open({ ...options, proof: devnet.partialInputs })).toThrow(mismatch);
     const shifted = { ...proof, issBase64Details: { ...proof.issBase64Details, indexMod4: 2 } };
@@ -99,19 +99,21 @@ describe('a login', () => {
   });
 
   test('refuses a proof with another claim of the token as its issuer', () => {
-    const { login, storage } = vectorLogin({ iss, aud, sub });
+    const { login, storage } = createLogin({ iss, aud, sub });
     const payload = JSON.stringify({ iss, aud, sub });
     // The substring starts at a group of three bytes, so that it is the claim with its surroundings.
     const from = payload.indexOf('"aud"') - (payload.indexOf('"aud"') % 3);
     const value = base64url(payload.slice(from, from + 30));
-    const shown = { ...proof, issBase64Details: { value, indexMod4: 0 } };
+    const changedProof = { ...proof, issBase64Details: { value, indexMod4: 0 } };
     expect(login.token).toContain(value);
-    expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
+    expect(() => login.open({ salt, proof: changedProof, legacyAddress, currentEpoch: () => 8 })).toThrow(
+      mismatch,
+    );
     expect(readStored(storage, 'session')).toBeNull();
   });
 
   test('can not detect a proof for another salt, key or nonce: only the network can', () => {
-    const { login } = vectorLogin({ iss, aud, sub, nonce: 'of another key' });
+    const { login } = createLogin({ iss, aud, sub, nonce: 'of another key' });
     const session = login.open({ salt: '1', proof, legacyAddress, currentEpoch: () => 8 });
     expect(session.address).not.toBe(address);
   });
@@ -122,23 +124,23 @@ describe('a login', () => {
     /** A payload with the claims in AWS Cognito's order. */
     const payload = `{"at_hash":"x","sub":"${sub}",${written},"cognito:username":"u","aud":"${aud}","token_use":"id"}`;
     const openWith = (payload: string, claim: string) => {
-      const { jwt, login, storage } = vectorLogin(payload);
-      const shown = { ...proof, issBase64Details: issuerDetails(jwt, claim) };
-      const session = login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 });
-      return { session, shown, storage };
+      const { jwt, login, storage } = createLogin(payload);
+      const changedProof = { ...proof, issBase64Details: issuerDetails(jwt, claim) };
+      const session = login.open({ salt, proof: changedProof, legacyAddress, currentEpoch: () => 8 });
+      return { session, changedProof, storage };
     };
 
     test('opens with the decoded issuer, in the address and in the signature', async () => {
-      const { session, shown } = openWith(payload, `${written},`);
+      const { session, changedProof } = openWith(payload, `${written},`);
       const inputs = { issuer, subject: sub, audience: aud, salt, legacyAddress };
       expect(session.address).toBe(deriveAddress(inputs));
-      const { signature } = await session.signTransaction(await transaction(session.address));
+      const { signature } = await session.signTransaction(await buildTransaction(session.address));
       const parsed = parseSerializedSignature(signature);
       expect(parsed).toMatchObject({ signatureScheme: 'ZkLogin', zkLogin: { iss: issuer } });
-      expect(validatorsIssuer(shown.issBase64Details)).toBe(issuer);
+      expect(validatorsIssuer(changedProof.issBase64Details)).toBe(issuer);
     });
 
-    test('does not open with another issuer, nor with a part of it', () => {
+    test('does not open with another issuer, or with a part of the issuer', () => {
       const otherPayload = `${payload.slice(0, -1)},"x":{"issu":1,"iss":"https:\\/\\/evil.example"}}`;
       expect(() => openWith(otherPayload, String.raw`"iss":"https:\/\/evil.example"}`)).toThrow(mismatch);
       expect(() => openWith(payload, written)).toThrow(mismatch);
@@ -148,8 +150,8 @@ describe('a login', () => {
 
   test('refuses a proof with another issuer than the token', () => {
     // The payload contains the issuer of the proof, but as the value of another claim.
-    const [, payload = ''] = vectorLogin().jwt.split('.');
-    const { login } = vectorLogin({
+    const [, payload = ''] = createLogin().jwt.split('.');
+    const { login } = createLogin({
       other: JSON.parse(atob(payload)),
       aud,
       sub,
@@ -158,8 +160,10 @@ describe('a login', () => {
     const { issBase64Details } = proof;
     const position = login.token.split('.')[1]?.indexOf(issBase64Details.value) ?? -1;
     expect(position).toBeGreaterThan(0);
-    const shown = { ...proof, issBase64Details: { ...issBase64Details, indexMod4: position % 4 } };
-    expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
+    const changedProof = { ...proof, issBase64Details: { ...issBase64Details, indexMod4: position % 4 } };
+    expect(() => login.open({ salt, proof: changedProof, legacyAddress, currentEpoch: () => 8 })).toThrow(
+      mismatch,
+    );
   });
 
   test.each([
@@ -171,7 +175,7 @@ describe('a login', () => {
     [{ currentEpoch: undefined }, 'ZKLOGIN_OPTION'],
     [{ proof: {} }, 'ZKLOGIN_MALFORMED_ANSWER'],
   ])('refuses %o', (options, code) => {
-    const { login } = vectorLogin();
+    const { login } = createLogin();
     const all = { salt, proof, legacyAddress, currentEpoch: () => 8, ...options };
     expect(() => login.open(all as never)).toThrow(expect.objectContaining({ code }));
   });
@@ -179,9 +183,9 @@ describe('a login', () => {
 
 describe('a session', () => {
   test('signs any number of transactions with one proof', async () => {
-    const { session } = open();
+    const { session } = openSession();
     for (let i = 0; i < 3; i++) {
-      const bytes = await transaction();
+      const bytes = await buildTransaction();
       const signature = Buffer.from((await session.signTransaction(bytes)).signature, 'base64');
       expect(signature[0]).toBe(5);
       const parsed = parseZkLoginSignature(signature.subarray(1));
@@ -197,10 +201,10 @@ describe('a session', () => {
     }
   });
 
-  test('signs in the epoch maxEpoch, and not after it: then the error names what is needed', async () => {
+  test('signs up to the epoch maxEpoch; after it, the error says what is needed', async () => {
     let epoch = 10;
-    const { session } = open(() => epoch);
-    const bytes = await transaction();
+    const { session } = openSession(() => epoch);
+    const bytes = await buildTransaction();
     expect(await session.state()).toBe('usable');
     await session.signTransaction(bytes);
     epoch = 11;
@@ -216,14 +220,14 @@ describe('a session', () => {
   test.each([[Number.NaN], ['x'], [undefined], [-1]])(
     'does not sign when the current epoch is %o',
     async (epoch) => {
-      const { session } = open(() => epoch as never);
-      await expect(session.signTransaction(await transaction())).rejects.toThrow(/currentEpoch/);
+      const { session } = openSession(() => epoch as never);
+      await expect(session.signTransaction(await buildTransaction())).rejects.toThrow(/currentEpoch/);
     },
   );
 
-  test('does not sign for another sender, nor bytes that are not a transaction', async () => {
-    const { session } = open();
-    const otherTransaction = await transaction(`0x${'2'.repeat(64)}`);
+  test('does not sign for another sender, or bytes that are not a transaction', async () => {
+    const { session } = openSession();
+    const otherTransaction = await buildTransaction(`0x${'2'.repeat(64)}`);
     await expect(session.signTransaction(otherTransaction)).rejects.toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_SENDER' }),
     );
@@ -232,18 +236,18 @@ describe('a session', () => {
     );
   });
 
-  test('survives a reload, and ends with its storage: then the error names what is needed', async () => {
-    const { storage, session } = open();
+  test('survives a reload, and ends when its storage is cleared; then, the error says what is needed', async () => {
+    const { storage, session } = openSession();
     const again = resumeSession({ storage, currentEpoch: () => 8 });
-    expect(await again.signTransaction(await transaction())).toEqual(
-      await session.signTransaction(await transaction()),
+    expect(await again.signTransaction(await buildTransaction())).toEqual(
+      await session.signTransaction(await buildTransaction()),
     );
     again.end();
     const noSession = {
       code: 'ZKLOGIN_NO_SESSION',
       message: expect.stringMatching(/new key pair and a new proof/),
     };
-    await expect(session.signTransaction(await transaction())).rejects.toMatchObject(noSession);
+    await expect(session.signTransaction(await buildTransaction())).rejects.toMatchObject(noSession);
     await expect(session.state()).rejects.toMatchObject(noSession);
     expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(
       expect.objectContaining(noSession),
@@ -251,7 +255,7 @@ describe('a session', () => {
   });
 
   test('removes everything when it ends, including a login to renew it', () => {
-    const { storage, session } = open();
+    const { storage, session } = openSession();
     begin({ storage });
     expect(readStored(storage, 'login')).not.toBeNull();
     session.end();
@@ -259,25 +263,25 @@ describe('a session', () => {
   });
 
   test('continues when the login to renew it is cancelled', async () => {
-    const { storage, session } = open();
+    const { storage, session } = openSession();
     begin({ storage });
     cancelLogin({ storage });
     expect(readStored(storage, 'login')).toBeNull();
-    await session.signTransaction(await transaction());
+    await session.signTransaction(await buildTransaction());
   });
 
   test('does not sign with the key of a login that replaced it', async () => {
-    const { storage, session } = open();
+    const { storage, session } = openSession();
     const otherSession = { ...readStored(storage, 'session'), address: `0x${'3'.repeat(64)}` };
     storage.set('sui-enclave/zklogin/session', JSON.stringify(otherSession));
-    await expect(session.signTransaction(await transaction())).rejects.toMatchObject({
+    await expect(session.signTransaction(await buildTransaction())).rejects.toMatchObject({
       code: 'ZKLOGIN_NO_SESSION',
     });
     expect(JSON.stringify(session)).toContain(address);
   });
 
   test('reveals neither key nor proof', async () => {
-    const { storage, session } = open();
+    const { storage, session } = openSession();
     const { secretKey, inputs } = readStored(storage, 'session');
     const shown = [
       JSON.stringify(session),
@@ -287,8 +291,8 @@ describe('a session', () => {
     ];
     const errors = [
       await session.signTransaction(Uint8Array.of(1)).catch((error) => error),
-      await open(() => 11)
-        .session.signTransaction(await transaction())
+      await openSession(() => 11)
+        .session.signTransaction(await buildTransaction())
         .catch((error) => error),
     ];
     for (const text of [...shown, ...errors.map((error) => inspect(error, { depth: 9, showHidden: true }))]) {
@@ -301,7 +305,7 @@ describe('a session', () => {
 
 describe('a zkLogin session as a Signer', () => {
   test('has the scheme, the public key and the address of zkLogin', () => {
-    const { session } = open();
+    const { session } = openSession();
     expect(session).toBeInstanceOf(Signer);
     expect(session.getKeyScheme()).toBe('ZkLogin');
     expect(session.getPublicKey().toSuiAddress()).toBe(address);
@@ -317,9 +321,9 @@ describe('a zkLogin session as a Signer', () => {
     expect(verified.toSuiAddress()).toBe(address);
     const otherMessage = new TextEncoder().encode('I own that address');
     expect(await isValidPersonalMessageSignature(otherMessage, signature, { client, address })).toBe(false);
-    // A signature of a message is not valid for a transaction, nor the other way round.
+    // A message's signature is not valid for a transaction, and a transaction's is not valid for a message.
     expect(await isValidTransactionSignature(message, signature, { client })).toBe(false);
-    const tx = await transaction();
+    const tx = await buildTransaction();
     const signed = await session.signTransaction(tx);
     expect(await isValidTransactionSignature(tx, signed.signature, { client, address })).toBe(true);
     expect(await isValidPersonalMessageSignature(tx, signed.signature, { client })).toBe(false);
@@ -327,12 +331,12 @@ describe('a zkLogin session as a Signer', () => {
     expect(await isValidPersonalMessageSignature(message, signature, { client })).toBe(false);
   });
 
-  test('signs no message after maxEpoch, after its end, or that is not bytes', async () => {
+  test('refuses a message after maxEpoch or after its end, and a message that is not bytes', async () => {
     const message = Uint8Array.of(1);
-    await expect(open(() => 11).session.signPersonalMessage(message)).rejects.toMatchObject({
+    await expect(openSession(() => 11).session.signPersonalMessage(message)).rejects.toMatchObject({
       code: 'ZKLOGIN_EXPIRED',
     });
-    const { session } = open();
+    const { session } = openSession();
     await expect(session.signPersonalMessage('text' as never)).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
     });
@@ -342,7 +346,7 @@ describe('a zkLogin session as a Signer', () => {
   });
 
   test('signs nothing else', async () => {
-    const { session } = open();
+    const { session } = openSession();
     await expect(session.sign()).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
     await expect(
       session.signWithIntent(Uint8Array.of(1), 'TransactionEffects' as never),
@@ -352,12 +356,12 @@ describe('a zkLogin session as a Signer', () => {
   test('executes a transaction for code that knows only Signers', async () => {
     const { node, client, session } = await setUp(8n);
     const signer: Signer = session;
-    const { Transaction: executed } = await signer.signAndExecuteTransaction({
+    const { Transaction: sentTransaction } = await signer.signAndExecuteTransaction({
       transaction: new Transaction(),
       client,
     });
-    expect(node.ledger.executed).toContain(executed?.digest);
-    expect(executed?.effects.status.success).toBe(true);
+    expect(node.ledger.executed).toContain(sentTransaction?.digest);
+    expect(sentTransaction?.effects.status.success).toBe(true);
     node.faults.set('SimulateTransaction', 'reset');
     await expect(
       signer.signAndExecuteTransaction({ transaction: new Transaction(), client }),
@@ -367,17 +371,17 @@ describe('a zkLogin session as a Signer', () => {
 
 describe('a sponsor', () => {
   test('pays with its key, and the client’s description is returned', async () => {
-    const { node, client, session, sponsor } = await sponsored();
+    const { node, client, session, sponsor } = await setUpSponsor();
     const [before] = node.ledger.coins(sponsor.toSuiAddress());
-    const executed = await session.execute(new Transaction(), client, { sponsor });
-    expect(executed).toMatchObject({ status: { success: true }, events: [] });
-    expect(executed.effects.transactionDigest).toBe(executed.digest);
+    const sponsoredTransaction = await session.execute(new Transaction(), client, { sponsor });
+    expect(sponsoredTransaction).toMatchObject({ status: { success: true }, events: [] });
+    expect(sponsoredTransaction.effects.transactionDigest).toBe(sponsoredTransaction.digest);
     const [after] = node.ledger.coins(sponsor.toSuiAddress());
     expect(before && after && before.balance - after.balance).toBeGreaterThan(1_000_000n);
   });
 
   test('pays by a service, which is asked once for a transaction', async () => {
-    const { node, client, session, service } = await sponsored();
+    const { node, client, session, service } = await setUpSponsor();
     node.ledger.give(address, 5n);
     const [owned] = node.ledger.coins(address);
     const tx = new Transaction();
@@ -390,7 +394,7 @@ describe('a sponsor', () => {
   });
 
   test('can not change the completed transaction during the approval', async () => {
-    const { client, session, service } = await sponsored();
+    const { client, session, service } = await setUpSponsor();
     const sponsorKinds: Uint8Array[] = [];
     const sponsor = async (request: SponsorRequest) => {
       const honest = await service(request);
@@ -407,20 +411,23 @@ describe('a sponsor', () => {
   });
 
   test.each<[string, (honest: SponsoredTransaction) => Promise<unknown>]>([
-    ['with other commands', async ({ signature }) => ({ transaction: await spending(), signature })],
+    ['with other commands', async ({ signature }) => ({ transaction: await buildSpending(), signature })],
     [
       "with the session's own gas",
-      async ({ signature }) => ({ transaction: await transaction(), signature }),
+      async ({ signature }) => ({ transaction: await buildTransaction(), signature }),
     ],
     [
       'for another sender',
-      async ({ signature }) => ({ transaction: await transaction(`0x${'2'.repeat(64)}`), signature }),
+      async ({ signature }) => ({ transaction: await buildTransaction(`0x${'2'.repeat(64)}`), signature }),
     ],
     ['without a signature', async ({ transaction }) => ({ transaction })],
-    ['that is not a transaction', async ({ signature }) => ({ transaction: Uint8Array.of(1), signature })],
-    ['of nothing', async () => undefined],
+    [
+      'with bytes that are not a transaction',
+      async ({ signature }) => ({ transaction: Uint8Array.of(1), signature }),
+    ],
+    ['with undefined', async () => undefined],
   ])('that answers %s gets no signature', async (_, answer) => {
-    const { node, client, session, service } = await sponsored();
+    const { node, client, session, service } = await setUpSponsor();
     const sponsor = async (request: SponsorRequest) =>
       (await answer(await service(request))) as SponsoredTransaction;
     await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
@@ -429,16 +436,16 @@ describe('a sponsor', () => {
     expect(node.calls).not.toContain('ExecuteTransaction');
   });
 
-  test('that refuses gives an error with its own message', async () => {
-    const { client, session } = await sponsored();
+  test('that throws an error ends the call with this error', async () => {
+    const { client, session } = await setUpSponsor();
     const sponsor = async () => {
       throw new RangeError('no budget left today');
     };
     await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toThrow(RangeError);
   });
 
-  test('must be another address', async () => {
-    const { client, session } = await sponsored();
+  test('must have another address than the session', async () => {
+    const { client, session } = await setUpSponsor();
     for (const sponsor of [session, {} as never]) {
       await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({
         code: 'ZKLOGIN_OPTION',
@@ -446,8 +453,8 @@ describe('a sponsor', () => {
     }
   });
 
-  test('whose signature is missing is not a sponsor for the node', async () => {
-    const { client, session, service } = await sponsored();
+  test('whose signature is invalid is refused by the node', async () => {
+    const { client, session, service } = await setUpSponsor();
     const sponsor = async (request: SponsorRequest) => ({
       ...(await service(request)),
       signature: toBase64(new Uint8Array(97)),
@@ -479,7 +486,7 @@ describe('a transaction', () => {
   });
 
   describe('if the node shows it later than it executes it', () => {
-    test('is shown before execute returns: the next one can be built', async () => {
+    test('is shown before execute returns, so that the next one can be built', async () => {
       const { node, client, session } = await setUp(8n);
       node.lagMs = 100;
       for (let i = 0; i < 2; i++) await session.execute(new Transaction(), client);
@@ -499,7 +506,7 @@ describe('a transaction', () => {
       });
     });
 
-    test('fails with its digest after waitMs, and the same object may be executed again', async () => {
+    test('causes an error with its digest after waitMs, and may be executed again', async () => {
       const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
       node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
@@ -519,7 +526,7 @@ describe('a transaction', () => {
     expect(new Set(node.calls)).toEqual(new Set(['GetEpoch']));
   });
 
-  test('that fails gives the reason', async () => {
+  test('that fails causes an error with the reason', async () => {
     const { node, client, session } = await setUp(8n);
     node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'Invalid user signature' });
     await expect(session.execute(new Transaction(), client)).rejects.toMatchObject({
@@ -531,7 +538,7 @@ describe('a transaction', () => {
     });
   });
 
-  test('whose proof validators refuse fails with possible causes', async () => {
+  test('whose proof validators refuse causes an error with the possible reasons', async () => {
     const { node, client, session } = await setUp(8n);
     const message =
       'Invalid user signature: Signature is not valid: General cryptographic error: Groth16 proof verify failed';
@@ -545,16 +552,16 @@ describe('a transaction', () => {
 
   describe('if its answer is lost', () => {
     /** Returns the executed transactions, without the first, which sent SUI to the address. */
-    const executed = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
-    const soon = { lookUpMs: 50 };
+    const listExecuted = ({ ledger }: LoopbackNode) => ledger.executed.slice(1);
+    const shortLookUp = { lookUpMs: 50 };
 
     test.each(['executes, and does not answer', 'executes, and says ABORTED'] as const)(
-      'is looked up by its digest: the node %s',
+      'is looked up by its digest if the node %s',
       async (fault) => {
         const { node, client, session } = await setUp(8n);
         node.faults.set('ExecuteTransaction', fault);
         const { digest, status, effects } = await session.execute(new Transaction(), client);
-        expect(executed(node)).toEqual([digest]);
+        expect(listExecuted(node)).toEqual([digest]);
         expect(status.success).toBe(true);
         expect(effects.transactionDigest).toBe(digest);
       },
@@ -565,16 +572,16 @@ describe('a transaction', () => {
       const tx = new Transaction();
       node.faults.set('ExecuteTransaction', 'executes, and does not answer');
       node.faults.set('GetTransaction', { status: 'UNAVAILABLE', message: 'busy' });
-      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
-      const [digest = '?'] = executed(node);
+      const error = await session.execute(tx, client, shortLookUp).catch((thrown) => thrown);
+      const [digest = '?'] = listExecuted(node);
       const message = expect.stringContaining(digest);
       expect(error).toMatchObject({ code: 'SUI_UNKNOWN_OUTCOME', digest, message });
       node.faults.clear();
       for (let i = 0; i < 3; i++) expect(await session.execute(tx, client)).toMatchObject({ digest });
-      expect(executed(node)).toEqual([digest]);
+      expect(listExecuted(node)).toEqual([digest]);
     });
 
-    test('fails with advice to look it up when objects changed and the node does not know the digest', async () => {
+    test('causes an error with advice if objects changed and the node does not know the digest', async () => {
       const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
       await session.execute(tx, client);
@@ -583,19 +590,19 @@ describe('a transaction', () => {
         code: 'SUI_OBJECT_CHANGED',
         message: expect.stringMatching(/was sent before and got no answer, look it up/),
       });
-      expect(executed(node)).toHaveLength(1);
+      expect(listExecuted(node)).toHaveLength(1);
     });
 
     test('because the request was lost is executed when it is sent again', async () => {
       const { node, client, session } = await setUp(8n);
       const tx = new Transaction();
       node.faults.set('ExecuteTransaction', 'reset');
-      const error = await session.execute(tx, client, soon).catch((thrown) => thrown);
+      const error = await session.execute(tx, client, shortLookUp).catch((thrown) => thrown);
       expect(error.code).toBe('SUI_UNKNOWN_OUTCOME');
-      expect(executed(node)).toEqual([]);
+      expect(listExecuted(node)).toEqual([]);
       node.faults.clear();
       expect(await session.execute(tx, client)).toMatchObject({ digest: error.digest });
-      expect(executed(node)).toEqual([error.digest]);
+      expect(listExecuted(node)).toEqual([error.digest]);
     });
   });
 });
