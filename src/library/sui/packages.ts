@@ -43,8 +43,8 @@ export interface PackageVersion {
 /**
  * Reads a version of a package.
  *
- * @throws SuiError: also its subclasses ObjectNotFoundError and WrongObjectTypeError; the signal's reason once
- *   the signal is aborted
+ * @throws SuiError: also its subclasses ObjectNotFoundError and WrongObjectTypeError; the signal's reason
+ *   once the signal is aborted
  */
 export async function readPackage(
   client: ClientWithCoreApi,
@@ -77,8 +77,8 @@ function parsePackage(object: Uint8Array | undefined) {
 
 /**
  * Returns the type `T` for which an application registers its enclaves, written as `applicationType` writes
- * it. `applicationType` requires the id of the package version that introduced the type. This function accepts
- * the id of any version that has the type, and finds the version that introduced it.
+ * it. `applicationType` requires the id of the package version that introduced the type. This function
+ * accepts the id of any version that has the type, and finds the version that introduced it.
  *
  * @example await readApplicationType(client, appPackageId, 'weather', 'WEATHER')
  * @throws the errors of `readPackage`; WrongObjectTypeError if this version does not have the type

@@ -53,7 +53,9 @@ export function isAmbiguous(error: ExecutionError): boolean {
   return error.$kind === 'MoveAbort' && error.MoveAbort.abortCode === '0' && !error.MoveAbort.cleverError;
 }
 
-/** The failure of a transaction or a simulation, in the JSON that the gRPC client returns with `protoJson`. */
+/**
+ * The failure of a transaction or a simulation, in the JSON that the gRPC client returns with `protoJson`.
+ */
 interface FailureJson {
   readonly transaction?: FailureJson;
   readonly effects?: { readonly status?: { readonly error?: GrpcError } };

@@ -1,4 +1,6 @@
-/** Sends signed transactions, and looks up a transaction if the answer to its send is unclear. Browser-safe. */
+/**
+ * Sends signed transactions, and looks up a transaction if the answer to its send is unclear. Browser-safe.
+ */
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { pause } from '../waiting.ts';
@@ -37,15 +39,18 @@ const LOOK_UP_MS = 10_000;
 const WAIT_MS = 60_000;
 /** The maximum delay of timers (WHATWG HTML, "Timers"). */
 const MAX_MS = 2_147_483_647;
-/** Pause between the first two checks for missing objects, in milliseconds. Each further pause is twice as long. */
+/**
+ * Pause between the first two checks for missing objects, in milliseconds. Each further pause is twice as
+ * long.
+ */
 const FIRST_PAUSE_MS = 100;
 
 /**
  * Executes a signed transaction, and waits until the node shows it. Later reads and builds then see its
  * changes, unless another node answers them. If the node doesn't answer, or gives an answer that nodes also
  * give for executed transactions (such as the gRPC statuses ABORTED and RESOURCE_EXHAUSTED), this function
- * looks up the digest until the node shows the transaction, or `lookUpMs` is over. Sending the same bytes again
- * is safe: the chain executes them once.
+ * looks up the digest until the node shows the transaction, or `lookUpMs` is over. Sending the same bytes
+ * again is safe: the chain executes them once.
  *
  * A transaction that names a missing object is not sent: validators would look for the object for more than a
  * minute, and the outcome would be unknown. Since reads lag behind execution, this function first waits up to
@@ -53,8 +58,8 @@ const FIRST_PAUSE_MS = 100;
  *
  * @returns the client's description of the transaction
  * @throws SuiError: ObjectNotFoundError before anything is sent; UnknownOutcomeError with the digest if the
- *   node doesn't know the transaction in time; MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS
- *   if it was executed and failed; NotVisibleError with the digest if it succeeded, but the wait ended before
+ *   node doesn't know the transaction in time; MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS if
+ *   it was executed and failed; NotVisibleError with the digest if it succeeded, but the wait ended before
  *   the node showed it
  */
 export async function sendTransaction<Included extends Include = object>(
@@ -71,7 +76,7 @@ export async function sendTransaction<Included extends Include = object>(
   if (waitMs > 0) {
     // The digest is computed here: the node could return the digest of another transaction.
     const digest = TransactionDataBuilder.getDigestFromBytes(signed.transaction);
-    // A failed transaction also changes the gas coin, so the wait is for it, too.
+    // A failed transaction also changes the gas coin, so this waits for it, too.
     await waitUntilVisible(client, digest, { waitMs, signal: signed.signal }).catch((error: SuiError) => {
       throw failure ?? error;
     });
@@ -96,7 +101,7 @@ async function findInputs<Included extends Include>(
   const deadline = performance.now() + lookUpMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
     const missing = await findMissingObject(client, objectIds, signal);
-    // If the signal is aborted, the send throws its error.
+    // If the signal is aborted, the send throws an error.
     if (missing === undefined || signal?.aborted) return null;
     const shared = { include: withProtoJson(include), ...(signal && { signal }) };
     const executed = await client.core.getTransaction({ digest, ...shared }).catch(() => null);
@@ -124,7 +129,7 @@ export async function waitUntilVisible(
   }
 }
 
-/** Returns a copy of the bytes, since the caller may change its own while this module still reads them. */
+/** Returns a copy of the bytes, since the caller may change the original while this module still reads it. */
 function copyTransaction(bytes: unknown): Uint8Array {
   if (bytes instanceof Uint8Array) return new Uint8Array(bytes);
   throw invalidValue('"transaction" must be a Uint8Array with the BCS of the transaction\'s data');

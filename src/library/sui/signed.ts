@@ -18,7 +18,10 @@ export interface SubmittedAnswer<Data> {
   readonly signature: Uint8Array;
 }
 
-/** Values that a Move call takes as one argument, unlike a struct: numbers, text, bytes, vectors, options, enums. */
+/**
+ * Values that a Move call takes as one argument, unlike a struct: numbers, text, bytes, vectors, options,
+ * enums.
+ */
 type SingleArgument =
   | string
   | number

@@ -45,9 +45,9 @@ const TYPE_NAME = /^0x0*([0-9a-f]+)(::.*)$/;
 const MAX_NAME_LENGTH = 128;
 
 /**
- * Describes in one sentence how a signed type differs from a struct on chain: in its name, or in the names, the
- * order or the types of its fields. A contract rebuilds the signed bytes from its own struct. If this struct
- * differs, so do the bytes, and the contract refuses every answer.
+ * Describes in one sentence how a signed type differs from a struct on chain: in its name, or in the names,
+ * the order or the types of its fields. A contract rebuilds the signed bytes from its own struct. If this
+ * struct differs, so do the bytes, and the contract refuses every answer.
  *
  * An `ID` on chain is equal to an address: it has the same bytes.
  *
@@ -67,7 +67,10 @@ export function structDifference(
   return describeDifference(type, onChain, nested, MAX_NESTING);
 }
 
-/** Maximum depth of structs. In Move, a struct can't contain itself: only a lying node answers with more levels. */
+/**
+ * Maximum nesting of structs. It ends the comparison if a lying node describes a struct that contains itself,
+ * which Move does not permit.
+ */
 const MAX_NESTING = 16;
 
 function describeDifference(
@@ -129,8 +132,8 @@ function formatType(type: OnChainType | undefined, depth: number): string {
   if (full === '0x2::object::ID') return 'address';
   if (full === '0x1::option::Option') return `Option<${typeArguments.join(', ')}>`;
   const name = formatName(path.split('::').at(-1));
-  // A signed type never contains a struct of Move's libraries, a contract's own struct with the name of a plain
-  // type (such as String), or a struct with type arguments.
+  // A signed type never contains a struct of Move's libraries, a contract's own struct with the name of a
+  // plain type (such as String), or a struct with type arguments.
   const isForeign = address === '1' || address === '2' || isPlainType(name) || typeArguments.length > 0;
   return isForeign
     ? truncateName(typeArguments.length > 0 ? `${full}<${typeArguments.join(', ')}>` : full)

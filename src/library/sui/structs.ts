@@ -55,7 +55,10 @@ export const SourceContent = bcs
     }),
   });
 
-/** The latest time that a Date can represent, in milliseconds since 1970 (ECMA-262, "Time Values and Time Range"). */
+/**
+ * The latest time that a Date can represent, in milliseconds since 1970 (ECMA-262, "Time Values and Time
+ * Range").
+ */
 export const MAX_TIME_MS = 8_640_000_000_000_000n;
 
 /**

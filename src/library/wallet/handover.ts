@@ -4,8 +4,8 @@
  */
 
 /**
- * Returns the name of a login's BroadcastChannel. Only the provider and the two pages know `state`, which contains
- * no secret.
+ * Returns the name of a login's BroadcastChannel. Only the provider and the two pages know `state`, which
+ * contains no secret.
  */
 export function channelName(state: string): string {
   return `sui-enclave/wallet/${state}`;
@@ -39,8 +39,8 @@ export interface Pointer {
 }
 
 /**
- * The session storage's entry with the answer to a login in this tab. The page that began the login removes it
- * when it is loaded again.
+ * The session storage's entry with the answer to a login in this tab. The page that began the login removes
+ * it when it is loaded again.
  */
 export interface StoredAnswer {
   readonly wallet: string;

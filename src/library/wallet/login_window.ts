@@ -19,8 +19,8 @@ const POLL_MS = 250;
 const CLOSED_POLLS = 8;
 
 /**
- * Opens a blank window. Browsers permit this only within the user's click. The window loses its opener while it
- * is blank, so that a provider can't navigate the page.
+ * Opens a blank window. Browsers permit this only within the user's click. The window loses its opener while
+ * it is blank, so that a provider can't navigate the page.
  *
  * @returns the window, or null if the browser blocks it
  */
@@ -98,8 +98,8 @@ export async function leaveForProvider(
 }
 
 /**
- * Removes the answer to this wallet's login in this tab from the session storage, and returns it. Returns null
- * if there is no answer for this wallet.
+ * Removes the answer to this wallet's login in this tab from the session storage, and returns it. Returns
+ * null if there is no answer for this wallet.
  */
 export function takeAnswer(wallet: string): string | null {
   const stored: StoredAnswer | null = readEntry(ANSWER_KEY, ['wallet', 'answer']);

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave/wallet/redirect`: handles the provider's answer on the page at `redirectUri`. It loads neither the
- * wallet nor zkLogin, and doesn't verify the answer: the page that began the login does.
+ * `sui-enclave/wallet/redirect`: handles the provider's answer on the page at `redirectUri`. It loads neither
+ * the wallet nor zkLogin, and doesn't verify the answer: the page that began the login does.
  */
 import {
   ANSWER_KEY,
@@ -28,8 +28,9 @@ const MESSAGES = {
 
 /**
  * Hands the provider's answer to the page that began the login. In a window that the wallet opened, sends the
- * answer to the waiting page and closes the window. In the same tab, stores the answer and goes back to that page. Removes the
- * answer from the address bar and the history at once. Tells the user what to do, if anything.
+ * answer to the waiting page and closes the window. In the same tab, stores the answer and goes back to that
+ * page. Removes the answer from the address bar and the history at once. Tells the user what to do, if
+ * anything.
  *
  * Exported from `sui-enclave/wallet/redirect`.
  *
@@ -82,8 +83,8 @@ async function handOver(state: string, answer: string): Promise<boolean> {
 }
 
 /**
- * Returns the `state` in a form's body, or in the query or fragment of a URL. Returns null unless there is exactly
- * one.
+ * Returns the `state` in a form's body, or in the query or fragment of a URL. Returns null unless there is
+ * exactly one.
  */
 function readState(answer: string): string | null {
   const { search, hash } = URL.canParse(answer) ? new URL(answer) : { search: answer, hash: '' };

@@ -115,8 +115,8 @@ interface Registry {
 }
 
 /**
- * Announces a wallet by the two events of the Wallet Standard. It does not use the functions of the standard's
- * package: a bundle may contain the package twice, and each copy keeps a list of its own.
+ * Announces a wallet by the two events of the Wallet Standard. It does not use the functions of the
+ * standard's package: a bundle may contain the package twice, and each copy keeps a list of its own.
  *
  * @returns a function that removes the wallet from every list
  */

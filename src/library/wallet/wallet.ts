@@ -291,8 +291,8 @@ export class ZkLoginWallet implements RegisteredWallet {
   }
 
   /**
-   * Logs in, unless the session is open. If the storage has neither a session nor a login, this opens the window at
-   * once, within the user's click.
+   * Logs in, unless the session is open. If the storage has neither a session nor a login, this opens the
+   * window at once, within the user's click.
    */
   async #logIn(signal: AbortSignal): Promise<void> {
     if (this.#starting !== null) await abortable(this.#starting, signal);

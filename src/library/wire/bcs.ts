@@ -45,7 +45,10 @@ export type U64Input = bigint | number | string;
 /** Matches a decimal integer. A u256 has at most 78 digits. */
 const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
 
-/** Returns a function that converts an unsigned integer of this size. The function throws a TypeError otherwise. */
+/**
+ * Returns a function that converts an unsigned integer of this number of bits to a bigint. It throws a
+ * TypeError for any other value.
+ */
 export function createConverter(bits: number): (value: U64Input) => bigint {
   const max = 2n ** BigInt(bits) - 1n;
   return (value) => {

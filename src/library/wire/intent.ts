@@ -26,8 +26,8 @@ export interface SignedType<Data, Input> {
 /**
  * Describes a type that an enclave signs, for clients and for generators.
  *
- * @param payload type of the signed data: a `struct` for generators, which need its fields; else also a struct of
- *   `@mysten/bcs`
+ * @param payload type of the signed data: a `struct` for generators, which need its fields; else also a
+ *   struct of `@mysten/bcs`
  * @throws TypeError if `intent` is not a u8
  */
 export function signedType<Data, Input, Payload extends BcsType<Data, Input>>(

@@ -11,8 +11,8 @@ export interface AddressInputs extends LoginClaims {
   /** The user's salt: a number below 2^128, or exactly 16 bytes, also in base64. */
   readonly salt: BigNumber;
   /**
-   * Whether the address is one of the few old ones whose seed begins with a zero byte and was hashed without it.
-   * There is no default, since the wrong value leads to another address.
+   * Whether the address is one of the few old ones whose seed begins with a zero byte and was hashed without
+   * it. There is no default, since the wrong value leads to another address.
    */
   readonly legacyAddress: boolean;
 }

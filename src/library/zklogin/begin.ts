@@ -46,8 +46,9 @@ const DEFAULT_VALID_EPOCHS = 2;
 const MAX_VALID_EPOCHS = 30;
 
 /**
- * Creates an ephemeral key pair, stores it in the session storage, and returns the URL of the
- * provider's login, to which the page then sends the user. Discards a login that was begun but not finished. Keeps an open session.
+ * Creates an ephemeral key pair, stores it in the session storage, and returns the URL of the provider's
+ * login, to which the page then sends the user. Discards a login that was begun but not finished. Keeps an
+ * open session.
  *
  * Exported from `sui-enclave/zklogin`.
  *

@@ -8,8 +8,8 @@ import { ZkLoginError } from './errors.ts';
  * Copies bytes of a caller. The constructor reads the bytes once, and calls none of their methods, which the
  * bytes' class may have replaced.
  *
- * @returns the copy; null for anything but a Uint8Array, and for a Uint8Array whose buffer was transferred or is
- *   too short
+ * @returns the copy; null for anything but a Uint8Array, and for a Uint8Array whose buffer was transferred or
+ *   is too short
  */
 export function tryCopy(value: unknown): Uint8Array<ArrayBuffer> | null {
   if (!(value instanceof Uint8Array)) return null;

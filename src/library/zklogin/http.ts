@@ -1,6 +1,6 @@
 /**
- * Sends requests to the services that a login needs. Time and size are limited, and a request is repeated only
- * when that is harmless.
+ * Sends requests to the services that a login needs. Time and size are limited, and a request is repeated
+ * only when that is harmless.
  */
 
 import {
@@ -31,7 +31,7 @@ export interface ServiceOptions {
 
 /** Options of a request to a service that may be your own. */
 export interface PrivateServiceOptions extends ServiceOptions {
-  /** Whether an http URL is accepted, too, for your own service in a private network. Default: false. */
+  /** Whether http URLs are accepted, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
 }
 
@@ -92,8 +92,8 @@ export function serviceUrl(service: string, url: string | URL, allowHttp?: boole
 /**
  * Sends a POST, and returns the answer whatever its status.
  *
- * @throws ZkLoginError: ZKLOGIN_OPTION; ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT or ZKLOGIN_MALFORMED_ANSWER if there
- *   is no complete answer; the signal's reason
+ * @throws ZkLoginError: ZKLOGIN_OPTION; ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT or ZKLOGIN_MALFORMED_ANSWER if
+ *   there is no complete answer; the signal's reason
  */
 export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
   if (!isTimeout(request.timeoutMs))
@@ -151,7 +151,9 @@ async function send({
   return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE, signal });
 }
 
-/** Creates the headers before the request, so that an invalid header doesn't look like an unreachable service. */
+/**
+ * Creates the headers before the request, so that an invalid header doesn't look like an unreachable service.
+ */
 export function createHeaders(customHeaders: ServiceOptions['headers'], contentType: string): Headers {
   try {
     const headers = new Headers(customHeaders);
@@ -171,7 +173,8 @@ function isTooSlow(text: string): boolean {
 
 /**
  * Returns whether no answer began, or the service reports that it is busy. After a time-out, a prover may
- * still be working, and another request would double its load. After an encoded answer, this is also the case.
+ * still be working, and another request would double its load. After an encoded answer, this is also the
+ * case.
  */
 function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError

@@ -7,9 +7,9 @@
  *   including leading zeros, with padding;
  * - a Uint8Array holds the same bytes.
  *
- * A base64 string of digits only would be read as decimal. No number of a login is affected: in base64, 16 and
- * 34 bytes end in `==`, 32 bytes end in `=`, and the 33 bytes of an ed25519 key begin with `A`, since its flag
- * is 0.
+ * A base64 string of digits only would be read as decimal. No number of a login is affected: in base64, 16
+ * and 34 bytes end in `==`, 32 bytes end in `=`, and the 33 bytes of an ed25519 key begin with `A`, since its
+ * flag is 0.
  */
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import { ZkLoginError } from './errors.ts';
@@ -58,7 +58,11 @@ export function isNumber(value: BigNumber, size: number): boolean {
   return parse(value, size) !== null;
 }
 
-/** Writes a number. @param size number of bytes in base64, to which the number is padded with leading zeros */
+/**
+ * Writes a number.
+ *
+ * @param size number of bytes in base64, to which the number is padded with leading zeros
+ */
 export function writeNumber(number: bigint, encoding: NumberEncoding, size: number): string {
   if (encoding === 'decimal') return number.toString();
   const hex = number.toString(16).padStart(2 * size, '0');

@@ -9,7 +9,9 @@ export interface ProxyRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined;
   /** Headers of the request, with names in lower case. */
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
-  /** Body that `express.json()`, `express.text()` or `express.raw()` has parsed, if one of them ran before. */
+  /**
+   * Body that `express.json()`, `express.text()` or `express.raw()` has parsed, if one of them ran before.
+   */
   readonly body?: unknown;
 }
 
@@ -32,7 +34,7 @@ export interface ProxyOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Time limit of the whole exchange with the proving service, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Whether an http URL is accepted, too, for your own service in a private network. Default: false. */
+  /** Whether http URLs are accepted, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
   /** Function that sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
@@ -57,8 +59,8 @@ const STATUSES = {
 } as const satisfies Partial<Record<ZkLoginCode, number>>;
 
 /**
- * Creates an Express middleware that forwards each POST to a proving service, and returns the service's status,
- * `Retry-After` and JSON. The page then asks its own origin, so that the service needs no CORS and
+ * Creates an Express middleware that forwards each POST to a proving service, and returns the service's
+ * status, `Retry-After` and JSON. The page then asks its own origin, so that the service needs no CORS and
  * credentials stay on the back end. Nothing is logged or stored. The middleware's own errors are JSON too:
  * `{"error", "code"}`.
  *

@@ -1,5 +1,6 @@
 /**
- * Reads a provider's answer from a redirect: from the query or fragment of a URL, or the fields of a form_post.
+ * Reads a provider's answer from a redirect: from the query or fragment of a URL, or the fields of a
+ * form_post.
  */
 import { ZkLoginError } from './errors.ts';
 
@@ -17,7 +18,11 @@ export function holdsAnswer(redirect: Redirect, redirectUri: string): boolean {
   return listFields(redirect, new URL(redirectUri)).some(([name]) => ANSWER_PARAMETERS.includes(name));
 }
 
-/** Reads the answer's parameters. @throws ZkLoginError: ZKLOGIN_REDIRECT for another URL, or a duplicate parameter */
+/**
+ * Reads the answer's parameters.
+ *
+ * @throws ZkLoginError: ZKLOGIN_REDIRECT for another URL, or a duplicate parameter
+ */
 export function readParameters(redirect: Redirect, redirectUri: string): ReadonlyMap<string, string> {
   const expected = new URL(redirectUri);
   const url = toUrl(redirect);

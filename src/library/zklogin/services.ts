@@ -23,8 +23,8 @@ import {
 
 const SALT_TIMEOUT_MS = 10_000;
 /**
- * Time limit for a proof. It is well above the 15 seconds that this repository's proving service gives its backend
- * by default (`PROVER_TIMEOUT`).
+ * Time limit for a proof. It is well above the 15 seconds that this repository's proving service gives its
+ * backend by default (`PROVER_TIMEOUT`).
  */
 const PROOF_TIMEOUT_MS = 60_000;
 

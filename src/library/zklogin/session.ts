@@ -186,7 +186,8 @@ export class ZkLoginSession extends Signer {
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF if the network refuses the
    *   proof, ZKLOGIN_SPONSOR if the sponsor answers with another transaction; UnknownOutcomeError with the
    *   digest if the node's answer leaves open whether it was executed, NotVisibleError with the digest if it
-   *   was executed but the node does not show it in time; SuiError if the transaction can't be built, or failed
+   *   was executed but the node does not show it in time; SuiError if the transaction can't be built, or
+   *   failed
    */
   async execute(
     transaction: Transaction,

@@ -5,7 +5,11 @@ import { ZkLoginSigner } from '@mysten/sui/zklogin';
 import { ZkLoginError } from './errors.ts';
 import type { OpenSession } from './storage.ts';
 
-/** Creates a signer. @throws ZkLoginError: ZKLOGIN_PROOF if the address is not derived from the proof's issuer */
+/**
+ * Creates a signer.
+ *
+ * @throws ZkLoginError: ZKLOGIN_PROOF if the address is not derived from the proof's issuer
+ */
 export function createSigner({
   secretKey,
   maxEpoch,

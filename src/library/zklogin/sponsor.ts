@@ -94,8 +94,8 @@ async function completeWithSigner(
 }
 
 /**
- * Returns why the session must not sign the sponsor's transaction, or null if it may. A sponsor could put other
- * commands, or the user's own gas, into it.
+ * Returns why the session must not sign the sponsor's transaction, or null if it may. A sponsor could put
+ * other commands, or the user's own gas, into it.
  */
 function describeFault(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
   let data: ReturnType<typeof bcs.TransactionData.parse>['V1'];

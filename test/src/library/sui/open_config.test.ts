@@ -1,6 +1,6 @@
 /**
- * Tests attacks on an open config, on the loopback node's model. The attacker is a stranger who has SUI but no
- * capability. move/enclave/tests/open_tests.move tests the rules themselves.
+ * Tests attacks on an open config, on the loopback node's model. The attacker is a stranger who has SUI but
+ * no capability. move/enclave/tests/open_tests.move tests the rules themselves.
  */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';

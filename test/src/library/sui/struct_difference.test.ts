@@ -219,7 +219,10 @@ test('an endless answer of a hostile node is refused, and its texts are not repe
     typeParameterInstantiation: [],
   };
   endless.typeParameterInstantiation.push(endless);
-  const hostile = { ...createOnChainStruct(WEATHER), fields: [{ name: '\u202e<b>', position: 0, type: endless }] };
+  const hostile = {
+    ...createOnChainStruct(WEATHER),
+    fields: [{ name: '\u202e<b>', position: 0, type: endless }],
+  };
   expect(structDifference(WEATHER, hostile)).toBe(
     'field 1 of WeatherResponse is signed as location, but on chain it is unknown',
   );

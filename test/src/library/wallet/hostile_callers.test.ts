@@ -29,7 +29,9 @@ function createSequence<Value>(...values: Value[]): () => Value {
   return () => (values.length > 1 ? values.shift() : values[0]) as Value;
 }
 
-/** The bytes of the hostile message. Their first copy is hostile, and later copies have the honest message. */
+/**
+ * The bytes of the hostile message. Their first copy is hostile, and later copies have the honest message.
+ */
 class TwoFaced extends Uint8Array {
   readonly #copy: () => Uint8Array = createSequence<Uint8Array>(this as never, Uint8Array.from(HONEST));
   override slice(): never {

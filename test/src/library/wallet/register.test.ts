@@ -134,7 +134,7 @@ describe('registerZkLoginWallet refuses', () => {
     [
       'a provider that the network does not accept',
       { client: createClient('mainnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] },
-      /not createClient mainnet/,
+      /not on mainnet/,
     ],
   ])('%s', (_, registerOptions, message) => {
     const expected = expect.objectContaining({

@@ -92,7 +92,11 @@ export const connectSilently = async (wallet: RegisteredWallet) => {
 };
 export const disconnect = (wallet: RegisteredWallet) => wallet.features['standard:disconnect'].disconnect();
 
-/** Returns the URL to which a provider redirects a user who has logged in. @param sent URL of the login there */
+/**
+ * Returns the URL to which a provider redirects a user who has logged in.
+ *
+ * @param sent URL of the login there
+ */
 export function createRedirect(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
   const readParameter = (name: string) => sent.searchParams.get(name) ?? '';
   const iat = Math.floor(Date.now() / 1000);

@@ -1,4 +1,7 @@
-/** Tests that pages can load `sui-enclave/zklogin`: neither the entry nor its dependencies need Node's modules. */
+/**
+ * Tests that pages can load `sui-enclave/zklogin`: neither the entry nor its dependencies need Node's
+ * modules.
+ */
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

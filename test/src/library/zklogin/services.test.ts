@@ -43,8 +43,8 @@ async function startService(...answers: (unknown | ((response: ServerResponse) =
 }
 
 /**
- * Makes pauses of these lengths, in milliseconds, end at once, until the test ends. @returns the lengths of the
- * pauses so far
+ * Makes pauses of these lengths, in milliseconds, end at once, until the test ends. @returns the lengths of
+ * the pauses so far
  */
 function skipPauses(...lengths: number[]): number[] {
   const pauses: number[] = [];
@@ -667,8 +667,12 @@ describe('discoverProvider', () => {
   test.each([
     [{ issuer: 'https://evil.example' }, {}, /another issuer/],
     [{ issuer: undefined }, {}, /another issuer/],
-    [{ authorization_endpoint: 'http://op.example/auth' }, {}, /authorization_endpoint must be an https URL/],
-    [{ jwks_uri: undefined }, {}, /jwks_uri must be/],
+    [
+      { authorization_endpoint: 'http://op.example/auth' },
+      {},
+      /authorization_endpoint in the discovery document must be an https URL/,
+    ],
+    [{ jwks_uri: undefined }, {}, /jwks_uri in the discovery document must be/],
     [{ authorization_endpoint: 'javascript:alert(1)' }, {}, /must be an https URL/],
     [{ id_token_signing_alg_values_supported: ['ES256'] }, {}, /RS256/],
     [{ response_types_supported: ['code'] }, { responseType: 'id_token' }, /does not support/],

@@ -1,6 +1,6 @@
 /**
- * Tests a login from its proof to its signatures. Key, proof, salt and address come from a real Google login (Sui's
- * vectors).
+ * Tests a login from its proof to its signatures. Key, proof, salt and address come from a real Google login
+ * (Sui's vectors).
  */
 import { inspect } from 'node:util';
 import { parseSerializedSignature, Signer } from '@mysten/sui/cryptography';
