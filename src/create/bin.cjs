@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// It runs in whatever Node comes first, so it is written for old ones: CommonJS, no types. What it writes needs a Node that
-// runs TypeScript.
+// Any version of Node may run this file, so it is CommonJS without types. The program that it imports needs a Node
+// that runs TypeScript.
 'use strict';
 
 if (process.features.typescript) {

@@ -21,12 +21,12 @@ import {
 const HELP = `usage: create-sui-enclave <folder> [--template <name>] [--from <folder>]
 
 Writes an application for an enclave into a new folder, as a repository of its own: its code and tests, fakes of the hosts
-that it calls, its contract, a lockfile, and what CI runs. The application has the name of the folder, with _ for -.
+that it calls, its contract, a lockfile, and the programs that CI runs. The application is named after the folder, with _ in place of -.
 
   --template <name>  oracle, prices of a service (default); feed, the price of three sources, kept on chain; weather, the
-                     temperature of a place; dapp, the same with a page that mints it; llm, what the API of a language
-                     model answered; or empty, which signs nothing yet
-  --from <folder>    keep the packages of sui-enclave in the repository, as the tarballs of this folder, for versions that no registry has
+                     temperature of a place; dapp, the same with a page that mints it; llm, answers of a language
+                     model's API; or empty, which signs nothing yet
+  --from <folder>    copy the tarballs of sui-enclave's packages from this folder into the repository, for versions that no registry has
   --json             print the result, or the error, as JSON
   --help             print this
 
@@ -47,24 +47,24 @@ type Versions = Record<string, string>;
 
 interface Manifest {
   name: string;
-  scripts?: Versions;
+  scripts?: Record<string, string>;
   dependencies: Versions;
   devDependencies: Versions;
 }
 
 interface Lock {
   name: string;
-  packages: Record<string, Locked>;
+  packages: Record<string, LockedPackage>;
 }
 
-interface Locked {
+interface LockedPackage {
   name?: string;
   version?: string;
   resolved?: string;
   integrity?: string;
   dependencies?: Versions;
   devDependencies?: Versions;
-  scripts?: Versions;
+  scripts?: Record<string, string>;
 }
 
 /** Error that ends the program with its exit code. */
@@ -79,12 +79,12 @@ class Refused extends Error {
   }
 }
 
-/** npm's record of what it installed beside this program. */
-const INSTALLED = new URL('../../.package-lock.json', import.meta.url);
+/** URL of npm's record of the packages that it installed beside this program. */
+const INSTALL_RECORD = new URL('../../.package-lock.json', import.meta.url);
 
 /**
- * Returns whether npm installed this program from a file. A registry need not have the packages of its
- * version then. Other package managers leave no such record.
+ * Returns whether npm installed this program from a file. If so, a registry may lack the packages of its
+ * version. Other package managers write no such record.
  */
 function isInstalledFromFile(record: URL): boolean {
   if (!existsSync(record)) return false;
@@ -102,8 +102,8 @@ const PACKAGES = 'packages';
  */
 const formatTarballUrl = (name: string, file: string) => `https://${PACKAGES}.invalid/${name}/-/${file}`;
 
-const NPMRC = `# Exact versions only. The lockfile names what is in ${PACKAGES}/ by an address that no host has: npm takes it from its cache,
-# or from your registry as soon as that has the same bytes.
+const NPMRC = `# Exact versions only. For the packages in ${PACKAGES}/, the lockfile has addresses that no host has: npm takes these packages
+# from its cache, or from your registry once that has the same bytes.
 save-exact=true
 omit-lockfile-registry-resolved=false
 replace-registry-host=always
@@ -112,12 +112,12 @@ fund=false
 `;
 
 /**
- * Finds the files of those packages of sui-enclave that a repository installs. Writes an address for each
- * package into the lockfile.
+ * Finds the tarballs of the packages of sui-enclave that a repository installs, and checks their digests.
+ * Writes an address for each package into the lockfile.
  *
- * @returns paths of the files, by their path in the repository. @throws Refused
+ * @returns paths of the tarballs, by their path in the repository. @throws Refused
  */
-function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<string, string> {
+function addTarballs({ lock, tarballs }: Pinned, from: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const [name, file] of Object.entries(tarballs)) {
     const tarball = join(resolve(from), file);
@@ -172,7 +172,7 @@ function create(
     throw new Refused(
       'UNPUBLISHED',
       1,
-      `this program was installed from a file, and a registry need not have the packages of sui-enclave ${version}: name the folder with their tarballs by --from, such as <clone>/out after "make package"`,
+      `this program was installed from a file, so a registry may lack the packages of sui-enclave ${version}: pass the folder with their tarballs as --from, such as <clone>/out after "make package"`,
     );
   }
   manifest.name = basename(folder);
@@ -180,7 +180,7 @@ function create(
   if (lock.packages['']) lock.packages[''].name = manifest.name;
   const page = pageFiles(templateName, name);
   if (page.size > 0) addPage(pinned);
-  const packages = from === undefined ? new Map<string, string>() : takePackages(pinned, from);
+  const packages = from === undefined ? new Map<string, string>() : addTarballs(pinned, from);
   const files: Files = new Map([
     ...applicationFiles(templateName, name),
     ...page,
@@ -199,7 +199,7 @@ function create(
   return { name, files: [...files.keys(), ...packages.keys()].sort() };
 }
 
-function parse(argv: readonly string[]) {
+function parseCommandLine(argv: readonly string[]) {
   try {
     const { values, positionals } = parseArgs({
       args: [...argv],
@@ -212,8 +212,8 @@ function parse(argv: readonly string[]) {
       },
     });
     if (values.help) return { ...values, folder: undefined };
-    const [folder, ...more] = positionals;
-    if (folder === undefined || more.length > 0) throw new Error('name one folder');
+    const [folder, ...surplus] = positionals;
+    if (folder === undefined || surplus.length > 0) throw new Error('name one folder');
     return { ...values, folder: resolve(folder) };
   } catch (error) {
     throw new Refused('USAGE', 2, `${(error as Error).message}. See create-sui-enclave --help`);
@@ -227,18 +227,18 @@ function readPinned(): Pinned {
 /**
  * Runs a command line.
  *
- * @param pinned for tests, the result of packing
- * @param record for tests, npm's record of what it installed
+ * @param pinned returns the manifest and lockfile that packing wrote; tests pass their own
+ * @param record URL of npm's record of the packages that it installed; tests pass their own
  * @returns the exit code
  */
 export function runProgram(
   argv: readonly string[] = process.argv.slice(2),
   pinned = readPinned,
-  record = INSTALLED,
+  record = INSTALL_RECORD,
 ): number {
   const asJson = argv.includes('--json');
   try {
-    const { folder, template, from } = parse(argv);
+    const { folder, template, from } = parseCommandLine(argv);
     if (folder === undefined) {
       console.log(HELP);
       return 0;
@@ -250,7 +250,7 @@ export function runProgram(
       const add =
         from === undefined
           ? ''
-          : `  npm cache add ./${PACKAGES}/*.tgz   # to npm's cache, from which npm ci takes them\n`;
+          : `  npm cache add ./${PACKAGES}/*.tgz   # adds them to npm's cache, where npm ci finds them\n`;
       console.log(`${path} has the application ${name}.
 
   cd ${path}
@@ -258,7 +258,7 @@ ${add}  npm ci
   npx --offline sui-enclave dev     # the server against fakes, with a request to try
   npx --offline sui-enclave test
 
-README.md there says what each file is for.`);
+Its README.md says what each file is for.`);
     }
     return 0;
   } catch (error) {

@@ -19,8 +19,8 @@ export const APPLICATION_TEMPLATES = ['oracle', 'feed', 'weather', 'llm', 'empty
 export type ApplicationTemplate = (typeof APPLICATION_TEMPLATES)[number];
 
 /**
- * Templates of repositories. `dapp` is `weather` with a page that asks the enclave, in a repository of its
- * own. There, `feed` has a page that shows the feed's last values.
+ * Templates of repositories. `dapp` is `weather` with a page that asks the enclave. In a repository,
+ * `feed` also has a page, which shows the feed's last values.
  */
 export const TEMPLATE_NAMES = [...APPLICATION_TEMPLATES, 'dapp'] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
@@ -37,18 +37,20 @@ export function rename(text: string, name: string): string {
   return text.replace(/price/gi, (form) => forms[form] ?? form);
 }
 
-/** Folders of the templates' own pages. */
+/** Folders of the pages, by template. */
 const PAGES: Partial<Record<TemplateName, string>> = { dapp: 'dapp', feed: 'feed_page' };
 
 /** Returns the files of an application, for a repository of its own. */
 export function applicationFiles(template: TemplateName, name: string): Files {
-  return read(findApplication(template), name);
+  return readTemplate(findApplication(template), name);
 }
 
 /** Returns the files of a repository's page; none if the template has none. */
 export function pageFiles(template: TemplateName, name: string): Files {
   const page = PAGES[template];
-  return page === undefined ? new Map() : new Map([...read('page', name), ...read(page, name)]);
+  return page === undefined
+    ? new Map()
+    : new Map([...readTemplate('page', name), ...readTemplate(page, name)]);
 }
 
 function findApplication(template: TemplateName): ApplicationTemplate {
@@ -59,7 +61,7 @@ function findApplication(template: TemplateName): ApplicationTemplate {
  * Returns the files that `sui-enclave schema` and `gen` write, so that a new repository has them.
  */
 export function derivedFiles(template: TemplateName, name: string): Files {
-  return read(join('derived', findApplication(template)), name);
+  return readTemplate(join('derived', findApplication(template)), name);
 }
 
 /** Returns the files of an application for a clone, in `src/apps/<name>` and `move/<name>`. */
@@ -76,15 +78,15 @@ export function filesInClone(template: ApplicationTemplate, name: string): Files
 
 /** Returns the other files of a new repository, except for package.json and its lockfile. */
 export function repositoryFiles(name: string): Files {
-  return read('repository', name);
+  return readTemplate('repository', name);
 }
 
 /**
- * Reads a template. Code and README there have the suffix .txt, so that no compiler, test or site of this
- * repository uses them. .gitignore and .npmrc begin with an underscore there, since npm packs neither of
- * them.
+ * Reads a template. In its folder, code and README have the suffix .txt, so that no compiler, test or site of
+ * this repository uses them. The names of .gitignore and .npmrc begin with an underscore instead of a dot,
+ * since npm does not pack files of these names.
  */
-function read(template: string, name: string): Files {
+function readTemplate(template: string, name: string): Files {
   const folder = join(TEMPLATES, template);
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -101,8 +103,8 @@ function read(template: string, name: string): Files {
 }
 
 /**
- * Replaces the digest in the first line of a file that `gen` wrote, since the application's name changes the
- * rest.
+ * Replaces the digest in the first line of a file that `gen` wrote, since the application's name changes
+ * the lines below.
  */
 function withDigest(content: string): string {
   return content.replace(

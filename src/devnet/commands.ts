@@ -9,8 +9,8 @@ const { Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
 export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 
 /**
- * An argument, in a form that both encodings of a transaction share. Without `nested`, `result` is the only
- * result of a command.
+ * An argument, in a form that both encodings of a transaction share. `result` is the index of a command, and
+ * `nested` that of one of its results. Without `nested`, the command must have only one result.
  */
 export type Argument = { input: number } | { result: number; nested?: number | undefined } | { gas: true };
 
@@ -23,7 +23,7 @@ export type Command =
   | { kind: 'publish'; modules: readonly Uint8Array[]; dependencies: readonly string[] }
   | Upgrade;
 
-/** Function of a call, with its arguments. */
+/** Function of a call, with its type arguments. */
 export interface Call {
   readonly package: string;
   readonly module: string;
@@ -39,12 +39,12 @@ export interface Upgrade {
   ticket: Argument;
 }
 
-function grpcArgument({ kind, input = 0, result = 0, subresult }: GrpcTypes.Argument): Argument {
+function readGrpcArgument({ kind, input = 0, result = 0, subresult }: GrpcTypes.Argument): Argument {
   if (kind === ArgumentKind.GAS) return { gas: true };
   return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
 }
 
-export function grpcCommand({ command }: GrpcTypes.Command): Command {
+export function readGrpcCommand({ command }: GrpcTypes.Command): Command {
   if (command.oneofKind === 'moveCall') {
     const {
       package: id = '',
@@ -56,24 +56,24 @@ export function grpcCommand({ command }: GrpcTypes.Command): Command {
     return {
       kind: 'call',
       call: { package: id, module, function: name, typeArguments },
-      args: args.map(grpcArgument),
+      args: args.map(readGrpcArgument),
     };
   }
   if (command.oneofKind === 'transferObjects') {
     const { objects, address } = command.transferObjects;
-    return { kind: 'transfer', objects: objects.map(grpcArgument), to: grpcArgument(address ?? {}) };
+    return { kind: 'transfer', objects: objects.map(readGrpcArgument), to: readGrpcArgument(address ?? {}) };
   }
   if (command.oneofKind === 'splitCoins') {
     const { coin, amounts } = command.splitCoins;
-    return { kind: 'split', coin: grpcArgument(coin ?? {}), amounts: amounts.map(grpcArgument) };
+    return { kind: 'split', coin: readGrpcArgument(coin ?? {}), amounts: amounts.map(readGrpcArgument) };
   }
   if (command.oneofKind === 'mergeCoins') {
     const { coin, coinsToMerge } = command.mergeCoins;
-    return { kind: 'merge', coin: grpcArgument(coin ?? {}), coins: coinsToMerge.map(grpcArgument) };
+    return { kind: 'merge', coin: readGrpcArgument(coin ?? {}), coins: coinsToMerge.map(readGrpcArgument) };
   }
   if (command.oneofKind === 'makeMoveVector') {
     const { elementType: type, elements } = command.makeMoveVector;
-    return { kind: 'vector', type, items: elements.map(grpcArgument) };
+    return { kind: 'vector', type, items: elements.map(readGrpcArgument) };
   }
   if (command.oneofKind === 'publish') {
     const { modules, dependencies } = command.publish;
@@ -81,22 +81,22 @@ export function grpcCommand({ command }: GrpcTypes.Command): Command {
   }
   if (command.oneofKind === 'upgrade') {
     const { modules, dependencies, package: packageId = '', ticket } = command.upgrade;
-    return { kind: 'upgrade', modules, dependencies, packageId, ticket: grpcArgument(ticket ?? {}) };
+    return { kind: 'upgrade', modules, dependencies, packageId, ticket: readGrpcArgument(ticket ?? {}) };
   }
-  throw new Refusal('UNIMPLEMENTED', `no command ${command.oneofKind} on loopback`);
+  throw new Refusal('UNIMPLEMENTED', `the loopback node has no command ${command.oneofKind}`);
 }
 
 type BcsCommand = NonNullable<TransactionData['kind']['ProgrammableTransaction']>['commands'][number];
 type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
 
-function bcsArgument(argument: BcsArgument): Argument {
+function readBcsArgument(argument: BcsArgument): Argument {
   if (argument.GasCoin !== undefined) return { gas: true };
   if (argument.Input !== undefined) return { input: argument.Input };
   const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, undefined];
   return { result, nested };
 }
 
-export function bcsCommand({
+export function readBcsCommand({
   MoveCall: call,
   TransferObjects: transfer,
   SplitCoins: split,
@@ -110,23 +110,28 @@ export function bcsCommand({
     return {
       kind: 'call',
       call: { package: id, module, function: name, typeArguments },
-      args: args.map(bcsArgument),
+      args: args.map(readBcsArgument),
     };
   }
   if (transfer) {
     return {
       kind: 'transfer',
-      objects: transfer.objects.map(bcsArgument),
-      to: bcsArgument(transfer.address),
+      objects: transfer.objects.map(readBcsArgument),
+      to: readBcsArgument(transfer.address),
     };
   }
-  if (split) return { kind: 'split', coin: bcsArgument(split.coin), amounts: split.amounts.map(bcsArgument) };
+  if (split)
+    return { kind: 'split', coin: readBcsArgument(split.coin), amounts: split.amounts.map(readBcsArgument) };
   if (merge) {
-    return { kind: 'merge', coin: bcsArgument(merge.destination), coins: merge.sources.map(bcsArgument) };
+    return {
+      kind: 'merge',
+      coin: readBcsArgument(merge.destination),
+      coins: merge.sources.map(readBcsArgument),
+    };
   }
   if (vector) {
     const { type, elements } = vector;
-    return { kind: 'vector', type: type ?? undefined, items: elements.map(bcsArgument) };
+    return { kind: 'vector', type: type ?? undefined, items: elements.map(readBcsArgument) };
   }
   if (publish) {
     const { modules, dependencies } = publish;
@@ -139,10 +144,10 @@ export function bcsCommand({
       modules: modules.map(decodeModule),
       dependencies,
       packageId,
-      ticket: bcsArgument(ticket),
+      ticket: readBcsArgument(ticket),
     };
   }
-  throw new Refusal('UNIMPLEMENTED', 'no such command on loopback');
+  throw new Refusal('UNIMPLEMENTED', 'the loopback node does not have this command');
 }
 
 function decodeModule(module: string | Iterable<number>): Uint8Array {

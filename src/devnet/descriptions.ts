@@ -9,12 +9,12 @@ import { frameworkPackage } from './move/framework.ts';
 import { type GrpcJson, toGrpcJson } from './move/json.ts';
 import { ABILITY, type MoveType, parseLayout, parseType, splitList } from './move/types.ts';
 import {
+  encodePackage,
   findLinkage,
   findTypeOrigins,
   listVersions,
   loadModules,
   originalOf,
-  packageBytes,
   versionOf,
 } from './packages.ts';
 
@@ -26,7 +26,7 @@ const {
   OpenSignatureBody_Type: Type,
 } = GrpcTypes;
 
-const PLAIN: Readonly<Record<string, GrpcTypes.OpenSignatureBody_Type>> = {
+const PRIMITIVES: Readonly<Record<string, GrpcTypes.OpenSignatureBody_Type>> = {
   address: Type.ADDRESS,
   bool: Type.BOOL,
   u8: Type.U8,
@@ -50,10 +50,13 @@ export function toGrpcObject(object: LedgerObject): GrpcTypes.Object {
 }
 
 /**
- * Returns an object's fields in JSON. Undefined if they are not of the object's type, or if the model's
- * framework lacks the type.
+ * Returns an object's fields in JSON. Returns undefined if the content does not fit the object's type, or if
+ * the model's framework lacks the type.
  */
-export function objectJson({ packages }: Ledger, { type, content }: LedgerObject): GrpcJson | undefined {
+export function formatObjectJson(
+  { packages }: Ledger,
+  { type, content }: LedgerObject,
+): GrpcJson | undefined {
   const code = new ChainCode(packages, frameworkPackage());
   try {
     const moveType = code.parse(type);
@@ -64,15 +67,15 @@ export function objectJson({ packages }: Ledger, { type, content }: LedgerObject
   }
 }
 
-/** Describes a package as an object. This model gives packages no digest. */
-export function packageObject({ packages }: Ledger, objectId: string): GrpcTypes.Object {
+/** Describes a package as an object. Its digest is always 1, since this model computes none for packages. */
+export function describePackageObject({ packages }: Ledger, objectId: string): GrpcTypes.Object {
   return GrpcTypes.Object.create({
     objectId,
     version: BigInt(versionOf(packages, objectId)),
     digest: '1',
     objectType: 'package',
     owner: toGrpcOwner({ kind: 'immutable' }),
-    bcs: GrpcTypes.Bcs.create({ name: 'Object', value: packageBytes(packages, objectId) }),
+    bcs: GrpcTypes.Bcs.create({ name: 'Object', value: encodePackage(packages, objectId) }),
   });
 }
 
@@ -82,7 +85,7 @@ export function packageObject({ packages }: Ledger, objectId: string): GrpcTypes
  *
  * @throws Refusal: NOT_FOUND
  */
-export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.Package {
+export function describePackage({ packages }: Ledger, id: string): GrpcTypes.Package {
   const storageId = normalizeSuiAddress(id);
   // Full nodes give no error text here.
   if (!packages.has(storageId)) throw new Refusal('NOT_FOUND', '');
@@ -102,28 +105,28 @@ export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.
   });
 }
 
-/** @throws Refusal: NOT_FOUND */
-export function versionList({ packages }: Ledger, id: string) {
+/** Lists the versions of a package, the oldest first. @throws Refusal: NOT_FOUND */
+export function listPackageVersions({ packages }: Ledger, id: string) {
   const original = packages.get(normalizeSuiAddress(id))?.original;
   if (original === undefined) throw new Refusal('NOT_FOUND', '');
   const versions = listVersions(packages, original);
   return versions.map((packageId, index) => ({ packageId, version: BigInt(index + 1) }));
 }
 
-/** @throws Refusal: NOT_FOUND */
+/** Finds and describes a function. @throws Refusal: NOT_FOUND */
 export function findFunction(
   { packages }: Ledger,
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetFunctionRequest,
 ): GrpcTypes.FunctionDescriptor {
   const code = new ChainCode(packages, frameworkPackage());
-  const declared = code
+  const functionInterface = code
     .module(normalizeSuiAddress(packageId), moduleName)
     ?.moduleInterface.declared.get(name);
-  if (declared === undefined) {
+  if (functionInterface === undefined) {
     throw new Refusal('NOT_FOUND', `Function ${packageId}::${moduleName}::${name} not found`);
   }
-  const { visibility, isEntry, constraints, parameters, returns } = declared;
-  const signature = (text: string): GrpcTypes.OpenSignature => {
+  const { visibility, isEntry, constraints, parameters, returns } = functionInterface;
+  const toSignature = (text: string): GrpcTypes.OpenSignature => {
     const type = parseType(text);
     const isReference = type.kind === 'reference';
     return GrpcTypes.OpenSignature.create({
@@ -138,8 +141,8 @@ export function findFunction(
     ],
     isEntry,
     typeParameters: constraints.map((bits) => ({ constraints: listAbilities(bits) })),
-    parameters: splitList(parameters).map(signature),
-    returns: splitList(returns).map(signature),
+    parameters: splitList(parameters).map(toSignature),
+    returns: splitList(returns).map(toSignature),
   });
 }
 
@@ -153,7 +156,7 @@ function listAbilities(bits: number): GrpcTypes.Ability[] {
   return abilityBits.flatMap(([bit, ability]) => ((bits & bit) === 0 ? [] : ability));
 }
 
-/** @throws Refusal: NOT_FOUND; UNIMPLEMENTED for an enum */
+/** Finds and describes a struct. @throws Refusal: NOT_FOUND; UNIMPLEMENTED for an enum */
 export function findDatatype(
   { packages }: Ledger,
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
@@ -164,7 +167,7 @@ export function findDatatype(
   const datatype = moduleInterface?.datatypes.get(name);
   if (!datatype) throw new Refusal('NOT_FOUND', `Datatype ${packageId}::${moduleName}::${name} not found`);
   const layout = parseLayout(datatype);
-  if (layout.kind === 'enum') throw new Refusal('UNIMPLEMENTED', 'the model describes no enum');
+  if (layout.kind === 'enum') throw new Refusal('UNIMPLEMENTED', 'the model does not describe enums');
   const definingId = findTypeOrigins(packages, packageId).get(`${moduleName}::${name}`) ?? packageId;
   return GrpcTypes.DatatypeDescriptor.create({
     typeName: `${definingId}::${moduleName}::${name}`,
@@ -186,7 +189,7 @@ export function findDatatype(
 function toSignatureBody(type: MoveType): GrpcTypes.OpenSignatureBody {
   switch (type.kind) {
     case 'primitive':
-      return GrpcTypes.OpenSignatureBody.create({ type: PLAIN[type.name] ?? Type.TYPE_UNKNOWN });
+      return GrpcTypes.OpenSignatureBody.create({ type: PRIMITIVES[type.name] ?? Type.TYPE_UNKNOWN });
     case 'parameter':
       return GrpcTypes.OpenSignatureBody.create({ type: Type.TYPE_PARAMETER, typeParameter: type.index });
     case 'struct': {

@@ -5,7 +5,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import type { Published } from './engine.ts';
-import { bcsFailure } from './failure_bcs.ts';
+import { encodeFailure } from './failure_bcs.ts';
 import type { Status } from './failures.ts';
 import { type Changes, computeDigest, type Ledger, type LedgerObject, type Owner } from './ledger.ts';
 import { type Packages, versionOf } from './packages.ts';
@@ -41,14 +41,14 @@ interface Outcome {
   readonly packages: Packages;
 }
 
-/** @param ledger state before the transaction */
+/** Creates the effects in gRPC, which include those in BCS. @param ledger state before the transaction */
 export function createEffects(
   changes: Changes,
   ledger: Ledger,
   outcome: Outcome,
 ): GrpcTypes.TransactionEffects {
   const { status, digest, epoch, gasUsed, gasCoin, published, packages } = outcome;
-  const changed = listChanges(changes, ledger);
+  const objectChanges = listChanges(changes, ledger);
   const changedObjects = describeChanges(changes, ledger);
   if (published !== undefined) {
     changedObjects.push(
@@ -74,33 +74,33 @@ export function createEffects(
     lamportVersion: changes.version,
     ...(gasObject && { gasObject }),
   });
-  const value = encodeEffects(effects, changed, outcome);
+  const value = encodeEffects(effects, objectChanges, outcome);
   return { ...effects, bcs: GrpcTypes.Bcs.create({ name: 'TransactionEffects', value }) };
 }
 
 /** Describes the objects that a transaction changes. @param ledger state before the transaction */
 export function describeChanges(changes: Changes, ledger: Ledger): GrpcTypes.ChangedObject[] {
-  return listChanges(changes, ledger).map(describe);
+  return listChanges(changes, ledger).map(describeChange);
 }
 
 /** Lists the changes. Objects that the transaction both created and destroyed are not in its effects. */
 function listChanges({ written, deleted, created, destroyed }: Changes, { objects }: Ledger): Change[] {
-  const kept = [...written.values()].map((after): Change => {
+  const writes = [...written.values()].map((after): Change => {
     const before = objects.get(after.id);
     const operation = before === undefined && created.has(after.id) ? 'created' : 'none';
     return { id: after.id, before, after, operation };
   });
-  const removed = [...new Set([...deleted, ...destroyed])].flatMap((id): Change[] => {
+  const removals = [...new Set([...deleted, ...destroyed])].flatMap((id): Change[] => {
     const before = objects.get(id);
-    // An object may come out of another object only to be deleted. It was not on the ledger before.
-    const isThere = before !== undefined || (destroyed.has(id) && !created.has(id));
-    if (written.has(id) || !isThere) return [];
+    // A transaction may take an object out of another object and delete it. The ledger never had it.
+    const hadExisted = before !== undefined || (destroyed.has(id) && !created.has(id));
+    if (written.has(id) || !hadExisted) return [];
     return [{ id, before, after: undefined, operation: destroyed.has(id) ? 'deleted' : 'none' }];
   });
-  return [...kept, ...removed];
+  return [...writes, ...removals];
 }
 
-function describe({ id, before, after, operation }: Change): GrpcTypes.ChangedObject {
+function describeChange({ id, before, after, operation }: Change): GrpcTypes.ChangedObject {
   const objectType = (after ?? before)?.type;
   return GrpcTypes.ChangedObject.create({
     objectId: id,
@@ -141,7 +141,7 @@ export function toGrpcOwner(owner: Owner): GrpcTypes.Owner {
 
 function encodeEffects(
   { status, transactionDigest = '', epoch = 0n, gasUsed, lamportVersion = 0n }: GrpcTypes.TransactionEffects,
-  changed: readonly Change[],
+  objectChanges: readonly Change[],
   { published, packages, gasCoin }: Outcome,
 ): Uint8Array {
   const {
@@ -150,10 +150,10 @@ function encodeEffects(
     storageRebate = 0n,
     nonRefundableStorageFee = 0n,
   } = gasUsed ?? {};
-  const gasObjectIndex = changed.findIndex(({ id }) => id === gasCoin);
-  const written = changed.map((change) => [change.id, bcsChange(change)] as const);
+  const gasObjectIndex = objectChanges.findIndex(({ id }) => id === gasCoin);
+  const written = objectChanges.map((change) => [change.id, toBcsChange(change)] as const);
   const V2 = {
-    status: status?.error === undefined ? { Success: true } : { Failure: bcsFailure(status.error) },
+    status: status?.error === undefined ? { Success: true } : { Failure: encodeFailure(status.error) },
     executedEpoch: epoch,
     gasUsed: { computationCost, storageCost, storageRebate, nonRefundableStorageFee },
     transactionDigest,
@@ -164,22 +164,22 @@ function encodeEffects(
     changedObjects:
       published === undefined
         ? written
-        : [...written, [published.id, bcsPackage(versionOf(packages, published.id), transactionDigest)]],
+        : [...written, [published.id, toBcsPackage(versionOf(packages, published.id), transactionDigest)]],
     unchangedConsensusObjects: [],
     auxDataDigest: null,
   } as const;
   return bcs.TransactionEffects.serialize({ V2 } as never).toBytes();
 }
 
-function bcsChange({ before, after, operation }: Change) {
+function toBcsChange({ before, after, operation }: Change) {
   const inputState =
     before === undefined
       ? ({ NotExist: true } as const)
-      : ({ Exist: [[before.version, computeDigest(before)], bcsOwner(before.owner)] } as const);
+      : ({ Exist: [[before.version, computeDigest(before)], toBcsOwner(before.owner)] } as const);
   const outputState =
     after === undefined
       ? ({ NotExist: true } as const)
-      : ({ ObjectWrite: [computeDigest(after), bcsOwner(after.owner)] } as const);
+      : ({ ObjectWrite: [computeDigest(after), toBcsOwner(after.owner)] } as const);
   const idOperation = {
     created: { Created: true },
     deleted: { Deleted: true },
@@ -189,7 +189,7 @@ function bcsChange({ before, after, operation }: Change) {
 }
 
 /** Describes a package in BCS. @param digest the transaction's, since a package has none in this model */
-function bcsPackage(version: number, digest: string) {
+function toBcsPackage(version: number, digest: string) {
   return {
     inputState: { NotExist: true },
     outputState: { PackageWrite: [version, digest] },
@@ -197,7 +197,7 @@ function bcsPackage(version: number, digest: string) {
   } as const;
 }
 
-function bcsOwner(owner: Owner) {
+function toBcsOwner(owner: Owner) {
   switch (owner.kind) {
     case 'address':
       return { AddressOwner: owner.address };

@@ -43,7 +43,7 @@ export interface Emitted {
   readonly command: number;
 }
 
-/** A value after a command. */
+/** A value after a command: its type, and its content in BCS. */
 export interface Output {
   readonly type: string;
   readonly content: Uint8Array;

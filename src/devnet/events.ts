@@ -6,9 +6,10 @@ import type { Emitted } from './engine.ts';
 
 type TransactionData = typeof bcs.TransactionData.$inferType.V1;
 
-/** Maximum number of events in one answer, and of events that it examines. Both are small, as tests need. */
-const PAGE = 3;
-const SCAN = 8;
+/** Maximum number of events in one answer. It is small, so that tests get several pages. */
+const PAGE_SIZE = 3;
+/** Maximum number of events that one request examines. */
+const MAX_SCANNED = 8;
 
 export class EventLog {
   readonly #events: GrpcTypes.Event[] = [];
@@ -20,10 +21,10 @@ export class EventLog {
     const { commands = [] } = kind.ProgrammableTransaction ?? {};
     const events = emitted.map(({ type: eventType, content: value, command }, eventIndex) => {
       const { address, module } = parseStructTag(eventType);
-      const called = commands[command]?.MoveCall;
+      const call = commands[command]?.MoveCall;
       return GrpcTypes.Event.create({
-        packageId: called?.package ?? address,
-        module: called?.module ?? module,
+        packageId: call?.package ?? address,
+        module: call?.module ?? module,
         sender,
         eventType,
         contents: GrpcTypes.Bcs.create({ name: eventType, value }),
@@ -47,31 +48,35 @@ export class EventLog {
     const start = descending
       ? (parseCursor(options?.before) ?? this.#events.length)
       : parseCursor(options?.after);
-    const limit = Math.min(options?.limit ?? PAGE, PAGE);
+    const limit = Math.min(options?.limit ?? PAGE_SIZE, PAGE_SIZE);
     const { LEDGER_TIP, SCAN_LIMIT, ITEM_LIMIT } = GrpcTypes.QueryEndReason;
     const frames: GrpcTypes.ListEventsResponse[] = [];
-    let at = start ?? -1;
+    let index = start ?? -1;
     let reason: GrpcTypes.QueryEndReason | undefined;
     for (let scanned = 0; reason === undefined; scanned += 1) {
-      const event = this.#events[at + step];
+      const event = this.#events[index + step];
       if (event === undefined) reason = LEDGER_TIP;
-      else if (scanned === SCAN) reason = SCAN_LIMIT;
+      else if (scanned === MAX_SCANNED) reason = SCAN_LIMIT;
       if (reason !== undefined || event === undefined) break;
-      at += step;
+      index += step;
       if (!matches(event, filter)) continue;
       if (frames.length + 1 === limit) reason = ITEM_LIMIT;
-      frames.push({ event, watermark: watermark(at), ...(reason !== undefined && { end: { reason } }) });
+      frames.push({
+        event,
+        watermark: createWatermark(index),
+        ...(reason !== undefined && { end: { reason } }),
+      });
     }
     if (reason !== ITEM_LIMIT)
-      frames.push({ watermark: watermark(at), end: { reason: reason ?? LEDGER_TIP } });
+      frames.push({ watermark: createWatermark(index), end: { reason: reason ?? LEDGER_TIP } });
     return frames.map((frame) =>
       GrpcTypes.ListEventsResponse.toBinary(GrpcTypes.ListEventsResponse.create(frame)),
     );
   }
 }
 
-function watermark(at: number): GrpcTypes.Watermark {
-  return GrpcTypes.Watermark.create({ cursor: Buffer.from(String(at)) });
+function createWatermark(index: number): GrpcTypes.Watermark {
+  return GrpcTypes.Watermark.create({ cursor: Buffer.from(String(index)) });
 }
 
 function parseCursor(cursor: Uint8Array | undefined): number | undefined {

@@ -1,29 +1,28 @@
 /**
- * Resolves, simulates and executes programmable transactions on a ledger, as far as a loopback Sui node needs
- * it.
+ * Resolves, simulates and executes programmable transactions on the ledger of a loopback Sui node.
  */
 import { randomUUID } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
+import { type Command, readBcsCommand, readGrpcCommand, type TransactionData } from './commands.ts';
 import { createEffects, describeChanges } from './effects.ts';
 import type { CommandResult, Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
-import { computeGas, type GasUsed, netOf, proposedBudget } from './gas.ts';
+import { computeGas, type GasUsed, netOf, proposeBudget } from './gas.ts';
 import {
-  bcsInputs,
   checkTransaction,
   findObject,
-  grpcInputs,
+  formatReference,
   listArguments,
   lockedRefusal,
   ownedInputs,
   type Reference,
-  referenceText,
+  readBcsInputs,
+  readGrpcInputs,
   resolveInput,
 } from './inputs.ts';
-import { Changes, clockAt, computeDigest, type Ledger, type LedgerObject, unownedCoin } from './ledger.ts';
+import { Changes, clockAt, computeDigest, createMockCoin, type Ledger, type LedgerObject } from './ledger.ts';
 import { moveEngine } from './move/transaction.ts';
 import { changedInputs } from './move/usage.ts';
 
@@ -42,7 +41,7 @@ interface Outcome extends Executed {
   readonly gas: GasUsed;
 }
 
-interface Simulated {
+interface Simulation {
   readonly resolved: GrpcTypes.Transaction;
   readonly status: Status;
   readonly gas: GasUsed;
@@ -55,28 +54,28 @@ const CLOCK = normalizeSuiAddress('0x6');
 /** Maximum number of coins that a node selects for payment. */
 const MAX_SELECTED = 255;
 /** Coin with which a node simulates a transaction whose payer has no coin. */
-const MOCK_COIN = unownedCoin(`0x${'c0'.repeat(32)}`, 10n ** 18n);
+const MOCK_COIN = createMockCoin(`0x${'c0'.repeat(32)}`, 10n ** 18n);
 
 export class Executor {
   /** Returns the time of the chain's clock, in milliseconds since 1970. */
   now = () => Date.now();
-  /** Gas that every transaction needs. Default: the amount that Sui charges. */
+  /** Gas cost in MIST of every transaction, without storage. Default: the costs that Sui charges. */
   gasNeeded: bigint | undefined;
-  /** Budget that the node proposes. Default: close to Sui's proposal. */
+  /** Budget in MIST that the node proposes. Default: close to Sui's proposal. */
   proposedBudget: bigint | undefined;
   /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
   /** Expiration that the node adds to a transaction that it resolves. Default: none. */
   expiration: GrpcTypes.TransactionExpiration | undefined;
   /**
-   * Whether to word refusals like Sui 1.63, which has no structure for a failure during the estimate of the
-   * budget.
+   * Whether refusals have the texts of Sui 1.63. That version reports a failure during the estimate of the
+   * budget only as text.
    */
   isOld = false;
   engine: Engine = moveEngine;
-  /** Returns the epoch that calls see. */
+  /** Returns the current epoch, which Move code reads. */
   epoch = () => 1n;
-  /** Modules published so far. */
+  /** Modules of each published or upgraded package, in order. */
   readonly published: Uint8Array[][] = [];
   readonly #ledger: Ledger;
   /** DER of the root certificate that the model of `nitro_attestation` pins. */
@@ -88,44 +87,49 @@ export class Executor {
   }
 
   /** Returns an executor with the same settings on another ledger. */
-  over(ledger: Ledger): Executor {
+  withLedger(ledger: Ledger): Executor {
     return Object.assign(new Executor(ledger, this.root), this);
   }
 
-  /** Returns an object of the chain. The clock shows the present time. */
+  /** Returns an object of the chain. The Clock object has the present time of `now`. */
   find(id: string): LedgerObject | undefined {
     return id === CLOCK ? clockAt(this.now()) : this.#ledger.objects.get(id);
   }
 
   readonly #find = (id: string): LedgerObject | undefined => this.find(id);
 
-  /** @param isChecked whether the sender or the sponsor must have the gas @throws Refusal */
-  async simulate(transaction: GrpcTypes.Transaction, isChecked = true): Promise<Simulated> {
+  /**
+   * Resolves and simulates a transaction.
+   *
+   * @param isChecked whether the sender or the sponsor must have coins for the gas budget
+   * @throws Refusal
+   */
+  async simulate(transaction: GrpcTypes.Transaction, isChecked = true): Promise<Simulation> {
     const { sender = '', kind, gasPayment, bcs: bytes } = transaction;
     if (kind === undefined && bytes?.value !== undefined) return await this.#simulateBytes(bytes.value);
     if (kind?.data.oneofKind !== 'programmableTransaction') {
-      throw new Refusal('INVALID_ARGUMENT', 'only programmable transactions on loopback');
+      throw new Refusal('INVALID_ARGUMENT', 'the loopback node supports only programmable transactions');
     }
     const { inputs, commands: callerCommands } = kind.data.programmableTransaction;
-    const commands = callerCommands.map(grpcCommand);
-    const changed = changedInputs(this.#ledger.packages, commands);
-    const resolved = inputs.map((input, index) =>
-      input.kind === undefined ? resolveInput(input, sender, this.#find, changed.has(index)) : input,
+    const commands = callerCommands.map(readGrpcCommand);
+    const changedIndices = changedInputs(this.#ledger.packages, commands);
+    const resolvedInputs = inputs.map((input, index) =>
+      input.kind === undefined ? resolveInput(input, sender, this.#find, changedIndices.has(index)) : input,
     );
-    const values = grpcInputs(resolved, sender, this.#find);
-    const used = new Set(values.flatMap((value) => (value instanceof Uint8Array ? [] : value.object.id)));
+    const values = readGrpcInputs(resolvedInputs, sender, this.#find);
+    const usedIds = new Set(values.flatMap((value) => (value instanceof Uint8Array ? [] : value.object.id)));
     const coins = this.#ledger
       .coins(gasPayment?.owner ?? sender)
-      .filter(({ object }) => !used.has(object.id))
+      .filter(({ object }) => !usedIds.has(object.id))
       .slice(0, MAX_SELECTED);
     const budget = gasPayment?.budget;
     const payment = coins.map(({ object }) => object.id);
     const run = { sender, inputs: values, commands, payment, seed: randomUUID(), budget, keepsResults: true };
     const { status, gas, results, changes } = await this.#run(run);
     if (this.isOld && !status.success && budget === undefined) throw budgetRefusal(status);
-    const proposed = budget ?? this.proposedBudget ?? proposedBudget(gas);
-    if (isChecked && status.success && coins.reduce((sum, { balance }) => sum + balance, 0n) < proposed) {
-      throw insufficientCoins(this.isOld, sender, proposed);
+    const finalBudget = budget ?? this.proposedBudget ?? proposeBudget(gas);
+    if (isChecked && status.success && coins.reduce((sum, { balance }) => sum + balance, 0n) < finalBudget) {
+      throw insufficientCoins(this.isOld, sender, finalBudget);
     }
     const objects = coins.map(({ object }) =>
       GrpcTypes.ObjectReference.create({
@@ -140,14 +144,14 @@ export class Executor {
         kind: {
           data: {
             oneofKind: 'programmableTransaction',
-            programmableTransaction: { inputs: resolved, commands: callerCommands },
+            programmableTransaction: { inputs: resolvedInputs, commands: callerCommands },
           },
         },
         gasPayment: {
           objects,
           owner: this.payer ?? gasPayment?.owner ?? sender,
           price: 1000n,
-          budget: proposed,
+          budget: finalBudget,
         },
         ...(this.expiration && { expiration: this.expiration }),
       }),
@@ -159,12 +163,12 @@ export class Executor {
   }
 
   /** Simulates a transaction that needs no resolution. */
-  async #simulateBytes(bytes: Uint8Array): Promise<Simulated> {
+  async #simulateBytes(bytes: Uint8Array): Promise<Simulation> {
     const { V1: data } = bcs.TransactionData.parse(bytes);
     const { sender, gasData } = data;
     const outcome = await this.#run({
       sender,
-      inputs: bcsInputs(data, this.#find),
+      inputs: readBcsInputs(data, this.#find),
       commands: listCommands(data),
       payment: (gasData.payment ?? []).map(({ objectId }) => objectId),
       seed: randomUUID(),
@@ -175,14 +179,14 @@ export class Executor {
     return { ...outcome, resolved, changedObjects: describeChanges(outcome.changes, this.#ledger) };
   }
 
-  /** @throws Refusal */
+  /** Executes a transaction, and commits its changes to the ledger. @throws Refusal */
   async execute(
     data: TransactionData,
     digest: string,
   ): Promise<{ effects: GrpcTypes.TransactionEffects; events: Executed['events'] }> {
     const { sender, gasData } = data;
-    for (const owned of ownedInputs(data)) this.#checkReference(owned);
-    const inputs = bcsInputs(data, this.#find);
+    for (const reference of ownedInputs(data)) this.#checkReference(reference);
+    const inputs = readBcsInputs(data, this.#find);
     const payment = (gasData.payment ?? []).map(({ objectId }) => objectId);
     const budget = BigInt(gasData.budget ?? 0);
     const run = { sender, inputs, commands: listCommands(data), payment, seed: digest, budget };
@@ -207,13 +211,13 @@ export class Executor {
     return { effects, events };
   }
 
-  #checkReference(owned: Reference): void {
-    const object = findObject(this.#find, owned.objectId);
-    if (this.#ledger.locked.has(object.id)) throw lockedRefusal(owned);
-    if (computeDigest(object) === owned.digest) return;
+  #checkReference(reference: Reference): void {
+    const object = findObject(this.#find, reference.objectId);
+    if (this.#ledger.locked.has(object.id)) throw lockedRefusal(reference);
+    if (computeDigest(object) === reference.digest) return;
     throw new Refusal(
       'INVALID_ARGUMENT',
-      `Transaction needs to be rebuilt because object ${referenceText(owned)} version is not available for consumption, current version: ${object.version}`,
+      `Transaction needs to be rebuilt because object ${formatReference(reference)} version is not available for consumption, current version: ${object.version}`,
     );
   }
 
@@ -222,21 +226,21 @@ export class Executor {
     checkTransaction(inputs, commands, payment);
     const changes = new Changes(this.#ledger, seed);
     const total = this.#smash(changes, payment);
-    // Commands may spend only that part of the gas coin which exceeds the budget.
+    // Commands may spend only the part of the gas coin that exceeds the budget.
     const withheld = budget ?? 0n;
     if (payment.length > 0 && total < withheld) {
       const message = `Balance of gas object ${total} is lower than the needed amount: ${withheld}`;
       throw new Refusal('INVALID_ARGUMENT', message);
     }
     const [coin] = payment;
-    const gasCoin = coin === undefined ? MOCK_COIN : this.#ledger.withBalance(changes, coin, -withheld);
+    const gasCoin = coin === undefined ? MOCK_COIN : this.#ledger.addBalance(changes, coin, -withheld);
     const executed = await this.engine({
       ...run,
       changes,
       nowMs: this.now(),
       epoch: this.epoch(),
       root: this.root,
-      gasCoin: commands.some(usesGas) ? gasCoin : undefined,
+      gasCoin: commands.some(usesGasCoin) ? gasCoin : undefined,
       packages: this.#ledger.packages,
     });
     if (executed.status.success) {
@@ -245,10 +249,10 @@ export class Executor {
     }
     const status = executed.status.success ? INSUFFICIENT_GAS : executed.status;
     // A failed transaction changes only versions, and the coin that pays.
-    const unchanged = new Changes(this.#ledger, seed);
-    this.#smash(unchanged, payment);
+    const failureChanges = new Changes(this.#ledger, seed);
+    this.#smash(failureChanges, payment);
     const failed = { ...executed, status, events: [], published: undefined };
-    return this.#settle({ ...run, budget: undefined }, unchanged, failed);
+    return this.#settle({ ...run, budget: undefined }, failureChanges, failed);
   }
 
   /** Increases the versions of inputs, and pays for the gas. */
@@ -259,13 +263,13 @@ export class Executor {
       if (!changes.written.has(id) && !changes.deleted.has(id)) changes.write(input.object);
     }
     const { status, published } = executed;
-    const gas = this.#gas(changes, status.success ? commands : [], published);
+    const gas = this.#computeGas(changes, status.success ? commands : [], published);
     const [coin] = payment;
-    if (coin !== undefined) this.#ledger.withBalance(changes, coin, (budget ?? 0n) - netOf(gas));
+    if (coin !== undefined) this.#ledger.addBalance(changes, coin, (budget ?? 0n) - netOf(gas));
     return { ...executed, changes, gas };
   }
 
-  /** Merges all coins that pay into one. @returns its balance in MIST */
+  /** Merges the coins that pay for gas into the first. @returns its balance in MIST */
   #smash(changes: Changes, payment: readonly string[]): bigint {
     const [first, ...moreCoins] = payment;
     if (first === undefined) return 0n;
@@ -277,10 +281,10 @@ export class Executor {
       changes.delete(id);
       changes.destroy(id);
     }
-    return this.#ledger.balanceOf(this.#ledger.withBalance(changes, first, sum));
+    return this.#ledger.balanceOf(this.#ledger.addBalance(changes, first, sum));
   }
 
-  #gas(changes: Changes, commands: readonly Command[], published: Executed['published']): GasUsed {
+  #computeGas(changes: Changes, commands: readonly Command[], published: Executed['published']): GasUsed {
     if (this.gasNeeded === undefined) return computeGas(changes, this.#ledger, commands, published);
     const free = { storageCost: 0n, storageRebate: 0n, nonRefundableStorageFee: 0n };
     return { computationCost: this.gasNeeded, ...free };
@@ -288,7 +292,7 @@ export class Executor {
 }
 
 function listCommands({ kind }: TransactionData): Command[] {
-  return (kind.ProgrammableTransaction?.commands ?? []).map(bcsCommand);
+  return (kind.ProgrammableTransaction?.commands ?? []).map(readBcsCommand);
 }
 
 function insufficientCoins(isOld: boolean, account: string, budget: bigint): Refusal {
@@ -298,6 +302,8 @@ function insufficientCoins(isOld: boolean, account: string, budget: bigint): Ref
   return new Refusal('INVALID_ARGUMENT', message);
 }
 
-function usesGas(command: Command): boolean {
-  return listArguments(command).some((part) => typeof part === 'object' && part !== null && 'gas' in part);
+function usesGasCoin(command: Command): boolean {
+  return listArguments(command).some(
+    (argument) => typeof argument === 'object' && argument !== null && 'gas' in argument,
+  );
 }

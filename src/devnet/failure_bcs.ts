@@ -1,15 +1,15 @@
 /**
- * Encodes the reason why a transaction failed in BCS (`ExecutionFailureStatus` of sui-types), from its gRPC
- * message.
+ * Encodes the reason for a transaction's failure in BCS (`ExecutionFailureStatus` of sui-types), from its
+ * description in gRPC.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import { fromBase58 } from '@mysten/sui/utils';
 
 /**
- * Encodes `Failure` of `ExecutionStatus`. The names of its variants are those in Rust, with which the model's
- * descriptions begin.
+ * Encodes `Failure` of `ExecutionStatus`. The model's descriptions begin with the name of the variant in
+ * Rust.
  */
-export function bcsFailure({ description = '', command, errorDetails }: GrpcTypes.ExecutionError) {
+export function encodeFailure({ description = '', command, errorDetails }: GrpcTypes.ExecutionError) {
   const name = /^\w+/.exec(description)?.[0] ?? '';
   // The pattern finds the `kind` of an argument's error, and `upgrade_error`.
   const problem = /\b(?:kind|upgrade_error): (\w+)/.exec(description)?.[1] ?? '';
@@ -44,7 +44,7 @@ function encodeDetails(
   }
 }
 
-/** Returns indices under all names that variants give them. */
+/** Returns the indices under all the names that variants use for them. */
 function toIndices({ index, subresult }: GrpcTypes.IndexError = {}) {
   return { idx: index, resultIdx: index, secondaryIdx: subresult };
 }

@@ -1,5 +1,5 @@
 /**
- * Failures of calls to the loopback node: either the call itself fails, or the execution of its transaction.
+ * Declares the failures of calls to the loopback node: the call itself fails, or its transaction's execution.
  */
 import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 
@@ -52,7 +52,7 @@ export class PrimitiveError extends Error {
 /** Error of a transaction that takes more resources than a node allows. */
 export class OutOfGas extends Error {}
 
-/** Error with whose gRPC status a call to the node ends. */
+/** Error that ends a call to the node with a gRPC status. */
 export class Refusal extends Error {
   readonly status: keyof typeof GrpcStatusCode;
 
@@ -73,20 +73,22 @@ const {
 type Details = GrpcTypes.ExecutionError['errorDetails'];
 
 /**
+ * Creates the status of a failed transaction.
+ *
  * @param cause error in the form in which Rust prints it (`ExecutionFailureStatus` of sui-types); nodes use
  *   it as the description
  */
-function failed(
+function createFailedStatus(
   kind: GrpcTypes.ExecutionError_ExecutionErrorKind,
   cause: string,
   command?: bigint,
   errorDetails: Details = { oneofKind: undefined },
 ): Status {
-  const where = command === undefined ? {} : { command };
+  const commandField = command === undefined ? {} : { command };
   const description = command === undefined ? cause : `${cause}${inCommand(command)}`;
   return {
     success: false,
-    error: GrpcTypes.ExecutionError.create({ description, kind, errorDetails, ...where }),
+    error: GrpcTypes.ExecutionError.create({ description, kind, errorDetails, ...commandField }),
   };
 }
 
@@ -94,7 +96,7 @@ function inCommand(command: bigint): string {
   return ` in command ${command}`;
 }
 
-export const INSUFFICIENT_GAS = failed(Kind.INSUFFICIENT_GAS, 'InsufficientGas');
+export const INSUFFICIENT_GAS = createFailedStatus(Kind.INSUFFICIENT_GAS, 'InsufficientGas');
 
 /** Error of a command that can't be executed, with Sui's kind and description. */
 export class CommandFailure extends Error {
@@ -117,11 +119,11 @@ export class CommandFailure extends Error {
 
   get status(): Status {
     const command = this.command === undefined ? undefined : BigInt(this.command);
-    return failed(Kind[this.kind], this.message, command, this.details);
+    return createFailedStatus(Kind[this.kind], this.message, command, this.details);
   }
 }
 
-/** Problems of arguments, by Sui's names. */
+/** Problems of arguments in gRPC, by their names in Sui's Rust code. */
 const ARGUMENT_PROBLEMS = {
   TypeMismatch: ArgumentKind.TYPE_MISMATCH,
   InvalidBCSBytes: ArgumentKind.INVALID_BCS_BYTES,
@@ -140,7 +142,11 @@ const ARGUMENT_PROBLEMS = {
   InvalidReferenceArgument: ArgumentKind.INVALID_REFERENCE_ARGUMENT,
 } as const;
 
-/** @param indexError input or result that does not exist, with the names of the fields in Rust */
+/**
+ * Creates the failure of a command whose argument is invalid.
+ *
+ * @param indexError index of an input or a result that does not exist; `text` is the index as Rust prints it
+ */
 export function argumentFailure(
   command: number,
   argument: number,
@@ -191,36 +197,45 @@ export function typeArgumentFailure(
 }
 
 /** Returns the status of a failed command. Rethrows an error that the transaction did not cause. */
-export function failure(error: unknown, command: bigint): Status {
+export function toFailureStatus(error: unknown, command: bigint): Status {
   if (error instanceof CommandFailure) return error.status;
   if (error instanceof OutOfGas) return INSUFFICIENT_GAS;
   if (error instanceof PrimitiveError) {
     const { location } = error;
-    const cause = `MovePrimitiveRuntimeError(MoveLocationOpt(Some(${locationText(location)})))`;
+    const cause = `MovePrimitiveRuntimeError(MoveLocationOpt(Some(${formatLocation(location)})))`;
     // The error has a location, but no abort code.
     const abort = GrpcTypes.MoveAbort.create({ location });
-    return failed(Kind.MOVE_PRIMITIVE_RUNTIME_ERROR, cause, command, { oneofKind: 'abort', abort });
+    return createFailedStatus(Kind.MOVE_PRIMITIVE_RUNTIME_ERROR, cause, command, {
+      oneofKind: 'abort',
+      abort,
+    });
   }
   if (!(error instanceof MoveAbort)) throw error;
   const { location, code } = error;
   const abort = GrpcTypes.MoveAbort.create({ abortCode: code, location, ...decodeCleverError(error) });
-  const cause = `MoveAbort(${locationText(location)}, ${code})`;
-  return failed(Kind.MOVE_ABORT, cause, command, { oneofKind: 'abort', abort });
+  const cause = `MoveAbort(${formatLocation(location)}, ${code})`;
+  return createFailedStatus(Kind.MOVE_ABORT, cause, command, { oneofKind: 'abort', abort });
 }
 
-function locationText({ package: id, module, function: index, functionName, instruction }: Location): string {
+function formatLocation({
+  package: id,
+  module,
+  function: index,
+  functionName,
+  instruction,
+}: Location): string {
   const moduleId = `ModuleId { address: ${id.replace('0x', '')}, name: Identifier("${module}") }`;
   return `MoveLocation { module: ${moduleId}, function: ${index}, instruction: ${instruction}, function_name: Some("${functionName}") }`;
 }
 
 const CLEVER = 1n << 63n;
 const HAS_CODE = 1n << 62n;
-/** Index that means that there is none. */
+/** Index in place of a constant that does not exist. */
 const NONE = 0xffff;
 
 /**
- * Decodes the code of an `#[error]` constant, or of `assert!` without a code. It consists of a code, a line
- * and two indices.
+ * Decodes an abort code that comes from an `#[error]` constant, or from `assert!` without a code. It consists
+ * of a code, a line number, and the indices of the constant's name and value.
  */
 function decodeCleverError({ code, constant }: MoveAbort) {
   if ((code & CLEVER) === 0n) return undefined;
@@ -248,7 +263,7 @@ function decodeCleverError({ code, constant }: MoveAbort) {
 export function budgetRefusal({ error }: Status): Refusal {
   const { description = '', command } = error ?? {};
   const cause = command === undefined ? description : description.replace(inCommand(command), '');
-  const at = command === undefined ? 'None' : `Some(${command})`;
-  const status = `Failure { error: ${cause}, command: ${at} }`;
+  const commandText = command === undefined ? 'None' : `Some(${command})`;
+  const status = `Failure { error: ${cause}, command: ${commandText} }`;
   return new Refusal('INVALID_ARGUMENT', `Budget estimation failed with status: ${status}.`);
 }

@@ -8,7 +8,7 @@ import { answersPreflight, readBody } from 'sui-enclave-testing/loopback';
 
 /** Amount of a gift in MIST: 10 SUI. */
 export const GIFT = 10_000_000_000n;
-/** Maximum size of a request in bytes, which contains an address in JSON. */
+/** Maximum size in bytes of a request's body, which has an address in JSON. */
 const MAX_BYTES = 1024;
 
 /** Credits an address with an amount in MIST, and returns the coin's id. */
@@ -27,7 +27,7 @@ export async function answerFaucet(
 ): Promise<void> {
   if (answersPreflight(request, response)) return;
   if (request.method !== 'POST' || request.url !== '/v2/gas') {
-    return refuse(response, 404, 'ask by POST /v2/gas {"FixedAmountRequest":{"recipient":"0x…"}}');
+    return refuse(response, 404, 'send POST /v2/gas {"FixedAmountRequest":{"recipient":"0x…"}}');
   }
   const body = await readBody(request, response, MAX_BYTES);
   if (body === null) return;

@@ -11,20 +11,19 @@ import { type MoveType, parseType } from './move/types.ts';
 import { findLinkage, findTypeOrigins, loadModules, type Packages } from './packages.ts';
 
 const PRICE = 1000n;
-/**
- * Units of computation: for any transaction, for verifying a document, and the step to which units are
- * rounded up.
- */
-const COMPUTATION = 500n;
-const DOCUMENT = 13_140n;
-const STEP = 1000n;
+/** Units of computation of any transaction. */
+const BASE_UNITS = 500n;
+/** Units of computation for the verification of an attestation document. */
+const DOCUMENT_UNITS = 13_140n;
+/** Step to which the units of computation are rounded up. */
+const UNIT_STEP = 1000n;
 /** Storage price of a byte in MIST: 100 units at 76 MIST. */
-const STORAGE = 7600n;
+const STORAGE_PRICE = 7600n;
 /** Percentage of the storage cost that is refunded on deletion. */
-const REFUNDED = 99n;
-/** Size in bytes that every object adds: owner, digest of the transaction, rebate. */
+const REFUND_PERCENT = 99n;
+/** Size in bytes of the metadata of every object: owner, digest of the transaction, rebate. */
 const OBJECT_BYTES = 80;
-/** Size in bytes that an object of a Move type adds: version, and whether it has `store`. */
+/** Size in bytes of the metadata of an object with a Move type: version, and whether it has `store`. */
 const MOVE_OBJECT_BYTES = 9;
 const ADDRESS_BYTES = 32;
 const NUMBER_BYTES = 8;
@@ -80,16 +79,20 @@ export function computeGas(
   const before = [...new Set([...written.keys(), ...deleted])].flatMap((id) => ledger.objects.get(id) ?? []);
   const code = published === undefined ? 0n : packageSize(ledger.packages, published);
   const stored = sum([...written.values()].map(sizeOf)) + code;
-  return summarizeGas(COMPUTATION + DOCUMENT * BigInt(documents.length), stored, sum(before.map(sizeOf)));
+  return summarizeGas(
+    BASE_UNITS + DOCUMENT_UNITS * BigInt(documents.length),
+    stored,
+    sum(before.map(sizeOf)),
+  );
 }
 
 function summarizeGas(units: bigint, stored: bigint, freed: bigint): GasUsed {
-  const storageRebate = (freed * STORAGE * REFUNDED) / 100n;
+  const storageRebate = (freed * STORAGE_PRICE * REFUND_PERCENT) / 100n;
   return {
-    computationCost: ((units + STEP - 1n) / STEP) * STEP * PRICE,
-    storageCost: stored * STORAGE,
+    computationCost: ((units + UNIT_STEP - 1n) / UNIT_STEP) * UNIT_STEP * PRICE,
+    storageCost: stored * STORAGE_PRICE,
     storageRebate,
-    nonRefundableStorageFee: freed * STORAGE - storageRebate,
+    nonRefundableStorageFee: freed * STORAGE_PRICE - storageRebate,
   };
 }
 
@@ -98,7 +101,7 @@ export function netOf({ computationCost, storageCost, storageRebate }: GasUsed):
   return computationCost + storageCost - storageRebate;
 }
 
-export function proposedBudget(gas: GasUsed): bigint {
+export function proposeBudget(gas: GasUsed): bigint {
   const net = netOf(gas);
   return MARGIN + (net > 0n ? net : 0n);
 }

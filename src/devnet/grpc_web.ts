@@ -19,7 +19,7 @@ export function frame(flag: number, data: Uint8Array): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** Returns the end of an answer. Like a node, it leaves out an empty message. */
+/** Returns the trailer, which ends an answer. Like a node's trailer, it has no field for an empty message. */
 export function trailer(status: GrpcStatusCode, message = ''): Buffer {
   const messageField = message === '' ? '' : `grpc-message:${encodeURIComponent(message)}\r\n`;
   return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${messageField}`));
@@ -36,6 +36,6 @@ export async function readMessage(
   const body = await readBody(request, response, MAX_REQUEST);
   if (body === null) return null;
   const isText = request.headers['content-type']?.includes('-text') ?? false;
-  const framed = isText ? fromBase64(body.toString()) : body;
-  return framed.subarray(5);
+  const frameBytes = isText ? fromBase64(body.toString()) : body;
+  return frameBytes.subarray(5);
 }

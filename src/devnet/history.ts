@@ -1,6 +1,6 @@
 /**
- * Lists the transactions of a loopback node in JSON, for a page that people read: `GET /model/ledger`. Real
- * nodes have no such interface, so only development pages may use it.
+ * Lists the transactions, objects and events of a loopback node in JSON: `GET /model/ledger`. Real nodes have
+ * no such interface, so only development pages may use it.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import type { TransactionData } from './commands.ts';
@@ -8,12 +8,12 @@ import type { Ledger } from './ledger.ts';
 
 export const LEDGER_PATH = 'model/ledger';
 
-/** Maximum number of entries of each kind in an answer, which has the latest first. */
+/** Maximum number of entries of each kind in an answer. The latest entries come first. */
 const MAX_LISTED = 200;
 /** Maximum length of an engine's reason for a failure, in characters. */
 const MAX_REASON = 300;
 
-interface Executed {
+interface TransactionEntry {
   readonly digest: string;
   readonly sender: string;
   readonly atMs: number;
@@ -25,15 +25,15 @@ interface Executed {
   readonly gas: string;
 }
 
-interface Emitted {
+interface EventEntry {
   readonly type: string;
   readonly digest: string;
   readonly sender: string;
 }
 
 export class History {
-  readonly #transactions: Executed[] = [];
-  readonly #events: Emitted[] = [];
+  readonly #transactions: TransactionEntry[] = [];
+  readonly #events: EventEntry[] = [];
 
   record(
     { sender, kind }: TransactionData,
@@ -56,7 +56,7 @@ export class History {
     this.#events.push(...events.map(({ eventType = '' }) => ({ type: eventType, digest, sender })));
   }
 
-  /** Returns the latest entries of each kind, and the number of all. */
+  /** Returns the latest entries of each kind, and the total number of each kind. */
   page({ objects }: Ledger): object {
     const all = [...objects.values()].map(({ id, type, owner, version }) => ({
       id,

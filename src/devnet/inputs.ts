@@ -9,10 +9,11 @@ import type { ObjectInput } from './engine.ts';
 import { Refusal } from './failures.ts';
 import { computeDigest, type LedgerObject } from './ledger.ts';
 
-/** Limit in bytes, which the size of an argument must not reach. */
+/** Size limit of a pure argument in bytes. An argument must be smaller. */
 const MAX_PURE_BYTES = 16_384;
-/** Limit on commands, inputs and arguments, which the number of each must not reach. */
+/** Limit of the number of commands. A transaction must have fewer. */
 const MAX_COMMANDS = 1024;
+/** Limit of the number of coins that pay for gas. A transaction must have fewer. */
 const MAX_COINS = 256;
 const CLOCK = normalizeSuiAddress('0x6');
 const RANDOM = normalizeSuiAddress('0x8');
@@ -20,21 +21,21 @@ const RANDOM = normalizeSuiAddress('0x8');
 const { Input_InputKind: InputKind } = GrpcTypes;
 
 const NO_RECEIVING =
-  'this model of a Sui node has no Receiving arguments: try such a transaction on a network';
+  'this model of a Sui node does not support Receiving arguments: try such a transaction on a network';
 
 type Inputs = readonly (Uint8Array | ObjectInput)[];
 type Find = (id: string) => LedgerObject | undefined;
 export type Reference = NonNullable<TransactionData['gasData']['payment']>[number];
 
-/** Returns the owned objects of a transaction, including the coins that pay for it. */
+/** Returns references to the owned objects of a transaction, including the coins that pay for it. */
 export function ownedInputs({ kind, gasData }: TransactionData): Reference[] {
   const inputs = kind.ProgrammableTransaction?.inputs ?? [];
-  const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
-  return [...used, ...(gasData.payment ?? [])];
+  const references = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
+  return [...references, ...(gasData.payment ?? [])];
 }
 
-/** @throws Refusal */
-export function bcsInputs({ kind, sender }: TransactionData, find: Find): Inputs {
+/** Reads the inputs of a transaction in BCS. @throws Refusal */
+export function readBcsInputs({ kind, sender }: TransactionData, find: Find): Inputs {
   const inputs = kind.ProgrammableTransaction?.inputs ?? [];
   return inputs.map(({ Pure: pure, Object: input }) => {
     if (pure) return Buffer.from(pure.bytes, 'base64');
@@ -45,8 +46,8 @@ export function bcsInputs({ kind, sender }: TransactionData, find: Find): Inputs
   });
 }
 
-/** @throws Refusal */
-export function grpcInputs(inputs: readonly GrpcTypes.Input[], sender: string, find: Find): Inputs {
+/** Reads the resolved inputs of a transaction in gRPC. @throws Refusal */
+export function readGrpcInputs(inputs: readonly GrpcTypes.Input[], sender: string, find: Find): Inputs {
   return inputs.map(({ kind, pure = new Uint8Array(), objectId = '', mutable = false }) => {
     if (kind === InputKind.PURE) return pure;
     if (kind === InputKind.IMMUTABLE_OR_OWNED) return ownedInput(find, objectId, sender);
@@ -56,9 +57,9 @@ export function grpcInputs(inputs: readonly GrpcTypes.Input[], sender: string, f
 }
 
 /**
- * Resolves an object of which a transaction names only the id, in the same way as a node.
+ * Completes an input that has only the id of an object, in the same way as a node.
  *
- * @param isMutable whether a command changes it
+ * @param isMutable whether a command changes the object
  * @throws Refusal
  */
 export function resolveInput(
@@ -87,7 +88,7 @@ export function resolveInput(
 function ownedInput(find: Find, id: string, sender: string): ObjectInput {
   const object = findObject(find, id);
   if (object.owner.kind === 'shared')
-    throw refused(`The shared object ${id} is used as an owned object in the transaction`);
+    throw createRefusal(`The shared object ${id} is used as an owned object in the transaction`);
   checkOwner(object, sender);
   return { object, isMutable: object.owner.kind !== 'immutable' };
 }
@@ -95,46 +96,48 @@ function ownedInput(find: Find, id: string, sender: string): ObjectInput {
 function sharedInput(find: Find, id: string, isMutable: boolean): ObjectInput {
   const object = findObject(find, id);
   if (object.owner.kind !== 'shared')
-    throw refused(`The object ${id} is not shared, and is used as if it were`);
+    throw createRefusal(`The object ${id} is used as a shared object, but is not shared`);
   if (isMutable && object.id === CLOCK) {
-    throw refused(`Mutable parameter provided, immutable parameter expected for ${id}`);
+    throw createRefusal(`Mutable parameter provided, immutable parameter expected for ${id}`);
   }
   return { object, isMutable };
 }
 
-/** @throws Refusal */
+/** Returns an object that a transaction names. @throws Refusal if it does not exist */
 export function findObject(find: Find, id: string): LedgerObject {
   const object = find(id);
-  if (object === undefined) throw refused(`Could not find the referenced object ${id}`);
+  if (object === undefined) throw createRefusal(`Could not find the referenced object ${id}`);
   return object;
 }
 
-function refused(message: string): Refusal {
+function createRefusal(message: string): Refusal {
   return new Refusal('INVALID_ARGUMENT', message);
 }
 
-/** @param payment coins that pay for gas @throws Refusal */
+/** Checks the limits and the rules of a transaction. @param payment coins that pay for gas @throws Refusal */
 export function checkTransaction(
   inputs: Inputs,
   commands: readonly Command[],
   payment: readonly string[],
 ): void {
-  if (payment.length >= MAX_COINS) throw tooMany('maximum number of gas payment objects', MAX_COINS);
+  if (payment.length >= MAX_COINS)
+    throw createLimitRefusal('maximum number of gas payment objects', MAX_COINS);
   if (commands.length >= MAX_COMMANDS) {
-    throw tooMany('maximum commands in a programmable transaction', MAX_COMMANDS);
+    throw createLimitRefusal('maximum commands in a programmable transaction', MAX_COMMANDS);
   }
   const seen = new Set<string>(payment);
   for (const input of inputs) {
     if (input instanceof Uint8Array) {
       if (input.length < MAX_PURE_BYTES) continue;
-      throw tooMany('maximum pure argument size', MAX_PURE_BYTES);
+      throw createLimitRefusal('maximum pure argument size', MAX_PURE_BYTES);
     }
     const { id } = input.object;
-    if (seen.has(id)) throw refused(`Mutable object ${id} cannot appear more than one in one transaction`);
+    if (seen.has(id))
+      throw createRefusal(`Mutable object ${id} cannot appear more than one in one transaction`);
     seen.add(id);
   }
   if (commands.some(isEmpty)) {
-    throw refused(
+    throw createRefusal(
       'TransferObjects, MergeCoin, and Publish cannot have empty arguments. If MakeMoveVec has empty arguments, it must have a type specified',
     );
   }
@@ -150,7 +153,7 @@ function checkRandom(inputs: Inputs, commands: readonly Command[]): void {
   const first = commands.findIndex((command) => listArguments(command).some(isInput(random)));
   if (first < 0) return;
   if (commands.slice(first + 1).every(({ kind }) => kind === 'transfer' || kind === 'merge')) return;
-  throw refused('Commands following a command with Random can only be TransferObjects or MergeCoins');
+  throw createRefusal('Commands following a command with Random can only be TransferObjects or MergeCoins');
 }
 
 /** Lists all arguments of a command. */
@@ -162,8 +165,8 @@ function isInput(index: number): (part: unknown) => boolean {
   return (part) => typeof part === 'object' && part !== null && 'input' in part && part.input === index;
 }
 
-function tooMany(limit: string, value: number): Refusal {
-  return refused(`Size limit exceeded: ${limit} is ${value}`);
+function createLimitRefusal(limit: string, value: number): Refusal {
+  return createRefusal(`Size limit exceeded: ${limit} is ${value}`);
 }
 
 function isEmpty(command: Command): boolean {
@@ -184,25 +187,25 @@ function isEmpty(command: Command): boolean {
   }
 }
 
-export function referenceText({ objectId, version, digest }: Reference): string {
+export function formatReference({ objectId, version, digest }: Reference): string {
   return `(${objectId}, SequenceNumber(${version}), o#${digest})`;
 }
 
 /** Returns the refusal of validators for a transaction that conflicts with another. */
 export function lockedRefusal(reference: Reference): Refusal {
-  return refused(
-    `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${referenceText(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
+  return createRefusal(
+    `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${formatReference(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
   );
 }
 
 function checkOwner({ id, owner }: LedgerObject, sender: string): void {
   if (owner.kind === 'object') {
-    throw refused(
+    throw createRefusal(
       `Object ${id} is owned by object ${owner.address}. Objects owned by other objects cannot be used as input arguments`,
     );
   }
   if (owner.kind !== 'address' || owner.address === sender) return;
-  throw refused(
+  throw createRefusal(
     `Transaction was not signed by the correct sender: Object ${id} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
   );
 }

@@ -20,7 +20,7 @@ export interface LedgerObject {
 export const COIN = normalizeStructTag('0x2::coin::Coin<0x2::sui::SUI>');
 const COIN_TYPE = /^0x0{63}2::coin::Coin</;
 export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
-/** Object at the id 0x8. */
+/** The Random object, which has the id 0x8. */
 export const RANDOM: LedgerObject = {
   id: normalizeSuiAddress('0x8'),
   type: normalizeStructTag('0x2::random::Random'),
@@ -28,7 +28,7 @@ export const RANDOM: LedgerObject = {
   version: 1n,
   content: bcs.Address.serialize('0x8').toBytes(),
 };
-/** Returns the object at the id 0x6. @param nowMs the chain's time */
+/** Returns the Clock, which has the id 0x6. @param nowMs the chain's time in milliseconds since 1970 */
 export function clockAt(nowMs: number): LedgerObject {
   const id = normalizeSuiAddress('0x6');
   return {
@@ -42,7 +42,7 @@ export function clockAt(nowMs: number): LedgerObject {
 const ClockContent = bcs.struct('Clock', { id: bcs.Address, timestampMs: bcs.u64() });
 const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
 
-/** First byte of the input from which an id is hashed (`HashingIntentScope::RegularObjectId`). */
+/** First of the bytes whose hash is the id of a new object (`HashingIntentScope::RegularObjectId`). */
 const REGULAR_OBJECT_ID = Uint8Array.of(0xf1);
 const DIGEST_BYTES = 32;
 
@@ -56,7 +56,7 @@ export function computeDigest({ id, version, content }: LedgerObject): string {
   return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
 }
 
-/** Reads and writes of a transaction. The ledger gets them when they are committed. */
+/** Changes of a transaction to a ledger. Only the transaction sees them until the ledger commits them. */
 export class Changes {
   readonly #ledger: Ledger;
   /** Digest of 32 bytes, from which new ids are derived. */
@@ -65,12 +65,13 @@ export class Changes {
   readonly written = new Map<string, LedgerObject>();
   /** Objects that are no longer on the ledger: destroyed, or put into another object. */
   readonly deleted = new Set<string>();
-  /** Ids that the transaction created, and ids that it destroyed. */
+  /** Ids that the transaction created. */
   readonly created = new Set<string>();
+  /** Ids that the transaction destroyed. */
   readonly destroyed = new Set<string>();
   readonly version: bigint;
 
-  /** @param seed digest of the transaction in base58, or another text that no transaction has */
+  /** @param seed digest of the transaction in base58, or another unique text */
   constructor(ledger: Ledger, seed: string) {
     this.#ledger = ledger;
     this.digest = digestBytes(seed);
@@ -97,7 +98,7 @@ export class Changes {
     return object.id;
   }
 
-  /** Writes an object. Its content starts with its id, as the content of every Move object does. */
+  /** Creates an object. @param content returns the content, which starts with the id */
   create(type: string, owner: Owner, content: (id: string) => Uint8Array, id = this.freshId()): string {
     return this.write({ id, type: normalizeStructTag(type), owner, content: content(id) });
   }
@@ -106,7 +107,7 @@ export class Changes {
     return { kind: 'shared', since: this.version };
   }
 
-  /** Removes an object that is only a value from now on, or that is put into another object. */
+  /** Removes an object that has become a value of the transaction, or was put into another object. */
   delete(id: string): void {
     this.deleted.add(id);
     this.written.delete(id);
@@ -122,7 +123,7 @@ export class Ledger {
   readonly objects = new Map<string, LedgerObject>();
   /** Packages by id, the oldest first. */
   readonly packages = new Map<string, Package>();
-  /** Objects that another transaction has locked, as validators remember them. */
+  /** Ids of objects that another transaction has locked, according to the validators. */
   readonly locked = new Set<string>();
   /** Digests of the executed transactions. */
   readonly executed: string[] = [];
@@ -146,7 +147,7 @@ export class Ledger {
     this.clock = version;
   }
 
-  /** @param balance in MIST @returns the id of the new coin */
+  /** Gives an address a new coin of SUI. @param balance in MIST @returns the coin's id */
   give(owner: string, balance: bigint): string {
     const changes = new Changes(this, `coin:${this.clock}`);
     const coin = changes.create(COIN, { kind: 'address', address: owner }, (id) =>
@@ -187,17 +188,17 @@ export class Ledger {
   }
 
   /** Writes a coin with a changed balance. @param mist amount to add, which may be negative */
-  withBalance(changes: Changes, coin: string, mist: bigint): LedgerObject {
+  addBalance(changes: Changes, coin: string, mist: bigint): LedgerObject {
     const object = changes.get(coin);
-    if (!object) throw new Error('the gas coin is not there');
+    if (!object) throw new Error('the gas coin does not exist');
     const balance = this.balanceOf(object) + mist;
     changes.write({ ...object, content: CoinContent.serialize({ id: object.id, balance }).toBytes() });
     return changes.written.get(coin) ?? object;
   }
 }
 
-/** Returns a coin without an owner. @param balance in MIST */
-export function unownedCoin(id: string, balance: bigint): LedgerObject {
+/** Returns a coin of SUI at the address 0x0, which no ledger has. @param balance in MIST */
+export function createMockCoin(id: string, balance: bigint): LedgerObject {
   const content = CoinContent.serialize({ id, balance }).toBytes();
   return {
     id,

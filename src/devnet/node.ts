@@ -1,7 +1,8 @@
 /**
- * A Sui node on loopback for tests and `make dev-sui`. It is a real server that speaks gRPC-web like a full
- * node, for the few methods that the commands use, with a ledger of its own. It checks signatures, versions
- * and gas, and executes the bytecode of published packages (`move/`). Tests can make it fail.
+ * A model of a Sui node on loopback, for tests and `make dev-sui`. It is a real server that speaks gRPC-web
+ * like a full node, but has only the methods that the commands use, and a ledger of its own. It checks
+ * signatures, versions and gas, and executes the bytecode of published packages (`move/`). Tests can make it
+ * fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,13 +14,13 @@ import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mys
 import { answersPreflight } from 'sui-enclave-testing/loopback';
 import type { TransactionData } from './commands.ts';
 import {
+  describePackage,
+  describePackageObject,
   findDatatype,
   findFunction,
-  objectJson,
-  packageDescription,
-  packageObject,
+  formatObjectJson,
+  listPackageVersions,
   toGrpcObject,
-  versionList,
 } from './descriptions.ts';
 import { EventLog } from './events.ts';
 import { Executor } from './executor.ts';
@@ -30,7 +31,7 @@ import { History, LEDGER_PATH } from './history.ts';
 import { lockedRefusal, ownedInputs } from './inputs.ts';
 import { CLAIMED, Ledger, type LedgerObject } from './ledger.ts';
 import { listen } from './listen.ts';
-import { commandOutputs, describedIfEmpty, sumBalances } from './results.ts';
+import { describeEmptyTransaction, sumBalances, toCommandOutputs } from './results.ts';
 import { TransactionLog, toTimestamp } from './transactions.ts';
 
 /** Fault that a method shows instead of answering. */
@@ -52,10 +53,11 @@ export function chooseVerifier(scope: Scope | undefined) {
 /** Answers a request. An array of messages is a stream. */
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
 
-/** Fields that a request names. The model sends all others too, except for JSON, which takes time. */
+/** Fields that a request asks for. The model always sends all fields, but sends JSON only on request. */
 type ReadMask = GrpcTypes.BatchGetObjectsRequest['readMask'];
 
-const PAGE = 2;
+/** Maximum number of dynamic fields in an answer. It is small, so that tests get several pages. */
+const PAGE_SIZE = 2;
 /** Maximum number of calls that the node remembers. */
 const MAX_CALLS = 10_000;
 
@@ -74,13 +76,13 @@ export class LoopbackNode {
    */
   lowestCheckpoint = 0n;
   /**
-   * Time in milliseconds by which reads and simulations lag behind execution. Nodes answer a send before
-   * reads show it.
+   * Time in milliseconds by which reads and simulations lag behind execution. Nodes answer a sent
+   * transaction before reads show its changes.
    */
   lagMs = 0;
   /**
-   * Time in milliseconds by which listings of an address's objects lag. On nodes, it is longer than for other
-   * reads.
+   * Time in milliseconds by which listings of an address's objects lag behind execution. On nodes, they lag
+   * longer than other reads.
    */
   listingLagMs = 0;
   /** Whether pages of this machine may read the node's answers. */
@@ -118,7 +120,7 @@ export class LoopbackNode {
   /**
    * @param root DER of the root certificate that the model of `nitro_attestation` pins
    * @param port to listen on; with 0, the system chooses
-   * @throws ConfigError if the node can't listen there
+   * @throws ConfigError if the node can't listen on the port
    */
   static async start(root: Uint8Array, port = 0): Promise<LoopbackNode> {
     const node = new LoopbackNode(root);
@@ -181,7 +183,7 @@ export class LoopbackNode {
     request.socket.destroy();
   }
 
-  /** Answers requests of pages besides the node's methods. @returns whether it answered the request */
+  /** Answers a page's preflight, or its request for the ledger. @returns whether it answered the request */
   #answerPage(request: IncomingMessage, response: ServerResponse, path: string): boolean {
     if (answersPreflight(request, response)) return true;
     if (request.method !== 'GET' || path !== LEDGER_PATH) return false;
@@ -196,10 +198,10 @@ export class LoopbackNode {
       const objects = requests.map(({ objectId = '' }): GrpcTypes.GetObjectResult => {
         const visible = this.#visible;
         const id = normalizeSuiAddress(objectId);
-        const object = this.executor.over(visible).find(id);
+        const object = this.executor.withLedger(visible).find(id);
         if (object) return { result: { oneofKind: 'object', object: this.#object(object, readMask) } };
         if (visible.packages.has(id)) {
-          const object = packageObject(visible, id);
+          const object = describePackageObject(visible, id);
           const publication = previous(this.transactions.publisherOf(id));
           return { result: { oneofKind: 'object', object: { ...object, ...publication } } };
         }
@@ -247,10 +249,10 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.StateService/GetBalance': (bytes) => {
       const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
-      const named = normalizeStructTag(coinType);
-      const ownBalance = sumBalances(this.#listed, owner).find((balance) => balance.coinType === named);
-      const none = { coinType: named, balance: 0n, coinBalance: 0n };
-      return GrpcTypes.GetBalanceResponse.toBinary({ balance: ownBalance ?? none });
+      const type = normalizeStructTag(coinType);
+      const ownBalance = sumBalances(this.#listed, owner).find((balance) => balance.coinType === type);
+      const zeroBalance = { coinType: type, balance: 0n, coinBalance: 0n };
+      return GrpcTypes.GetBalanceResponse.toBinary({ balance: ownBalance ?? zeroBalance });
     },
     'sui.rpc.v2.StateService/ListBalances': (bytes) => {
       const { owner = '' } = GrpcTypes.ListBalancesRequest.fromBinary(bytes);
@@ -258,7 +260,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
       const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
-      const size = Math.min(pageSize ?? PAGE, PAGE);
+      const size = Math.min(pageSize ?? PAGE_SIZE, PAGE_SIZE);
       const from = pageToken ? Number(Buffer.from(pageToken).toString()) : 0;
       const all = this.#visible.fields(parent);
       const dynamicFields = all.slice(from, from + size).map(({ id, content }) =>
@@ -270,26 +272,26 @@ export class LoopbackNode {
           valueType: '0x2::derived_object::ClaimedStatus',
         }),
       );
-      const more = from + size < all.length;
+      const hasMore = from + size < all.length;
       return GrpcTypes.ListDynamicFieldsResponse.toBinary({
         dynamicFields,
-        ...(more && { nextPageToken: Buffer.from(String(from + size)) }),
+        ...(hasMore && { nextPageToken: Buffer.from(String(from + size)) }),
       });
     },
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
       const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
       return GrpcTypes.GetPackageResponse.toBinary({
-        package: packageDescription(this.#visible, packageId),
+        package: describePackage(this.#visible, packageId),
       });
     },
     'sui.rpc.v2.MovePackageService/ListPackageVersions': (bytes) => {
       const { packageId = '' } = GrpcTypes.ListPackageVersionsRequest.fromBinary(bytes);
-      const versions = versionList(this.#visible, packageId);
+      const versions = listPackageVersions(this.#visible, packageId);
       return GrpcTypes.ListPackageVersionsResponse.toBinary({ versions });
     },
     'sui.rpc.v2.MovePackageService/GetFunction': (bytes) => {
-      const described = findFunction(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
-      return GrpcTypes.GetFunctionResponse.toBinary({ function: described });
+      const descriptor = findFunction(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
+      return GrpcTypes.GetFunctionResponse.toBinary({ function: descriptor });
     },
     'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {
       const datatype = findDatatype(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
@@ -318,7 +320,7 @@ export class LoopbackNode {
       const { transaction, checks } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
       const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
       const visible = this.#visible;
-      const executor = visible === this.ledger ? this.executor : this.executor.over(visible);
+      const executor = visible === this.ledger ? this.executor : this.executor.withLedger(visible);
       const { resolved, status, gas, results, changedObjects } = await executor.simulate(
         transaction as GrpcTypes.Transaction,
         isChecked,
@@ -329,7 +331,7 @@ export class LoopbackNode {
           transaction: resolved,
           effects: GrpcTypes.TransactionEffects.create(effects),
         }),
-        commandOutputs: commandOutputs(results),
+        commandOutputs: toCommandOutputs(results),
       });
     },
     'sui.rpc.v2.TransactionExecutionService/ExecuteTransaction': async (bytes) => {
@@ -359,8 +361,8 @@ export class LoopbackNode {
    */
   async #inTurn<T>(data: TransactionData, execute: () => Promise<T>): Promise<T> {
     const locks = ownedInputs(data);
-    const locked = locks.find(({ objectId }) => this.#locked.has(objectId));
-    if (locked !== undefined) throw lockedRefusal(locked);
+    const lockedReference = locks.find(({ objectId }) => this.#locked.has(objectId));
+    if (lockedReference !== undefined) throw lockedRefusal(lockedReference);
     for (const { objectId } of locks) this.#locked.add(objectId);
     const turn = this.#last.then(execute);
     this.#last = turn.catch(() => undefined);
@@ -378,10 +380,10 @@ export class LoopbackNode {
     signatures: GrpcTypes.UserSignature[],
   ): Promise<Uint8Array> {
     const before = this.ledger.copy();
-    const { effects: executed, events: emitted } = await this.executor.execute(data, digest);
+    const { effects: executorEffects, events: emittedEvents } = await this.executor.execute(data, digest);
     const atMs = this.executor.now();
-    const effects = this.transactions.record(executed, { sender: data.sender, atMs, bytes });
-    const events = this.events.record(emitted, data, digest);
+    const effects = this.transactions.record(executorEffects, { sender: data.sender, atMs, bytes });
+    const events = this.events.record(emittedEvents, data, digest);
     const now = performance.now();
     const listedMs = now + Math.max(this.lagMs, this.listingLagMs);
     if (listedMs > now) this.#hidden.push({ shownMs: now + this.lagMs, listedMs, before });
@@ -392,7 +394,7 @@ export class LoopbackNode {
         signatures,
         effects,
         events: { events },
-        ...describedIfEmpty(data),
+        ...describeEmptyTransaction(data),
       }),
     });
   }
@@ -403,10 +405,10 @@ export class LoopbackNode {
   }
 
   #object(object: LedgerObject, readMask: ReadMask): GrpcTypes.Object {
-    const shown = this.lie(object);
-    const json = readMask?.paths.includes('json') ? objectJson(this.ledger, shown) : undefined;
+    const sentObject = this.lie(object);
+    const json = readMask?.paths.includes('json') ? formatObjectJson(this.ledger, sentObject) : undefined;
     return {
-      ...toGrpcObject(shown),
+      ...toGrpcObject(sentObject),
       ...(json && { json }),
       ...previous(this.transactions.writerOf(object)),
     };
@@ -416,10 +418,10 @@ export class LoopbackNode {
 const ONLY_GRPC =
   'A model of a Sui node: it speaks gRPC-web only. Use SuiGrpcClient of @mysten/sui/grpc, not JSON-RPC or GraphQL.\n';
 
-/** @param filter a type, or the name of a generic type for all of its instances */
+/** Returns whether a type passes a filter. @param filter a type, or a generic type for all its instances */
 function isOfType(type: string, filter: string): boolean {
-  const wantedType = normalizeStructTag(filter);
-  return type === wantedType || type.startsWith(`${wantedType}<`);
+  const filterType = normalizeStructTag(filter);
+  return type === filterType || type.startsWith(`${filterType}<`);
 }
 
 function previous(previousTransaction: string | undefined): { previousTransaction?: string } {
@@ -433,16 +435,16 @@ async function callMethod(
   request: Uint8Array,
 ): Promise<{ readonly body: Buffer; readonly isOk: boolean }> {
   try {
-    if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
+    if (!method) throw new Refusal('UNIMPLEMENTED', `the loopback node has no ${path}`);
     const messages = [await method(request)].flat();
     const frames = messages.map((message) => frame(0, message));
     return { body: Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]), isOk: true };
   } catch (error) {
-    const { status, message } = error instanceof Refusal ? error : describeFault(error);
+    const { status, message } = error instanceof Refusal ? error : describeError(error);
     return { body: trailer(GrpcStatusCode[status], message), isOk: false };
   }
 }
 
-function describeFault(error: unknown): Pick<Refusal, 'status' | 'message'> {
+function describeError(error: unknown): Pick<Refusal, 'status' | 'message'> {
   return { status: 'INTERNAL', message: `the loopback node failed: ${(error as Error).message}` };
 }

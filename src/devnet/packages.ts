@@ -11,7 +11,7 @@ export interface Package {
   /** Id of the package's first version. */
   readonly original: string;
   readonly modules: readonly Uint8Array[];
-  /** Ids of the packages with which this one was published. */
+  /** Ids of the packages that this package depends on, as its publication named them. */
   readonly dependencies: readonly string[];
 }
 
@@ -50,21 +50,21 @@ const PackageObject = bcs.enum('Data', {
   }),
 });
 
-/** Modules of packages, by address and name. They can be kept, since a package never changes. */
-const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
+/** Modules of packages, by address and name. They stay valid, since a package never changes. */
+const moduleCache = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
 
 /**
  * Returns the modules of a package by address and name. @throws RangeError for bytes that are not a module
  */
 export function loadModules(movePackage: Package): ReadonlyMap<string, LoadedModule> {
-  const cached = loaded.get(movePackage);
+  const cached = moduleCache.get(movePackage);
   if (cached !== undefined) return cached;
   const modules = movePackage.modules.map((bytes) => ({
     code: readCode(bytes, movePackage.original),
     moduleInterface: readModule(bytes, movePackage.original),
   }));
   const modulesByName = new Map(modules.map((module) => [module.code.module, module]));
-  loaded.set(movePackage, modulesByName);
+  moduleCache.set(movePackage, modulesByName);
   return modulesByName;
 }
 
@@ -104,8 +104,8 @@ export function findTypeOrigins(packages: Packages, id: string): ReadonlyMap<str
 }
 
 /**
- * Returns the version of each package below a package, by original id, with which the package was published.
- * The list is flat and transitive.
+ * Returns the versions of a package's direct and indirect dependencies, by original id. The package was
+ * published with these versions.
  */
 export function findLinkage(packages: Packages, id: string): ReadonlyMap<string, Upgraded> {
   const dependencies = packages.get(id)?.dependencies ?? [];
@@ -119,7 +119,7 @@ export function findLinkage(packages: Packages, id: string): ReadonlyMap<string,
 }
 
 /** Encodes a package as an object in BCS. */
-export function packageBytes(packages: Packages, id: string): Uint8Array {
+export function encodePackage(packages: Packages, id: string): Uint8Array {
   const movePackage = packages.get(id);
   const modules = movePackage === undefined ? [] : [...loadModules(movePackage).values()];
   const namedModules = modules.map(

@@ -6,11 +6,11 @@ import type { Ledger } from './ledger.ts';
 
 const { Argument_ArgumentKind: Kind } = GrpcTypes;
 
-export function commandOutputs(results: readonly CommandResult[]): GrpcTypes.CommandResult[] {
+export function toCommandOutputs(results: readonly CommandResult[]): GrpcTypes.CommandResult[] {
   return results.map(({ returned, mutated }) =>
     GrpcTypes.CommandResult.create({
       returnValues: returned.map((output) => toGrpcOutput(output)),
-      mutatedByRef: mutated.map(({ argument, ...output }) => toGrpcOutput(output, grpcArgument(argument))),
+      mutatedByRef: mutated.map(({ argument, ...output }) => toGrpcOutput(output, toGrpcArgument(argument))),
     }),
   );
 }
@@ -20,7 +20,7 @@ function toGrpcOutput({ type, content }: Output, argument?: GrpcTypes.Argument):
   return GrpcTypes.CommandOutput.create({ value, ...(argument && { argument }) });
 }
 
-function grpcArgument(argument: Argument): GrpcTypes.Argument {
+function toGrpcArgument(argument: Argument): GrpcTypes.Argument {
   if ('gas' in argument) return GrpcTypes.Argument.create({ kind: Kind.GAS });
   if ('input' in argument) return GrpcTypes.Argument.create({ kind: Kind.INPUT, input: argument.input });
   const { result, nested } = argument;
@@ -39,9 +39,9 @@ export function sumBalances(ledger: Ledger, owner: string) {
 }
 
 /**
- * Returns a transaction in gRPC's form if it has no commands. Transactions with commands are not converted.
+ * Returns a transaction without commands in the form of gRPC. Returns an empty object for other transactions.
  */
-export function describedIfEmpty({
+export function describeEmptyTransaction({
   sender,
   kind,
   gasData,

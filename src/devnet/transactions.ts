@@ -4,13 +4,13 @@ import { Refusal } from './failures.ts';
 import type { LedgerObject } from './ledger.ts';
 
 export class TransactionLog {
-  /** Time in milliseconds since 1970. Answers do not include older transactions. */
+  /** Answers leave out transactions before this time, in milliseconds since 1970. */
   prunedBeforeMs = 0;
   readonly #executed = new Map<string, GrpcTypes.ExecutedTransaction>();
   /** Digests of transactions, by id and version of an object that they wrote. */
   readonly #writers = new Map<string, string>();
 
-  /** Returns the effects, and adds the transactions that wrote the previous versions. */
+  /** Records a transaction. @returns its effects, with the transactions that wrote the previous versions */
   record(
     effects: GrpcTypes.TransactionEffects,
     { sender, atMs, bytes }: { readonly sender: string; readonly atMs: number; readonly bytes: Uint8Array },
@@ -24,18 +24,18 @@ export class TransactionLog {
     for (const { objectId, outputVersion } of changedObjects) {
       this.#writers.set(`${objectId} ${outputVersion}`, digest);
     }
-    const complete = { ...effects, dependencies: [...dependencies] };
+    const completeEffects = { ...effects, dependencies: [...dependencies] };
     this.#executed.set(
       digest,
       GrpcTypes.ExecutedTransaction.create({
         digest,
         transaction: { sender, bcs: { name: 'TransactionData', value: bytes } },
-        effects: complete,
+        effects: completeEffects,
         checkpoint: BigInt(this.#executed.size + 1),
         timestamp: toTimestamp(atMs),
       }),
     );
-    return complete;
+    return completeEffects;
   }
 
   /** Returns the transaction that wrote the present version of an object; undefined if none did. */
@@ -66,7 +66,7 @@ export class TransactionLog {
     const { filter } = GrpcTypes.ListTransactionsRequest.fromBinary(request);
     const predicate = filter?.terms[0]?.literals[0]?.predicate;
     if (predicate?.oneofKind !== 'affectedObject') {
-      throw new Refusal('UNIMPLEMENTED', 'the model lists transactions of an object only');
+      throw new Refusal('UNIMPLEMENTED', 'the model lists only the transactions of an object');
     }
     const { objectId } = predicate.affectedObject;
     const frames: GrpcTypes.ListTransactionsResponse[] = [...this.#executed.keys()]
@@ -78,7 +78,7 @@ export class TransactionLog {
   }
 }
 
-/** @param ms milliseconds since 1970 */
+/** Converts a time to the form of gRPC. @param ms milliseconds since 1970 */
 export function toTimestamp(ms: number): { seconds: bigint; nanos: number } {
   const whole = Math.floor(ms / 1000);
   return { seconds: BigInt(whole), nanos: Math.floor(ms - whole * 1000) * 1_000_000 };

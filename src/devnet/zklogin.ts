@@ -1,4 +1,4 @@
-/** Makes the checks of validators on a zkLogin signature, for the `verify` of a loopback node. */
+/** Checks zkLogin signatures as validators do, for the `verify` of a loopback node. */
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { toBase64 } from '@mysten/sui/utils';
 import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
@@ -16,10 +16,10 @@ export interface ProofTrust {
 }
 
 /**
- * Returns a function that fetches the published keys of these issuers each time. @param jwksUrls addresses by
- * issuer
+ * Returns a function that fetches an issuer's published keys at each call. @param jwksUrls URLs of the keys,
+ * by issuer
  */
-export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['fetchKey'] {
+export function createKeyFetcher(jwksUrls: Readonly<Record<string, string>>): ProofTrust['fetchKey'] {
   return async (issuer, kid) => {
     const url = jwksUrls[issuer];
     if (url === undefined) throw new Error(`the network does not know the issuer ${issuer}`);
@@ -30,12 +30,12 @@ export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTru
   };
 }
 
-/** Checks everything except for the Groth16 proof. */
+/** Checks a zkLogin signature, except for its Groth16 proof. */
 export async function verifyZkLogin(this: LoopbackNode, ...signed: Parameters<LoopbackNode['verify']>) {
   await verifyAllButProof(this.epoch, signed);
 }
 
-/** Returns a check that includes the Groth16 proof. */
+/** Returns a check of zkLogin signatures that includes the Groth16 proof. */
 export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
   return async function (this: LoopbackNode, ...signed) {
     const { iss, inputs, parts } = await verifyAllButProof(this.epoch, signed);
@@ -56,12 +56,12 @@ async function verifyAllButProof(
   [data, signature, sender, scope]: Parameters<LoopbackNode['verify']>,
 ) {
   const parsed = parseSerializedSignature(signature);
-  if (parsed.signatureScheme !== 'ZkLogin') throw new Error('not of zkLogin');
+  if (parsed.signatureScheme !== 'ZkLogin') throw new Error('the signature is not of zkLogin');
   const { userSignature, maxEpoch, addressSeed, iss, inputs } = parsed.zkLogin;
   const key = await chooseVerifier(scope)(data, toBase64(Uint8Array.from(userSignature)));
-  if (epoch > BigInt(maxEpoch)) throw new Error('expired');
+  if (epoch > BigInt(maxEpoch)) throw new Error('the signature has expired');
   const identifier = toZkLoginPublicIdentifier(addressSeed, iss, { legacyAddress: false });
-  if (identifier.toSuiAddress() !== sender) throw new Error('not of the sender');
+  if (identifier.toSuiAddress() !== sender) throw new Error('the signature is not of the sender');
   const parts: Omit<PublicParts, 'modulus'> = {
     extendedEphemeralPublicKey: BigInt(`0x${Buffer.from(key.toSuiBytes()).toString('hex')}`),
     addressSeed,

@@ -423,7 +423,7 @@ fun a_value_may_be_10_seconds_ahead_of_the_clock_and_counts_as_new() {
 }
 
 #[test, expected_failure(abort_code = feed::EAheadOfClock)]
-fun but_not_a_millisecond_more() {
+fun a_value_further_ahead_of_the_clock_is_refused() {
     let mut world = world(1);
     world.at(19_999);
     world.update(30_000, 1_000_000);
@@ -738,7 +738,7 @@ fun a_value_is_read_until_the_maximum_age() {
 }
 
 #[test, expected_failure(abort_code = feed::ETooOld)]
-fun and_not_a_millisecond_longer() {
+fun a_value_is_not_read_after_the_maximum_age() {
     let mut world = world(1);
     world.update(0, 1_000_000);
     world.at(60_001);

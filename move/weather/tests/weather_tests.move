@@ -102,7 +102,7 @@ fun a_reading_is_good_for_90_minutes() {
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun and_not_a_millisecond_longer() {
+fun a_reading_is_refused_after_90_minutes() {
     let mut world = world(vectors::timestamp_ms() + 90 * MINUTE_MS + 1);
     let _nft = world.mint();
     abort
@@ -116,7 +116,7 @@ fun a_reading_may_be_a_minute_ahead_of_the_clock() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInFuture)]
-fun and_not_a_millisecond_more() {
+fun a_reading_further_ahead_of_the_clock_is_refused() {
     let mut world = world(vectors::timestamp_ms() - MINUTE_MS - 1);
     let _nft = world.mint();
     abort

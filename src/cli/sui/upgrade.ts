@@ -8,7 +8,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { normalizeStructTag } from '@mysten/sui/utils';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import { upgradePackage } from 'sui-enclave/sui/transactions';
-import { incompatibilities } from 'sui-enclave-devnet/bytecode/compatibility';
+import { listIncompatibilities } from 'sui-enclave-devnet/bytecode/compatibility';
 import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import { packageDigest } from 'sui-enclave-devnet/bytecode/package_digest';
 import { runAsProcess, UsageError } from '../command.ts';
@@ -68,7 +68,7 @@ async function checkCompatible(
     }
   };
   const builtModules = modulesInBase64.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
-  const problems = incompatibilities(
+  const problems = listIncompatibilities(
     readModules(modulesOnChain, 'on chain'),
     readModules(builtModules, 'of move/'),
   );

@@ -5,7 +5,8 @@ import type { Reader } from './tables.ts';
 export interface Instruction {
   readonly code: number;
   /**
-   * An index, a number of bytes or an offset, depending on the instruction; 0 if the instruction has none.
+   * Index of a table entry, of a local, or of the instruction to which a branch jumps; 0 if the instruction has
+   * no operand.
    */
   readonly operand: number;
   /** Value that the instruction loads, or number of values that it packs. */
@@ -17,7 +18,7 @@ export interface Body {
   /** Index of the signature that lists the locals without the parameters. */
   readonly locals: number;
   readonly instructions: readonly Instruction[];
-  /** Offsets by variant, one list for each `match`. */
+  /** Jump tables, one for each `match`: the index of an instruction for each variant. */
   readonly jumps: readonly (readonly number[])[];
 }
 
@@ -51,29 +52,29 @@ export const NATIVE = 0x2;
 export const ENTRY = 0x4;
 
 /** Reads the part of a function's definition that follows the visibility. */
-export function readBody(at: Reader, version: number): Body {
-  const flags = at.byte();
-  at.list(() => at.index());
+export function readBody(reader: Reader, version: number): Body {
+  const flags = reader.byte();
+  reader.list(() => reader.index());
   if ((flags & NATIVE) !== 0) return { flags, locals: 0, instructions: [], jumps: [] };
-  const locals = at.index();
-  const instructions = at.list(() => {
-    const code = at.byte();
-    if (!OPCODES.has(code)) throw new RangeError(`an unknown instruction, ${code}`);
-    const operand = INDEXED.has(code) ? at.index() : 0;
-    return { code, operand, value: littleEndian(at.take(VALUE_BYTES[code] ?? 0)) };
+  const locals = reader.index();
+  const instructions = reader.list(() => {
+    const code = reader.byte();
+    if (!OPCODES.has(code)) throw new RangeError(`the instruction ${code} is unknown`);
+    const operand = INDEXED.has(code) ? reader.index() : 0;
+    return { code, operand, value: readLittleEndian(reader.take(VALUE_BYTES[code] ?? 0)) };
   });
-  const jumps = version < 7 ? [] : at.list(() => jumpTable(at));
+  const jumps = version < 7 ? [] : reader.list(() => readJumpTable(reader));
   return { flags, locals, instructions, jumps };
 }
 
 /** Reads an unsigned integer, least significant byte first. */
-function littleEndian(bytes: Uint8Array): bigint {
+function readLittleEndian(bytes: Uint8Array): bigint {
   return bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }
 
-function jumpTable(at: Reader): number[] {
-  at.index();
-  const branches = at.index();
-  at.byte();
-  return Array.from({ length: branches }, () => at.index());
+function readJumpTable(reader: Reader): number[] {
+  reader.index();
+  const branches = reader.index();
+  reader.byte();
+  return Array.from({ length: branches }, () => reader.index());
 }

@@ -4,14 +4,14 @@
 import type { Datatype, ModuleInterface, PublicFunction } from './module_bytecode.ts';
 
 /**
- * Lists the changes that the policy `compatible` forbids, one per line. These are the rules of Sui's verifier
- * for datatypes and public functions. None of them may be removed. A datatype keeps its abilities, parameters
+ * Lists the changes that the policy `compatible` forbids, one per line. The rules are those of Sui's
+ * verifier. Datatypes and public functions must not be removed. A datatype keeps its abilities, parameters
  * and layout. A function keeps its signature, but may require fewer abilities of its type parameters.
  *
  * The node's simulation checks the rest: the stricter policies, which also forbid changes to the code of
  * functions, and the verifier's rules for any module.
  */
-export function incompatibilities(
+export function listIncompatibilities(
   before: readonly ModuleInterface[],
   after: readonly ModuleInterface[],
 ): string[] {
@@ -43,7 +43,9 @@ function functionChanges(name: string, old: PublicFunction, next: PublicFunction
     next.constraints.length === old.constraints.length &&
     next.constraints.every((required, index) => (required & ~(old.constraints[index] ?? 0)) === 0);
   return [
-    ...(isBroader ? [] : [`the function ${name} requires more of its type parameters, or has others`]),
+    ...(isBroader
+      ? []
+      : [`the function ${name} requires more of its type parameters, or has another number of them`]),
     ...(next.parameters === old.parameters
       ? []
       : [`the function ${name} took (${old.parameters}), and takes (${next.parameters})`]),

@@ -4,7 +4,7 @@
  */
 import { ENTRY, readBody } from './body.ts';
 import { OPCODE } from './opcodes.ts';
-import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
+import { DECLARED, getEntry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
 /**
  * Datatypes and public functions of a module by name, as texts. Two texts are equal if and only if the
@@ -55,7 +55,9 @@ const VISIBILITY: Readonly<Record<number, DeclaredFunction['visibility']>> = {
 };
 
 /**
- * @param self address that replaces 0x0 in the result, which unpublished modules have
+ * Reads the interface of a module.
+ *
+ * @param self address that replaces 0x0, which is the address of unpublished modules
  * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ModuleInterface {
@@ -67,28 +69,29 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
     parameters: parameters.join(),
     returns: returns.join(),
   }));
-  const fields = (at: Reader) => at.list(() => `${entry(names, at.index())}: ${type(at)}`).join();
-  const structs = tables.read(TABLE.structs, (at) => {
-    const handle = entry(datatypes, at.index());
-    if (at.byte() !== DECLARED) throw new RangeError('a struct of an unknown kind');
-    return { ...handle, layout: `struct {${fields(at)}}` };
+  const fields = (reader: Reader) =>
+    reader.list(() => `${getEntry(names, reader.index())}: ${type(reader)}`).join();
+  const structs = tables.read(TABLE.structs, (reader) => {
+    const handle = getEntry(datatypes, reader.index());
+    if (reader.byte() !== DECLARED) throw new RangeError('a struct has an unknown kind');
+    return { ...handle, layout: `struct {${fields(reader)}}` };
   });
-  const enums = tables.read(TABLE.enums, (at) => {
-    const handle = entry(datatypes, at.index());
-    if (at.byte() !== DECLARED) throw new RangeError('an enum of an unknown kind');
-    const variants = at.list(() => `${entry(names, at.index())} {${fields(at)}}`);
+  const enums = tables.read(TABLE.enums, (reader) => {
+    const handle = getEntry(datatypes, reader.index());
+    if (reader.byte() !== DECLARED) throw new RangeError('an enum has an unknown kind');
+    const variants = reader.list(() => `${getEntry(names, reader.index())} {${fields(reader)}}`);
     return { ...handle, layout: `enum {${variants.join()}}` };
   });
-  const definitions = tables.read(TABLE.functionDefinitions, (at) => {
-    const handle = entry(functions, at.index());
-    const visibility = VISIBILITY[at.byte()];
-    if (visibility === undefined) throw new RangeError('a function of an unknown visibility');
-    const { flags, instructions } = readBody(at, tables.version);
+  const definitions = tables.read(TABLE.functionDefinitions, (reader) => {
+    const handle = getEntry(functions, reader.index());
+    const visibility = VISIBILITY[reader.byte()];
+    if (visibility === undefined) throw new RangeError('a function has an unknown visibility');
+    const { flags, instructions } = readBody(reader, tables.version);
     const packs = instructions.filter(({ code }) => code === OPCODE.pack);
-    const packed = packs.map(({ operand }) => entry(structs, operand).name);
+    const packed = packs.map(({ operand }) => getEntry(structs, operand).name);
     return { handle, visibility, isEntry: (flags & ENTRY) !== 0, packed };
   });
-  const [address = '', name = ''] = entry(handles.modules, tables.self).split('::');
+  const [address = '', name = ''] = getEntry(handles.modules, tables.self).split('::');
   const byName = (functionList: typeof definitions) =>
     new Map(functionList.map(({ handle }) => [handle.name, handle]));
   return {

@@ -1,17 +1,19 @@
 /** Reads the parts of a compiled Move module that are needed to execute it. */
 import { type Instruction, NATIVE, readBody } from './body.ts';
-import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
+import { DECLARED, getEntry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
 /** Code of a module. Its types are texts, as in `ModuleInterface`. */
 export interface ModuleCode {
   /** Address and name of the module. */
   readonly module: string;
   readonly functions: ReadonlyMap<string, FunctionCode>;
-  /** Called functions, by module and name. Those of the second table have type arguments. */
+  /** Functions that the module calls or declares, without type arguments. */
   readonly calls: readonly Callee[];
+  /** Functions that the module calls with type arguments. */
   readonly genericCalls: readonly Callee[];
-  /** Numbers of fields of structs, and of instances of generic structs. */
+  /** Number of fields of each struct. */
   readonly structs: readonly number[];
+  /** Number of fields of each instance of a generic struct. */
   readonly structInstances: readonly number[];
   /** Index of each field in its struct. */
   readonly fields: readonly number[];
@@ -29,6 +31,7 @@ export interface Callee {
 
 export interface Variant {
   readonly tag: number;
+  /** Number of fields. */
   readonly fields: number;
 }
 
@@ -37,6 +40,7 @@ export interface FunctionCode {
   /** Index of the function's definition. */
   readonly index: number;
   readonly isNative: boolean;
+  /** Number of parameters. */
   readonly parameters: number;
   /** Number of local variables, parameters included. */
   readonly locals: number;
@@ -45,67 +49,76 @@ export interface FunctionCode {
 }
 
 /**
- * @param self address that replaces 0x0 in the result, which unpublished modules have
+ * Reads the code of a module.
+ *
+ * @param self address that replaces 0x0, which is the address of unpublished modules
  * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ModuleCode {
   const tables = new Tables(bytes);
   const { modules, functions, signatures, type } = readHandles(tables, self);
-  const fieldTypes = (at: Reader) => at.list(() => [at.index(), type(at)]).length;
-  const declared = (at: Reader) => {
-    at.index();
-    if (at.byte() !== DECLARED) throw new RangeError('a datatype of an unknown kind');
+  const countFields = (reader: Reader) => reader.list(() => [reader.index(), type(reader)]).length;
+  const skipHandle = (reader: Reader) => {
+    reader.index();
+    if (reader.byte() !== DECLARED) throw new RangeError('a datatype has an unknown kind');
   };
-  const structs = tables.read(TABLE.structs, (at) => {
-    declared(at);
-    return fieldTypes(at);
+  const structs = tables.read(TABLE.structs, (reader) => {
+    skipHandle(reader);
+    return countFields(reader);
   });
-  const instance = (at: Reader): [of: number, types: readonly string[]] => [
-    at.index(),
-    entry(signatures, at.index()),
+  const readInstance = (reader: Reader): [of: number, types: readonly string[]] => [
+    reader.index(),
+    getEntry(signatures, reader.index()),
   ];
-  const structInstances = tables.read(TABLE.structInstances, (at) => entry(structs, instance(at)[0]));
-  const fields = tables.read(TABLE.fields, (at) => {
-    at.index();
-    return at.index();
+  const structInstances = tables.read(TABLE.structInstances, (reader) =>
+    getEntry(structs, readInstance(reader)[0]),
+  );
+  const fields = tables.read(TABLE.fields, (reader) => {
+    reader.index();
+    return reader.index();
   });
-  const enums = tables.read(TABLE.enums, (at) => {
-    declared(at);
-    return at.list(() => {
-      at.index();
-      return fieldTypes(at);
+  const enums = tables.read(TABLE.enums, (reader) => {
+    skipHandle(reader);
+    return reader.list(() => {
+      reader.index();
+      return countFields(reader);
     });
   });
-  const enumInstances = tables.read(TABLE.enumInstances, (at) => entry(enums, instance(at)[0]));
-  const variant = (table: readonly (readonly number[])[]) => (at: Reader) => {
-    const variants = entry(table, at.index());
-    const tag = at.index();
-    return { tag, fields: entry(variants, tag) };
+  const enumInstances = tables.read(TABLE.enumInstances, (reader) =>
+    getEntry(enums, readInstance(reader)[0]),
+  );
+  const variantReader = (table: readonly (readonly number[])[]) => (reader: Reader) => {
+    const variants = getEntry(table, reader.index());
+    const tag = reader.index();
+    return { tag, fields: getEntry(variants, tag) };
   };
   const calls = functions.map(({ module, name }) => ({ module, name, types: [] }));
-  const definitions = tables.read(TABLE.functionDefinitions, (at) => {
-    const { name, parameters } = entry(functions, at.index());
-    at.byte();
-    const { flags, locals, instructions, jumps } = readBody(at, tables.version);
+  const definitions = tables.read(TABLE.functionDefinitions, (reader) => {
+    const { name, parameters } = getEntry(functions, reader.index());
+    reader.byte();
+    const { flags, locals, instructions, jumps } = readBody(reader, tables.version);
     const isNative = (flags & NATIVE) !== 0;
-    const ownLocals = isNative ? 0 : entry(signatures, locals).length;
+    const ownLocals = isNative ? 0 : getEntry(signatures, locals).length;
     const count = parameters.length;
     return { name, isNative, parameters: count, locals: count + ownLocals, instructions, jumps };
   });
   return {
-    module: entry(modules, tables.self),
+    module: getEntry(modules, tables.self),
     functions: new Map(definitions.map((definition, index) => [definition.name, { ...definition, index }])),
     calls,
-    genericCalls: tables.read(TABLE.functionInstances, (at) => {
-      const [index, types] = instance(at);
+    genericCalls: tables.read(TABLE.functionInstances, (reader) => {
+      const [index, types] = readInstance(reader);
       return { ...entry(calls, index), types };
     }),
     structs,
     structInstances,
     fields,
-    fieldInstances: tables.read(TABLE.fieldInstances, (at) => entry(fields, instance(at)[0])),
-    variants: tables.read(TABLE.variants, variant(enums)),
-    variantInstances: tables.read(TABLE.variantInstances, variant(enumInstances)),
-    constants: tables.read(TABLE.constants, (at) => ({ type: type(at), bytes: at.take(at.index()) })),
+    fieldInstances: tables.read(TABLE.fieldInstances, (reader) => getEntry(fields, readInstance(reader)[0])),
+    variants: tables.read(TABLE.variants, variantReader(enums)),
+    variantInstances: tables.read(TABLE.variantInstances, variantReader(enumInstances)),
+    constants: tables.read(TABLE.constants, (reader) => ({
+      type: type(reader),
+      bytes: reader.take(reader.index()),
+    })),
   };
 }

@@ -6,7 +6,7 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import { type Instruction, readBody } from './body.ts';
 import { readModule } from './module_bytecode.ts';
 import { OPCODE } from './opcodes.ts';
-import { DECLARED, entry, type Handles, type Reader, readHandles, TABLE, Tables } from './tables.ts';
+import { DECLARED, getEntry, type Handles, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
 /** Opcodes whose operands are types of vector elements. */
 const VECTOR = [
@@ -33,11 +33,11 @@ const GENERIC_VARIANT = [
 ];
 
 /**
- * Returns texts for the datatypes and functions of a module, by a text that names each. Two texts are equal
+ * Returns a text for each datatype and function of a module, by its kind and name. Two texts are equal
  * if and only if the declarations are equal and, for functions, the bodies too. Upgrade policies that are
  * stricter than `compatible` compare these texts (`inclusion_mode.rs` of move-binary-format).
  *
- * @param self address that replaces 0x0 in the result, which unpublished modules have
+ * @param self address that replaces 0x0, which is the address of unpublished modules
  * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function listDeclarations(bytes: Uint8Array, self?: string): ReadonlyMap<string, string> {
@@ -58,51 +58,62 @@ export function listDeclarations(bytes: Uint8Array, self?: string): ReadonlyMap<
 function listBodies(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ReadonlyMap<string, string> {
   const tables = new Tables(bytes);
   const handles = readHandles(tables, self);
-  const nameOperand = operandNames(tables, handles);
-  const definitions = tables.read(TABLE.functionDefinitions, (at) => {
-    const { name } = entry(handles.functions, at.index());
-    at.byte();
-    const { locals, instructions, jumps, flags } = readBody(at, tables.version);
+  const formatOperand = createOperandFormatter(tables, handles);
+  const definitions = tables.read(TABLE.functionDefinitions, (reader) => {
+    const { name } = getEntry(handles.functions, reader.index());
+    reader.byte();
+    const { locals, instructions, jumps, flags } = readBody(reader, tables.version);
     const steps = instructions.map((instruction) => {
       const { code, value } = instruction;
-      return `${code} ${nameOperand(instruction)} ${value}`;
+      return `${code} ${formatOperand(instruction)} ${value}`;
     });
-    const types = instructions.length === 0 ? [] : entry(handles.signatures, locals);
+    const types = instructions.length === 0 ? [] : getEntry(handles.signatures, locals);
     return [name, `${flags} [${types.join()}] ${steps.join('; ')} ${JSON.stringify(jumps)}`] as const;
   });
   return new Map(definitions);
 }
 
-/** Returns a function that gives the name of an instruction operand's target. */
-function operandNames(
+/** Returns a function that formats the operand of an instruction: the table entry that it names, or a number. */
+function createOperandFormatter(
   tables: Tables,
   { functions, signatures, datatypes, type }: Handles,
 ): (instruction: Instruction) => string {
-  const types = (at: Reader) => `<${entry(signatures, at.index()).join()}>`;
-  const fieldList = (at: Reader) => at.list(() => [at.index(), type(at)]);
-  const structs = tables.read(TABLE.structs, (at) => {
-    const { name } = entry(datatypes, at.index());
-    if (at.byte() !== DECLARED) throw new RangeError('a struct of an unknown kind');
-    fieldList(at);
+  const types = (reader: Reader) => `<${getEntry(signatures, reader.index()).join()}>`;
+  const fieldList = (reader: Reader) => reader.list(() => [reader.index(), type(reader)]);
+  const structs = tables.read(TABLE.structs, (reader) => {
+    const { name } = getEntry(datatypes, reader.index());
+    if (reader.byte() !== DECLARED) throw new RangeError('a struct has an unknown kind');
+    fieldList(reader);
     return name;
   });
-  const enums = tables.read(TABLE.enums, (at) => {
-    const { name } = entry(datatypes, at.index());
-    at.byte();
-    at.list(() => [at.index(), fieldList(at)]);
+  const enums = tables.read(TABLE.enums, (reader) => {
+    const { name } = getEntry(datatypes, reader.index());
+    reader.byte();
+    reader.list(() => [reader.index(), fieldList(reader)]);
     return name;
   });
-  const structInstances = tables.read(TABLE.structInstances, (at) => entry(structs, at.index()) + types(at));
-  const enumInstances = tables.read(TABLE.enumInstances, (at) => entry(enums, at.index()) + types(at));
-  const fields = tables.read(TABLE.fields, (at) => `${entry(structs, at.index())}.${at.index()}`);
+  const structInstances = tables.read(
+    TABLE.structInstances,
+    (reader) => getEntry(structs, reader.index()) + types(reader),
+  );
+  const enumInstances = tables.read(
+    TABLE.enumInstances,
+    (reader) => getEntry(enums, reader.index()) + types(reader),
+  );
+  const fields = tables.read(
+    TABLE.fields,
+    (reader) => `${getEntry(structs, reader.index())}.${reader.index()}`,
+  );
   const calls = functions.map(({ module, name }) => `${module}::${name}`);
-  const generic = (table: readonly string[]) => (at: Reader) => entry(table, at.index()) + types(at);
-  const variant = (table: readonly string[]) => (at: Reader) => `${entry(table, at.index())}#${at.index()}`;
+  const generic = (table: readonly string[]) => (reader: Reader) =>
+    getEntry(table, reader.index()) + types(reader);
+  const variant = (table: readonly string[]) => (reader: Reader) =>
+    `${getEntry(table, reader.index())}#${reader.index()}`;
   const fieldInstances = tables.read(TABLE.fieldInstances, generic(fields));
   const names: readonly (readonly [codes: readonly number[], table: readonly string[]])[] = [
     [
       [OPCODE.ldConst],
-      tables.read(TABLE.constants, (at) => `${type(at)} ${bytesToHex(at.take(at.index()))}`),
+      tables.read(TABLE.constants, (reader) => `${type(reader)} ${bytesToHex(reader.take(reader.index()))}`),
     ],
     [[OPCODE.mutBorrowField, OPCODE.immBorrowField], fields],
     [[OPCODE.mutBorrowFieldGeneric, OPCODE.immBorrowFieldGeneric], fieldInstances],
@@ -117,6 +128,6 @@ function operandNames(
   const byCode = new Map(names.flatMap(([codes, table]) => codes.map((code) => [code, table] as const)));
   return ({ code, operand }) => {
     const table = byCode.get(code);
-    return table === undefined ? String(operand) : entry(table, operand);
+    return table === undefined ? String(operand) : getEntry(table, operand);
   };
 }

@@ -1,4 +1,4 @@
-/** Computes the digest by which an upgrade names the package that it is authorized for. */
+/** Computes the digest of a package's code and dependencies, for which an upgrade is authorized. */
 import { fromHex } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 

@@ -1,9 +1,9 @@
 /**
- * Finds the address of a module's own package. Compilers write 0x0 there; publishing replaces it by the
- * package's id, and changes nothing else.
+ * Finds the address of a module's own package. Compilers write 0x0 in its place. Publishing replaces that
+ * by the package's id, and changes nothing else.
  */
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { entry, TABLE, Tables } from './tables.ts';
+import { getEntry, TABLE, Tables } from './tables.ts';
 
 const ADDRESS_BYTES = 32;
 
@@ -18,16 +18,16 @@ export function withoutSelfAddress(bytes: Uint8Array): {
   readonly module: Uint8Array;
 } {
   const tables = new Tables(bytes);
-  const addresses = tables.read(TABLE.addresses, (at) => {
-    at.take(ADDRESS_BYTES);
-    return at.position - ADDRESS_BYTES;
+  const addresses = tables.read(TABLE.addresses, (reader) => {
+    reader.take(ADDRESS_BYTES);
+    return reader.position - ADDRESS_BYTES;
   });
-  const modules = tables.read(TABLE.modules, (at) => {
-    const address = at.index();
-    at.index();
+  const modules = tables.read(TABLE.modules, (reader) => {
+    const address = reader.index();
+    reader.index();
     return address;
   });
-  const from = entry(addresses, entry(modules, tables.self));
+  const from = getEntry(addresses, getEntry(modules, tables.self));
   const module = Uint8Array.from(bytes);
   const address = `0x${bytesToHex(module.subarray(from, from + ADDRESS_BYTES))}`;
   module.fill(0, from, from + ADDRESS_BYTES);

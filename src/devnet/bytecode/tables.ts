@@ -1,4 +1,4 @@
-/** Reads the tables of a compiled Move module and their items, in the format of `file_format_common.rs`. */
+/** Reads the tables of a compiled Move module and their entries, in the format of `file_format_common.rs`. */
 import { bytesToHex } from '@noble/hashes/utils.js';
 
 const MAGIC = 'a11ceb0b';
@@ -77,16 +77,16 @@ export class Reader {
   }
 
   list<T>(read: () => T): T[] {
-    const items: T[] = [];
-    for (let left = this.index(); left > 0; left -= 1) items.push(read());
-    return items;
+    const entries: T[] = [];
+    for (let left = this.index(); left > 0; left -= 1) entries.push(read());
+    return entries;
   }
 
-  /** Reads items up to the end of the table. */
+  /** Reads entries up to the end of the table. */
   all<T>(read: () => T): T[] {
-    const items: T[] = [];
-    while (!this.isAtEnd) items.push(read());
-    return items;
+    const entries: T[] = [];
+    while (!this.isAtEnd) entries.push(read());
+    return entries;
   }
 }
 
@@ -105,15 +105,15 @@ export class Tables {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    const at = new Reader(bytes);
-    if (bytesToHex(at.take(4)) !== MAGIC) throw new RangeError('it is not a Move module');
-    const [low = 0, middle = 0, high = 0] = at.take(4);
+    const reader = new Reader(bytes);
+    if (bytesToHex(reader.take(4)) !== MAGIC) throw new RangeError('the bytes are not a Move module');
+    const [low = 0, middle = 0, high = 0] = reader.take(4);
     this.version = low + middle * 2 ** 8 + high * 2 ** 16;
     if (this.version < 5 || this.version > NEWEST_VERSION) {
-      throw new RangeError(`version ${this.version} of the binary format is not known here`);
+      throw new RangeError(`version ${this.version} of the binary format is not supported`);
     }
-    const headers = at.list(() => [at.byte(), at.index(), at.index()] as const);
-    const start = at.position;
+    const headers = reader.list(() => [reader.byte(), reader.index(), reader.index()] as const);
+    const start = reader.position;
     for (const [kind, offset, length] of headers) {
       this.#tables.set(kind, [start + offset, start + offset + length]);
     }
@@ -121,20 +121,20 @@ export class Tables {
     this.self = new Reader(bytes, end).index();
   }
 
-  read<T>(kind: number, item: (at: Reader) => T): T[] {
+  read<T>(kind: number, readEntry: (reader: Reader) => T): T[] {
     const [from, to] = this.#tables.get(kind) ?? [0, 0];
-    const at = new Reader(this.#bytes, from, to);
-    return at.all(() => item(at));
+    const reader = new Reader(this.#bytes, from, to);
+    return reader.all(() => readEntry(reader));
   }
 }
 
-function readType(at: Reader, handles: readonly { module: string; name: string }[]): string {
-  const kind = at.byte();
+function readType(reader: Reader, handles: readonly { module: string; name: string }[]): string {
+  const kind = reader.byte();
   const primitive = PRIMITIVES[kind];
   if (primitive !== undefined) return primitive;
-  const inner = () => readType(at, handles);
+  const inner = () => readType(reader, handles);
   const datatype = () => {
-    const { module, name } = entry(handles, at.index());
+    const { module, name } = getEntry(handles, reader.index());
     return `${module}::${name}`;
   };
   switch (kind) {
@@ -145,13 +145,13 @@ function readType(at: Reader, handles: readonly { module: string; name: string }
     case 8:
       return datatype();
     case 9:
-      return `T${at.index()}`;
+      return `T${reader.index()}`;
     case 10:
       return `vector<${inner()}>`;
     case 11:
-      return `${datatype()}<${at.list(inner).join()}>`;
+      return `${datatype()}<${reader.list(inner).join()}>`;
     default:
-      throw new RangeError(`an unknown type, ${kind}`);
+      throw new RangeError(`the type ${kind} is unknown`);
   }
 }
 
@@ -175,31 +175,33 @@ export interface Handles {
     readonly constraints: readonly number[];
   }[];
   /** Reads a type as text. */
-  type(at: Reader): string;
+  type(reader: Reader): string;
 }
 
-/** @param self address that replaces 0x0 in the result */
+/** Reads the handles of a module. @param self address that replaces 0x0 */
 export function readHandles(tables: Tables, self: string): Handles {
-  const names = tables.read(TABLE.identifiers, (at) => new TextDecoder().decode(at.take(at.index())));
-  const addresses = tables.read(TABLE.addresses, (at) => `0x${bytesToHex(at.take(32))}`);
-  const modules = tables.read(TABLE.modules, (at) => {
-    const address = entry(addresses, at.index());
-    return `${/^0x0+$/.test(address) ? self : address}::${entry(names, at.index())}`;
+  const names = tables.read(TABLE.identifiers, (reader) =>
+    new TextDecoder().decode(reader.take(reader.index())),
+  );
+  const addresses = tables.read(TABLE.addresses, (reader) => `0x${bytesToHex(reader.take(32))}`);
+  const modules = tables.read(TABLE.modules, (reader) => {
+    const address = getEntry(addresses, reader.index());
+    return `${/^0x0+$/.test(address) ? self : address}::${getEntry(names, reader.index())}`;
   });
-  const datatypes = tables.read(TABLE.datatypes, (at) => ({
-    module: entry(modules, at.index()),
-    name: entry(names, at.index()),
-    abilities: at.byte(),
-    typeParameters: at.list(() => `${at.byte()}${at.byte() === 0 ? '' : ' phantom'}`).join(),
+  const datatypes = tables.read(TABLE.datatypes, (reader) => ({
+    module: getEntry(modules, reader.index()),
+    name: getEntry(names, reader.index()),
+    abilities: reader.byte(),
+    typeParameters: reader.list(() => `${reader.byte()}${reader.byte() === 0 ? '' : ' phantom'}`).join(),
   }));
-  const type = (at: Reader): string => readType(at, datatypes);
-  const signatures = tables.read(TABLE.signatures, (at) => at.list(() => type(at)));
-  const functions = tables.read(TABLE.functions, (at) => ({
-    module: entry(modules, at.index()),
-    name: entry(names, at.index()),
-    parameters: entry(signatures, at.index()),
-    returns: entry(signatures, at.index()),
-    constraints: at.list(() => at.byte()),
+  const type = (reader: Reader): string => readType(reader, datatypes);
+  const signatures = tables.read(TABLE.signatures, (reader) => reader.list(() => type(reader)));
+  const functions = tables.read(TABLE.functions, (reader) => ({
+    module: getEntry(modules, reader.index()),
+    name: getEntry(names, reader.index()),
+    parameters: getEntry(signatures, reader.index()),
+    returns: getEntry(signatures, reader.index()),
+    constraints: reader.list(() => reader.byte()),
   }));
   return { names, modules, datatypes, signatures, functions, type };
 }

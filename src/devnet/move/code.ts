@@ -47,16 +47,16 @@ export class ChainCode {
     return this.#package(id) === this.#framework;
   }
 
-  /** @param id of the package, normalized @param name of the module */
+  /** Finds a module. @param id of the package, normalized @param name of the module */
   module(id: string, name: string): LoadedModule | undefined {
     const movePackage = this.#package(id);
     return movePackage && loadModules(movePackage).get(`${originalOf(this.packages, id)}::${name}`);
   }
 
-  /** @param id of the package, normalized @throws TypeError for an unknown function */
+  /** Finds a function. @param id of the package, normalized @throws TypeError for an unknown function */
   function(id: string, moduleName: string, name: string): Linked {
     const module = this.module(id, moduleName);
-    return linked(id, module, module?.code.functions.get(name), `${moduleName}::${name}`);
+    return createLinked(id, module, module?.code.functions.get(name), `${moduleName}::${name}`);
   }
 
   /** Returns a function that finds called functions in the packages of a linkage. */
@@ -68,7 +68,7 @@ export class ChainCode {
       if (cached !== undefined) return cached;
       const [address = '', moduleName = ''] = module.split('::');
       const id = linkage.get(address) ?? (isSystem(address) ? address : undefined);
-      if (id === undefined) throw new TypeError(`no package stands for ${address}`);
+      if (id === undefined) throw new TypeError(`the linkage has no package for ${address}`);
       const next = this.function(id, moduleName, name);
       functions.set(key, next);
       return next;
@@ -134,7 +134,7 @@ export class ChainCode {
   }
 
   /**
-   * Finds a datatype in the latest version, which has all of them, since versions don't change a datatype.
+   * Finds a datatype in the latest version of its package, which has every datatype of all versions.
    */
   #datatype(module: string, name: string): Datatype | undefined {
     const [address = '', moduleName = ''] = module.split('::');
@@ -143,11 +143,11 @@ export class ChainCode {
 }
 
 /** Normalizes a package id in a transaction, which may have any form. */
-export function packageId(text: string): string {
+export function normalizePackageId(text: string): string {
   return normalizeSuiAddress(text);
 }
 
-function linked(
+function createLinked(
   id: string,
   module: LoadedModule | undefined,
   code: FunctionCode | undefined,

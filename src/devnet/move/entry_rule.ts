@@ -1,7 +1,7 @@
 /**
  * Checks the arguments of an entry function that is not public (`private_entry_arguments.rs` of Sui's
  * execution layer). An argument must not have been used together with a value that the transaction must
- * consume, or with a shared object that was taken by value. Such a value could force the commands that follow
+ * consume, or with a shared object that was taken by value. Such a value could dictate which commands follow
  * the entry function.
  */
 import { argumentFailure } from '../failures.ts';
@@ -21,10 +21,10 @@ interface Clique {
 
 interface Member {
   readonly clique: Clique;
-  readonly heats: boolean;
+  readonly isHot: boolean;
 }
 
-/** @throws CommandFailure: InvalidArgumentToPrivateEntryFunction */
+/** Checks all commands of a transaction. @throws CommandFailure: InvalidArgumentToPrivateEntryFunction */
 export function checkEntryRule(
   code: ChainCode,
   commands: readonly TypedCommand[],
@@ -38,7 +38,7 @@ export function checkEntryRule(
     ),
   );
   const findMember = (place: string): Member => {
-    const member = members.get(place) ?? { clique: { heat: 0, merged: undefined }, heats: false };
+    const member = members.get(place) ?? { clique: { heat: 0, merged: undefined }, isHot: false };
     members.set(place, member);
     return member;
   };
@@ -46,26 +46,27 @@ export function checkEntryRule(
     const { args, results } = command;
     // A value that this command consumes no longer counts as a value that the transaction must consume.
     const cliques = args.map(({ place, use }) => {
-      const { clique, heats } = findMember(place);
+      const { clique, isHot } = findMember(place);
       if (use === 'move') {
         members.delete(place);
-        if (heats) findRoot(clique).heat -= 1;
+        if (isHot) findRoot(clique).heat -= 1;
       }
       return clique;
     });
     if (command.kind === 'call' && command.declared.visibility !== 'public') {
-      const hot = args.find((_, at) => findRoot(cliques[at] as Clique).heat > 0);
-      if (hot !== undefined) throw argumentFailure(index, hot.at, 'InvalidArgumentToPrivateEntryFunction');
+      const hotArgument = args.find((_, position) => findRoot(cliques[position] as Clique).heat > 0);
+      if (hotArgument !== undefined)
+        throw argumentFailure(index, hotArgument.at, 'InvalidArgumentToPrivateEntryFunction');
     }
     const clique = merge(cliques);
     const takesShared = args.some(({ place, use }) => use === 'move' && shared.has(place));
     // A vector passes shared objects on to its result. Every other command consumes them.
     if (takesShared && command.kind === 'vector') shared.add(resultPlace(index, 0));
     else if (takesShared) clique.heat = Number.POSITIVE_INFINITY;
-    for (const [at, type] of results.entries()) {
-      const heats = isHotPotato(code, type);
-      members.set(resultPlace(index, at), { clique, heats });
-      if (heats) clique.heat += 1;
+    for (const [resultIndex, type] of results.entries()) {
+      const isHot = isHotPotato(code, type);
+      members.set(resultPlace(index, resultIndex), { clique, isHot });
+      if (isHot) clique.heat += 1;
     }
   }
 }

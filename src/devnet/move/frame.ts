@@ -1,4 +1,4 @@
-/** Gives instructions their operands: the running call and the stack. */
+/** Declares what instructions operate on: the frame of the running call, and the stack. */
 import type { Instruction } from '../bytecode/body.ts';
 import { type Location, PrimitiveError } from '../failures.ts';
 import type { Linked } from './program.ts';
@@ -31,7 +31,7 @@ export interface Frame {
 /** Executes an instruction of a call. @throws MoveAbort, PrimitiveError, OutOfGas */
 export type Execute = (frame: Frame, instruction: Instruction) => void;
 
-/** The functions of instructions, by opcode. */
+/** Functions that execute instructions, by opcode. */
 export type Instructions = Readonly<Record<number, Execute>>;
 
 export class Stack {
@@ -78,15 +78,15 @@ export class Stack {
   }
 }
 
-/** Returns an item from one of a module's tables, or a local variable. */
-export function at<T>(items: readonly T[], index: number): T {
-  const item = items[index];
-  if (item === undefined) throw new TypeError('an index points outside its table');
-  return item;
+/** Returns an entry of one of a module's tables, or a local variable. */
+export function getEntry<T>(items: readonly T[], index: number): T {
+  const entry = items[index];
+  if (entry === undefined) throw new TypeError('an index points outside its table');
+  return entry;
 }
 
 /** Returns the error for the instruction that is running. */
-export function failed({ linked, next }: Frame, reason: string): PrimitiveError {
+export function createError({ linked, next }: Frame, reason: string): PrimitiveError {
   return new PrimitiveError(describeLocation(linked, next - 1), reason);
 }
 

@@ -1,6 +1,5 @@
 /**
- * Represents Move values in JSON in the way of full nodes, by the rules that Sui's reference gives for
- * `MoveValue.json`.
+ * Represents Move values in JSON as full nodes do, by the rules for `MoveValue.json` in Sui's reference.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase64 } from '@mysten/sui/utils';
@@ -21,7 +20,7 @@ import {
 /** JSON in the form of gRPC: `google.protobuf.Value`. */
 export type GrpcJson = NonNullable<GrpcTypes.Object['json']>;
 
-/** Structs that are written as a text, by their full names. */
+/** Functions that format structs as texts, by the full name of the struct. */
 const TEXTS = new Map<string, (value: Value) => string>([
   [`${FRAMEWORK}::object::UID`, idOf],
   [`${FRAMEWORK}::object::ID`, idOf],
@@ -34,25 +33,25 @@ const OPTION = `${STANDARD_LIBRARY}::option::Option`;
 /** Widest integers, in bits, that JSON's numbers represent exactly. */
 const NUMBER_BITS = 32;
 
-/** @throws TypeError for a type that no module declares; RangeError for an unknown variant */
+/** Converts a value to JSON. @throws TypeError if no module declares its type; RangeError for an unknown variant */
 export function toGrpcJson(value: Value, type: MoveType, datatypes: Datatypes): GrpcJson {
   if (value instanceof Int) {
-    return value.bits > NUMBER_BITS ? string(String(value.value)) : number(Number(value.value));
+    return value.bits > NUMBER_BITS ? createString(String(value.value)) : createNumber(Number(value.value));
   }
-  if (typeof value === 'string') return string(value);
+  if (typeof value === 'string') return createString(value);
   if (typeof value === 'boolean') return { kind: { oneofKind: 'boolValue', boolValue: value } };
   if (type.kind === 'vector') {
-    if (isByte(type.of)) return string(toBase64(toBytes(value)));
-    return list(composite(value).items.map((item) => toGrpcJson(item, type.of, datatypes)));
+    if (isByte(type.of)) return createString(toBase64(toBytes(value)));
+    return createList(composite(value).items.map((element) => toGrpcJson(element, type.of, datatypes)));
   }
-  if (type.kind === 'struct') return structJson(composite(value), type, datatypes);
+  if (type.kind === 'struct') return structToJson(composite(value), type, datatypes);
   throw new TypeError('the value is not of its type');
 }
 
-function structJson(value: Composite, type: Struct, datatypes: Datatypes): GrpcJson {
+function structToJson(value: Composite, type: Struct, datatypes: Datatypes): GrpcJson {
   const name = `${type.address}::${type.module}::${type.name}`;
-  const write = TEXTS.get(name);
-  if (write !== undefined) return string(write(value));
+  const formatStruct = TEXTS.get(name);
+  if (formatStruct !== undefined) return createString(formatStruct(value));
   if (name === OPTION) {
     const [content] = composite(value.items[0]).items;
     const [contentType] = type.args;
@@ -65,7 +64,7 @@ function structJson(value: Composite, type: Struct, datatypes: Datatypes): GrpcJ
     return [field.name, toGrpcJson(content, instantiate(field.type, type.args), datatypes)];
   });
   const variant = layout.kind === 'enum' ? layout.variants[value.tag] : undefined;
-  const head: [string, GrpcJson][] = variant === undefined ? [] : [['@variant', string(variant.name)]];
+  const head: [string, GrpcJson][] = variant === undefined ? [] : [['@variant', createString(variant.name)]];
   return {
     kind: { oneofKind: 'structValue', structValue: { fields: Object.fromEntries([...head, ...fields]) } },
   };
@@ -78,14 +77,14 @@ function formatText(value: Value | undefined): string {
 
 const NULL: GrpcJson = { kind: { oneofKind: 'nullValue', nullValue: 0 } };
 
-function string(stringValue: string): GrpcJson {
+function createString(stringValue: string): GrpcJson {
   return { kind: { oneofKind: 'stringValue', stringValue } };
 }
 
-function number(numberValue: number): GrpcJson {
+function createNumber(numberValue: number): GrpcJson {
   return { kind: { oneofKind: 'numberValue', numberValue } };
 }
 
-function list(values: GrpcJson[]): GrpcJson {
+function createList(values: GrpcJson[]): GrpcJson {
   return { kind: { oneofKind: 'listValue', listValue: { values } } };
 }

@@ -34,7 +34,7 @@ class Resolution {
     this.#command = command;
   }
 
-  /** @throws CommandFailure: INVALID_LINKAGE */
+  /** Adds a package, in this version or also in a newer one. @throws CommandFailure: INVALID_LINKAGE */
   add(id: string, isExact: boolean): void {
     const original = originalOf(this.#packages, id);
     const next = { id, version: versionOf(this.#packages, id), isExact };
@@ -58,7 +58,7 @@ class Resolution {
   }
 }
 
-/** A function call, for which the linkage is found. */
+/** Function call whose linkage is computed. */
 interface Root {
   readonly id: string;
   /**
@@ -72,10 +72,10 @@ interface Root {
 }
 
 /**
- * Finds the packages for a call. The called package has exactly its own version. Its dependencies and the
- * packages of type arguments may be newer.
+ * Finds the packages for a call. The called package runs in exactly the version that the call names. Its
+ * dependencies and the packages of type arguments may be newer.
  */
-export function callLinkage(packages: Packages, { id, isPrivate, typePackages, command }: Root): Linkage {
+export function findCallLinkage(packages: Packages, { id, isPrivate, typePackages, command }: Root): Linkage {
   const resolution = new Resolution(packages, command);
   for (const { id: dependency } of findLinkage(packages, id).values()) resolution.add(dependency, isPrivate);
   resolution.add(id, true);
@@ -94,7 +94,7 @@ export function callLinkage(packages: Packages, { id, isPrivate, typePackages, c
  *   PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE; Refusal for a missing dependency; RangeError for bytes that are not
  *   a module
  */
-export function publicationLinkage(packages: Packages, published: Package, command: number): Linkage {
+export function findPublicationLinkage(packages: Packages, published: Package, command: number): Linkage {
   const dependencies = published.dependencies.map((dependency) => normalizeSuiAddress(dependency));
   const resolution = new Resolution(packages, command);
   for (const id of dependencies) {

@@ -8,7 +8,7 @@ import type { Instruction } from '../bytecode/body.ts';
 import type { Callee } from '../bytecode/module_code.ts';
 import { OPCODE } from '../bytecode/opcodes.ts';
 import { MoveAbort, OutOfGas, PrimitiveError } from '../failures.ts';
-import { at, describeLocation, type Frame, Stack } from './frame.ts';
+import { describeLocation, type Frame, getEntry, Stack } from './frame.ts';
 import { INSTRUCTIONS } from './instructions.ts';
 import type { Link, Linked, Program } from './program.ts';
 import { instantiate, type MoveType, parseTypeOnce } from './types.ts';
@@ -81,13 +81,13 @@ export class Machine {
     });
   }
 
-  /** Executes a number of instructions. Returns whether all calls have returned. */
+  /** Executes at most 100,000 instructions. Returns whether all calls have returned. */
   #run(): boolean {
     for (let left = 100_000; left > 0; left -= 1) {
       const frame = this.#frames.at(-1);
       if (frame === undefined) return true;
       const instruction = frame.linked.code.instructions[frame.next];
-      if (instruction === undefined) throw new TypeError('a function without an end');
+      if (instruction === undefined) throw new TypeError('a function does not end with a return');
       this.#charge(1);
       frame.next += 1;
       this.#execute(frame, instruction);
@@ -103,15 +103,14 @@ export class Machine {
         this.#frames.pop();
         return;
       case OPCODE.call:
-        this.#call(at(module.calls, operand), frame);
+        this.#call(getEntry(module.calls, operand), frame);
         return;
       case OPCODE.callGeneric:
-        this.#call(at(module.genericCalls, operand), frame);
+        this.#call(getEntry(module.genericCalls, operand), frame);
         return;
       default: {
         const run = INSTRUCTIONS[code];
-        if (run === undefined)
-          throw new TypeError(`an instruction that no compiler writes any longer, ${code}`);
+        if (run === undefined) throw new TypeError(`the instruction ${code} is deprecated`);
         run(frame, instruction);
       }
     }

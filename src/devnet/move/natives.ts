@@ -23,13 +23,13 @@ import {
   type Value,
 } from './values.ts';
 
-/**
- * Sui's limits on the events of a transaction: their number, the bytes of one event, and the bytes of all.
- */
+/** Sui's limit on the number of events of a transaction. */
 const MAX_EVENTS = 1024;
+/** Sui's limit on the bytes of one event. */
 const MAX_EVENT_BYTES = 256_000;
+/** Sui's limit on the bytes of all events of a transaction. */
 const MAX_EVENTS_BYTES = 65_536_000;
-/** Abort codes of Sui above these limits (`VMMemoryLimitExceededSubStatusCode`). */
+// Abort codes of Sui for events above these limits (`VMMemoryLimitExceededSubStatusCode`).
 const TOO_MANY_EVENTS = 0;
 const EVENT_TOO_LARGE = 1;
 const EVENTS_TOO_LARGE = 7;
@@ -47,7 +47,7 @@ interface Child {
   readonly cell: Value[];
 }
 
-/** Effects of a transaction's calls, besides their results. */
+/** Effects of a transaction's calls, other than the values that they return. */
 export class Runtime {
   readonly changes: Changes;
   readonly sender: Address;
@@ -68,7 +68,7 @@ export class Runtime {
     this.#code = code;
   }
 
-  /** Takes an object from the chain. From now on it is a value. */
+  /** Takes an object from the chain, which becomes a value of the transaction. */
   take({ id, owner }: LedgerObject): void {
     this.#owners.set(id, owner);
     this.changes.delete(id);
@@ -109,11 +109,11 @@ export class Runtime {
     return child;
   }
 
-  /** @throws MoveAbort */
-  #typed(parent: Address, { args, types, abort, charge }: NativeCall): Child {
+  /** Returns the child object that a native function names. @throws MoveAbort if it is missing or of another type */
+  #findChild(parent: Address, { args, types, abort, charge }: NativeCall): Child {
     const child = this.#child(parent, address(args[1]));
     if (child === undefined) throw abort(FIELD_DOES_NOT_EXIST);
-    if (format(child.type) !== format(only(types))) throw abort(FIELD_TYPE_MISMATCH);
+    if (format(child.type) !== format(requireType(types))) throw abort(FIELD_TYPE_MISMATCH);
     charge(1);
     return child;
   }
@@ -133,73 +133,73 @@ export class Runtime {
       return [];
     },
     'transfer::transfer_impl': ({ args: [object, to], types }) => {
-      this.give(requireArgument(object), only(types), { kind: 'address', address: address(to) });
+      this.give(requireArgument(object), requireType(types), { kind: 'address', address: address(to) });
       return [];
     },
     'transfer::freeze_object_impl': ({ args: [object], types }) => {
-      this.give(requireArgument(object), only(types), { kind: 'immutable' });
+      this.give(requireArgument(object), requireType(types), { kind: 'immutable' });
       return [];
     },
     'transfer::share_object_impl': ({ args: [object], types, abort }) => {
       const value = requireArgument(object);
       const before = this.#owners.get(idOf(value));
       if (before !== undefined && before.kind !== 'shared') throw abort(SHARED_NON_NEW_OBJECT);
-      this.give(value, only(types), before ?? this.changes.shared());
+      this.give(value, requireType(types), before ?? this.changes.shared());
       return [];
     },
     'event::emit': ({ args: [event], types, charge, abort }) => {
-      const content = this.#code.codec.encode(requireArgument(event), only(types));
+      const content = this.#code.codec.encode(requireArgument(event), requireType(types));
       charge(content.length);
       this.#eventBytes += content.length;
       if (this.events.length >= MAX_EVENTS) throw abort(TOO_MANY_EVENTS);
       if (content.length > MAX_EVENT_BYTES) throw abort(EVENT_TOO_LARGE);
       if (this.#eventBytes > MAX_EVENTS_BYTES) throw abort(EVENTS_TOO_LARGE);
-      this.events.push({ type: this.#code.formatType(only(types)), content, command: this.command });
+      this.events.push({ type: this.#code.formatType(requireType(types)), content, command: this.command });
       return [];
     },
     'bcs::to_bytes': ({ args: [value], types, charge }) => {
-      const bytes = this.#code.codec.encode(reference(value).value, only(types));
+      const bytes = this.#code.codec.encode(reference(value).value, requireType(types));
       charge(bytes.length);
       return [createVector(bytes)];
     },
     'dynamic_field::hash_type_and_key': ({ args: [parent, key], types }) => {
-      const encoded = this.#code.codec.encode(requireArgument(key), only(types));
-      return [deriveDynamicFieldID(address(parent), this.#code.formatType(only(types)), encoded)];
+      const encoded = this.#code.codec.encode(requireArgument(key), requireType(types));
+      return [deriveDynamicFieldID(address(parent), this.#code.formatType(requireType(types)), encoded)];
     },
     'dynamic_field::add_child_object': ({ args: [parent, child], types, abort }) => {
       const value = requireArgument(child);
       const id = idOf(value);
       if (this.#child(address(parent), id) !== undefined) throw abort(FIELD_ALREADY_EXISTS);
-      this.#children.set(id, { parent: address(parent), type: only(types), cell: [value] });
+      this.#children.set(id, { parent: address(parent), type: requireType(types), cell: [value] });
       // The object's value may change until the transaction ends.
-      this.give(value, only(types), { kind: 'object', address: address(parent) });
+      this.give(value, requireType(types), { kind: 'object', address: address(parent) });
       return [];
     },
-    'dynamic_field::borrow_child_object': (call) => this.#borrowed(call),
-    'dynamic_field::borrow_child_object_mut': (call) => this.#borrowed(call),
+    'dynamic_field::borrow_child_object': (call) => this.#borrowChild(call),
+    'dynamic_field::borrow_child_object_mut': (call) => this.#borrowChild(call),
     'dynamic_field::has_child_object': ({ args: [parent, id] }) => [
       this.#child(address(parent), address(id)) !== undefined,
     ],
     'dynamic_field::has_child_object_with_ty': ({ args: [parent, id], types }) => {
       const child = this.#child(address(parent), address(id));
-      return [child !== undefined && format(child.type) === format(only(types))];
+      return [child !== undefined && format(child.type) === format(requireType(types))];
     },
     'dynamic_field::remove_child_object': (call) => {
       const [parent, id] = call.args;
-      const { cell } = this.#typed(address(parent), call);
+      const { cell } = this.#findChild(address(parent), call);
       this.#children.delete(address(id));
       const object = this.changes.get(address(id));
       if (object !== undefined) this.take(object);
       return cell;
     },
     'nitro_attestation::load_nitro_attestation_internal': () => {
-      if (this.document === undefined) throw new TypeError('the document of a call is verified before it');
+      if (this.document === undefined) throw new TypeError('no document was verified before the call');
       return [this.document];
     },
   };
 
-  #borrowed(call: NativeCall): Value[] {
-    return [new Reference(this.#typed(idOf(reference(call.args[0]).value), call).cell, 0)];
+  #borrowChild(call: NativeCall): Value[] {
+    return [new Reference(this.#findChild(idOf(reference(call.args[0]).value), call).cell, 0)];
   }
 }
 
@@ -213,24 +213,24 @@ const NATIVES: Readonly<Record<string, Native>> = {
   'address::to_u256': ({ args: [value] }) => [new Int(256, BigInt(address(value)))],
   'address::from_u256': ({ args: [value] }) => [`0x${int(value).value.toString(16).padStart(64, '0')}`],
   'hash::blake2b256': ({ args: [data], charge }) => [
-    createVector(blake2b(inner(data, charge), { dkLen: 32 })),
+    createVector(blake2b(readBytes(data, charge), { dkLen: 32 })),
   ],
-  'hash::keccak256': ({ args: [data], charge }) => [createVector(keccak_256(inner(data, charge)))],
+  'hash::keccak256': ({ args: [data], charge }) => [createVector(keccak_256(readBytes(data, charge)))],
   'ed25519::ed25519_verify': ({ args: [signature, key, message], charge }) => [
-    isSigned(inner(signature, charge), inner(key, charge), inner(message, charge)),
+    isSigned(readBytes(signature, charge), readBytes(key, charge), readBytes(message, charge)),
   ],
-  'string::internal_check_utf8': ({ args: [bytes], charge }) => [isUtf8(inner(bytes, charge))],
+  'string::internal_check_utf8': ({ args: [bytes], charge }) => [isUtf8(readBytes(bytes, charge))],
   'type_name::with_original_ids': ({ types }) => {
-    const name = format(only(types)).replaceAll('0x', '');
+    const name = format(requireType(types)).replaceAll('0x', '');
     return [new Composite([new Composite([createVector(Buffer.from(name))])])];
   },
   'types::is_one_time_witness': ({ types }) => {
-    const type = only(types);
+    const type = requireType(types);
     return [type.kind === 'struct' && type.name === type.module.toUpperCase() && type.args.length === 0];
   },
 };
 
-function only(types: readonly MoveType[]): MoveType {
+function requireType(types: readonly MoveType[]): MoveType {
   const [type] = types;
   if (type === undefined) throw new TypeError('no type argument');
   return type;
@@ -242,7 +242,7 @@ function requireArgument(value: Value | undefined): Value {
 }
 
 /** Returns the bytes that a reference points to. */
-function inner(value: Value | undefined, charge: NativeCall['charge']): Uint8Array {
+function readBytes(value: Value | undefined, charge: NativeCall['charge']): Uint8Array {
   const bytes = toBytes(reference(value).value);
   charge(bytes.length);
   return bytes;

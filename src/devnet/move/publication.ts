@@ -1,7 +1,7 @@
-/** Publishes and upgrades packages. Makes Sui's checks on replaced packages and on linked packages. */
+/** Publishes and upgrades packages. Checks replaced packages and dependencies by the rules of Sui. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase58 } from '@mysten/sui/utils';
-import { incompatibilities } from '../bytecode/compatibility.ts';
+import { listIncompatibilities } from '../bytecode/compatibility.ts';
 import { readModule } from '../bytecode/module_bytecode.ts';
 import { listDeclarations } from '../bytecode/normalized.ts';
 import { packageDigest } from '../bytecode/package_digest.ts';
@@ -10,8 +10,8 @@ import type { Published } from '../engine.ts';
 import { CommandFailure } from '../failures.ts';
 import type { Changes } from '../ledger.ts';
 import { loadModules, originalOf, type Package } from '../packages.ts';
-import { packageId } from './code.ts';
-import { type Linkage, publicationLinkage } from './linkage.ts';
+import { normalizePackageId } from './code.ts';
+import { findPublicationLinkage, type Linkage } from './linkage.ts';
 
 export interface Publishing {
   readonly modules: readonly Uint8Array[];
@@ -36,61 +36,69 @@ interface Writing {
 const UNPUBLISHED = `0x${'0'.repeat(64)}`;
 const POLICY = { compatible: 0, additive: 128, dependenciesOnly: 192 } as const;
 
-/** @throws CommandFailure, Refusal */
+/** Publishes a package. @throws CommandFailure, Refusal */
 export function publishPackage(
   writing: Writing,
   publishing: Publishing,
 ): { readonly published: Published; readonly linkage: Linkage } {
   const id = writing.changes.freshId();
-  return write(writing, publishing, id, id);
+  return writePackage(writing, publishing, id, id);
 }
 
-/** @throws CommandFailure, Refusal */
+/** Upgrades a package. @throws CommandFailure, Refusal */
 export function upgradePackage(writing: Writing, upgrade: Upgrade, ticket: Ticket): Published {
   const { packages, command } = writing;
   const { modules, dependencies } = upgrade;
-  const before = packageId(upgrade.packageId);
-  const refused = (name: string, error: Partial<GrpcTypes.PackageUpgradeError>) =>
+  const before = normalizePackageId(upgrade.packageId);
+  const createUpgradeFailure = (name: string, error: Partial<GrpcTypes.PackageUpgradeError>) =>
     new CommandFailure(command, 'PACKAGE_UPGRADE_ERROR', `PackageUpgradeError { upgrade_error: ${name} }`, {
       oneofKind: 'packageUpgradeError',
       packageUpgradeError: GrpcTypes.PackageUpgradeError.create(error),
     });
   const { PackageUpgradeError_PackageUpgradeErrorKind: Kind } = GrpcTypes;
   if (ticket.packageId !== before) {
-    throw refused(`PackageIDDoesNotMatch { package_id: ${before}, ticket_id: ${ticket.packageId} }`, {
-      kind: Kind.PACKAGE_ID_DOES_NOT_MATCH,
-      packageId: before,
-      ticketId: ticket.packageId,
-    });
+    throw createUpgradeFailure(
+      `PackageIDDoesNotMatch { package_id: ${before}, ticket_id: ${ticket.packageId} }`,
+      {
+        kind: Kind.PACKAGE_ID_DOES_NOT_MATCH,
+        packageId: before,
+        ticketId: ticket.packageId,
+      },
+    );
   }
   const digest = packageDigest(modules, dependencies);
   if (!Buffer.from(digest).equals(ticket.digest)) {
-    throw refused(`DigestDoesNotMatch { digest: [${digest.join(', ')}] }`, {
+    throw createUpgradeFailure(`DigestDoesNotMatch { digest: [${digest.join(', ')}] }`, {
       kind: Kind.DIGEST_DOES_NOT_MATCH,
       digest: toBase58(digest),
     });
   }
   const old = packages.get(before);
   if (old === undefined) {
-    throw refused(`UnableToFetchPackage { package_id: ${before} }`, {
+    throw createUpgradeFailure(`UnableToFetchPackage { package_id: ${before} }`, {
       kind: Kind.UNABLE_TO_FETCH_PACKAGE,
       packageId: before,
     });
   }
-  const { published } = write(writing, upgrade, writing.changes.freshId(), originalOf(packages, before));
+  const { published } = writePackage(
+    writing,
+    upgrade,
+    writing.changes.freshId(),
+    originalOf(packages, before),
+  );
   if (!isPolicy(ticket.policy)) {
-    throw refused(`UnknownUpgradePolicy { policy: ${ticket.policy} }`, {
+    throw createUpgradeFailure(`UnknownUpgradePolicy { policy: ${ticket.policy} }`, {
       kind: Kind.UNKNOWN_UPGRADE_POLICY,
       policy: ticket.policy,
     });
   }
   if (!isAllowed(old, published, ticket.policy)) {
-    throw refused('IncompatibleUpgrade', { kind: Kind.INCOMPATIBLE_UPGRADE });
+    throw createUpgradeFailure('IncompatibleUpgrade', { kind: Kind.INCOMPATIBLE_UPGRADE });
   }
   return published;
 }
 
-function write(
+function writePackage(
   { packages, command }: Writing,
   { modules, dependencies }: Publishing,
   id: string,
@@ -101,7 +109,7 @@ function write(
     if (modules.some((module) => readModule(module).address !== UNPUBLISHED)) {
       throw new CommandFailure(command, 'PUBLISH_ERROR_NON_ZERO_ADDRESS', 'PublishErrorNonZeroAddress');
     }
-    const linkage = publicationLinkage(packages, published, command);
+    const linkage = findPublicationLinkage(packages, published, command);
     packages.set(id, published);
     return { published, linkage };
   } catch (error) {
@@ -120,7 +128,7 @@ function isAllowed(old: Package, next: Package, policy: number): boolean {
   const listInterfaces = (movePackage: Package) =>
     [...loadModules(movePackage).values()].map(({ moduleInterface }) => moduleInterface);
   if (policy === POLICY.compatible)
-    return incompatibilities(listInterfaces(old), listInterfaces(next)).length === 0;
+    return listIncompatibilities(listInterfaces(old), listInterfaces(next)).length === 0;
   const [before, after] = [declarationsIn(old), declarationsIn(next)];
   const isSuperset = [...before].every(([name, text]) => after.get(name) === text);
   // The stricter policies forbid changes to the code of functions. The strictest also forbids additions.

@@ -6,7 +6,7 @@ import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { decodeAttestation, predictRegistration } from 'sui-enclave/attestation';
 import type { Upgrade } from '../commands.ts';
 import type { CommandResult, Engine, Executed, Execution, ObjectInput, Published } from '../engine.ts';
-import { CommandFailure, failure, MoveAbort, Refusal } from '../failures.ts';
+import { CommandFailure, MoveAbort, Refusal, toFailureStatus } from '../failures.ts';
 import type { LedgerObject } from '../ledger.ts';
 import { loadModules, type Package } from '../packages.ts';
 import { ChainCode } from './code.ts';
@@ -74,7 +74,7 @@ class Transaction {
   constructor(execution: Execution, framework: Package) {
     const { changes, sender, packages, epoch, nowMs } = execution;
     this.#execution = execution;
-    // The copy is for the packages that the transaction publishes.
+    // The transaction adds the package that it publishes to this copy.
     this.#packages = new Map(packages);
     const code = new ChainCode(this.#packages, framework);
     const runtime = new Runtime(changes, normalizeSuiAddress(sender), code);
@@ -89,28 +89,33 @@ class Transaction {
     const { inputs, gasCoin, commands } = this.#execution;
     try {
       for (const [index, input] of inputs.entries()) {
-        if (!(input instanceof Uint8Array)) this.#hold(inputPlace(index), input);
+        if (!(input instanceof Uint8Array)) this.#addSlot(inputPlace(index), input);
       }
-      if (gasCoin !== undefined) this.#hold(GAS, { object: gasCoin, isMutable: true });
+      if (gasCoin !== undefined) this.#addSlot(GAS, { object: gasCoin, isMutable: true });
       const typing = new Typing(this.#code, inputs);
-      const typed = typing.commands(commands);
-      verify(this.#code, typed, typing.inputs);
+      const typedCommands = typing.commands(commands);
+      verify(this.#code, typedCommands, typing.inputs);
       this.#readPure(typing.inputs);
-      for (const [index, command] of typed.entries()) {
+      for (const [index, command] of typedCommands.entries()) {
         this.#command = index;
         this.#runtime.command = index;
         const results = await this.#perform(command);
-        for (const [at, type] of command.results.entries()) {
-          const cell = results.slice(at, at + 1);
-          this.#slots.set(resultPlace(index, at), { type, cell, input: undefined, isMutated: false });
+        for (const [resultIndex, type] of command.results.entries()) {
+          const cell = results.slice(resultIndex, resultIndex + 1);
+          this.#slots.set(resultPlace(index, resultIndex), {
+            type,
+            cell,
+            input: undefined,
+            isMutated: false,
+          });
         }
-        this.#note(command, results);
+        this.#recordResults(command, results);
       }
       this.#finish();
       return { ...this.#outcome, status: { success: true } };
     } catch (error) {
       const cause = error instanceof TypeError ? this.#unverified(error) : error;
-      const status = failure(cause, BigInt(this.#command));
+      const status = toFailureStatus(cause, BigInt(this.#command));
       return { ...this.#outcome, status, events: [], published: undefined };
     }
   }
@@ -121,17 +126,17 @@ class Transaction {
 
   /** Returns the failure of code that a verifier would have refused at the publication of the package. */
   #unverified({ message }: TypeError): CommandFailure {
-    return this.#failed('VM_INVARIANT_VIOLATION', `VMInvariantViolation: ${message}`);
+    return this.#createFailure('VM_INVARIANT_VIOLATION', `VMInvariantViolation: ${message}`);
   }
 
-  #hold(place: string, input: ObjectInput): void {
+  #addSlot(place: string, input: ObjectInput): void {
     const type = this.#code.parse(input.object.type);
-    const cell = [this.#decoded(input.object, type)];
+    const cell = [this.#decode(input.object, type)];
     this.#slots.set(place, { type, cell, input, isMutated: false });
   }
 
-  /** @throws Refusal for an object whose type is not declared by any package of the chain */
-  #decoded({ content }: LedgerObject, type: MoveType): Value {
+  /** Decodes an object. @throws Refusal if no package of the chain declares its type */
+  #decode({ content }: LedgerObject, type: MoveType): Value {
     try {
       return this.#code.codec.decode(content, type);
     } catch (error) {
@@ -237,24 +242,25 @@ class Transaction {
   }
 
   /**
-   * Splits a coin without Move's `coin::split`. If the balance is too low, the command fails, not a function.
+   * Splits a coin without a call of Move's `coin::split`. If the balance is too low, the failure is the
+   * command's, and not that of a Move function.
    */
   #split([coin, ...amounts]: readonly Value[]): readonly Value[] {
     return amounts.map((amount) => {
       const { value } = int(amount);
-      const left = balanceOf(coin);
-      if (left < value) throw this.#failed('INSUFFICIENT_COIN_BALANCE', 'InsufficientCoinBalance');
-      setBalance(coin, left - value);
+      const balance = balanceOf(coin);
+      if (balance < value) throw this.#createFailure('INSUFFICIENT_COIN_BALANCE', 'InsufficientCoinBalance');
+      setBalance(coin, balance - value);
       const id = this.#execution.changes.freshId();
       return new Composite([new Composite([new Composite([id])]), new Composite([u64(value)])]);
     });
   }
 
-  #merge([into, ...coins]: readonly Value[]): readonly Value[] {
+  #merge([target, ...coins]: readonly Value[]): readonly Value[] {
     for (const coin of coins) {
-      const sum = balanceOf(into) + balanceOf(coin);
-      if (sum > MAX_U64) throw this.#failed('COIN_BALANCE_OVERFLOW', 'CoinBalanceOverflow');
-      setBalance(into, sum);
+      const sum = balanceOf(target) + balanceOf(coin);
+      if (sum > MAX_U64) throw this.#createFailure('COIN_BALANCE_OVERFLOW', 'CoinBalanceOverflow');
+      setBalance(target, sum);
       this.#execution.changes.destroy(idOf(coin));
     }
     return [];
@@ -290,17 +296,20 @@ class Transaction {
 
   get #writing() {
     if (this.#published !== undefined)
-      throw new Refusal('UNIMPLEMENTED', 'this model of Sui writes one package a transaction');
+      throw new Refusal(
+        'UNIMPLEMENTED',
+        'this model of Sui publishes or upgrades only one package in a transaction',
+      );
     return { packages: this.#packages, changes: this.#execution.changes, command: this.#command };
   }
 
-  #note({ args, results }: TypedCommand, values: readonly Value[]): void {
+  #recordResults({ args, results }: TypedCommand, values: readonly Value[]): void {
     if (this.#execution.keepsResults !== true) return;
     const output = (type: MoveType, value: Value) => ({
       type: this.#code.formatType(type),
       content: this.#code.codec.encode(value, type),
     });
-    const returned = results.map((type, at) => output(type, values[at] as Value));
+    const returned = results.map((type, index) => output(type, values[index] as Value));
     const mutated = args.flatMap(({ use, argument, place, type }) => {
       const value = use === 'borrow mutably' ? this.#slots.get(place)?.cell[0] : undefined;
       return value === undefined ? [] : [{ ...output(type, value), argument }];
@@ -308,7 +317,7 @@ class Transaction {
     this.#results.push({ returned, mutated });
   }
 
-  /** Writes the objects that calls have got as `&mut`. */
+  /** Writes the objects that commands have borrowed mutably. */
   #finish(): void {
     this.#runtime.finish();
     const { changes } = this.#execution;
@@ -332,12 +341,12 @@ class Transaction {
     );
   }
 
-  #failed(kind: CommandFailure['kind'], description: string): CommandFailure {
+  #createFailure(kind: CommandFailure['kind'], description: string): CommandFailure {
     return new CommandFailure(this.#command, kind, description);
   }
 }
 
-/** @param value a coin, or a reference to a coin */
+/** Returns the `Balance` of a coin. @param value a coin, or a reference to a coin */
 function balanceIn(value: Value | undefined): Composite {
   const coin = composite(value instanceof Reference ? value.value : value);
   return composite(coin.items[1]);

@@ -42,18 +42,18 @@ export function splitList(text: string): string[] {
   const parts: string[] = [];
   let depth = 0;
   let from = 0;
-  for (const [at, character] of [...text].entries()) {
+  for (const [index, character] of [...text].entries()) {
     if ('<{'.includes(character)) depth += 1;
     else if ('>}'.includes(character)) depth -= 1;
     else if (character === ',' && depth === 0) {
-      parts.push(text.slice(from, at));
-      from = at + 1;
+      parts.push(text.slice(from, index));
+      from = index + 1;
     }
   }
   return [...parts, text.slice(from)].map((part) => part.trim()).filter((part) => part !== '');
 }
 
-/** @throws TypeError for a text that is not a type */
+/** Parses a type. @throws TypeError for a text that is not a type */
 export function parseType(text: string): MoveType {
   const [, reference, typeText = text] = /^(&(?:mut )?)(.*)$/.exec(text) ?? [];
   if (reference !== undefined)
@@ -62,21 +62,20 @@ export function parseType(text: string): MoveType {
   const [, index] = /^T(\d+)$/.exec(text) ?? [];
   if (index !== undefined) return { kind: 'parameter', index: Number(index) };
   const [, name = '', args = ''] = /^([^<]+)(?:<(.*)>)?$/.exec(text) ?? [];
-  const parsed = splitList(args).map(parseType);
-  const [only] = parsed;
-  if (name === 'vector' && only !== undefined) return { kind: 'vector', of: only };
-  const [address = '', module, struct, ...more] = name.split('::');
-  if (module === undefined || struct === undefined || more.length > 0)
+  const parsedArguments = splitList(args).map(parseType);
+  const [elementType] = parsedArguments;
+  if (name === 'vector' && elementType !== undefined) return { kind: 'vector', of: elementType };
+  const [address = '', module, struct, ...surplus] = name.split('::');
+  if (module === undefined || struct === undefined || surplus.length > 0)
     throw new TypeError(`${text} is not a Move type`);
   const hex = address.startsWith('0x') ? address : `0x${address}`;
-  return { kind: 'struct', address: normalizeSuiAddress(hex), module, name: struct, args: parsed };
+  return { kind: 'struct', address: normalizeSuiAddress(hex), module, name: struct, args: parsedArguments };
 }
 
 const parsedTypes = new Map<string, MoveType>();
 
 /**
- * Parses a type of a module, and remembers the result, since instructions name the same types again and
- * again.
+ * Parses a type of a module, and caches the parsed type, since instructions often name the same types.
  */
 export function parseTypeOnce(text: string): MoveType {
   const type = parsedTypes.get(text) ?? parseType(text);
@@ -123,11 +122,11 @@ export function format(type: MoveType): string {
     case 'reference':
       return `&${type.isMutable ? 'mut ' : ''}${format(type.of)}`;
     case 'struct':
-      return `${type.address}::${type.module}::${type.name}${typeArguments(type.args)}`;
+      return `${type.address}::${type.module}::${type.name}${formatTypeArguments(type.args)}`;
   }
 }
 
-export function typeArguments(types: readonly MoveType[]): string {
+export function formatTypeArguments(types: readonly MoveType[]): string {
   return types.length === 0 ? '' : `<${types.map(format).join(',')}>`;
 }
 
@@ -174,10 +173,10 @@ export class Datatypes {
       .split(',')
       .flatMap((parameter, index) => (parameter.endsWith('phantom') ? [] : (type.args[index] ?? [])))
       .map((argument) => this.abilitiesOf(argument));
-    const held = inner.reduce((all, abilities) => all & abilities, VALUE);
+    const commonAbilities = inner.reduce((all, abilities) => all & abilities, VALUE);
     // An instance has `key` only if its type arguments have `store`.
-    const key = (held & ABILITY.store) === 0 ? 0 : ABILITY.key;
-    return abilities & (held | key);
+    const key = (commonAbilities & ABILITY.store) === 0 ? 0 : ABILITY.key;
+    return abilities & (commonAbilities | key);
   }
 }
 
@@ -194,7 +193,7 @@ export function parseLayout({ layout }: Datatype): Layout {
 
 function parseFields(text: string): Field[] {
   return splitList(text).map((field) => {
-    const at = field.indexOf(': ');
-    return { name: field.slice(0, at), type: parseType(field.slice(at + 2)) };
+    const colon = field.indexOf(': ');
+    return { name: field.slice(0, colon), type: parseType(field.slice(colon + 2)) };
   });
 }

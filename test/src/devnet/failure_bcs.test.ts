@@ -3,25 +3,30 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase58 } from '@mysten/sui/utils';
 import { expect, test } from 'vitest';
-import { bcsFailure } from '../../../src/devnet/failure_bcs.ts';
+import { encodeFailure } from '../../../src/devnet/failure_bcs.ts';
 import {
   argumentFailure,
   CommandFailure,
-  failure,
   INSUFFICIENT_GAS,
   MoveAbort,
   PrimitiveError,
   type Status,
+  toFailureStatus,
   typeArgumentFailure,
 } from '../../../src/devnet/failures.ts';
 
 const ID = `0x${'a'.repeat(64)}`;
 const LOCATION = { package: ID, module: 'judge', function: 3, functionName: 'weigh', instruction: 7 };
-const place = { module: { address: ID, name: 'judge' }, function: 3, instruction: 7, functionName: 'weigh' };
+const encodedLocation = {
+  module: { address: ID, name: 'judge' },
+  function: 3,
+  instruction: 7,
+  functionName: 'weigh',
+};
 
-function readBack({ error }: Status) {
+function encodeAndParse({ error }: Status) {
   const V2 = {
-    status: { Failure: bcsFailure(error as GrpcTypes.ExecutionError) },
+    status: { Failure: encodeFailure(error as GrpcTypes.ExecutionError) },
     executedEpoch: 1,
     gasUsed: { computationCost: 1, storageCost: 1, storageRebate: 1, nonRefundableStorageFee: 1 },
     transactionDigest: toBase58(new Uint8Array(32)),
@@ -47,16 +52,16 @@ test.each<[string, Status, object]>([
   ['too little gas', INSUFFICIENT_GAS, { error: { InsufficientGas: true }, command: null }],
   [
     'an abort',
-    failure(new MoveAbort(LOCATION, 12n), 1n),
-    { error: { MoveAbort: [place, '12'] }, command: '1' },
+    toFailureStatus(new MoveAbort(LOCATION, 12n), 1n),
+    { error: { MoveAbort: [encodedLocation, '12'] }, command: '1' },
   ],
   [
-    'an instruction without a result',
-    failure(new PrimitiveError(LOCATION, 'an overflow'), 1n),
-    { error: { MovePrimitiveRuntimeError: place }, command: '1' },
+    'an overflow',
+    toFailureStatus(new PrimitiveError(LOCATION, 'an overflow'), 1n),
+    { error: { MovePrimitiveRuntimeError: encodedLocation }, command: '1' },
   ],
   [
-    'an argument',
+    'an argument of the wrong type',
     argumentFailure(1, 4, 'TypeMismatch').status,
     { error: { CommandArgumentError: { argIdx: 4, kind: { TypeMismatch: true } } }, command: '1' },
   ],
@@ -73,7 +78,7 @@ test.each<[string, Status, object]>([
     },
   ],
   [
-    'a type argument',
+    'a type argument that does not exist',
     typeArgumentFailure(0, 1, 'TypeNotFound').status,
     { error: { TypeArgumentError: { argumentIdx: 1, kind: { TypeNotFound: true } } }, command: '0' },
   ],
@@ -104,6 +109,6 @@ test.each<[string, Status, object]>([
       },
     },
   ],
-])('bcsFailure encodes %s as validators do', (_, status, expected) => {
-  expect(readBack(status)).toMatchObject(expected);
+])('encodeFailure encodes %s as validators do', (_, status, expected) => {
+  expect(encodeAndParse(status)).toMatchObject(expected);
 });

@@ -31,15 +31,15 @@ async function send(transaction: Uint8Array<ArrayBuffer>): Promise<unknown> {
   return await client.executeTransaction({ transaction, signatures: [signature] });
 }
 
-async function referenceTo({ id: objectId }: LedgerObject) {
+async function fetchReference({ id: objectId }: LedgerObject) {
   const { object } = await client.getObject({ objectId });
   return { objectId, version: object.version, digest: object.digest };
 }
 
-/** Builds a transaction without a node. `coin` pays for it. */
-async function unresolved(add: (tx: Transaction) => void, budget = 10_000_000) {
+/** Builds a transaction without a node. The sender's first coin pays for it. */
+async function buildOffline(add: (tx: Transaction) => void, budget = 10_000_000) {
   const [coin] = coins as [LedgerObject];
-  const payment = [await referenceTo(coin)];
+  const payment = [await fetchReference(coin)];
   return await build((tx) => {
     tx.setGasPrice(1000);
     tx.setGasBudget(budget);
@@ -54,32 +54,32 @@ const callTimestamp = (tx: Transaction, clock: Parameters<Transaction['object']>
 
 test('a missing shared object is not taken for the clock', async () => {
   const shared = { objectId: SOMEONE, initialSharedVersion: '1', mutable: false };
-  const bytes = await unresolved((tx) => callTimestamp(tx, Inputs.SharedObjectRef(shared)));
+  const bytes = await buildOffline((tx) => callTimestamp(tx, Inputs.SharedObjectRef(shared)));
   await expect(send(bytes)).rejects.toThrow(/Could not find the referenced object/);
 });
 
-test('the clock can not be changed', async () => {
+test('the clock is refused as a mutable argument', async () => {
   const shared = { objectId: '0x6', initialSharedVersion: '1', mutable: true };
-  const bytes = await unresolved((tx) => callTimestamp(tx, Inputs.SharedObjectRef(shared)));
+  const bytes = await buildOffline((tx) => callTimestamp(tx, Inputs.SharedObjectRef(shared)));
   await expect(send(bytes)).rejects.toThrow(/immutable parameter expected/);
 });
 
 test('an owned object that is passed as a shared object is refused', async () => {
   const [, otherCoin] = coins as [LedgerObject, LedgerObject];
   const shared = { objectId: otherCoin.id, initialSharedVersion: '1', mutable: true };
-  const bytes = await unresolved((tx) =>
+  const bytes = await buildOffline((tx) =>
     tx.transferObjects([tx.object(Inputs.SharedObjectRef(shared))], SOMEONE),
   );
   await expect(send(bytes)).rejects.toThrow(/is not shared/);
 });
 
-test('an object that is passed twice, or that also pays, is refused', async () => {
-  const [paying, otherCoin] = coins as [LedgerObject, LedgerObject];
+test('an object that is passed twice, or that also pays for gas, is refused', async () => {
+  const [gasCoin, otherCoin] = coins as [LedgerObject, LedgerObject];
   const sendTwice = async (object: LedgerObject, isDoubled: boolean) => {
-    const reference = await referenceTo(object);
-    const bytes = await unresolved((tx) => {
+    const reference = await fetchReference(object);
+    const bytes = await buildOffline((tx) => {
       tx.transferObjects([tx.object(Inputs.ObjectRef(reference))], SOMEONE);
-      // The SDK would make one input of both objects.
+      // The SDK would merge two equal inputs, so a plugin adds the second one.
       tx.addBuildPlugin(async (data, _, next) => {
         const [input] = data.inputs;
         if (isDoubled && input !== undefined) data.inputs.push(structuredClone(input));
@@ -89,7 +89,7 @@ test('an object that is passed twice, or that also pays, is refused', async () =
     return await send(bytes);
   };
   await expect(sendTwice(otherCoin, true)).rejects.toThrow(/cannot appear more than one/);
-  await expect(sendTwice(paying, false)).rejects.toThrow(/cannot appear more than one/);
+  await expect(sendTwice(gasCoin, false)).rejects.toThrow(/cannot appear more than one/);
 });
 
 test('an object in a dynamic field, which belongs to another object, is refused', async () => {
@@ -103,19 +103,19 @@ test('an object in a dynamic field, which belongs to another object, is refused'
   );
 });
 
-test('a budget that the coins do not have is refused', async () => {
+test('a budget above the balance of the coin is refused', async () => {
   const { ledger } = fixture.node;
   const [coin] = coins as [LedgerObject];
-  const bytes = await unresolved((tx) => callTimestamp(tx, '0x6'), Number(ledger.balanceOf(coin)) + 1);
+  const bytes = await buildOffline((tx) => callTimestamp(tx, '0x6'), Number(ledger.balanceOf(coin)) + 1);
   await expect(send(bytes)).rejects.toThrow(/is lower than the needed amount/);
 });
 
-test('the budget is not spent twice: commands may take only the rest of the coin', async () => {
+test('commands may spend only the part of the gas coin that exceeds the budget', async () => {
   const { ledger } = fixture.node;
   const [coin] = coins as [LedgerObject];
   const [budget, balance] = [10_000_000, Number(ledger.balanceOf(coin))];
   const spend = (amount: number) => async () => {
-    const bytes = await unresolved((tx) => {
+    const bytes = await buildOffline((tx) => {
       const [split] = tx.splitCoins(tx.gas, [amount]);
       tx.transferObjects([split], SOMEONE);
     }, budget);
@@ -127,6 +127,6 @@ test('the budget is not spent twice: commands may take only the rest of the coin
     return failed?.status.error?.message ?? $kind;
   };
   expect(await spend(balance - budget + 1)()).toBe('InsufficientCoinBalance in command 0');
-  const left = Number(ledger.balanceOf(ledger.objects.get(coin.id) as LedgerObject));
-  expect(await spend(left - budget)()).toBe('Transaction');
+  const newBalance = Number(ledger.balanceOf(ledger.objects.get(coin.id) as LedgerObject));
+  expect(await spend(newBalance - budget)()).toBe('Transaction');
 });

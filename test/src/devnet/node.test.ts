@@ -1,4 +1,4 @@
-/** The loopback node behaves like a validator and full node of Sui 1.63. */
+/** Checks that the loopback node behaves like a validator and a full node of Sui 1.63. */
 import { parseTransactionEffectsBcs } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
@@ -30,7 +30,7 @@ afterEach(() => fixture.close());
 
 const creation = () => ({ ...CALL, capId, name: 'weather', image: parsePcrs(fixture.nsm.pcrsFile()) });
 
-async function signed(add: (tx: Transaction) => void) {
+async function buildSigned(add: (tx: Transaction) => void) {
   const tx = new Transaction();
   tx.setSender(fixture.address);
   add(tx);
@@ -40,10 +40,10 @@ async function signed(add: (tx: Transaction) => void) {
 }
 
 async function send(add: (tx: Transaction) => void) {
-  const { tx, transaction, signatures } = await signed(add);
+  const { tx, transaction, signatures } = await buildSigned(add);
   const include = { effects: true, events: true } as const;
   const { Transaction: done } = await client.executeTransaction({ transaction, signatures, include });
-  if (done === undefined) throw new Error('it failed');
+  if (done === undefined) throw new Error('the transaction failed');
   const { gasUsed, changedObjects } = done.effects;
   const [computation, storage, rebate] = [
     gasUsed.computationCost,
@@ -62,18 +62,18 @@ async function send(add: (tx: Transaction) => void) {
 }
 
 test('a config must be shared in the transaction that creates it', async () => {
-  const left = signed((tx) => void newEnclaveConfig(tx, creation()));
-  await expect(left).rejects.toThrow(/UnusedValueWithoutDrop \{ result_idx: 1, secondary_idx: 0 \}/);
-  await signed((tx) => shareConfig(tx, { ...CALL, config: newEnclaveConfig(tx, creation()) }));
+  const unshared = buildSigned((tx) => void newEnclaveConfig(tx, creation()));
+  await expect(unshared).rejects.toThrow(/UnusedValueWithoutDrop \{ result_idx: 1, secondary_idx: 0 \}/);
+  await buildSigned((tx) => shareConfig(tx, { ...CALL, config: newEnclaveConfig(tx, creation()) }));
 });
 
-test('an object of another application is of the wrong type', async () => {
+test('the capability of another application is refused as of the wrong type', async () => {
   const application = applicationType(PACKAGE, 'source', 'Source');
-  const wrong = signed((tx) => createEnclaveConfig(tx, { ...creation(), application }));
-  await expect(wrong).rejects.toThrow(/CommandArgumentError \{ arg_idx: 0, kind: TypeMismatch \}/);
+  const creating = buildSigned((tx) => createEnclaveConfig(tx, { ...creation(), application }));
+  await expect(creating).rejects.toThrow(/CommandArgumentError \{ arg_idx: 0, kind: TypeMismatch \}/);
 });
 
-test('an execution is answered with its events, and the epoch of the system state', async () => {
+test('the answer to an execution has its events, and the epoch of the system state', async () => {
   const { events, epoch } = await send((tx) => createEnclaveConfig(tx, creation()));
   expect(events).toMatchObject([
     {
@@ -86,14 +86,18 @@ test('an execution is answered with its events, and the epoch of the system stat
   expect(epoch).toBe(systemState.epoch);
 });
 
-test('an execution is answered with its signatures, and with effects that are the same in BCS', async () => {
+test('the answer to an execution has its signatures, and effects that are the same in BCS', async () => {
   const { effects, signatures, digest } = await send((tx) => createEnclaveConfig(tx, creation()));
   expect(signatures).toHaveLength(1);
-  const { changedObjects, ...read } = parseTransactionEffectsBcs(effects.bcs ?? new Uint8Array());
-  expect(read).toMatchObject({ transactionDigest: digest, status: effects.status, gasUsed: effects.gasUsed });
-  const said = (changed: typeof changedObjects) =>
+  const { changedObjects, ...bcsEffects } = parseTransactionEffectsBcs(effects.bcs ?? new Uint8Array());
+  expect(bcsEffects).toMatchObject({
+    transactionDigest: digest,
+    status: effects.status,
+    gasUsed: effects.gasUsed,
+  });
+  const listOperations = (changed: typeof changedObjects) =>
     changed.map(({ objectId, idOperation }) => ({ objectId, idOperation }));
-  expect(said(changedObjects)).toEqual(said(effects.changedObjects));
+  expect(listOperations(changedObjects)).toEqual(listOperations(effects.changedObjects));
   const created = changedObjects.filter(({ idOperation }) => idOperation === 'Created');
   expect(created.length).toBeGreaterThan(0);
   for (const { objectId, outputDigest } of created) {
@@ -118,8 +122,10 @@ test('listings of owned objects may lag behind other reads', async () => {
   expect(BigInt(object.version)).toBeGreaterThan(before ?? 0n);
 });
 
-test('of two transactions with the same object one is executed, and the other conflicts', async () => {
-  const both = await Promise.all([0, 1].map(() => signed((tx) => createEnclaveConfig(tx, creation()))));
+test('if two transactions use the same object, one is executed and the other is refused', async () => {
+  const transactions = await Promise.all(
+    [0, 1].map(() => buildSigned((tx) => createEnclaveConfig(tx, creation()))),
+  );
   const { executor, calls } = fixture.node;
   const { engine } = executor;
   // The first transaction waits for the second.
@@ -128,10 +134,10 @@ test('of two transactions with the same object one is executed, and the other co
     await expect.poll(sends).toBe(2);
     return await engine(execution);
   };
-  const sent = both.map(({ transaction, signatures }) =>
+  const executions = transactions.map(({ transaction, signatures }) =>
     client.executeTransaction({ transaction, signatures }),
   );
-  const settled = await Promise.allSettled(sent);
+  const settled = await Promise.allSettled(executions);
   expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   expect(settled.find(({ status }) => status === 'rejected')).toMatchObject({
     reason: { message: expect.stringContaining('already locked by a different transaction') },
@@ -144,7 +150,7 @@ async function attestation(): Promise<Uint8Array> {
   return answer.Attestation.document;
 }
 
-/** Price of a registrar in SUI. */
+/** Storage price in SUI of a registrar's id in a config. */
 const REGISTRAR = (32 * 7600) / 1e9;
 
 /** Measured costs in SUI: computation, storage, rebate and the proposed budget, rounded to the last digit. */
@@ -154,24 +160,24 @@ test.each([
   // The config was measured with a registrar, whose 32 bytes are subtracted.
   ['update_pcrs', [0.001, 0.00624 - REGISTRAR, 0.006177 - 0.99 * REGISTRAR, 0.156]],
 ])('the gas of %s is within 3 %% of the measured gas', async (name, measured) => {
-  const made = await send((tx) => createEnclaveConfig(tx, creation()));
-  const [configId = ''] = made.created;
+  const creationAnswer = await send((tx) => createEnclaveConfig(tx, creation()));
+  const [configId = ''] = creationAnswer.created;
   const call = { ...CALL, configId, capId };
   const document = await attestation();
   const image = parsePcrs(fixture.nsm.pcrsFile().replace(/^./gm, '7'));
-  const paid = {
-    create_config: async () => made,
+  const commands = {
+    create_config: async () => creationAnswer,
     register_enclave: () => send((tx) => registerEnclave(tx, { ...call, attestation: document })),
     update_pcrs: () => send((tx) => updatePcrs(tx, { ...call, image })),
   };
-  const { gas, budget } = await paid[name as keyof typeof paid]();
+  const { gas, budget } = await commands[name as keyof typeof commands]();
   for (const [index, figure] of [...gas, budget / 1e9].entries()) {
     const expected = measured[index] ?? 0;
     expect(Math.abs(figure - expected) / expected, `${figure} for ${expected}`).toBeLessThan(0.03);
   }
 });
 
-test('an object has its fields in JSON for a caller that asks for them', async () => {
+test('an object has its fields in JSON if the caller requests JSON', async () => {
   const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
   const { pcr0 } = creation().image;
   const read = async (objectId: string, json: boolean) =>
@@ -199,7 +205,7 @@ test('an object has its fields in JSON for a caller that asks for them', async (
   });
 });
 
-test('an object whose content is not of its type has no JSON', async () => {
+test('an object whose content does not fit its type has no JSON', async () => {
   fixture.node.lie = (object) => ({ ...object, content: object.content.subarray(1) });
   const { object } = await client.core.getObject({ objectId: capId, include: { json: true } });
   expect(object.json).toBeNull();
@@ -216,7 +222,7 @@ test('destroying an enclave returns the measured rebate', async () => {
   expect(Math.abs(net + 0.00126)).toBeLessThan(0.00126 * 0.03);
 });
 
-test('a page may list transactions and events, the latest first, but only if pages may ask the node', async () => {
+test('a page may list transactions, objects and events, but only if the node serves pages', async () => {
   const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
   await expect(
     send((tx) => updatePcrs(tx, { ...CALL, configId: capId, capId, image: creation().image })),
@@ -241,18 +247,18 @@ test('a page may list transactions and events, the latest first, but only if pag
   });
 });
 
-test('a simulation has the objects that the transaction creates, and changes nothing', async () => {
-  const { transaction, signatures } = await signed((tx) => createEnclaveConfig(tx, creation()));
+test('a simulation reports the objects that the transaction would create, and changes nothing', async () => {
+  const { transaction, signatures } = await buildSigned((tx) => createEnclaveConfig(tx, creation()));
   const include = { effects: true, objectTypes: true } as const;
   const count = fixture.node.ledger.objects.size;
   const { Transaction: simulated } = await client.core.simulateTransaction({ transaction, include });
   expect(fixture.node.ledger.objects.size).toBe(count);
   const { Transaction: done } = await client.executeTransaction({ transaction, signatures, include });
   // Ids and digests of new objects differ, since a simulation has no digest.
-  const describeAll = (result: typeof simulated | typeof done) =>
-    result?.effects.changedObjects
+  const describeAll = (transaction: typeof simulated | typeof done) =>
+    transaction?.effects.changedObjects
       .map(({ objectId, idOperation, outputOwner }) => [
-        result.objectTypes[objectId],
+        transaction.objectTypes[objectId],
         idOperation,
         outputOwner?.$kind,
       ])

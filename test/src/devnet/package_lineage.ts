@@ -1,4 +1,4 @@
-/** Packages with upgrades, on the model of a Sui node. */
+/** Publishes and upgrades packages on the model of a Sui node. */
 import { Transaction } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
@@ -56,16 +56,16 @@ export async function send(fixture: ChainFixture, build: (tx: Transaction) => vo
   const chain = new Chain({ 'rpc-url': fixture.node.url }, { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
   const tx = new Transaction();
   build(tx);
-  const sent: Executed[] = [];
+  const executions: Executed[] = [];
   await chain.submit(tx, {
     title: '',
     fields: {},
     report(executed) {
-      sent.push(executed);
+      executions.push(executed);
       return {};
     },
   });
-  const [executed] = sent;
+  const [executed] = executions;
   if (executed === undefined) throw new Error('nothing was sent');
   return executed;
 }

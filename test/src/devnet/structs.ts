@@ -1,4 +1,4 @@
-/** The objects of `move/enclave` and `sui::package` in BCS. */
+/** BCS types of the objects of `move/enclave` and `sui::package`. */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
 

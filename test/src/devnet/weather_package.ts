@@ -1,6 +1,5 @@
 /**
- * The package of `move/weather` with `move/enclave` in it, as bytecode, which is compiled once for all tests
- * of a process.
+ * Compiles the package of `move/weather`, which contains `move/enclave`, once for all tests of a process.
  */
 import { compileForPublishing } from '../../../src/toolchain/move/bytecode.ts';
 import { chooseFramework } from '../../../src/toolchain/move/packages.ts';

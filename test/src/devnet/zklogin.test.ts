@@ -15,8 +15,8 @@ import { CLAIMS, MAX_EPOCH, OUR_KEY, requestFor, signToken, vector } from '../pr
 
 const { common } = vector('zklogin-jwts') as { common: { ephemeralSecretHex: string } };
 const ephemeral = Ed25519Keypair.fromSecretKey(Buffer.from(common.ephemeralSecretHex, 'hex'));
-const built = buildInput(requestFor(signToken(JSON.stringify(CLAIMS))), OUR_KEY, PROFILES.full);
-const { addressSeed, issBase64Details, headerBase64 } = built;
+const circuitInput = buildInput(requestFor(signToken(JSON.stringify(CLAIMS))), OUR_KEY, PROFILES.full);
+const { addressSeed, issBase64Details, headerBase64 } = circuitInput;
 const sender = computeZkLoginAddressFromSeed(addressSeed, CLAIMS.iss, false);
 const [key, otherKey] = [simulatedKey(1n), simulatedKey(2n)];
 const data = Uint8Array.of(1, 2, 3);
@@ -30,7 +30,7 @@ const createProof = (publicInput: bigint, { prove } = key) => {
   const { pi_a, pi_b, pi_c } = prove(publicInput) as Points;
   return { a: pi_a, b: pi_b, c: pi_c };
 };
-const proof = createProof(built.publicInput);
+const proof = createProof(circuitInput.publicInput);
 
 let verify: LoopbackNode['verify'];
 beforeAll(() => {
@@ -63,51 +63,56 @@ async function signatureWith({
   return getZkLoginSignature({ inputs: all, maxEpoch, userSignature: signature });
 }
 
-const at = (epoch: bigint) => ({ epoch }) as LoopbackNode;
-const now = at(BigInt(MAX_EPOCH));
+const nodeAt = (epoch: bigint) => ({ epoch }) as LoopbackNode;
+const node = nodeAt(BigInt(MAX_EPOCH));
 
-test('the node accepts a proof of this signature', async () => {
-  await expect(verify.call(now, data, await signatureWith(), sender)).resolves.toBeUndefined();
+test('the node accepts a signature with a valid proof', async () => {
+  await expect(verify.call(node, data, await signatureWith(), sender)).resolves.toBeUndefined();
 });
 
 test.each([
   ['for another ephemeral key', { signer: new Ed25519Keypair() }],
   ['for another maxEpoch', { maxEpoch: MAX_EPOCH + 1 }],
-  ['of another statement', { inputs: { proofPoints: createProof(built.publicInput + 1n) } }],
-  ['under another verifying key', { inputs: { proofPoints: createProof(built.publicInput, otherKey) } }],
+  ['of another statement', { inputs: { proofPoints: createProof(circuitInput.publicInput + 1n) } }],
+  [
+    'under another verifying key',
+    { inputs: { proofPoints: createProof(circuitInput.publicInput, otherKey) } },
+  ],
   ['whose points are swapped', { inputs: { proofPoints: { ...proof, a: proof.c, c: proof.a } } }],
   ['whose points are not on the curve', { inputs: { proofPoints: { ...proof, a: ['1', '1', '1'] } } }],
 ])('the node refuses a proof %s, with the message of validators', async (_, changes) => {
   const signature = await signatureWith(changes);
-  await expect(verify.call(now, data, signature, sender)).rejects.toThrow('Groth16 proof verify failed');
+  await expect(verify.call(node, data, signature, sender)).rejects.toThrow('Groth16 proof verify failed');
   // Without a check of the proof, the signature is accepted.
-  await verifyZkLogin.call(now, data, signature, sender);
+  await verifyZkLogin.call(node, data, signature, sender);
 });
 
 test('the node refuses a key that the issuer does not have', async () => {
   const header = Buffer.from('{"alg":"RS256","kid":"other"}').toString('base64url');
   const signature = await signatureWith({ inputs: { headerBase64: header } });
-  await expect(verify.call(now, data, signature, sender)).rejects.toThrow('unknown key');
+  await expect(verify.call(node, data, signature, sender)).rejects.toThrow('unknown key');
 });
 
-test('the node refuses a wrong epoch, sender or data, as it does without a check of the proof', async () => {
+test('the node refuses a wrong epoch, sender or data', async () => {
   const signature = await signatureWith();
-  await expect(verify.call(at(BigInt(MAX_EPOCH) + 1n), data, signature, sender)).rejects.toThrow('expired');
+  await expect(verify.call(nodeAt(BigInt(MAX_EPOCH) + 1n), data, signature, sender)).rejects.toThrow(
+    'expired',
+  );
   const otherAddress = `0x${'2'.repeat(64)}`;
-  await expect(verify.call(now, data, signature, otherAddress)).rejects.toThrow('not of the sender');
-  await expect(verify.call(now, Uint8Array.of(9), signature, sender)).rejects.toThrow();
+  await expect(verify.call(node, data, signature, otherAddress)).rejects.toThrow('not of the sender');
+  await expect(verify.call(node, Uint8Array.of(9), signature, sender)).rejects.toThrow();
 });
 
-test('make dev-sui checks the proof against each key that is built, and signatures of keys as before', async () => {
+test('make dev-sui checks a proof with each verifying key, and accepts signatures of ordinary keys', async () => {
   const node = await LoopbackNode.start(new Uint8Array());
   node.close();
   node.epoch = BigInt(MAX_EPOCH);
   const keys = [otherKey, key].map(({ vkey }) => readVerifyingKey(vkey));
   const checks = signatureChecks(node, keys, async () => OUR_KEY as { n: string });
-  const forged = await signatureWith({ inputs: { proofPoints: createProof(built.publicInput + 1n) } });
+  const forged = await signatureWith({ inputs: { proofPoints: createProof(circuitInput.publicInput + 1n) } });
   await expect(checks(data, await signatureWith(), sender)).resolves.toBeUndefined();
   await expect(checks(data, forged, sender)).rejects.toThrow('Groth16 proof verify failed');
-  // Without a key, the node can't tell.
+  // Without a verifying key, the node can't check the proof.
   await expect(signatureChecks(node, [])(data, forged, sender)).resolves.toBeUndefined();
   const address = ephemeral.toSuiAddress();
   const { signature } = await ephemeral.signTransaction(data);

@@ -1,6 +1,6 @@
 /** The instructions that load constants. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
-import { at, type Execute, type Instructions } from '../frame.ts';
+import { type Execute, getEntry, type Instructions } from '../frame.ts';
 import { parseTypeOnce } from '../types.ts';
 import { Int } from '../values.ts';
 
@@ -14,7 +14,7 @@ export const CONSTANTS: Instructions = {
   [OPCODE.ldTrue]: ({ stack }) => stack.push(true),
   [OPCODE.ldFalse]: ({ stack }) => stack.push(false),
   [OPCODE.ldConst]: ({ stack, linked, codec, charge }, { operand }) => {
-    const { type, bytes } = at(linked.module.constants, operand);
+    const { type, bytes } = getEntry(linked.module.constants, operand);
     charge(bytes.length);
     stack.push(codec.decode(bytes, parseTypeOnce(type)));
   },

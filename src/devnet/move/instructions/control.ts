@@ -17,11 +17,11 @@ export const CONTROL: Instructions = {
   },
   [OPCODE.nop]: () => undefined,
   [OPCODE.abort]: (frame) => {
-    throw aborted(frame, frame.stack.popInt().value);
+    throw createAbort(frame, frame.stack.popInt().value);
   },
 };
 
-function aborted({ linked, next, codec }: Frame, code: bigint): MoveAbort {
+function createAbort({ linked, next, codec }: Frame, code: bigint): MoveAbort {
   return new MoveAbort(describeLocation(linked, next - 1), code, (index) => {
     const constant = linked.module.constants[index];
     if (constant === undefined || constant.type !== 'vector<u8>') return undefined;

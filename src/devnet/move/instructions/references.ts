@@ -1,6 +1,6 @@
 /** The instructions of references. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
-import { at, type Execute, type Instructions } from '../frame.ts';
+import { type Execute, getEntry, type Instructions } from '../frame.ts';
 import { copyValue, Reference } from '../values.ts';
 
 const borrowField = createBorrowField('fields');
@@ -21,7 +21,7 @@ export const REFERENCES: Instructions = {
 
 function createBorrowField(table: 'fields' | 'fieldInstances'): Execute {
   return ({ stack, linked }, { operand }) => {
-    const index = at(linked.module[table], operand);
+    const index = getEntry(linked.module[table], operand);
     stack.push(new Reference(stack.popBorrowed().items, index));
   };
 }

@@ -1,6 +1,6 @@
 /** Instructions that pack and unpack structs. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
-import { at, type Execute, type Instructions } from '../frame.ts';
+import { type Execute, getEntry, type Instructions } from '../frame.ts';
 import { Composite } from '../values.ts';
 
 const unpack: Execute = ({ stack }) => stack.pushAll(stack.popComposite().items);
@@ -14,5 +14,5 @@ export const STRUCTS: Instructions = {
 
 function packFrom(table: 'structs' | 'structInstances'): Execute {
   return ({ stack, linked }, { operand }) =>
-    stack.push(new Composite(stack.popLast(at(linked.module[table], operand))));
+    stack.push(new Composite(stack.popLast(getEntry(linked.module[table], operand))));
 }

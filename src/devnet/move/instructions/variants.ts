@@ -1,7 +1,7 @@
 /** The instructions of enums. */
 import type { Variant } from '../../bytecode/module_code.ts';
 import { OPCODE } from '../../bytecode/opcodes.ts';
-import { at, type Execute, type Frame, failed, type Instructions } from '../frame.ts';
+import { createError, type Execute, type Frame, getEntry, type Instructions } from '../frame.ts';
 import { Composite, composite, Reference, type Value } from '../values.ts';
 
 /** Name of a module's table of variants, either of plain or of generic enums. */
@@ -21,13 +21,13 @@ export const VARIANTS: Instructions = {
   [OPCODE.unpackVariantGenericMutRef]: unpackGenericReference,
   [OPCODE.variantSwitch]: (frame, { operand }) => {
     const { tag } = frame.stack.popBorrowed();
-    frame.next = at(at(frame.linked.code.jumps, operand), tag);
+    frame.next = getEntry(getEntry(frame.linked.code.jumps, operand), tag);
   },
 };
 
 function packFrom(table: Table): Execute {
   return ({ stack, linked }, { operand }) => {
-    const { tag, fields } = at(linked.module[table], operand);
+    const { tag, fields } = getEntry(linked.module[table], operand);
     stack.push(new Composite(stack.popLast(fields), tag));
   };
 }
@@ -35,22 +35,22 @@ function packFrom(table: Table): Execute {
 function unpackFrom(table: Table): Execute {
   return (frame, { operand }) => {
     const { stack, linked } = frame;
-    const variant = at(linked.module[table], operand);
-    stack.pushAll(readItems(stack.pop(), variant, frame));
+    const variant = getEntry(linked.module[table], operand);
+    stack.pushAll(readFields(stack.pop(), variant, frame));
   };
 }
 
 function unpackReferenceFrom(table: Table): Execute {
   return (frame, { operand }) => {
     const { stack, linked } = frame;
-    const variant = at(linked.module[table], operand);
-    const items = readItems(stack.popReference().value, variant, frame);
+    const variant = getEntry(linked.module[table], operand);
+    const items = readFields(stack.popReference().value, variant, frame);
     stack.pushAll(items.map((_, index) => new Reference(items, index)));
   };
 }
 
-function readItems(value: Value, { tag }: Variant, frame: Frame): Value[] {
+function readFields(value: Value, { tag }: Variant, frame: Frame): Value[] {
   const variant = composite(value);
-  if (variant.tag !== tag) throw failed(frame, 'another variant');
+  if (variant.tag !== tag) throw createError(frame, 'the value has another variant');
   return variant.items;
 }

@@ -1,13 +1,13 @@
 /** The instructions of vectors. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
-import { type Execute, failed, type Instructions } from '../frame.ts';
+import { createError, type Execute, type Instructions } from '../frame.ts';
 import { Composite, Reference, u64 } from '../values.ts';
 
 const borrow: Execute = (frame) => {
   const { stack } = frame;
   const index = Number(stack.popInt().value);
   const { items } = stack.popBorrowed();
-  if (index >= items.length) throw failed(frame, 'an index outside of the vector');
+  if (index >= items.length) throw createError(frame, 'an index outside of the vector');
   stack.push(new Reference(items, index));
 };
 
@@ -18,19 +18,19 @@ const pack: Execute = ({ stack, charge }, { value }) => {
 
 const unpack: Execute = (frame, { value }) => {
   const { items } = frame.stack.popComposite();
-  if (BigInt(items.length) !== value) throw failed(frame, 'a vector of another length');
+  if (BigInt(items.length) !== value) throw createError(frame, 'a vector of another length');
   frame.stack.pushAll(items);
 };
 
 const pushBack: Execute = ({ stack }) => {
-  const item = stack.pop();
-  stack.popBorrowed().items.push(item);
+  const element = stack.pop();
+  stack.popBorrowed().items.push(element);
 };
 
 const popBack: Execute = (frame) => {
-  const item = frame.stack.popBorrowed().items.pop();
-  if (item === undefined) throw failed(frame, 'the vector is empty');
-  frame.stack.push(item);
+  const element = frame.stack.popBorrowed().items.pop();
+  if (element === undefined) throw createError(frame, 'the vector is empty');
+  frame.stack.push(element);
 };
 
 const swap: Execute = (frame) => {
@@ -39,7 +39,7 @@ const swap: Execute = (frame) => {
   const { items } = stack.popBorrowed();
   const [first, second] = [items[firstIndex], items[secondIndex]];
   if (first === undefined || second === undefined) {
-    throw failed(frame, 'an index outside of the vector');
+    throw createError(frame, 'an index outside of the vector');
   }
   items[firstIndex] = second;
   items[secondIndex] = first;

@@ -165,7 +165,7 @@ export function gasPrice(price: bigint): Lie {
 /** Lets every simulation succeed, even if the chain would refuse the transaction. */
 export function acceptSimulations(node: LoopbackNode): void {
   const { executor } = node;
-  const blind = executor.over(node.ledger);
+  const blind = executor.withLedger(node.ledger);
   blind.engine = async () => ({ status: { success: true }, results: [], events: [], published: undefined });
   executor.simulate = async (...simulated) => await blind.simulate(...simulated);
 }

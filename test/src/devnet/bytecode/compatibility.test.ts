@@ -2,7 +2,7 @@
 import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { incompatibilities } from '../../../../src/devnet/bytecode/compatibility.ts';
+import { listIncompatibilities } from '../../../../src/devnet/bytecode/compatibility.ts';
 import { type ModuleInterface, readModule } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../../src/devnet/bytecode/package_digest.ts';
 import { buildPackage, chooseFramework } from '../../../../src/toolchain/move/packages.ts';
@@ -92,7 +92,7 @@ const MAY_NOT: readonly [string, (source: string) => string, string][] = [
   [
     'add a type parameter',
     (s) => s.replace('sides(die', 'sides<T>(die'),
-    'dice::sides requires more of its type parameters, or has others',
+    'dice::sides requires more of its type parameters, or has another number of them',
   ],
   [
     'remove a type',
@@ -143,7 +143,7 @@ let base: ModuleInterface[];
 beforeAll(async () => {
   const sources = [...new Set([BASE, ...[...MAY, ...MAY_NOT].map(([, change]) => change(BASE))])];
   const modules = await compileVariants(sources);
-  compiled = new Map(modules.map((module, at) => [sources[at] ?? '', module]));
+  compiled = new Map(modules.map((module, index) => [sources[index] ?? '', module]));
   base = readInterface(BASE);
 });
 
@@ -183,15 +183,21 @@ describe('a module', () => {
 
   test('of move/ is read with the names of its sources', async () => {
     const { modules } = await buildPackage('enclave', chooseFramework({}));
-    const read = modules.map((module) => readModule(new Uint8Array(Buffer.from(module, 'base64'))));
-    expect(read.map(({ name }) => name).sort()).toEqual(['attested', 'enclave', 'once', 'pcrs', 'source']);
-    const enclave = read.find(({ name }) => name === 'enclave');
+    const interfaces = modules.map((module) => readModule(new Uint8Array(Buffer.from(module, 'base64'))));
+    expect(interfaces.map(({ name }) => name).sort()).toEqual([
+      'attested',
+      'enclave',
+      'once',
+      'pcrs',
+      'source',
+    ]);
+    const enclave = interfaces.find(({ name }) => name === 'enclave');
     expect(enclave?.functions.has('assert_signed')).toBe(true);
     expect(enclave?.functions.has('enclave_of')).toBe(false);
     expect(enclave?.datatypes.get('Rotation')).toMatchObject({ abilities: 0 });
   });
 
-  test('is refused if any of its bytes are others', () => {
+  test('is read, or refused with a RangeError, if a byte is changed', () => {
     const module = findModule(BASE);
     const otherVersion = Uint8Array.from(module);
     otherVersion[4] = 9;
@@ -202,9 +208,9 @@ describe('a module', () => {
       fc.property(
         fc.integer({ min: 0, max: module.length - 1 }),
         fc.integer({ min: 1, max: 255 }),
-        (at, by) => {
+        (position, mask) => {
           const changed = Uint8Array.from(module);
-          changed[at] = (changed[at] ?? 0) ^ by;
+          changed[position] = (changed[position] ?? 0) ^ mask;
           try {
             readModule(changed);
           } catch (error) {
@@ -225,17 +231,17 @@ describe('a module', () => {
 });
 
 test.each(MAY)('an upgrade may %s', (_, change) => {
-  expect(incompatibilities(base, readInterface(change(BASE)))).toEqual([]);
+  expect(listIncompatibilities(base, readInterface(change(BASE)))).toEqual([]);
 });
 
 test.each(MAY_NOT)('an upgrade may not %s', (_, change, message) => {
   const changed = change(BASE);
   expect(changed).not.toBe(BASE);
-  const problems = incompatibilities(base, readInterface(changed));
+  const problems = listIncompatibilities(base, readInterface(changed));
   expect(problems.join('\n')).toContain(message);
 });
 
-test("a package's digest is the compiler's own", async () => {
+test("a package's digest equals the compiler's", async () => {
   const { fetcher } = chooseFramework({});
   const files = {
     'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n',

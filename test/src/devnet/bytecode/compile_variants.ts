@@ -3,21 +3,21 @@ import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 
 /**
  * Compiles variants of the module `dice` in one build, since most of a build is spent on the framework. Each
- * variant is at an address of its own, which its bytecode then exchanges for 0x0, the address of an
+ * variant is compiled at an address of its own. In the bytecode, 0x0 then replaces that address, as in an
  * unpublished module.
  *
  * @param sources each begins with `module dice::`
  */
 export async function compileVariants(sources: readonly string[]): Promise<Uint8Array[]> {
   await initMovePackageBuilder();
-  const addresses = sources.map((_, at) => `d1ce${String(at).padStart(60, '0')}`);
-  const named = addresses.map((address, at) => `variant${at} = "0x${address}"\n`).join('');
+  const addresses = sources.map((_, index) => `d1ce${String(index).padStart(60, '0')}`);
+  const addressLines = addresses.map((address, index) => `variant${index} = "0x${address}"\n`).join('');
   const files = {
-    'Move.toml': `[package]\nname = "dice"\nedition = "2024"\n\n[addresses]\n${named}`,
+    'Move.toml': `[package]\nname = "dice"\nedition = "2024"\n\n[addresses]\n${addressLines}`,
     ...Object.fromEntries(
-      sources.map((source, at) => [
-        `sources/variant${at}.move`,
-        source.replace(/^module dice::/, `module variant${at}::`),
+      sources.map((source, index) => [
+        `sources/variant${index}.move`,
+        source.replace(/^module dice::/, `module variant${index}::`),
       ]),
     ),
   };

@@ -31,34 +31,36 @@ const CHANGES = [
   ['a variant', 'Missed, Hit', 'Lost, Hit', 'type dice::Throw'],
 ] as const;
 
-function changed(from: string, to: string): string {
+function changeSource(from: string, to: string): string {
   return SOURCE.replace(from, to).replaceAll(to === 'Lost, Hit' ? '::Missed' : '', (match) =>
     match === '' ? '' : '::Lost',
   );
 }
 
-/** Returns the declarations of each of these sources. */
-let declared: ReadonlyMap<string, ReadonlyMap<string, string>>;
+/** Declarations of each source, by the source's text. */
+let declarationsBySource: ReadonlyMap<string, ReadonlyMap<string, string>>;
 beforeAll(async () => {
-  const sources = [SOURCE, REVERSED, EXTENDED, ...CHANGES.map(([, from, to]) => changed(from, to))];
+  const sources = [SOURCE, REVERSED, EXTENDED, ...CHANGES.map(([, from, to]) => changeSource(from, to))];
   const modules = await compileVariants(sources);
-  declared = new Map(modules.map((module, at) => [sources[at] ?? '', listDeclarations(module)]));
+  declarationsBySource = new Map(
+    modules.map((module, index) => [sources[index] ?? '', listDeclarations(module)]),
+  );
 });
 
 /** Returns the names of the declarations that differ from those of `SOURCE`. */
-function changes(source: string): string[] {
-  const [before, after] = [declared.get(SOURCE), declared.get(source)];
+function listChangedNames(source: string): string[] {
+  const [before, after] = [declarationsBySource.get(SOURCE), declarationsBySource.get(source)];
   if (before === undefined || after === undefined) throw new Error(`not compiled: ${source}`);
   const names = new Set([...before.keys(), ...after.keys()]);
   return [...names].filter((name) => before.get(name) !== after.get(name));
 }
 
-test('another order of the declarations changes nothing', () => {
+test('another order of the declarations changes no text', () => {
   expect(REVERSED).not.toBe(SOURCE.trim());
-  expect(changes(REVERSED)).toEqual([]);
-  expect(changes(EXTENDED)).toEqual(['function dice::aaa']);
+  expect(listChangedNames(REVERSED)).toEqual([]);
+  expect(listChangedNames(EXTENDED)).toEqual(['function dice::aaa']);
 });
 
-test.each(CHANGES)('%s changes its declaration', (_, from, to, name) => {
-  expect(changes(changed(from, to))).toContain(name);
+test.each(CHANGES)('a change of %s changes the text of the declaration', (_, from, to, name) => {
+  expect(listChangedNames(changeSource(from, to))).toContain(name);
 });

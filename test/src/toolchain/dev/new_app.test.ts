@@ -70,7 +70,7 @@ test('a page is read as paths with the block that follows each of them', () => {
 test.each([
   [[], 'missing: <name>'],
   [['stocks', '0x5'], 'unexpected argument: 0x5'],
-  [['Stocks'], '<name> must be lower case letters'],
+  [['Stocks'], '<name> must begin with a letter and consist of at most 32 lower case letters'],
   [['x2'], '<name> must have two letters'],
 ])('%j is refused with 2 before anything is written', async (argv, message) => {
   let printed = '';

@@ -1,4 +1,4 @@
-/// What registered enclaves sign.
+/// The application on Sui: its publisher gets the capability to register its enclaves.
 module price::price;
 
 use enclave::enclave;

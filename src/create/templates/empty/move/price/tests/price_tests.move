@@ -5,7 +5,7 @@ use enclave::enclave;
 use price::price::PRICE;
 
 #[test]
-fun a_config_is_made_with_the_capability() {
+fun the_capability_creates_a_config() {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);
     let config = cap.new_config_for_testing(ctx);

@@ -11,12 +11,13 @@ use sui::clock::Clock;
 const EOtherQuote: vector<u8> = b"The enclave signed another symbol or number of decimals";
 
 const DECIMALS: u8 = 6;
-/// A tenth of a cent, and a thousand dollars.
+/// A tenth of a cent.
 const MIN_VALUE: u64 = 1000;
+/// A thousand dollars.
 const MAX_VALUE: u64 = 1_000_000_000;
 const MAX_AGE_MS: u64 = 3 * 60 * 1000;
 const MIN_INTERVAL_MS: u64 = 10 * 1000;
-/// Half a percent. A smaller move is written when the heartbeat is due.
+/// Half a percent. A value that has moved less is written only when the heartbeat is due.
 const MIN_MOVE_BPS: u64 = 50;
 const HEARTBEAT_MS: u64 = 60 * 1000;
 
@@ -27,7 +28,7 @@ fun init(otw: PRICE, ctx: &mut TxContext) {
     transfer::public_transfer(enclave::new_cap(otw, ctx), ctx.sender())
 }
 
-/// Creates and shares a feed of the values that enclaves of this config sign. Readers pin its id.
+/// Creates and shares a feed of the values that enclaves of this config sign. Contracts that read the feed pin its id.
 public fun open(cap: &EnclaveCap<PRICE>, config: &EnclaveConfig<PRICE>, ctx: &mut TxContext) {
     let rules = feed::new_rules(
         signed::intent_of_quote(),
@@ -45,7 +46,8 @@ public fun open(cap: &EnclaveCap<PRICE>, config: &EnclaveConfig<PRICE>, ctx: &mu
     feed::create(cap, rules, ctx)
 }
 
-/// Writes what an enclave signed, in the form that `submit` and the poster call; aborts as `feed::update` does.
+/// Writes a quote that an enclave signed. The parameters have the order in which `submit` and the poster pass them. Aborts
+/// with `EOtherQuote`, or as `feed::update` does.
 public fun update(
     symbol: String,
     decimals: u8,

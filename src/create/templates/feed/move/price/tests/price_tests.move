@@ -13,7 +13,7 @@ use sui::test_scenario;
 
 const MAX_AGE_MS: u64 = 3 * 60 * 1000;
 
-/// Opens a feed, writes this quote at this time, and returns what a contract reads then.
+/// Opens a feed, writes this quote at `now_ms`, and returns the value and the time that a contract then reads.
 fun value_at(symbol: String, decimals: u8, value: u64, now_ms: u64): (u64, u64) {
     let mut scenario = test_scenario::begin(@0xA);
     let cap = enclave::new_cap_for_testing<PRICE>(scenario.ctx());
@@ -55,7 +55,7 @@ fun anyone_can_write_a_signed_value_and_read_it_for_three_minutes() {
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun and_not_a_millisecond_longer() {
+fun a_signed_value_is_refused_after_three_minutes() {
     let now_ms = answer::timestamp_ms() + MAX_AGE_MS + 1;
     value_at(answer::symbol(), answer::decimals(), answer::value(), now_ms);
 }

@@ -1,5 +1,5 @@
-/// What an API answered to a prompt, as a registered enclave signed it. It proves what the API answered, not which
-/// model ran, nor that the answer is right.
+/// Records of the answers of an API to prompts, which registered enclaves signed. A record proves that the API gave
+/// this answer. It does not prove which model ran, nor that the answer is right.
 module price::price;
 
 use enclave::enclave::{Self, Enclave, EnclaveConfig};
@@ -12,7 +12,7 @@ const MAX_AGE_MS: u64 = 5 * 60 * 1000;
 /// The one-time witness of this module, and the type that its enclaves are registered for.
 public struct PRICE has drop {}
 
-/// A signed completion on chain. Who has a text and its salt can prove that it is the one.
+/// A signed completion on chain. Anyone who has the prompt or the answer, with its salt, can prove that it was hashed.
 public struct Record has key, store {
     id: UID,
     model: String,
@@ -26,8 +26,8 @@ fun init(otw: PRICE, ctx: &mut TxContext) {
     transfer::public_transfer(enclave::new_cap(otw, ctx), ctx.sender())
 }
 
-/// Keeps a completion that an enclave signed at most five minutes ago; aborts as `enclave::assert_signed` does. Anyone
-/// may submit it, several times.
+/// Creates a record of a completion that an enclave signed at most five minutes ago. Aborts as `enclave::assert_signed`
+/// does. Anyone may submit the same completion several times.
 public fun new(
     model: String,
     prompt_hash: vector<u8>,
@@ -46,22 +46,22 @@ public fun new(
     Record { id: object::new(ctx), model, prompt_hash, answer_hash, finish_reason, timestamp_ms }
 }
 
-/// SHA-256 over a salt of 32 bytes and the text of the answer.
+/// Returns the SHA-256 of a salt of 32 bytes followed by the answer.
 public fun answer_hash(record: &Record): vector<u8> {
     record.answer_hash
 }
 
-/// SHA-256 over another salt and the text of the prompt.
+/// Returns the SHA-256 of another salt of 32 bytes followed by the prompt.
 public fun prompt_hash(record: &Record): vector<u8> {
     record.prompt_hash
 }
 
-/// The model id that the API reported.
+/// Returns the model id that the API reported.
 public fun model(record: &Record): &String {
     &record.model
 }
 
-/// Time of the answer, in milliseconds since the Unix epoch.
+/// Returns the time of the answer, in milliseconds since the Unix epoch.
 public fun timestamp_ms(record: &Record): u64 {
     record.timestamp_ms
 }

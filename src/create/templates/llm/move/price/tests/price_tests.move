@@ -11,7 +11,7 @@ use sui::clock;
 
 const MINUTE_MS: u64 = 60 * 1000;
 
-/// What a contract keeps of this answer at this time, if the enclave that signed it is registered.
+/// Returns the record that a contract creates of the answer at `now_ms`, if the enclave that signed it is registered.
 fun record_at(finish_reason: String, now_ms: u64): Record {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);
@@ -39,7 +39,7 @@ fun record_at(finish_reason: String, now_ms: u64): Record {
 }
 
 #[test]
-fun a_signed_answer_is_kept_for_five_minutes() {
+fun a_signed_answer_is_accepted_for_five_minutes() {
     let record = record_at(answer::finish_reason(), answer::timestamp_ms() + 5 * MINUTE_MS);
     assert_eq!(*record.model(), answer::model());
     assert_eq!(record.answer_hash(), answer::answer_hash());
@@ -47,7 +47,7 @@ fun a_signed_answer_is_kept_for_five_minutes() {
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun and_not_a_millisecond_longer() {
+fun a_signed_answer_is_refused_after_five_minutes() {
     transfer::public_transfer(record_at(answer::finish_reason(), answer::timestamp_ms() + 5 * MINUTE_MS + 1), @0x1);
 }
 

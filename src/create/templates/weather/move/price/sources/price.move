@@ -1,4 +1,4 @@
-/// Temperatures that a registered enclave read and signed, as objects.
+/// Mints objects with the temperatures that registered enclaves have signed.
 module price::price;
 
 use enclave::enclave::{Self, Enclave, EnclaveConfig};
@@ -24,8 +24,8 @@ fun init(otw: PRICE, ctx: &mut TxContext) {
     transfer::public_transfer(enclave::new_cap(otw, ctx), ctx.sender())
 }
 
-/// Mints a reading that an enclave signed; aborts as `enclave::assert_signed` does. A reading is true no matter who
-/// submits it: the same signature is accepted several times, until it is too old.
+/// Mints a reading that an enclave signed. Aborts as `enclave::assert_signed` does. Anyone may submit the same reading
+/// several times, until it is too old.
 public fun new(
     place: String,
     tenths_plus_100000: u64,
@@ -42,17 +42,17 @@ public fun new(
     Reading { id: object::new(ctx), place, tenths_plus_100000, timestamp_ms }
 }
 
-/// The place, as requested.
+/// Returns the place, as requested.
 public fun place(reading: &Reading): &String {
     &reading.place
 }
 
-/// Tenths of a degree Celsius, plus 100000: 99996 is -0.4 °C.
+/// Returns tenths of a degree Celsius, plus 100000: 99996 is -0.4 °C.
 public fun tenths_plus_100000(reading: &Reading): u64 {
     reading.tenths_plus_100000
 }
 
-/// Time of the reading, in milliseconds since the Unix epoch.
+/// Returns the time of the reading, in milliseconds since the Unix epoch.
 public fun timestamp_ms(reading: &Reading): u64 {
     reading.timestamp_ms
 }

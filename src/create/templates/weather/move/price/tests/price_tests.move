@@ -10,7 +10,7 @@ use sui::clock;
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-/// What a contract mints of this temperature at this time, if the enclave that signed it is registered.
+/// Returns the reading that a contract mints at `now_ms`, if the enclave that signed it is registered.
 fun reading_at(tenths_plus_100000: u64, now_ms: u64): Reading {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);
@@ -45,7 +45,7 @@ fun a_signed_reading_is_minted_within_90_minutes() {
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun and_not_a_millisecond_later() {
+fun a_signed_reading_is_refused_after_90_minutes() {
     let now_ms = answer::timestamp_ms() + HOUR_MS + HOUR_MS / 2 + 1;
     transfer::public_transfer(reading_at(answer::tenths_plus_100000(), now_ms), @0x1);
 }

@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:156a4e5573b62b26064ce6ff8942064f334f9af7f6080a1bb33a7fb4e4ef518a
-/// What the application signs: the same fields, in the same order, as in its app.ts.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:08f4ea22a768a3d97a696809db3a8685439cfa3d3966e603e20d4b4d59817490
+/// The types that the application signs, with the same fields in the same order as in its app.ts.
 module price::signed;
 
 use std::string::String;
@@ -17,12 +17,12 @@ public struct Quote has copy, drop {
     value: u64,
 }
 
-/// For `enclave::assert_signed`.
+/// Returns the intent code, which `enclave::assert_signed` requires.
 public fun intent_of_quote(): u8 {
     QUOTE_INTENT
 }
 
-/// A value that nobody has verified yet.
+/// Creates a value. No signature has been verified yet.
 public(package) fun new_quote(symbol: String, decimals: u8, value: u64): Quote {
     Quote { symbol, decimals, value }
 }

@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:f7ad9eaf25d9d90ed68426c6857eabd97092201b1e3bc3942a44dddd09abde06
-/// The bytes of what the application signs: those of vectors.json.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:ecbb34dbc84bf8020ba8c013e9e54e61dfac20fde5988710f8a388e74c6220f7
+/// Checks that Move encodes the signed types to the same bytes as vectors.json.
 #[test_only]
 module price::signed_vectors;
 

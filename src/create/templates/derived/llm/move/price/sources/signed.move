@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:c298c63142e43069f50ec526d9cde36a94a82fa60f9ca4f9429a398946cc346a
-/// What the application signs: the same fields, in the same order, as in its app.ts.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:b9399775323b789b1b945ad3129c1f056c1b1f69250973677cf57108756e10d9
+/// The types that the application signs, with the same fields in the same order as in its app.ts.
 module price::signed;
 
 use std::string::String;
@@ -19,12 +19,12 @@ public struct Completion has copy, drop {
     finish_reason: String,
 }
 
-/// For `enclave::assert_signed`.
+/// Returns the intent code, which `enclave::assert_signed` requires.
 public fun intent_of_completion(): u8 {
     COMPLETION_INTENT
 }
 
-/// A value that nobody has verified yet.
+/// Creates a value. No signature has been verified yet.
 public(package) fun new_completion(
     model: String,
     prompt_hash: vector<u8>,

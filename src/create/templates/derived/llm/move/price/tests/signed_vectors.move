@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:1521730ae533763d428bdcb9b1a07530ff617d5a8bf7680e910481c4c563ebfa
-/// The bytes of what the application signs: those of vectors.json.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:f4ab7db3ee977246b15e938b0f774f4a8b2770095041d5603f65e2f1ac1f76e0
+/// Checks that Move encodes the signed types to the same bytes as vectors.json.
 #[test_only]
 module price::signed_vectors;
 

@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:a712cb9264843b9b720237b8d56ad3954c1da464e48fb7bf11444c80e1472028
-/// What the application signs: the same fields, in the same order, as in its app.ts.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:a0310f58646dcf3dd5ca08e6853712100e822d3596cf165b81d5f90b9ae633fa
+/// The types that the application signs, with the same fields in the same order as in its app.ts.
 module price::signed;
 
 use std::string::String;
@@ -15,12 +15,12 @@ public struct Quote has copy, drop {
     cents: u64,
 }
 
-/// For `enclave::assert_signed`.
+/// Returns the intent code, which `enclave::assert_signed` requires.
 public fun intent_of_quote(): u8 {
     QUOTE_INTENT
 }
 
-/// A value that nobody has verified yet.
+/// Creates a value. No signature has been verified yet.
 public(package) fun new_quote(pair: String, cents: u64): Quote {
     Quote { pair, cents }
 }

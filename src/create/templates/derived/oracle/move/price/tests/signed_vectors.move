@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:8758c6c0c4e3b56cddc104f14c350310f50973de0bb4f1784a0a8d8490146dc1
-/// The bytes of what the application signs: those of vectors.json.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:561bef513d56056f9ca18fb41b5dbf9eb91545c69a02d77cd82d68726a1b4569
+/// Checks that Move encodes the signed types to the same bytes as vectors.json.
 #[test_only]
 module price::signed_vectors;
 

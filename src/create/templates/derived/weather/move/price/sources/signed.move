@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:6e6b86656f9764103020d70a23e9fc58ec92ba75b04ef600a9acf24aace5d9ec
-/// What the application signs: the same fields, in the same order, as in its app.ts.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:00b774c19afd6318d22f39641453e1b2181197cf8e7b240e76ce7d433c8cd7d2
+/// The types that the application signs, with the same fields in the same order as in its app.ts.
 module price::signed;
 
 use std::string::String;
@@ -15,12 +15,12 @@ public struct Temperature has copy, drop {
     tenths_plus_100000: u64,
 }
 
-/// For `enclave::assert_signed`.
+/// Returns the intent code, which `enclave::assert_signed` requires.
 public fun intent_of_temperature(): u8 {
     TEMPERATURE_INTENT
 }
 
-/// A value that nobody has verified yet.
+/// Creates a value. No signature has been verified yet.
 public(package) fun new_temperature(place: String, tenths_plus_100000: u64): Temperature {
     Temperature { place, tenths_plus_100000 }
 }

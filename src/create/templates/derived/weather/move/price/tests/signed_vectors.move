@@ -1,5 +1,5 @@
-// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:8ec61d6c854ac2cb7d0d90d56fb171928ab4b6d26b5943081a79e51de635b506
-/// The bytes of what the application signs: those of vectors.json.
+// Written by sui-enclave gen: change app.ts instead, and run it again. sha256:bce5589bc64dc9e1e0478a6429fc4c01451073f3df25b044f4322151729f3efa
+/// Checks that Move encodes the signed types to the same bytes as vectors.json.
 #[test_only]
 module price::signed_vectors;
 
