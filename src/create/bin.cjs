@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Any version of Node may run this file, so it is CommonJS without types. The program that it imports needs a Node
-// that runs TypeScript.
+// Any version of Node may run this file, so it is CommonJS without types. The program that it imports needs a
+// Node that runs TypeScript.
 'use strict';
 
 if (process.features.typescript) {

@@ -24,7 +24,7 @@ import {
 } from './inputs.ts';
 import { Changes, clockAt, computeDigest, createMockCoin, type Ledger, type LedgerObject } from './ledger.ts';
 import { moveEngine } from './move/transaction.ts';
-import { changedInputs } from './move/usage.ts';
+import { findChangedInputs } from './move/usage.ts';
 
 type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'keepsResults'> & {
   /** Text from which new ids are derived. */
@@ -112,7 +112,7 @@ export class Executor {
     }
     const { inputs, commands: callerCommands } = kind.data.programmableTransaction;
     const commands = callerCommands.map(readGrpcCommand);
-    const changedIndices = changedInputs(this.#ledger.packages, commands);
+    const changedIndices = findChangedInputs(this.#ledger.packages, commands);
     const resolvedInputs = inputs.map((input, index) =>
       input.kind === undefined ? resolveInput(input, sender, this.#find, changedIndices.has(index)) : input,
     );

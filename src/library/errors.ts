@@ -23,7 +23,7 @@ export abstract class EnclaveError extends Error {
 }
 
 /**
- * The base of an area's errors, which distinguishes causes by code alone: `class AttestationError extends
+ * The base of the errors of one area, whose causes differ only in their code: `class AttestationError extends
  * CodedError<AttestationCode>`. The union lets the compiler check a `switch (error.code)`. A cause with
  * properties of its own has its own class.
  */

@@ -72,14 +72,17 @@ export const UNREACHABLE = {
     "it can't be reached, or it redirects; or, in a page, the browser withheld the answer: the service doesn't allow the page's origin (CORS), or is on http under a page on https",
 } as const;
 
-/** Reason why no complete answer came: a key of the table of reasons. */
+/** Reason why no complete answer came: a key of `UNREACHABLE`. */
 export type UnreachableReason = keyof typeof UNREACHABLE;
 
 /** Matches codes of Node (`tls`, "X509 certificate error codes", and Node's own) and of OpenSSL. */
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|PATH_LENGTH_)/;
 
-/** Reads the cause that `platformFetch` and Node's fetch attach to their TypeErrors. Browsers attach none. */
+/**
+ * Returns the reason for an incomplete answer. Reads it from the cause that `platformFetch` and Node's fetch
+ * attach to their TypeErrors. Browsers attach none.
+ */
 export function unreachableReason({ reason, cause }: NoAnswerError): UnreachableReason {
   if (reason === 'timeout' || reason === 'broken') return reason;
   const inner: unknown = cause instanceof Error ? cause.cause : undefined;
@@ -96,7 +99,7 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
  * Returns the platform's code of what caused the failure, such as ECONNREFUSED; null if the platform gives no
  * code, as in browsers.
  *
- * @param error what `fetch` threw
+ * @param error error that `fetch` threw
  */
 export function causeCode(error: unknown): string | null {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
@@ -120,7 +123,7 @@ export function failedToConnect(cause: unknown): boolean {
   return failures.length > 0 && failures.every(isConnectFailure);
 }
 
-/** Recognises Node's `syscall`, the name of its lookup, and undici's own time-out. */
+/** Returns whether an error is of Node's connecting or DNS lookup, or undici's time-out of a connection. */
 function isConnectFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { syscall, code } = error as { syscall?: unknown; code?: unknown };
@@ -156,17 +159,17 @@ export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): P
   bounds.signal?.throwIfAborted();
   const timeout = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
   const signal = bounds.signal ? AbortSignal.any([timeout, bounds.signal]) : timeout;
-  let began = false;
+  let hasBegun = false;
   try {
     const options = { redirect: 'error', credentials: 'omit', cache: 'no-store' } as const;
     const response = await fetch(url, { ...init, ...options, signal });
-    began = true;
+    hasBegun = true;
     const bytes = await readBody(response, bounds.maxSize);
     return { ...toOutcome(response), bytes, type: response.headers.get('content-type') };
   } catch (cause) {
     if (bounds.signal?.aborted && !timeout.aborted) throw bounds.signal.reason;
     if (cause instanceof NoAnswerError) throw cause;
-    throw new NoAnswerError(timeout.aborted ? 'timeout' : began ? 'broken' : 'unreachable', { cause });
+    throw new NoAnswerError(timeout.aborted ? 'timeout' : hasBegun ? 'broken' : 'unreachable', { cause });
   }
 }
 
@@ -182,7 +185,8 @@ function toOutcome({ status, ok, headers }: Response): Outcome {
 }
 
 /**
- * Returns a response whose body was read at once, for a client that has no bound of its own.
+ * Reads the whole body of a response, for a client that has no size limit of its own. Returns the response
+ * with the body that was read.
  *
  * @param maxSize maximum size of the body in bytes
  * @throws NoAnswerError: too large; what the body's stream throws
@@ -199,7 +203,7 @@ async function readBody(response: Response, maxSize: number): Promise<Uint8Array
   let size = 0;
   for (;;) {
     const chunk = await reader?.read();
-    if (chunk?.value === undefined) return joined(chunks, size);
+    if (chunk?.value === undefined) return concat(chunks, size);
     size += chunk.value.length;
     if (size > maxSize) {
       await reader?.cancel();
@@ -209,12 +213,12 @@ async function readBody(response: Response, maxSize: number): Promise<Uint8Array
   }
 }
 
-function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
+function concat(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size);
-  let at = 0;
+  let offset = 0;
   for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
+    bytes.set(chunk, offset);
+    offset += chunk.length;
   }
   return bytes;
 }

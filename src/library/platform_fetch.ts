@@ -1,5 +1,5 @@
 /**
- * The default way to send a request everywhere but in Node: the platform's own fetch. See `imports` in
+ * The default way to send a request outside Node: the platform's own fetch. See `imports` in
  * package.json.
  */
 

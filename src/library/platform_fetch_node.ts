@@ -19,17 +19,19 @@ const DEFAULT_HEADERS = {
 } as const;
 
 /**
- * Headers about the connection, which does not belong to the caller. Node's fetch refuses all but `trailer`.
+ * Headers about the connection, which does not belong to the caller. Node's fetch refuses all of them except
+ * `trailer`.
  */
 const REFUSED_HEADERS = ['expect', 'keep-alive', 'trailer', 'transfer-encoding', 'upgrade'];
 /** Headers that this module sets itself: see the forbidden request-headers of the Fetch standard. */
 const REPLACED_HEADERS = ['connection', 'content-length', 'host'];
 
-/** Fetch standard, "redirect status" and "null body status". */
+/** Statuses of redirects (Fetch standard, "redirect status"). */
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+/** Statuses of answers without a body (Fetch standard, "null body status"). */
 const WITHOUT_BODY: readonly number[] = [204, 205, 304];
 
-/** Fetch standard, "port blocking". */
+/** Ports to which no request is sent (Fetch standard, "port blocking"). */
 const BAD_PORTS = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
   109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
@@ -41,8 +43,8 @@ const BAD_PORTS = new Set([
 const CONNECT_MS = 10_000;
 
 /**
- * A `fetch` of http and https that asks for `identity`, and refuses an answer with any other
- * `Content-Encoding` before its body is read. It fails as Node's fetch does: with a TypeError whose cause
+ * Sends a request over http or https, as `fetch` does. It asks for `identity`, and refuses an answer with any
+ * other `Content-Encoding` before its body is read. It fails like Node's fetch: with a TypeError whose cause
  * says why, or with the signal's reason. It follows no redirect: `redirect` must be `error` or `manual`. It
  * has no cache and no cookies.
  */
@@ -54,43 +56,47 @@ export const platformFetch: typeof globalThis.fetch = async (input, init) => {
   const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
   request.signal.throwIfAborted();
   try {
-    return await exchange(open(url, request, body?.length), body, request);
+    return await exchange(createRequest(url, request, body?.length), body, request);
   } catch (cause) {
     if (request.signal.aborted) throw request.signal.reason;
     throw new TypeError('fetch failed', { cause });
   }
 };
 
-/** Begins a request, and sends nothing until `end` is called. @param length of the body, in bytes */
-function open(url: URL, { method, headers }: Request, length: number | undefined): http.ClientRequest {
+/** Creates a request, which sends nothing until `end` is called. @param length of the body, in bytes */
+function createRequest(
+  url: URL,
+  { method, headers }: Request,
+  length: number | undefined,
+): http.ClientRequest {
   if (!/^https?:$/.test(url.protocol)) throw new Error('unknown scheme');
   if (BAD_PORTS.has(Number(url.port))) throw new Error('bad port');
-  const refused = REFUSED_HEADERS.find((name) => headers.has(name));
-  if (refused !== undefined) throw new Error(`invalid ${refused} header`);
+  const refusedHeader = REFUSED_HEADERS.find((name) => headers.has(name));
+  if (refusedHeader !== undefined) throw new Error(`invalid ${refusedHeader} header`);
   const fields = { ...DEFAULT_HEADERS, ...Object.fromEntries(headers), 'accept-encoding': 'identity' };
   for (const name of REPLACED_HEADERS) Reflect.deleteProperty(fields, name);
   // Without a length, Node sends the body of a DELETE as if it were the next request.
   const framing = length === undefined ? {} : { 'content-length': length };
   const request = url.protocol === 'https:' ? https.request : http.request;
-  // The global agents keep connections, and know of proxies exactly when Node's fetch does.
-  const sent = request(url, { method, headers: { ...fields, ...framing } });
+  // The global agents keep connections open, and use proxies in the same cases as Node's fetch.
+  const clientRequest = request(url, { method, headers: { ...fields, ...framing } });
   // Limit only the size of headers, not their number: Node would leave out headers beyond 2000, and one of
   // those could be Content-Encoding.
-  sent.maxHeadersCount = 0;
-  return sent;
+  clientRequest.maxHeadersCount = 0;
+  return clientRequest;
 }
 
-function limitConnecting(sent: http.ClientRequest): void {
-  sent.once('socket', (socket) => {
+function limitConnecting(clientRequest: http.ClientRequest): void {
+  clientRequest.once('socket', (socket) => {
     if (!socket.connecting) return;
     const error = Object.assign(new Error('no connection in time'), {
       code: 'ETIMEDOUT',
       syscall: 'connect',
     });
-    const timer = setTimeout(() => sent.destroy(error), CONNECT_MS);
+    const timer = setTimeout(() => clientRequest.destroy(error), CONNECT_MS);
     const stop = () => clearTimeout(timer);
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', stop);
-    sent.once('close', stop);
+    clientRequest.once('close', stop);
   });
 }
 
@@ -100,43 +106,43 @@ function limitConnecting(sent: http.ClientRequest): void {
  */
 const MAX_INTERIM = 16;
 
-/** @throws what Node reports; an Error for an answer that is refused */
+/** Sends a request with its body. @throws the error of Node; an Error for an answer that is refused */
 function exchange(
-  sent: http.ClientRequest,
+  clientRequest: http.ClientRequest,
   body: Uint8Array | undefined,
   { redirect, signal }: Request,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const abort = () => sent.destroy(signal.reason);
+    const abort = () => clientRequest.destroy(signal.reason);
     signal.addEventListener('abort', abort);
-    sent.on('error', (error) => reject(withoutBytes(error)));
-    sent.on('close', () => {
+    clientRequest.on('error', (error) => reject(withoutBytes(error)));
+    clientRequest.on('close', () => {
       signal.removeEventListener('abort', abort);
       // There is no error if the answer switches to another protocol.
       reject(new Error('closed without an answer'));
     });
     let interim = 0;
-    sent.on('information', () => {
+    clientRequest.on('information', () => {
       if (++interim <= MAX_INTERIM) return;
       reject(new Error('too many interim answers'));
-      sent.destroy();
+      clientRequest.destroy();
     });
-    sent.on('response', (message) => {
+    clientRequest.on('response', (message) => {
       try {
-        refuse(message, redirect);
-        resolve(createResponse(sent, message, signal));
+        checkAnswer(message, redirect);
+        resolve(createResponse(clientRequest, message, signal));
       } catch (error) {
         reject(error);
-        sent.destroy();
+        clientRequest.destroy();
       }
     });
-    limitConnecting(sent);
-    sent.end(body);
+    limitConnecting(clientRequest);
+    clientRequest.end(body);
   });
 }
 
-/** @throws Error that `unreachableReason` recognises by its message or code */
-function refuse({ statusCode = 0, headers }: http.IncomingMessage, redirect: RequestRedirect): void {
+/** Checks redirect and encoding of an answer. @throws Error, which `unreachableReason` recognises */
+function checkAnswer({ statusCode = 0, headers }: http.IncomingMessage, redirect: RequestRedirect): void {
   if (redirect === 'error' && REDIRECTS.includes(statusCode)) throw new Error('unexpected redirect');
   // By RFC 9110, section 8.4, this is a list in upper or lower case, whose elements may be empty.
   const codings = (headers['content-encoding'] ?? '').split(',').map((coding) => coding.trim().toLowerCase());
@@ -146,19 +152,19 @@ function refuse({ statusCode = 0, headers }: http.IncomingMessage, redirect: Req
 }
 
 function createResponse(
-  sent: http.ClientRequest,
+  clientRequest: http.ClientRequest,
   message: http.IncomingMessage,
   signal: AbortSignal,
 ): Response {
   const { statusCode = 0, statusMessage = '', rawHeaders } = message;
   const headers = new Headers();
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    headers.append(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
   }
   const isBodiless = WITHOUT_BODY.includes(statusCode);
-  // The constructor accepts no status above 599, whereas Node's fetch returns whatever a server sends.
+  // The constructor accepts no status above 599, whereas Node's fetch returns any status that a server sends.
   const status = Math.min(statusCode, 599);
-  const response = new Response(isBodiless ? null : createStream(sent, message, signal), {
+  const response = new Response(isBodiless ? null : createStream(clientRequest, message, signal), {
     status,
     statusText: statusMessage,
     headers,
@@ -169,13 +175,13 @@ function createResponse(
   return response;
 }
 
-/** Returns a stream that reads no more than is asked for. */
+/** Returns a stream of the answer's body, which reads a piece only when the stream's reader asks for it. */
 function createStream(
-  sent: http.ClientRequest,
+  clientRequest: http.ClientRequest,
   message: http.IncomingMessage,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
-  // An error that arrives before the body is read is reported to its reader.
+  // The stream reports an error to its reader, even if the error arrives before the body is read.
   message.on('error', () => {});
   const chunks: AsyncIterator<Uint8Array> = message[Symbol.asyncIterator]();
   return new ReadableStream(
@@ -190,8 +196,8 @@ function createStream(
         }
         controller.close();
         // The server may have answered without reading the whole request, and would keep the connection
-        // without limit.
-        if (!sent.writableFinished) sent.destroy();
+        // open without limit.
+        if (!clientRequest.writableFinished) clientRequest.destroy();
       },
       cancel() {
         message.destroy();

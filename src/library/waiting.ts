@@ -1,8 +1,8 @@
 /** Waits until a promise settles or a signal ends the wait. Browser-safe. */
 
 /**
- * Settles like the promise, or rejects with the signal's reason, if that comes first. The promise itself
- * continues.
+ * Settles like the promise, or rejects with the signal's reason if the signal aborts first. The promise
+ * itself continues.
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await promise;
@@ -16,7 +16,7 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | un
   });
 }
 
-/** @throws the signal's reason */
+/** Waits for a number of milliseconds. @throws the signal's reason */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await abortable(new Promise((resolve) => setTimeout(resolve, ms)), signal);
 }

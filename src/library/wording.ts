@@ -1,4 +1,4 @@
-/** The wording of messages. Browser-safe. */
+/** Formats numbers in messages. Browser-safe. */
 
 /**
  * Returns a number with its unit, for a message: `1 byte`, `2 bytes`.

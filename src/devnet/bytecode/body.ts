@@ -5,8 +5,8 @@ import type { Reader } from './tables.ts';
 export interface Instruction {
   readonly code: number;
   /**
-   * Index of a table entry, of a local, or of the instruction to which a branch jumps; 0 if the instruction has
-   * no operand.
+   * Index of a table entry, of a local, or of the instruction to which a branch jumps; 0 if the instruction
+   * has no operand.
    */
   readonly operand: number;
   /** Value that the instruction loads, or number of values that it packs. */

@@ -108,7 +108,7 @@ export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Modul
     calls,
     genericCalls: tables.read(TABLE.functionInstances, (reader) => {
       const [index, types] = readInstance(reader);
-      return { ...entry(calls, index), types };
+      return { ...getEntry(calls, index), types };
     }),
     structs,
     structInstances,

@@ -73,7 +73,7 @@ function listBodies(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ReadonlyMa
   return new Map(definitions);
 }
 
-/** Returns a function that formats the operand of an instruction: the table entry that it names, or a number. */
+/** Returns a function that formats an instruction's operand: the table entry that it names, or a number. */
 function createOperandFormatter(
   tables: Tables,
   { functions, signatures, datatypes, type }: Handles,

@@ -90,7 +90,7 @@ export class Reader {
   }
 }
 
-export function entry<T>(table: readonly T[], index: number): T {
+export function getEntry<T>(table: readonly T[], index: number): T {
   const tableEntry = table[index];
   if (tableEntry === undefined) throw new RangeError('an index points outside its table');
   return tableEntry;

@@ -53,10 +53,10 @@ export function checkEntryRule(
       }
       return clique;
     });
-    if (command.kind === 'call' && command.declared.visibility !== 'public') {
+    if (command.kind === 'call' && command.declaration.visibility !== 'public') {
       const hotArgument = args.find((_, position) => findRoot(cliques[position] as Clique).heat > 0);
       if (hotArgument !== undefined)
-        throw argumentFailure(index, hotArgument.at, 'InvalidArgumentToPrivateEntryFunction');
+        throw argumentFailure(index, hotArgument.position, 'InvalidArgumentToPrivateEntryFunction');
     }
     const clique = merge(cliques);
     const takesShared = args.some(({ place, use }) => use === 'move' && shared.has(place));

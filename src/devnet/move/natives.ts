@@ -109,7 +109,7 @@ export class Runtime {
     return child;
   }
 
-  /** Returns the child object that a native function names. @throws MoveAbort if it is missing or of another type */
+  /** Returns the child that a native function names. @throws MoveAbort if it is missing or of another type */
   #findChild(parent: Address, { args, types, abort, charge }: NativeCall): Child {
     const child = this.#child(parent, address(args[1]));
     if (child === undefined) throw abort(FIELD_DOES_NOT_EXIST);

@@ -16,7 +16,7 @@ export type Use = 'move' | 'copy' | 'borrow' | 'borrow mutably';
 
 export interface TypedArgument {
   /** Index of the argument in the command. */
-  readonly at: number;
+  readonly position: number;
   readonly argument: Argument;
   /** Place of the value. If two types use the same bytes, these are two values. */
   readonly place: string;
@@ -25,17 +25,17 @@ export interface TypedArgument {
   readonly type: MoveType;
 }
 
-interface Typed {
+interface TypedParts {
   /** Arguments in the order in which the command takes them. */
   readonly args: readonly TypedArgument[];
   readonly results: readonly MoveType[];
 }
 
-export interface TypedCall extends Typed {
+export interface TypedCall extends TypedParts {
   readonly kind: 'call';
   readonly packageId: string;
   readonly linked: Linked;
-  readonly declared: DeclaredFunction;
+  readonly declaration: DeclaredFunction;
   readonly linkage: Linkage;
   readonly types: readonly MoveType[];
   /** Parameters of the function. They include contexts, for which a transaction has no argument. */
@@ -45,19 +45,19 @@ export interface TypedCall extends Typed {
 export type TypedCommand =
   | TypedCall
   /** The recipient is the last argument. */
-  | (Typed & { readonly kind: 'transfer' })
+  | (TypedParts & { readonly kind: 'transfer' })
   /** The coin is the first argument. */
-  | (Typed & { readonly kind: 'split' | 'merge' })
-  | (Typed & { readonly kind: 'vector'; readonly of: MoveType })
-  | (Typed & { readonly kind: 'publish'; readonly command: Extract<Command, { kind: 'publish' }> })
-  | (Typed & { readonly kind: 'upgrade'; readonly command: Upgrade });
+  | (TypedParts & { readonly kind: 'split' | 'merge' })
+  | (TypedParts & { readonly kind: 'vector'; readonly of: MoveType })
+  | (TypedParts & { readonly kind: 'publish'; readonly command: Extract<Command, { kind: 'publish' }> })
+  | (TypedParts & { readonly kind: 'upgrade'; readonly command: Upgrade });
 
 /** Bytes of a transaction that a command uses as a value of a type. */
 export interface PureUse {
   readonly input: number;
   readonly type: MoveType;
   readonly command: number;
-  readonly at: number;
+  readonly position: number;
 }
 
 /** The inputs of a transaction with their types. */
@@ -80,9 +80,9 @@ const U64 = parseType('u64');
 const ADDRESS = parseType('address');
 const COIN = /^0x0*2::coin::Coin</;
 
-/** An argument with a known place. If it has no type, it consists of bytes. */
-interface Located {
-  readonly at: number;
+/** Argument whose place has been found. Its type is undefined if it consists of bytes. */
+interface LocatedArgument {
+  readonly position: number;
   readonly argument: Argument;
   readonly place: string;
   readonly type: MoveType | undefined;
@@ -108,13 +108,13 @@ export class Typing {
     }
   }
 
-  /** @throws CommandFailure, Refusal */
+  /** Types all commands. @throws CommandFailure, Refusal */
   commands(commands: readonly Command[]): TypedCommand[] {
     return commands.map((command, index) => {
       this.#command = index;
-      const typed = this.#typed(command);
-      this.#results.push(typed.results);
-      return typed;
+      const typedCommand = this.#typeCommand(command);
+      this.#results.push(typedCommand.results);
+      return typedCommand;
     });
   }
 
@@ -122,7 +122,7 @@ export class Typing {
     return { inputs: this.#inputs, pure: [...this.#pure.values()] };
   }
 
-  #typed(command: Command): TypedCommand {
+  #typeCommand(command: Command): TypedCommand {
     switch (command.kind) {
       case 'call':
         return this.#call(command.call, command.args);
@@ -130,7 +130,7 @@ export class Typing {
         const objects = this.#locateAll(command.objects, 0);
         const to = this.#locate(command.to, objects.length);
         const values = objects.map((located) =>
-          this.#constrained(located, ABILITY.store | ABILITY.key, 'InvalidTransferObject'),
+          this.#argumentWithAbilities(located, ABILITY.store | ABILITY.key, 'InvalidTransferObject'),
         );
         return { kind: 'transfer', args: [...values, this.#argument(to, ADDRESS)], results: [] };
       }
@@ -165,23 +165,23 @@ export class Typing {
   #call({ package: id, module, function: name, typeArguments }: Call, args: readonly Argument[]): TypedCall {
     const callee = normalizePackageId(id);
     if (!this.#code.has(callee)) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
-    const declared = this.#code.module(callee, module)?.moduleInterface.declared.get(name);
-    if (declared === undefined) {
-      const full = `${id}::${module}::${name}`;
+    const declaration = this.#code.module(callee, module)?.moduleInterface.declared.get(name);
+    if (declaration === undefined) {
+      const fullName = `${id}::${module}::${name}`;
       if (this.#code.isFramework(callee))
-        throw new Refusal('UNIMPLEMENTED', `the stub of Sui's framework has no ${full}`);
+        throw new Refusal('UNIMPLEMENTED', `the stub of Sui's framework has no ${fullName}`);
       throw new CommandFailure(this.#command, 'FUNCTION_NOT_FOUND', 'FunctionNotFound');
     }
-    const types = this.#typeArguments(typeArguments, declared);
+    const types = this.#typeArguments(typeArguments, declaration);
     const linkage = findCallLinkage(this.#code.packages, {
       id: callee,
-      isPrivate: declared.visibility !== 'public',
+      isPrivate: declaration.visibility !== 'public',
       typePackages: new Set(types.flatMap((type) => [...this.#code.listPackages(type)])),
       command: this.#command,
     });
-    const parameters = splitList(declared.parameters).map((text) => instantiate(parseType(text), types));
-    const taken = parameters.filter((type) => !isContext(type));
-    if (taken.length !== args.length) {
+    const parameters = splitList(declaration.parameters).map((text) => instantiate(parseType(text), types));
+    const argumentTypes = parameters.filter((type) => !isContext(type));
+    if (argumentTypes.length !== args.length) {
       throw new CommandFailure(this.#command, 'ARITY_MISMATCH', 'ArityMismatch');
     }
     const located = this.#locateAll(args, 0);
@@ -189,12 +189,12 @@ export class Typing {
       kind: 'call',
       packageId: callee,
       linked: this.#code.function(callee, module, name),
-      declared,
+      declaration,
       linkage,
       types,
       parameters,
-      args: located.map((argument, index) => this.#argument(argument, taken[index] as MoveType)),
-      results: splitList(declared.returns).map((text) => instantiate(parseType(text), types)),
+      args: located.map((argument, index) => this.#argument(argument, argumentTypes[index] as MoveType)),
+      results: splitList(declaration.returns).map((text) => instantiate(parseType(text), types)),
     };
   }
 
@@ -202,17 +202,17 @@ export class Typing {
     if (texts.length !== constraints.length) {
       throw new CommandFailure(this.#command, 'TYPE_ARITY_MISMATCH', 'TypeArityMismatch');
     }
-    return texts.map((text, at) => {
-      const type = this.#typeArgument(text, at);
-      const missing = (constraints[at] ?? 0) & ~this.#abilities(type);
-      if (missing !== 0) throw typeArgumentFailure(this.#command, at, 'ConstraintNotSatisfied');
+    return texts.map((text, position) => {
+      const type = this.#typeArgument(text, position);
+      const missing = (constraints[position] ?? 0) & ~this.#abilities(type);
+      if (missing !== 0) throw typeArgumentFailure(this.#command, position, 'ConstraintNotSatisfied');
       return type;
     });
   }
 
-  #typeArgument(text: string, at: number): MoveType {
+  #typeArgument(text: string, position: number): MoveType {
     const type = this.#code.parseArgument(text);
-    if (type === undefined) throw typeArgumentFailure(this.#command, at, 'TypeNotFound');
+    if (type === undefined) throw typeArgumentFailure(this.#command, position, 'TypeNotFound');
     return type;
   }
 
@@ -220,9 +220,9 @@ export class Typing {
     const located = this.#locateAll(items, 0);
     const of =
       text === undefined
-        ? this.#constrained(located[0], ABILITY.key, 'InvalidMakeMoveVecNonObjectArgument').type
+        ? this.#argumentWithAbilities(located[0], ABILITY.key, 'InvalidMakeMoveVecNonObjectArgument').type
         : this.#typeArgument(text, 0);
-    const args = located.map((item) => this.#argument(item, of));
+    const args = located.map((element) => this.#argument(element, of));
     return { kind: 'vector', of, args, results: [{ kind: 'vector', of }] };
   }
 
@@ -230,35 +230,35 @@ export class Typing {
     return this.#code.datatypes.abilitiesOf(type);
   }
 
-  #locateAll(args: readonly Argument[], from: number): Located[] {
+  #locateAll(args: readonly Argument[], from: number): LocatedArgument[] {
     return args.map((argument, index) => this.#locate(argument, from + index));
   }
 
-  #locate(argument: Argument, at: number): Located {
-    if ('gas' in argument) return { at, argument, place: GAS, type: COIN_OF_SUI, input: -1 };
+  #locate(argument: Argument, position: number): LocatedArgument {
+    if ('gas' in argument) return { position, argument, place: GAS, type: COIN_OF_SUI, input: -1 };
     if ('input' in argument) {
       const { input } = argument;
-      if (this.#inputs[input] === undefined) throw this.#outOfBounds(at, input);
-      return { at, argument, place: inputPlace(input), type: this.#objectTypes.get(input), input };
+      if (this.#inputs[input] === undefined) throw this.#outOfBounds(position, input);
+      return { position, argument, place: inputPlace(input), type: this.#objectTypes.get(input), input };
     }
     const { result, nested } = argument;
     const results = this.#results[result];
-    if (results === undefined) throw this.#outOfBounds(at, result);
+    if (results === undefined) throw this.#outOfBounds(position, result);
     if (nested === undefined && results.length !== 1) {
       const text = `result_idx: ${result}`;
-      throw argumentFailure(this.#command, at, 'InvalidResultArity', { index: result, text });
+      throw argumentFailure(this.#command, position, 'InvalidResultArity', { index: result, text });
     }
     const type = results[nested ?? 0];
     if (type === undefined) {
       const text = `result_idx: ${result}, secondary_idx: ${nested}`;
       const indexError = { index: result, ...(nested !== undefined && { subresult: nested }), text };
-      throw argumentFailure(this.#command, at, 'SecondaryIndexOutOfBounds', indexError);
+      throw argumentFailure(this.#command, position, 'SecondaryIndexOutOfBounds', indexError);
     }
-    return { at, argument, place: resultPlace(result, nested ?? 0), type, input: -1 };
+    return { position, argument, place: resultPlace(result, nested ?? 0), type, input: -1 };
   }
 
-  #outOfBounds(at: number, index: number): CommandFailure {
-    return argumentFailure(this.#command, at, 'IndexOutOfBounds', { index, text: `idx: ${index}` });
+  #outOfBounds(position: number, index: number): CommandFailure {
+    return argumentFailure(this.#command, position, 'IndexOutOfBounds', { index, text: `idx: ${index}` });
   }
 
   /** Returns how a command uses an argument of this type. */
@@ -267,37 +267,37 @@ export class Typing {
     return (this.#abilities(parameter) & ABILITY.copy) !== 0 ? 'copy' : 'move';
   }
 
-  #argument({ at, argument, place, type, input }: Located, parameter: MoveType): TypedArgument {
+  #argument({ position, argument, place, type, input }: LocatedArgument, parameter: MoveType): TypedArgument {
     const value = parameter.kind === 'reference' ? parameter.of : parameter;
     const use = this.#use(parameter);
     const actual = type ?? this.#fixed.get(input);
     if (actual !== undefined && format(actual) !== format(value)) {
-      throw argumentFailure(this.#command, at, 'TypeMismatch');
+      throw argumentFailure(this.#command, position, 'TypeMismatch');
     }
-    if (type !== undefined) return { at, argument, place, use, type: value };
+    if (type !== undefined) return { position, argument, place, use, type: value };
     const pure = purePlace(input, value);
-    if (!this.#pure.has(pure)) this.#pure.set(pure, { input, type: value, command: this.#command, at });
+    if (!this.#pure.has(pure)) this.#pure.set(pure, { input, type: value, command: this.#command, position });
     if (use === 'borrow mutably') this.#fixed.set(input, value);
-    return { at, argument, place: pure, use, type: value };
+    return { position, argument, place: pure, use, type: value };
   }
 
-  /** Types an argument for which the argument's own type is decisive. */
-  #constrained(
-    located: Located | undefined,
+  /** Types an argument by its own type, which must have these abilities. */
+  #argumentWithAbilities(
+    located: LocatedArgument | undefined,
     abilities: number,
     problem: 'InvalidTransferObject' | 'InvalidMakeMoveVecNonObjectArgument',
   ): TypedArgument {
-    const { at = 0, type } = located ?? {};
+    const { position = 0, type } = located ?? {};
     if (located === undefined || type === undefined || (abilities & ~this.#abilities(type)) !== 0) {
-      throw argumentFailure(this.#command, at, problem);
+      throw argumentFailure(this.#command, position, problem);
     }
     return this.#argument(located, type);
   }
 
-  #coin(located: Located): { readonly type: Struct; readonly argument: TypedArgument } {
-    const { type, at } = located;
+  #coin(located: LocatedArgument): { readonly type: Struct; readonly argument: TypedArgument } {
+    const { type, position } = located;
     if (type?.kind !== 'struct' || !COIN.test(format(type))) {
-      throw argumentFailure(this.#command, at, 'TypeMismatch');
+      throw argumentFailure(this.#command, position, 'TypeMismatch');
     }
     return { type, argument: this.#argument(located, { kind: 'reference', isMutable: true, of: type }) };
   }

@@ -7,23 +7,23 @@ import { frameworkPackage } from './framework.ts';
 import { parseType, splitList } from './types.ts';
 import { isContext } from './typing.ts';
 
-/** Returns the inputs that a command takes in another way than by `&`. */
-export function changedInputs(packages: Packages, commands: readonly Command[]): Set<number> {
+/** Returns the indices of the inputs that a command takes by value or as `&mut`. */
+export function findChangedInputs(packages: Packages, commands: readonly Command[]): Set<number> {
   const code = new ChainCode(packages, frameworkPackage());
-  const changed = commands.flatMap((command) => argumentsChangedBy(code, command));
-  return new Set(changed.flatMap((argument) => ('input' in argument ? argument.input : [])));
+  const changedArguments = commands.flatMap((command) => argumentsChangedBy(code, command));
+  return new Set(changedArguments.flatMap((argument) => ('input' in argument ? argument.input : [])));
 }
 
 function argumentsChangedBy(code: ChainCode, command: Command): readonly Argument[] {
   switch (command.kind) {
     case 'call': {
       const { package: id, module, function: name } = command.call;
-      const called = code.module(normalizeSuiAddress(id), module)?.moduleInterface.declared.get(name);
-      if (called === undefined) return command.args;
-      const parameters = splitList(called.parameters).map(parseType);
-      const taken = parameters.filter((type) => !isContext(type));
+      const declaration = code.module(normalizeSuiAddress(id), module)?.moduleInterface.declared.get(name);
+      if (declaration === undefined) return command.args;
+      const parameters = splitList(declaration.parameters).map(parseType);
+      const argumentTypes = parameters.filter((type) => !isContext(type));
       return command.args.filter((_, index) => {
-        const type = taken[index];
+        const type = argumentTypes[index];
         return type?.kind !== 'reference' || type.isMutable;
       });
     }

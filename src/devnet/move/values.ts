@@ -17,7 +17,7 @@ export class Int {
   }
 }
 
-/** Fields of a struct or of a variant, or items of a vector. */
+/** Fields of a struct or of a variant, or elements of a vector. */
 export class Composite {
   readonly items: Value[];
   /** Tag of an enum's variant; 0 for a struct. */
@@ -29,7 +29,7 @@ export class Composite {
   }
 }
 
-/** A reference to a local variable, a field or an item. */
+/** A reference to a local variable, a field or an element. */
 export class Reference {
   readonly items: Value[];
   readonly index: number;
@@ -41,7 +41,7 @@ export class Reference {
 
   get value(): Value {
     const value = this.items[this.index];
-    if (value === undefined) throw new TypeError('a reference to nothing');
+    if (value === undefined) throw new TypeError('the reference points to nothing');
     return value;
   }
 
@@ -62,27 +62,27 @@ export function createVector(bytes: Uint8Array): Composite {
 
 /** Returns the bytes of a `vector<u8>`. */
 export function toBytes(value: Value): Uint8Array {
-  return Uint8Array.from(composite(value).items, (item) => Number(int(item).value));
+  return Uint8Array.from(composite(value).items, (element) => Number(int(element).value));
 }
 
 export function int(value: Value | undefined): Int {
   if (value instanceof Int) return value;
-  throw new TypeError('not an integer');
+  throw new TypeError('the value is not an integer');
 }
 
 export function composite(value: Value | undefined): Composite {
   if (value instanceof Composite) return value;
-  throw new TypeError('neither a struct nor a vector');
+  throw new TypeError('the value is neither a struct nor a vector');
 }
 
 export function reference(value: Value | undefined): Reference {
   if (value instanceof Reference) return value;
-  throw new TypeError('not a reference');
+  throw new TypeError('the value is not a reference');
 }
 
 export function address(value: Value | undefined): Address {
   if (typeof value === 'string') return value;
-  throw new TypeError('not an address');
+  throw new TypeError('the value is not an address');
 }
 
 /** Returns the address in an `ID`, in a `UID`, or in a struct that begins with a `UID`. */
@@ -90,17 +90,17 @@ export function idOf(value: Value | undefined): Address {
   return typeof value === 'string' ? value : idOf(composite(value).items[0]);
 }
 
-/** @param charge called with the number of values that are copied */
+/** Copies a value. @param charge called with the number of values that are copied */
 export function copyValue(value: Value, charge: (count: number) => void): Value {
   if (!(value instanceof Composite)) return value;
   charge(1 + value.items.length);
   return new Composite(
-    value.items.map((item) => copyValue(item, charge)),
+    value.items.map((element) => copyValue(element, charge)),
     value.tag,
   );
 }
 
-/** @param charge called with the number of values that are compared */
+/** Returns whether two values are equal. @param charge called with the number of values that are compared */
 export function areEqual(left: Value, right: Value, charge: (count: number) => void): boolean {
   if (left instanceof Reference && right instanceof Reference)
     return areEqual(left.value, right.value, charge);
@@ -110,24 +110,24 @@ export function areEqual(left: Value, right: Value, charge: (count: number) => v
   return (
     left.tag === right.tag &&
     left.items.length === right.items.length &&
-    left.items.every((item, index) => areEqual(item, right.items[index] as Value, charge))
+    left.items.every((element, index) => areEqual(element, right.items[index] as Value, charge))
   );
 }
 
-/** Refuses a struct whose value may not be an argument. @throws RangeError, TypeError */
+/** Refuses a struct whose content an argument may not have. @throws RangeError, TypeError */
 type Check = (value: Composite, type: Struct) => void;
 
 /**
  * Checks the rules of Sui's `PrimitiveArgumentLayout`: strings are UTF-8 or ASCII, and an option has at most
- * one item.
+ * one element.
  */
 function checkArgument({ items: [inner] }: Composite, { module, name }: Struct): void {
   if (module === 'option' && name === 'Option' && composite(inner).items.length > 1) {
-    throw new RangeError('an option of several items');
+    throw new RangeError('an option has several elements');
   }
   if (name !== 'String') return;
   const text = new TextDecoder('utf-8', { fatal: true }).decode(toBytes(composite(inner)));
-  if (module === 'ascii' && /[^\0-\x7f]/.test(text)) throw new RangeError('it is not ASCII');
+  if (module === 'ascii' && /[^\0-\x7f]/.test(text)) throw new RangeError('the text is not ASCII');
 }
 
 /** Encodes and decodes values in BCS by their types. */
@@ -144,7 +144,7 @@ export class Codec {
     return Uint8Array.from(Buffer.concat(parts));
   }
 
-  /** @throws RangeError for bytes that are not exactly one value of the type */
+  /** Decodes a value. @throws RangeError for bytes that are not exactly one value of the type */
   decode(bytes: Uint8Array, type: MoveType): Value {
     return this.#decode(bytes, type, () => undefined);
   }
@@ -159,53 +159,53 @@ export class Codec {
   }
 
   #decode(bytes: Uint8Array, type: MoveType, check: Check): Value {
-    const at = new Bytes(bytes);
-    const value = this.#read(at, type, check);
-    if (at.left > 0) throw new RangeError('bytes after the value');
+    const reader = new Bytes(bytes);
+    const value = this.#read(reader, type, check);
+    if (reader.left > 0) throw new RangeError('there are bytes after the value');
     return value;
   }
 
   #write(value: Value, type: MoveType, parts: Uint8Array[]): void {
     if (type.kind === 'vector') {
       const { items } = composite(value);
-      parts.push(uleb(items.length));
+      parts.push(encodeUleb(items.length));
       if (isByte(type.of)) parts.push(toBytes(value));
-      else for (const item of items) this.#write(item, type.of, parts);
+      else for (const element of items) this.#write(element, type.of, parts);
     } else if (type.kind === 'struct') {
       const { items, tag } = composite(value);
       const layout = this.#datatypes.findLayout(type);
-      if (layout.kind === 'enum') parts.push(uleb(tag));
+      if (layout.kind === 'enum') parts.push(encodeUleb(tag));
       const fields = fieldsOf(layout, tag);
       for (const [index, field] of fields.entries()) {
         this.#write(items[index] as Value, instantiate(field.type, type.args), parts);
       }
     } else if (value instanceof Int) {
-      parts.push(littleEndian(value));
+      parts.push(encodeLittleEndian(value));
     } else if (typeof value === 'string') {
       parts.push(hexToBytes(value.slice(2)));
     } else parts.push(Uint8Array.of(value === true ? 1 : 0));
   }
 
-  #read(at: Bytes, type: MoveType, check: Check): Value {
+  #read(reader: Bytes, type: MoveType, check: Check): Value {
     if (type.kind === 'vector') {
-      const length = at.length();
-      if (isByte(type.of)) return createVector(at.take(length));
-      // Each item takes at least one byte.
-      if (length > at.left) throw new RangeError('a vector that is longer than its bytes');
-      return new Composite(Array.from({ length }, () => this.#read(at, type.of, check)));
+      const length = reader.length();
+      if (isByte(type.of)) return createVector(reader.take(length));
+      // Each element takes at least one byte.
+      if (length > reader.left) throw new RangeError('a vector is longer than its bytes');
+      return new Composite(Array.from({ length }, () => this.#read(reader, type.of, check)));
     }
     if (type.kind === 'struct') {
       const layout = this.#datatypes.findLayout(type);
-      const tag = layout.kind === 'enum' ? at.length() : 0;
+      const tag = layout.kind === 'enum' ? reader.length() : 0;
       const fields = fieldsOf(layout, tag).map((field) =>
-        this.#read(at, instantiate(field.type, type.args), check),
+        this.#read(reader, instantiate(field.type, type.args), check),
       );
       const value = new Composite(fields, tag);
       check(value, type);
       return value;
     }
     if (type.kind !== 'primitive') throw new TypeError(`${format(type)} has no values in BCS`);
-    return primitive(at, type.name);
+    return readPrimitive(reader, type.name);
   }
 }
 
@@ -216,31 +216,31 @@ export function isByte(type: MoveType): boolean {
 export function fieldsOf(layout: Layout, tag: number) {
   if (layout.kind === 'struct') return layout.fields;
   const variant = layout.variants[tag];
-  if (variant === undefined) throw new RangeError(`no variant ${tag}`);
+  if (variant === undefined) throw new RangeError(`the enum has no variant ${tag}`);
   return variant.fields;
 }
 
-function primitive(at: Bytes, name: string): Value {
-  if (name === 'address') return `0x${bytesToHex(at.take(ADDRESS_BYTES))}`;
+function readPrimitive(reader: Bytes, name: string): Value {
+  if (name === 'address') return `0x${bytesToHex(reader.take(ADDRESS_BYTES))}`;
   if (name === 'bool') {
-    const [byte = 0] = at.take(1);
+    const [byte = 0] = reader.take(1);
     if (byte > 1) throw new RangeError('a bool is 0 or 1');
     return byte === 1;
   }
   const bits = BITS[name];
   if (bits === undefined) throw new TypeError(`${name} has no values in BCS`);
-  const bytes = at.take(bits / 8);
+  const bytes = reader.take(bits / 8);
   return new Int(
     bits,
     bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n),
   );
 }
 
-function littleEndian({ bits, value }: Int): Uint8Array {
+function encodeLittleEndian({ bits, value }: Int): Uint8Array {
   return Uint8Array.from({ length: bits / 8 }, (_, index) => Number((value >> BigInt(8 * index)) & 0xffn));
 }
 
-function uleb(value: number): Uint8Array {
+function encodeUleb(value: number): Uint8Array {
   const bytes: number[] = [];
   for (let left = value; ; left = Math.floor(left / 128)) {
     bytes.push((left % 128) + (left < 128 ? 0 : 128));
@@ -250,20 +250,20 @@ function uleb(value: number): Uint8Array {
 
 class Bytes {
   readonly #bytes: Uint8Array;
-  #at = 0;
+  #position = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
   }
 
   get left(): number {
-    return this.#bytes.length - this.#at;
+    return this.#bytes.length - this.#position;
   }
 
   take(length: number): Uint8Array {
     if (length > this.left) throw new RangeError('the bytes end early');
-    this.#at += length;
-    return this.#bytes.subarray(this.#at - length, this.#at);
+    this.#position += length;
+    return this.#bytes.subarray(this.#position - length, this.#position);
   }
 
   /** Reads a length in ULEB128, in its shortest form. */
@@ -276,6 +276,6 @@ class Bytes {
       if ((byte === 0 && shift > 0) || value >= 2 ** 32) break;
       return value;
     }
-    throw new RangeError('a length that is too large or not in its shortest form');
+    throw new RangeError('a length is too large, or not in its shortest form');
   }
 }

@@ -25,16 +25,16 @@ const NOT_CALLABLE: Readonly<Record<string, readonly string[] | undefined>> = {
 };
 const PURE = new Set(['1::string::String', '1::ascii::String', '1::option::Option', '2::object::ID']);
 
-/** @throws CommandFailure */
+/** Verifies the inputs and commands of a transaction. @throws CommandFailure */
 export function verify(code: ChainCode, commands: readonly TypedCommand[], inputs: TypedInputs): void {
   checkInputs(code, commands, inputs);
   for (const [index, command] of commands.entries()) {
     if (command.kind === 'call') checkFunction(code, command, index);
   }
   checkBorrows(commands);
-  const refined = refine(commands);
-  checkUnused(code, refined);
-  checkEntryRule(code, refined, inputs);
+  const refinedCommands = refineUses(commands);
+  checkUnused(code, refinedCommands);
+  checkEntryRule(code, refinedCommands, inputs);
 }
 
 /** Applies the rules of `input_arguments.rs`. */
@@ -50,31 +50,32 @@ function checkInputs(
     ),
   );
   for (const [index, { kind, args }] of commands.entries()) {
-    for (const { place, use, at } of args) {
+    for (const { place, use, position } of args) {
       const input = objects.get(place);
       const isFixed = input !== undefined && (!input.isMutable || input.object.owner.kind === 'immutable');
-      if (isFixed && use === 'borrow mutably') throw argumentFailure(index, at, 'InvalidObjectByMutRef');
-      if (isFixed && use === 'move') throw argumentFailure(index, at, 'InvalidObjectByValue');
+      if (isFixed && use === 'borrow mutably')
+        throw argumentFailure(index, position, 'InvalidObjectByMutRef');
+      if (isFixed && use === 'move') throw argumentFailure(index, position, 'InvalidObjectByValue');
     }
     // Only TransferObjects may take the gas coin by value.
     const gas =
       kind === 'transfer' ? undefined : args.find(({ place, use }) => place === GAS && use === 'move');
-    if (gas !== undefined) throw argumentFailure(index, gas.at, 'InvalidGasCoinUsage');
+    if (gas !== undefined) throw argumentFailure(index, gas.position, 'InvalidGasCoinUsage');
   }
 }
 
 function checkBytes(
   code: ChainCode,
   inputs: TypedInputs['inputs'],
-  { input, type, command, at }: PureUse,
+  { input, type, command, position }: PureUse,
 ): void {
   const bytes = inputs[input];
   if (!(bytes instanceof Uint8Array)) return;
-  if (!isPure(type)) throw argumentFailure(command, at, 'InvalidUsageOfPureArg');
+  if (!isPure(type)) throw argumentFailure(command, position, 'InvalidUsageOfPureArg');
   try {
     code.codec.decodeArgument(bytes, type);
   } catch {
-    throw argumentFailure(command, at, 'InvalidBCSBytes');
+    throw argumentFailure(command, position, 'InvalidBCSBytes');
   }
 }
 
@@ -90,7 +91,7 @@ function isPure(type: MoveType): boolean {
 /** Applies the rules of `move_functions.rs`. */
 function checkFunction(
   code: ChainCode,
-  { packageId, linked, declared, results }: TypedCall,
+  { packageId, linked, declaration, results }: TypedCall,
   index: number,
 ): void {
   const reference = results.findIndex(({ kind }) => kind === 'reference');
@@ -108,29 +109,31 @@ function checkFunction(
     code.isFramework(packageId) &&
     module in NOT_CALLABLE &&
     (names === undefined || names.includes(linked.code.name));
-  if (isForbidden || (declared.visibility !== 'public' && !declared.isEntry)) {
+  if (isForbidden || (declaration.visibility !== 'public' && !declaration.isEntry)) {
     throw new CommandFailure(index, 'NON_ENTRY_FUNCTION_INVOKED', 'NonEntryFunctionInvoked');
   }
 }
 
 /** Applies the rules of `memory_safety.rs`. */
 function checkBorrows(commands: readonly TypedCommand[]): void {
-  const moved = new Set<string>();
+  const movedPlaces = new Set<string>();
   for (const [index, { kind, args }] of commands.entries()) {
-    const borrowed = new Set<string>();
-    for (const { place, use, at } of args) {
-      if (use === 'move' && borrowed.has(place)) throw argumentFailure(index, at, 'CannotMoveBorrowedValue');
-      if (moved.has(place)) throw argumentFailure(index, at, 'ArgumentWithoutValue');
-      if (use === 'move') moved.add(place);
-      if (isBorrow(use)) borrowed.add(place);
+    const borrowedPlaces = new Set<string>();
+    for (const { place, use, position } of args) {
+      if (use === 'move' && borrowedPlaces.has(place))
+        throw argumentFailure(index, position, 'CannotMoveBorrowedValue');
+      if (movedPlaces.has(place)) throw argumentFailure(index, position, 'ArgumentWithoutValue');
+      if (use === 'move') movedPlaces.add(place);
+      if (isBorrow(use)) borrowedPlaces.add(place);
     }
     if (kind !== 'call') continue;
-    const aliased = args.find(
+    const aliasedArgument = args.find(
       (argument) =>
         argument.use === 'borrow mutably' &&
         args.some((alias) => alias !== argument && isBorrow(alias.use) && alias.place === argument.place),
     );
-    if (aliased !== undefined) throw argumentFailure(index, aliased.at, 'InvalidReferenceArgument');
+    if (aliasedArgument !== undefined)
+      throw argumentFailure(index, aliasedArgument.position, 'InvalidReferenceArgument');
   }
 }
 
@@ -139,15 +142,15 @@ function isBorrow(use: TypedArgument['use']): boolean {
 }
 
 /** Makes the last use of a value a move, even if it could be a copy, by the rules of `drop_safety.rs`. */
-function refine(commands: readonly TypedCommand[]): TypedCommand[] {
+function refineUses(commands: readonly TypedCommand[]): TypedCommand[] {
   const last = new Map<string, TypedArgument>();
   for (const { args } of commands) for (const argument of args) last.set(argument.place, argument);
   return commands.map((command) => {
-    const borrowed = new Set<string>();
+    const borrowedPlaces = new Set<string>();
     const args = command.args.map((argument): TypedArgument => {
       const { place, use } = argument;
-      if (isBorrow(use)) borrowed.add(place);
-      const isLastCopy = use === 'copy' && last.get(place) === argument && !borrowed.has(place);
+      if (isBorrow(use)) borrowedPlaces.add(place);
+      const isLastCopy = use === 'copy' && last.get(place) === argument && !borrowedPlaces.has(place);
       return isLastCopy ? { ...argument, use: 'move' } : argument;
     });
     return { ...command, args };
@@ -159,12 +162,12 @@ function refine(commands: readonly TypedCommand[]): TypedCommand[] {
  * `drop_safety.rs`.
  */
 function checkUnused(code: ChainCode, commands: readonly TypedCommand[]): void {
-  const moved = new Set(
+  const movedPlaces = new Set(
     commands.flatMap(({ args }) => args.filter(({ use }) => use === 'move').map(({ place }) => place)),
   );
   for (const [command, { results }] of commands.entries()) {
     for (const [index, type] of results.entries()) {
-      if (moved.has(resultPlace(command, index))) continue;
+      if (movedPlaces.has(resultPlace(command, index))) continue;
       if ((code.datatypes.abilitiesOf(type) & ABILITY.drop) !== 0) continue;
       throw new CommandFailure(
         undefined,

@@ -59,7 +59,7 @@ const INDEFINITE_TEXT = 0x7f;
 const BREAK = 0xff;
 const POSITIVE_BIGNUM = 2;
 const NEGATIVE_BIGNUM = 3;
-/** The largest bignum that Sui's reader takes for a number, in bytes. */
+/** Maximum size in bytes of a bignum that Sui's reader accepts as a number. */
 const MAX_BIGNUM = 16;
 
 /**
@@ -70,8 +70,8 @@ const MAX_BIGNUM = 16;
  */
 export function readCbor(bytes: Uint8Array, form: CborForm): { item: CborItem; length: number } {
   const reader = new Reader(bytes, form);
-  const item = reader.item(0);
-  return { item, length: reader.position };
+  const dataItem = reader.readItem(0);
+  return { item: dataItem, length: reader.position };
 }
 
 class Reader {
@@ -95,40 +95,40 @@ class Reader {
     return this.#tokens.pos();
   }
 
-  item(depth: number): CborItem {
+  readItem(depth: number): CborItem {
     const first = this.#peek();
     if (first === INDEFINITE_BYTES) return concat(this.#chunks(Type.bytes, first));
     if (first === INDEFINITE_TEXT) {
       // Each chunk must be UTF-8 by itself (RFC 8949 section 3.2.3).
-      return this.#chunks(Type.string, first).map(utf8).join('');
+      return this.#chunks(Type.string, first).map(decodeUtf8).join('');
     }
     const { type, value, byteValue } = this.#next();
-    if (is(type, Type.bytes)) return value;
-    if (is(type, Type.string)) return utf8(byteValue ?? new Uint8Array());
-    if (is(type, Type.float)) return new CborFloat(value);
-    if (is(type, Type.undefined)) return null;
-    if (is(type, Type.break)) throw malformed('a break occurs in place of an item');
+    if (isType(type, Type.bytes)) return value;
+    if (isType(type, Type.string)) return decodeUtf8(byteValue ?? new Uint8Array());
+    if (isType(type, Type.float)) return new CborFloat(value);
+    if (isType(type, Type.undefined)) return null;
+    if (isType(type, Type.break)) throw malformed('a break occurs in place of an item');
     if (type.terminal) return value;
     if (depth >= MAX_DEPTH) throw malformed(`items nest deeper than ${MAX_DEPTH}`);
-    if (is(type, Type.array)) return this.#array(value, depth + 1);
-    if (is(type, Type.map)) return this.#map(value, depth + 1);
+    if (isType(type, Type.array)) return this.#array(value, depth + 1);
+    if (isType(type, Type.map)) return this.#map(value, depth + 1);
     return this.#tag(value, depth + 1);
   }
 
   /** @param count the number of items, or Infinity when a break ends them */
   #array(count: number | bigint, depth: number): CborItem[] {
     const items: CborItem[] = [];
-    while (this.#more(items.length, count)) items.push(this.item(depth));
+    while (this.#hasMore(items.length, count)) items.push(this.readItem(depth));
     return items;
   }
 
   #map(count: number | bigint, depth: number): CborMap {
     const entries: [CborItem, CborItem][] = [];
-    while (this.#more(entries.length, count)) entries.push([this.item(depth), this.item(depth)]);
+    while (this.#hasMore(entries.length, count)) entries.push([this.readItem(depth), this.readItem(depth)]);
     return new CborMap(entries);
   }
 
-  #more(done: number, count: number | bigint): boolean {
+  #hasMore(done: number, count: number | bigint): boolean {
     if (count !== Number.POSITIVE_INFINITY) return done < count;
     this.#refuseIndefinite();
     if (this.#peek() !== BREAK) return true;
@@ -136,16 +136,16 @@ class Reader {
     return false;
   }
 
-  /** Turns bignums that fit a u64, or its negative counterpart, into integers; keeps other tags. */
+  /** Converts bignums from -2^64 to 2^64 - 1 into integers, and keeps other tags. */
   #tag(tag: number | bigint, depth: number): CborItem {
     const first = this.#peek();
-    const content = this.item(depth);
+    const content = this.readItem(depth);
     if (tag !== POSITIVE_BIGNUM && tag !== NEGATIVE_BIGNUM) return new CborTag(tag, content);
     const isBytes = content instanceof Uint8Array;
     if (this.#form === 'sui') {
       // With any other content, these tags are kept like all others.
       const isNumber = isBytes && first !== INDEFINITE_BYTES && content.length <= MAX_BIGNUM;
-      return isNumber ? suiBignum(tag, content) : new CborTag(tag, content);
+      return isNumber ? readSuiBignum(tag, content) : new CborTag(tag, content);
     }
     if (!isBytes) throw malformed('the content of a bignum is not a byte string');
     return toInteger(tag, readMagnitude(content)) ?? new CborTag(tag, content);
@@ -163,7 +163,7 @@ class Reader {
         this.#tokens.skipByte();
       } else {
         const token = this.#next();
-        if (!is(token.type, type)) throw malformed('a string has a chunk of another type');
+        if (!isType(token.type, type)) throw malformed('a string has a chunk of another type');
         chunks.push(token.byteValue ?? token.value);
       }
     } while (open > 0);
@@ -213,24 +213,24 @@ function toInteger(tag: number, magnitude: bigint): number | bigint | null {
 }
 
 /**
- * Sui's reader holds a bignum in 128 bits, signed if it is negative. It returns a bignum beyond 64 bits as a
- * tag.
+ * Converts a bignum like Sui's reader, which holds it in 128 bits, signed if it is negative. Returns a bignum
+ * beyond 64 bits as a tag.
  */
-function suiBignum(tag: number, bytes: Uint8Array): CborItem {
+function readSuiBignum(tag: number, bytes: Uint8Array): CborItem {
   const magnitude = readMagnitude(bytes);
   if (tag === NEGATIVE_BIGNUM && magnitude >= 2n ** 127n) throw malformed('a negative bignum is too large');
   const start = bytes.findIndex((byte) => byte !== 0);
   return toInteger(tag, magnitude) ?? new CborTag(tag, bytes.subarray(start));
 }
 
-function is(type: Type, expectedType: Type): boolean {
+function isType(type: Type, expectedType: Type): boolean {
   return Type.equals(type, expectedType);
 }
 
 /** `fatal` rejects invalid bytes, which would silently become U+FFFD; `ignoreBOM` keeps a leading U+FEFF. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function utf8(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {
@@ -244,11 +244,11 @@ function malformed(problem: string, options?: ErrorOptions): AttestationError {
 }
 
 function concat(chunks: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
+  const bytes = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
   let offset = 0;
   for (const chunk of chunks) {
-    joined.set(chunk, offset);
+    bytes.set(chunk, offset);
     offset += chunk.length;
   }
-  return joined;
+  return bytes;
 }

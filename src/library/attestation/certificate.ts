@@ -33,10 +33,11 @@ export interface ParsedCertificate {
    */
   readonly issuer: Uint8Array;
   readonly subject: Uint8Array;
-  /** Human-readable: `C=US, O=Amazon, …`. */
+  /** The subject as text, such as `C=US, O=Amazon, …`. */
   readonly subjectText: string;
-  /** Inclusive, like notAfter (RFC 5280 section 4.1.2.5). */
+  /** Start of the validity, inclusive (RFC 5280 section 4.1.2.5). */
   readonly notBefore: Date;
+  /** End of the validity, inclusive. */
   readonly notAfter: Date;
   /** The curve of an EC key; null for any other key. */
   readonly curve: Curve | null;
@@ -53,8 +54,8 @@ export interface ParsedCertificate {
   /** OIDs of critical extensions other than the two above. */
   readonly otherCritical: readonly string[];
   /**
-   * OIDs of extensions that occur more than once, although RFC 5280 section 4.2 forbids it. Of each, the
-   * first is read.
+   * OIDs of extensions that occur more than once, although RFC 5280 section 4.2 forbids it. Only the
+   * first of each is read.
    */
   readonly repeated: readonly string[];
 }
@@ -75,13 +76,15 @@ const ATTRIBUTE_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
+ * Parses a certificate.
+ *
  * @param bytes DER, perhaps followed by other bytes
  * @param position of the certificate in its chain: 0 is the root
  * @throws CertificateError: CERTIFICATE_MALFORMED
  */
 export function parseCertificate(bytes: Uint8Array, position: number): ParsedCertificate {
   try {
-    return read(bytes);
+    return readCertificate(bytes);
   } catch (cause) {
     if (cause instanceof DerError) throw malformedCertificate(position, cause.message);
     throw malformedCertificate(position, 'its structure is invalid', { cause });
@@ -99,7 +102,7 @@ export function malformedCertificate(
 
 class DerError extends Error {}
 
-function read(bytes: Uint8Array): ParsedCertificate {
+function readCertificate(bytes: Uint8Array): ParsedCertificate {
   const der = bytes.slice(0, derEnd(bytes, 0, bytes.length, 0));
   const certificate = AsnConvert.parse(der, Certificate);
   const { tbsCertificate, tbsCertificateRaw } = certificate;
@@ -111,23 +114,23 @@ function read(bytes: Uint8Array): ParsedCertificate {
   if (!issuer || !validity || !subject) throw new DerError('its names or its validity are missing');
   const [notBefore, notAfter] = splitElements(validity);
   const { subjectPublicKeyInfo, signature } = tbsCertificate;
-  const { extensions, repeated } = byOid(tbsCertificate.extensions ?? []);
+  const { extensions, repeated } = indexByOid(tbsCertificate.extensions ?? []);
   return {
     der,
     trailing: bytes.length - der.length,
     tbs,
     issuer,
     subject,
-    subjectText: nameText(tbsCertificate.subject),
-    notBefore: time(notBefore),
-    notAfter: time(notAfter),
-    curve: namedCurve(subjectPublicKeyInfo.algorithm),
+    subjectText: formatName(tbsCertificate.subject),
+    notBefore: parseTime(notBefore),
+    notAfter: parseTime(notAfter),
+    curve: findCurve(subjectPublicKeyInfo.algorithm),
     publicKey: new Uint8Array(subjectPublicKeyInfo.subjectPublicKey),
     signatureAlgorithm: certificate.signatureAlgorithm.algorithm,
     algorithmsAgree: certificate.signatureAlgorithm.isEqual(signature),
     signature: new Uint8Array(certificate.signatureValue),
-    basicConstraints: basicConstraints(extensions.get(id_ce_basicConstraints)),
-    keyUsage: keyUsage(extensions.get(id_ce_keyUsage)),
+    basicConstraints: readBasicConstraints(extensions.get(id_ce_basicConstraints)),
+    keyUsage: readKeyUsage(extensions.get(id_ce_keyUsage)),
     otherCritical: [...extensions.values()]
       .filter(
         ({ critical, extnID }) => critical && extnID !== id_ce_basicConstraints && extnID !== id_ce_keyUsage,
@@ -138,7 +141,7 @@ function read(bytes: Uint8Array): ParsedCertificate {
 }
 
 const CONSTRUCTED = 0x20;
-/** Maximum nesting, deeper than that of any certificate. It bounds the recursion on hostile input. */
+/** Maximum depth of nesting, which no real certificate reaches. It bounds the recursion on hostile bytes. */
 const MAX_DEPTH = 32;
 
 /**
@@ -190,7 +193,7 @@ function byteAt(bytes: Uint8Array, index: number, limit: number): number {
   return byte;
 }
 
-function byOid(all: readonly Extension[]): { extensions: Map<string, Extension>; repeated: string[] } {
+function indexByOid(all: readonly Extension[]): { extensions: Map<string, Extension>; repeated: string[] } {
   const extensions = new Map<string, Extension>();
   const repeated: string[] = [];
   for (const extension of all) {
@@ -200,15 +203,15 @@ function byOid(all: readonly Extension[]): { extensions: Map<string, Extension>;
   return { extensions, repeated };
 }
 
-function basicConstraints(extension: Extension | undefined): ParsedCertificate['basicConstraints'] {
+function readBasicConstraints(extension: Extension | undefined): ParsedCertificate['basicConstraints'] {
   if (extension === undefined) return null;
-  const { cA, pathLenConstraint } = AsnConvert.parse(exact(extension), BasicConstraints);
+  const { cA, pathLenConstraint } = AsnConvert.parse(readExactValue(extension), BasicConstraints);
   return { critical: extension.critical, ca: cA, pathLength: pathLenConstraint ?? null };
 }
 
-function keyUsage(extension: Extension | undefined): ParsedCertificate['keyUsage'] {
+function readKeyUsage(extension: Extension | undefined): ParsedCertificate['keyUsage'] {
   if (extension === undefined) return null;
-  const flags = AsnConvert.parse(exact(extension), KeyUsage).toNumber();
+  const flags = AsnConvert.parse(readExactValue(extension), KeyUsage).toNumber();
   return {
     digitalSignature: (flags & KeyUsageFlags.digitalSignature) !== 0,
     keyCertSign: (flags & KeyUsageFlags.keyCertSign) !== 0,
@@ -216,7 +219,7 @@ function keyUsage(extension: Extension | undefined): ParsedCertificate['keyUsage
 }
 
 /** Returns the extension's value, which must be exactly one DER element. */
-function exact(extension: Extension): ArrayBuffer {
+function readExactValue(extension: Extension): ArrayBuffer {
   const { buffer } = extension.extnValue;
   const value = new Uint8Array(buffer);
   if (derEnd(value, 0, value.length, 0) !== value.length) {
@@ -229,10 +232,10 @@ const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 
 /**
- * Accepts only the two forms of time in RFC 5280 section 4.1.2.5: the library turns any string into some
- * date.
+ * Parses a time. Accepts only the two forms of RFC 5280 section 4.1.2.5, whereas the library turns any string
+ * into some date.
  */
-function time(element: Uint8Array | undefined): Date {
+function parseTime(element: Uint8Array | undefined): Date {
   const [tag, , ...content] = element ?? [];
   const text = String.fromCharCode(...content);
   const digits = /^(\d{12}|\d{14})Z$/.exec(text)?.[1] ?? '';
@@ -242,19 +245,19 @@ function time(element: Uint8Array | undefined): Date {
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const date = new Date(iso);
   const expected = digits.length === 12 ? UTC_TIME : GENERALIZED_TIME;
-  // Compare the result with the input: Date turns days such as the 30th of February into others.
+  // Compare the date with the text: Date turns days such as the 30th of February into others.
   if (tag !== expected || Number.isNaN(date.getTime()) || date.toISOString() !== iso) {
     throw new DerError('its validity is not in UTC with whole seconds');
   }
   return date;
 }
 
-function namedCurve({ algorithm, parameters }: AlgorithmIdentifier): Curve | null {
+function findCurve({ algorithm, parameters }: AlgorithmIdentifier): Curve | null {
   if (algorithm !== ID_EC_PUBLIC_KEY || !parameters) return null;
   return CURVES.get(bytesToHex(new Uint8Array(parameters))) ?? null;
 }
 
-function nameText(name: Name): string {
+function formatName(name: Name): string {
   return name
     .flatMap((relative) => [...relative])
     .map(({ type, value }) => `${ATTRIBUTE_NAMES[type] ?? type}=${value.toString()}`)

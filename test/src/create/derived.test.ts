@@ -1,4 +1,4 @@
-/** Checks that a new repository has the files that `schema` and `gen` would write there, whatever its name. */
+/** Checks that a new repository of any name has the files that `schema` and `gen` would write there. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

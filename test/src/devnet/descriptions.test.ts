@@ -1,4 +1,4 @@
-/** Checks that the model describes structs as full nodes do, so that signed types can be compared with them. */
+/** Checks that the model describes structs as full nodes do, for comparisons with signed types. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import schema from '../../../src/apps/weather/schema.json' with { type: 'json' };

@@ -20,13 +20,13 @@ import { serve, serveRaw } from './loopback.ts';
 import {
   answer,
   BOUNDS,
-  ended,
   findOutcome,
   LENGTH,
   MANY_HEADERS,
   type Outcome,
   POST,
   REDIRECT,
+  waitUntilClosed,
   YES,
 } from './outcomes.ts';
 import { begin, createJwt } from './zklogin/support.ts';
@@ -75,11 +75,11 @@ describe('a Content-Encoding', () => {
 
   async function expectRefused(...lines: string[]): Promise<void> {
     gunzip.mockClear();
-    // This head has neither a body nor an end.
+    // The body that this head announces never comes.
     const head = answer(...lines, 'content-length: 900\r\n\r\n');
     const { url, sockets } = await serveRaw((socket) => socket.write(head));
     expect(await findOutcome(platformFetch, url)).toEqual(ENCODED);
-    await ended(sockets[0]);
+    await waitUntilClosed(sockets[0]);
     expect(gunzip).not.toHaveBeenCalled();
   }
 
@@ -97,7 +97,7 @@ describe('a Content-Encoding', () => {
   });
 
   test.each(['identity', 'Identity', '', ',', 'identity, identity'])(
-    '%j is not an encoding',
+    '%j is accepted, since it names no encoding',
     async (value) => {
       const { url } = await serveRaw((socket) => socket.end(answer(`content-encoding: ${value}`, LENGTH)));
       expect(await findOutcome(platformFetch, url)).toEqual(YES);
@@ -122,7 +122,7 @@ describe('in Node, an encoded answer is refused before its body:', () => {
     keyClaimName: 'sub',
   };
 
-  test.each<[what: string, ask: (url: string) => Promise<unknown>, error: object]>([
+  test.each<[name: string, ask: (url: string) => Promise<unknown>, error: object]>([
     [
       'attestation',
       (url) => new EnclaveClient(url, { policy }).attest(),
@@ -161,7 +161,7 @@ describe('in Node, an encoded answer is refused before its body:', () => {
         ),
       { name: 'ParentError' },
     ],
-  ])('%s', async (_what, ask, error) => {
+  ])('%s', async (_name, ask, error) => {
     for (const head of heads) {
       const requests: string[] = [];
       const { url, sockets } = await serveRaw((socket, piece) => {
@@ -172,13 +172,13 @@ describe('in Node, an encoded answer is refused before its body:', () => {
         socket.write(head);
       });
       await expect(ask(url)).rejects.toMatchObject(error);
-      await ended(sockets[0]);
+      await waitUntilClosed(sockets[0]);
       // Another attempt would double the load of a service that has already done the work.
       expect(requests).toEqual([expect.stringMatching(/accept-encoding: identity/i)]);
     }
   });
 
-  test('an encoded answer of a prover behind a proxy of its own is refused', async () => {
+  test('the answer of a prover behind its own proxy', async () => {
     const { url: prover } = await serveRaw((socket) => socket.write(heads[0] ?? ''));
     const proxy = proverProxy(`${prover}/v1`);
     const url = await serve((request, response) => void proxy(request, response));
@@ -187,7 +187,7 @@ describe('in Node, an encoded answer is refused before its body:', () => {
     expect([textAnswer.status, JSON.parse(textAnswer.text).code]).toEqual([502, 'ZKLOGIN_UNREACHABLE']);
   });
 
-  test('a fetch that the caller passes decides for itself', async () => {
+  test('but not if the caller passes its own fetch, which decodes the answer', async () => {
     const bytes = answer(`content-encoding: gzip\r\n\r\n${zlib.gzipSync('{"salt":"5"}').toString('latin1')}`);
     const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
     expect(await getSalt(url, proof.jwt, { fetch: globalThis.fetch })).toBe('5');
@@ -198,6 +198,6 @@ const createHttp = (url: string) => ({ base: new URL(`${url}/`), timeoutMs: 10_0
 
 async function exchangeCode(url: string): Promise<unknown> {
   const provider = { ...PROVIDERS.google, token: { url, variant: 'grant_type' } } as const;
-  const begun = begin({ provider });
-  return await completeLogin(begun.back({ code: 'c' }, '?'), { storage: begun.storage });
+  const login = begin({ provider });
+  return await completeLogin(login.back({ code: 'c' }, '?'), { storage: login.storage });
 }

@@ -13,11 +13,11 @@ const sources = globSync('{src,scripts}/**/*.{ts,cjs}', { cwd: ROOT, exclude: ['
 
 describe('an error of another copy of the module, as each published package has one', () => {
   /** Loads another copy: for another URL, Node's loader makes another module. */
-  const another = async (): Promise<typeof import('../../../src/library/errors.ts')> =>
+  const importCopy = async (): Promise<typeof import('../../../src/library/errors.ts')> =>
     await import(`${join(ROOT, 'src/library/errors.ts')}?another`);
 
-  test('is recognised, though its class is another one', async () => {
-    const { ConfigError: OtherConfigError, ApplicationMistake } = await another();
+  test('is recognised, although it is an instance of another class', async () => {
+    const { ConfigError: OtherConfigError, ApplicationMistake } = await importCopy();
     const error = new OtherConfigError('a mistake');
     expect([error instanceof EnclaveError, error instanceof ConfigError]).toEqual([false, false]);
     expect([isEnclaveError(error), isConfigError(error)]).toEqual([true, true]);
@@ -35,7 +35,7 @@ describe('an error of another copy of the module, as each published package has 
     }
   });
 
-  test('does not show the mark when it is printed or written', () => {
+  test('does not show the mark when it is printed or converted to JSON', () => {
     const error = new ConfigError('a mistake');
     expect(JSON.stringify(error)).toBe('{"code":"CONFIG"}');
     expect(Reflect.ownKeys(error).sort()).toEqual(['code', 'message', 'stack']);
@@ -104,7 +104,7 @@ describe('a number in a message', () => {
 
 /** Classes of errors: those that extend Error, or one of these. */
 const classes = (() => {
-  const declared = sources.flatMap(([file, source]) =>
+  const declarations = sources.flatMap(([file, source]) =>
     [
       ...source.matchAll(/^(export )?(?:abstract )?class (\w+)(?:<.*>)? extends (\w+).*?(?:^}| \{\})$/gms),
     ].map(([body, exported, name = '', base = '']) => ({
@@ -118,9 +118,9 @@ const classes = (() => {
   const errorClasses = new Set(['Error', 'errorClass']);
   for (let size = 0; size !== errorClasses.size; ) {
     size = errorClasses.size;
-    for (const { name, base } of declared) if (errorClasses.has(base)) errorClasses.add(name);
+    for (const { name, base } of declarations) if (errorClasses.has(base)) errorClasses.add(name);
   }
-  return declared.filter(({ name }) => errorClasses.has(name));
+  return declarations.filter(({ name }) => errorClasses.has(name));
 })();
 
 /** Arguments of constructors. The constructors that are not listed take a code and a message. */
@@ -165,17 +165,19 @@ const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 describe('JSON.stringify', () => {
-  const open = classes.filter(({ isExported, body }) => isExported && !body.startsWith('export abstract'));
+  const exportedClasses = classes.filter(
+    ({ isExported, body }) => isExported && !body.startsWith('export abstract'),
+  );
 
-  test.each(open)('works on $name of $file', async ({ file, name, body }) => {
+  test.each(exportedClasses)('works on $name of $file', async ({ file, name, body }) => {
     const args = ARGUMENTS[name] ?? ['CODE', 'message'];
     // This ensures that each class that can hold a bigint does hold one here.
     expect(args.some((arg) => typeof arg === 'bigint')).toBe(/\bbigint\b/.test(body));
     const module = await import(join(ROOT, file));
     const error: Error & { code?: unknown } = new module[name](...args);
     expect(error).toBeInstanceOf(Error);
-    const read = JSON.parse(JSON.stringify({ error }));
-    if (typeof error.code === 'string') expect(read).toMatchObject({ error: { code: error.code } });
+    const parsed = JSON.parse(JSON.stringify({ error }));
+    if (typeof error.code === 'string') expect(parsed).toMatchObject({ error: { code: error.code } });
   });
 
   test('of an AnswerTimeError has the exact time, as a decimal string', async () => {
@@ -189,9 +191,9 @@ describe('JSON.stringify', () => {
   });
 
   test('works on classes that a module does not export: none holds a bigint', () => {
-    const kept = classes.filter(({ isExported }) => !isExported);
-    expect(open.length).toBeGreaterThan(40);
-    expect(kept.length).toBeGreaterThan(3);
-    expect(kept.filter(({ body }) => /\bbigint\b/.test(body))).toEqual([]);
+    const privateClasses = classes.filter(({ isExported }) => !isExported);
+    expect(exportedClasses.length).toBeGreaterThan(40);
+    expect(privateClasses.length).toBeGreaterThan(3);
+    expect(privateClasses.filter(({ body }) => /\bbigint\b/.test(body))).toEqual([]);
   });
 });

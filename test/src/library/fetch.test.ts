@@ -9,10 +9,15 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test('follows no redirect, sends no cookie and ignores every cache, even if the caller asks for it', async () => {
+test('a request follows no redirect, sends no cookie and ignores every cache, even if the caller asks otherwise', async () => {
   const fetch = vi.fn(async () => new Response('yes'));
-  const wishes = { method: 'POST', redirect: 'follow', credentials: 'include', cache: 'default' } as const;
-  for (const init of [{}, wishes]) {
+  const callerInit = {
+    method: 'POST',
+    redirect: 'follow',
+    credentials: 'include',
+    cache: 'default',
+  } as const;
+  for (const init of [{}, callerInit]) {
     await fetchText(url, init, { fetch, timeoutMs: 1000, maxSize: 3 });
     expect(fetch).toHaveBeenLastCalledWith(url, {
       ...init,
@@ -24,7 +29,7 @@ test('follows no redirect, sends no cookie and ignores every cache, even if the 
   }
 });
 
-test('outside Node it calls the platform’s current fetch or the given one, but not as a method', async () => {
+test('outside Node, a request calls the platform’s current fetch, or the fetch in its bounds, but not as a method', async () => {
   const createFetch = (name: string) =>
     async function (this: unknown) {
       // A browser's fetch throws this error too.
@@ -66,14 +71,14 @@ test('an answer that is too large is refused', async () => {
 
 describe('an abort signal', () => {
   /** Fakes a fetch that ends with the signal, as the platform's does. */
-  const hanging = (_url: unknown, { signal }: RequestInit = {}) =>
+  const fetchUntilAborted = (_url: unknown, { signal }: RequestInit = {}) =>
     new Promise<Response>((_, reject) => {
       signal?.addEventListener('abort', () => reject(signal.reason));
     });
-  const bounds = { fetch: hanging as typeof fetch, timeoutMs: 1000, maxSize: 3 };
+  const bounds = { fetch: fetchUntilAborted as typeof fetch, timeoutMs: 1000, maxSize: 3 };
   const reason = new Error('the user left');
 
-  test('ends a request with its reason, and a time-out is still reported as one', async () => {
+  test('ends a request with its reason, and a time-out is still reported as a time-out', async () => {
     const controller = new AbortController();
     const request = fetchText(url, {}, { ...bounds, signal: controller.signal });
     controller.abort(reason);
@@ -98,31 +103,31 @@ test.each<[string | undefined, string | undefined]>([
   ['ab', undefined],
   [undefined, undefined],
 ])(
-  'the key that an answer claims to be signed with is 32 bytes in lower case: %s',
-  async (keyHeader, read) => {
+  'the header X-Enclave-Key is read only if it is 32 bytes in lower case: %s',
+  async (keyHeader, expectedKey) => {
     const headers: Record<string, string> = keyHeader === undefined ? {} : { 'x-enclave-key': keyHeader };
     const bounds = { fetch: async () => new Response('yes', { headers }), timeoutMs: 1000, maxSize: 3 };
-    expect((await fetchText(url, {}, bounds)).enclaveKey).toBe(read);
+    expect((await fetchText(url, {}, bounds)).enclaveKey).toBe(expectedKey);
   },
 );
 
-describe('failedToConnect finds whether a request failed before it was sent', () => {
+describe('failedToConnect returns whether a request failed before it was sent', () => {
   const failed = (inner: unknown) => failedToConnect(new TypeError('fetch failed', { cause: inner }));
   const nodeError = (properties: object) => Object.assign(new Error('no'), properties);
   const refused = nodeError({ code: 'ECONNREFUSED', syscall: 'connect' });
   const reset = nodeError({ code: 'ECONNRESET', syscall: 'read' });
 
   test.each([
-    ['refused', refused, true],
-    ['refused at each address', new AggregateError([refused, refused]), true],
-    ['not found', nodeError({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }), true],
-    ['too slow to connect', nodeError({ code: 'UND_ERR_CONNECT_TIMEOUT' }), true],
-    ['reset', reset, false],
-    ['reset at one address', new AggregateError([refused, reset]), false],
-    ['lost with the connection', nodeError({ code: 'UND_ERR_SOCKET' }), false],
-    ['not explained, as in a browser', undefined, false],
-    ['an empty list', new AggregateError([]), false],
-  ])('for %s: %s', (_, inner, expected) => {
+    ['a refused connection', refused, true],
+    ['a connection that was refused at each address', new AggregateError([refused, refused]), true],
+    ['a host that was not found', nodeError({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }), true],
+    ['a connection that took too long', nodeError({ code: 'UND_ERR_CONNECT_TIMEOUT' }), true],
+    ['a reset connection', reset, false],
+    ['a connection that was reset at one address', new AggregateError([refused, reset]), false],
+    ['a lost connection', nodeError({ code: 'UND_ERR_SOCKET' }), false],
+    ['a failure without a reason, as in a browser', undefined, false],
+    ['an empty list of failures', new AggregateError([]), false],
+  ])('for %s', (_, inner, expected) => {
     expect(failed(inner)).toBe(expected);
   });
 });

@@ -12,7 +12,7 @@ export interface Outcome {
   readonly text?: string;
 }
 
-/** The answer, or the reason why there is none. */
+/** Sends a request. @returns the answer, or the reason why there is none */
 export async function findOutcome(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -39,7 +39,7 @@ export const MANY_HEADERS = Array(2500).fill('a:').join('\r\n');
 export const LENGTH = 'content-length: 3\r\n\r\nyes';
 
 /** Waits until the client has closed a connection, or reset it. */
-export async function ended(socket: Socket | undefined): Promise<void> {
+export async function waitUntilClosed(socket: Socket | undefined): Promise<void> {
   if (socket === undefined) throw new Error('there was no connection');
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 }

@@ -20,7 +20,6 @@ import {
   answer,
   BOUNDS,
   BROKEN,
-  ended,
   FAILED,
   findOutcome,
   LENGTH,
@@ -28,6 +27,7 @@ import {
   type Outcome,
   POST,
   REDIRECT,
+  waitUntilClosed,
   YES,
 } from './outcomes.ts';
 
@@ -97,14 +97,14 @@ describe.each([
   });
 
   test('sends a request once, with its body and its length, and a GET without a body', async () => {
-    const seen: object[] = [];
+    const receivedRequests: object[] = [];
     const url = await serve(async (request, response) => {
       let body = '';
       for await (const piece of request) body += piece;
       const { accept, host, connection, cookie } = request.headers;
       const { 'content-length': length, 'content-type': type, 'user-agent': agent } = request.headers;
       const cache = request.headers['cache-control'];
-      seen.push({ method: request.method, url: request.url, body, length, type });
+      receivedRequests.push({ method: request.method, url: request.url, body, length, type });
       expect({ accept, host, connection, agent, cache, cookie }).toEqual({
         accept: '*/*',
         host: new URL(url).host,
@@ -118,7 +118,7 @@ describe.each([
     const bytes = { method: 'PUT', body: Uint8Array.of(1, 2, 3) };
     const inits = [{}, POST, { method: 'DELETE', body: 'GET / HTTP/1.1\r\n\r\n' }, bytes, { method: 'POST' }];
     for (const init of inits) expect(await findOutcome(fetch, `${url}/a?b=c#d`, init)).toEqual(YES);
-    expect(seen).toEqual([
+    expect(receivedRequests).toEqual([
       { method: 'GET', url: '/a?b=c', body: '', length: undefined, type: undefined },
       { method: 'POST', url: '/a?b=c', body: 'question', length: '8', type: 'text/plain' },
       {
@@ -149,7 +149,7 @@ describe.each([
   });
 
   test.each(['expect', 'keep-alive', 'transfer-encoding', 'upgrade'])(
-    'sends nothing with a header %s of the caller',
+    'sends nothing if the caller sets the header %s',
     async (name) => {
       const { url, sockets } = await serveRaw((socket) => socket.end(answer(LENGTH)));
       expect(await findOutcome(fetch, url, { ...POST, headers: { [name]: 'chunked' } })).toEqual(FAILED);
@@ -157,7 +157,7 @@ describe.each([
     },
   );
 
-  test('keeps a connection, makes another one after it was closed, and sends no request twice', async () => {
+  test('keeps a connection open, opens another after the server has closed it, and sends no request twice', async () => {
     let requests = 0;
     const { url, sockets } = await serveRaw((socket) => {
       requests += 1;
@@ -174,7 +174,7 @@ describe.each([
 
   test('accepts the answer to a request that the server does not read to its end', async () => {
     const { url, sockets } = await serveRaw((socket) => {
-      // The server reads on when the socket is resumed.
+      // After the socket is resumed, the server gets further pieces of the request.
       if (socket.bytesWritten > 0) return;
       socket.pause();
       socket.write(`HTTP/1.1 413 Too Large\r\n${LENGTH}`);
@@ -183,7 +183,7 @@ describe.each([
     expect(await findOutcome(fetch, url, init)).toEqual({ status: 413, text: 'yes' });
     // The connection can't be used again.
     const [socket] = sockets;
-    await ended(socket?.resume());
+    await waitUntilClosed(socket?.resume());
   });
 
   test('ends a connection whose answer never ends', async () => {
@@ -196,24 +196,24 @@ describe.each([
       write();
     });
     expect(await findOutcome(fetch, url)).toEqual({ reason: 'too large' });
-    await ended(sockets[0]);
+    await waitUntilClosed(sockets[0]);
   });
 
   test.each([
     ['silent', ''],
     ['dripping', answer('content-length: 900\r\n\r\n')],
-  ])('ends a connection to a server that is %s, in time', async (_what, start) => {
+  ])('closes the connection to a server that is %s when the time is over', async (_case, start) => {
     const { url, sockets } = await serveRaw((socket) => socket.write(start));
     const outcome = await findOutcome(fetch, url, POST, { timeoutMs: 50 });
     expect(outcome).toEqual({ reason: 'timeout', why: 'timeout' });
-    await ended(sockets[0]);
+    await waitUntilClosed(sockets[0]);
   });
 
   test.each([
     ['before it is sent', 'never'],
     ['before its answer', ''],
     ['within its answer', answer('content-length: 9\r\n\r\nyes')],
-  ])('ends with the reason of a signal that ends it %s', async (_when, start) => {
+  ])('rejects with the reason of a signal that aborts the request %s', async (_case, start) => {
     const controller = new AbortController();
     const reason = { left: true };
     const { url, sockets } = await serveRaw((socket) => {
@@ -222,11 +222,11 @@ describe.each([
     });
     if (start === 'never') controller.abort(reason);
     const { signal } = controller;
-    await expect(fetch(url, { ...POST, redirect: 'error', signal }).then((got) => got.text())).rejects.toBe(
-      reason,
-    );
+    await expect(
+      fetch(url, { ...POST, redirect: 'error', signal }).then((response) => response.text()),
+    ).rejects.toBe(reason);
     if (start === 'never') expect(sockets).toEqual([]);
-    else await ended(sockets[0]);
+    else await waitUntilClosed(sockets[0]);
   });
 
   test.each([
@@ -236,11 +236,11 @@ describe.each([
     ['http://127.0.0.1:25/', FAILED],
     ['http://user:word@127.0.0.1/', { reason: 'unreachable', why: 'unknown' }],
     ['http://name.invalid/', { reason: 'unreachable', why: 'dns' }],
-  ])('has the same outcome for %s', async (url, outcome) => {
+  ])('has the expected outcome for %s', async (url, outcome) => {
     expect(await findOutcome(fetch, url)).toEqual(outcome);
   });
 
-  test('reports a GET with a body and an unknown kind of method as mistakes of the caller', async () => {
+  test('reports a GET with a body and a method that is not allowed as mistakes of the caller', async () => {
     for (const init of [{ body: 'x' }, { method: 'TRACE' }, { method: 'a b' }]) {
       await expect(fetch('http://127.0.0.1:9999/', { ...init, redirect: 'error' })).rejects.toThrow(
         TypeError,
@@ -248,8 +248,8 @@ describe.each([
     }
   });
 
-  test('has sent nothing if the connection was refused', async () => {
-    const url = `http://127.0.0.1:${await closedPort()}/`;
+  test('reports that nothing was sent if the connection was refused', async () => {
+    const url = `http://127.0.0.1:${await findClosedPort()}/`;
     const error = await fetch(url, { redirect: 'error' }).catch((thrown) => thrown);
     expect(failedToConnect(error)).toBe(true);
   });
@@ -266,7 +266,7 @@ describe.each([
     expect(await findOutcome(fetch, `http://[::1]:${port}`)).toEqual(YES);
   });
 
-  test('refuses a server without TLS, of an unknown authority, or of another name', async () => {
+  test('refuses a server without TLS, or with the certificate of an unknown authority or of another name', async () => {
     const tls = makeTls(['localhost']);
     const port = await listen(createTlsServer(tls, (_, response) => response.end('yes')));
     const plain = await serve((_, response) => response.end('yes'));
@@ -277,7 +277,7 @@ describe.each([
   });
 });
 
-async function closedPort(): Promise<number> {
+async function findClosedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -304,7 +304,7 @@ describe("the library's fetch alone", () => {
     expect(await answerAfter(17)).toEqual(FAILED);
   });
 
-  test('refuses other schemes than http and https, and follows redirects only if the caller says so', async () => {
+  test('refuses schemes other than http and https, and a request that would follow redirects', async () => {
     expect(await findOutcome(platformFetch, 'data:text/plain,yes')).toEqual(FAILED);
     await expect(platformFetch('http://127.0.0.1:9999/')).rejects.toThrow(
       "redirect must be 'error' or 'manual'",
@@ -315,7 +315,7 @@ describe("the library's fetch alone", () => {
     await response.body?.cancel();
   });
 
-  test('sets the headers of the connection itself: the caller’s are replaced or refused', async () => {
+  test('sets the headers of the connection itself, and replaces or refuses those of the caller', async () => {
     const headers = {
       host: 'evil.example',
       connection: 'close',
@@ -334,7 +334,7 @@ describe("the library's fetch alone", () => {
     expect(await findOutcome(platformFetch, url, { ...POST, headers: { trailer: 'a' } })).toEqual(FAILED);
   });
 
-  test('gives up a server whose TLS handshake never completes after 10 seconds, with nothing sent', async () => {
+  test('gives up after 10 seconds if the TLS handshake does not complete, and reports that nothing was sent', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const accepted = Promise.withResolvers<void>();
@@ -377,15 +377,22 @@ describe('the proxies of the environment', () => {
     // EAI_AGAIN comes from a resolver that can't be reached, and ENOTFOUND from a resolver that can.
     ['are not used', {}, /^(EAI_AGAIN\n|ENOTFOUND\n){2}$/],
     ['are used if NODE_USE_ENV_PROXY is set', { NODE_USE_ENV_PROXY: '1' }, /^by proxy\nby proxy\n$/],
-  ])("%s, by Node's fetch and by the library's", async (_what, more, printed) => {
+  ])("%s, by Node's fetch and by the library's", async (_case, variables, expectedOutput) => {
     const { url: proxy } = await serveRaw((socket, piece) => {
       if (piece.toString().startsWith('CONNECT ')) socket.write('HTTP/1.1 200 OK\r\n\r\n');
       else socket.end(answer('content-length: 8\r\n\r\nby proxy'));
     });
-    const env = { ...process.env, HTTP_PROXY: proxy, http_proxy: proxy, NO_PROXY: '', no_proxy: '', ...more };
+    const env = {
+      ...process.env,
+      HTTP_PROXY: proxy,
+      http_proxy: proxy,
+      NO_PROXY: '',
+      no_proxy: '',
+      ...variables,
+    };
     const argv = ['--no-warnings', '--input-type=module', '-e', script, 'http://name.invalid/'];
     const { stdout } = await promisify(execFile)(process.execPath, argv, { env });
-    expect(stdout).toMatch(printed);
+    expect(stdout).toMatch(expectedOutput);
   });
 });
 
@@ -401,7 +408,7 @@ describe('the library imports, by the conditions of a runtime or a bundler,', ()
     ['none in Deno', ['deno', 'node'], []],
     ['none in Bun', ['bun', 'node'], []],
     ['none elsewhere', ['react-native'], []],
-  ])('%s', async (_what, conditionNames, imported) => {
+  ])('%s', async (_case, conditionNames, expectedImports) => {
     const bundle = await rolldown({
       input: entry,
       // The platforms of the bundler would add conditions of their own.
@@ -411,6 +418,6 @@ describe('the library imports, by the conditions of a runtime or a bundler,', ()
     });
     const { output } = await bundle.generate();
     await bundle.close();
-    expect(output[0].imports.sort()).toEqual(imported);
+    expect(output[0].imports.sort()).toEqual(expectedImports);
   });
 });

@@ -6,7 +6,12 @@ import { readFileSync } from 'node:fs';
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { PROVIDERS } from 'sui-enclave/zklogin';
 import type { LoopbackNode } from 'sui-enclave-devnet/node';
-import { createKeyFetcher, type ProofTrust, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-devnet/zklogin';
+import {
+  createKeyFetcher,
+  type ProofTrust,
+  verifyZkLogin,
+  zkLoginVerifier,
+} from 'sui-enclave-devnet/zklogin';
 import { readVerifyingKey, type VerifyingKey } from 'sui-enclave-prover/verify';
 import { isLoopbackOrigin } from 'sui-enclave-testing/loopback';
 import { builtProver } from '../../prover/artifacts.ts';
@@ -22,7 +27,10 @@ const PROVIDERS_KEYS = Object.fromEntries(
  * dev-wallet`.
  */
 const fetchKey: ProofTrust['fetchKey'] = (issuer, kid) => {
-  return createKeyFetcher(isLoopbackOrigin(issuer) ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
+  return createKeyFetcher(isLoopbackOrigin(issuer) ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(
+    issuer,
+    kid,
+  );
 };
 
 /** Returns the verifying keys for zkLogin's circuit that `make prover` has built. */

@@ -1,4 +1,4 @@
-/** The bytecode of the stub of Sui's framework is the compiler's output for its sources. */
+/** Checks that the bytecode of the stub of Sui's framework is the compiler's output for its sources. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
@@ -17,7 +17,7 @@ function sources(path: string, prefix: string): Record<string, string> {
   );
 }
 
-test('src/devnet/move/framework_modules.ts is as it would be generated now', async () => {
+test('src/devnet/move/framework_modules.ts is up to date', async () => {
   await initMovePackageBuilder();
   const files = {
     ...sources('move-stdlib/sources/', 'sources/std/'),
@@ -31,7 +31,7 @@ test('src/devnet/move/framework_modules.ts is as it would be generated now', asy
     silenceWarnings: true,
   });
   if ('error' in compiled) throw new Error(compiled.error);
-  // In lines of at most 100 characters: a decoder of Base64 skips the newlines.
+  // Each line has at most 100 characters. A decoder of Base64 skips the newlines.
   const wrap = (module: string) => module.match(/.{1,100}/g)?.join('\n') ?? '';
   const modules = compiled.modules.map((module) => `  \`\n${wrap(module)}\n\`,\n`).join('');
   const header =

@@ -1,4 +1,4 @@
-/** Values in JSON, by each rule of `MoveValue.json` in Sui's reference. */
+/** Checks the JSON of values by each rule of `MoveValue.json` in Sui's reference. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { expect, test } from 'vitest';
 import { toGrpcJson } from '../../../../src/devnet/move/json.ts';
@@ -35,16 +35,16 @@ function convert(text: string, bytes: readonly number[]): unknown {
 
 const ID = Array.from({ length: 32 }, (_, index) => (index === 31 ? 5 : 0));
 const FULL_ID = `0x${'5'.padStart(64, '0')}`;
-const all = (count: number) => Array.from({ length: count }, () => 255);
+const maxBytes = (count: number) => Array.from({ length: count }, () => 255);
 
 test.each<[string, readonly number[], unknown]>([
   ['bool', [1], true],
   ['u8', [255], 255],
-  ['u16', all(2), 65_535],
-  ['u32', all(4), 4_294_967_295],
-  ['u64', all(8), '18446744073709551615'],
-  ['u128', all(16), String(2n ** 128n - 1n)],
-  ['u256', all(32), String(2n ** 256n - 1n)],
+  ['u16', maxBytes(2), 65_535],
+  ['u32', maxBytes(4), 4_294_967_295],
+  ['u64', maxBytes(8), '18446744073709551615'],
+  ['u128', maxBytes(16), String(2n ** 128n - 1n)],
+  ['u256', maxBytes(32), String(2n ** 256n - 1n)],
   ['address', ID, FULL_ID],
   [`${SUI}::object::ID`, ID, FULL_ID],
   [`${SUI}::object::UID`, ID, FULL_ID],
@@ -64,6 +64,6 @@ test.each<[string, readonly number[], unknown]>([
     [6, 0, 0, 0, 0, 0, 0, 0, 1, 0],
     { content: '6', sizes: [{ '@variant': 'Small' }] },
   ],
-])('toGrpcJson writes a %s of the bytes %j', (type, bytes, json) => {
+])('toGrpcJson converts a %s with the bytes %j', (type, bytes, json) => {
   expect(convert(type, bytes)).toEqual(json);
 });

@@ -1,4 +1,4 @@
-/** The machine behaves like Sui's own Move VM, which runs the same functions as unit tests. */
+/** Checks that the machine behaves like Sui's own Move VM, which runs the same functions in unit tests. */
 import { dumpMovePackage, initMovePackageBuilder, testMovePackage } from '@zktx.io/sui-move-builder/full';
 import { expect, test } from 'vitest';
 import { MoveAbort, PrimitiveError } from '../../../../src/devnet/failures.ts';
@@ -163,21 +163,21 @@ interface Case {
   readonly body?: string;
 }
 
-/** Operands at the edges of their types, and some of no special size. */
-function operands(bits: number): bigint[] {
+/** Returns the limits of a type, values next to them, and some values in between. */
+function listOperands(bits: number): bigint[] {
   const max = 2n ** BigInt(bits) - 1n;
   return [0n, 1n, 3n, max / 3n, max - 1n, max];
 }
 
-function arithmetic(): Case[] {
+function createArithmeticCases(): Case[] {
   return TYPES.flatMap((bits) => {
-    const values = operands(bits);
+    const values = listOperands(bits);
     const pairs = values.flatMap((left, i) =>
       values.filter((_, j) => (i + j) % 2 === 0 || j < 2).map((right) => [left, right] as const),
     );
     const operations = OPERATORS.flatMap((operator, index) =>
       pairs
-        .filter((_, at) => (at + index) % 3 === 0)
+        .filter((_, pairIndex) => (pairIndex + index) % 3 === 0)
         .map(([left, right]) => ({
           name: `op_${index}_u${bits}`,
           args: [new Int(bits, left), new Int(bits, right)],
@@ -205,15 +205,15 @@ function arithmetic(): Case[] {
 }
 
 const CASES: readonly Case[] = [
-  ...arithmetic(),
+  ...createArithmeticCases(),
   ...GENERAL_CALLS.map(([name, a, b]) => ({
     name,
     args: [new Int(64, BigInt(a)), new Int(64, BigInt(b))],
   })),
 ];
 
-/** Cases, each with a function of its own. Their results are BCS, so that they can be compared as bytes. */
-function source(): string {
+/** Returns a module with a function for each case, which returns BCS so that values are compared as bytes. */
+function formatCases(): string {
   const functions = new Map(
     CASES.flatMap(({ name, args, body }) => {
       const parameters = args.map(({ bits }, index) => `${'ab'[index]}: u${bits}`).join(', ');
@@ -228,11 +228,11 @@ function source(): string {
 const FILES = {
   'Move.toml': `[package]\nname = "cases"\nedition = "2024"\n\n[addresses]\ncases = "${SELF}"\n`,
   'sources/general.move': GENERAL,
-  'sources/cases.move': source(),
+  'sources/cases.move': formatCases(),
 };
 
-/** Writes the result of a call as a unit test. The test passes in the VM if the VM has the same result. */
-async function unitTest(code: ChainCode, { name, args }: Case, index: number): Promise<string> {
+/** Runs a case in the machine. @returns a unit test that passes if the VM has the same outcome */
+async function createUnitTest(code: ChainCode, { name, args }: Case, index: number): Promise<string> {
   const natives: Record<string, Native> = {
     'bcs::to_bytes': ({ args: [value], types: [type] }) => [
       createVector(code.codec.encode(reference(value).value, type ?? parseType('u8'))),
@@ -244,10 +244,10 @@ async function unitTest(code: ChainCode, { name, args }: Case, index: number): P
   const call = `cases::cases::${name}(${args.map(({ bits, value }) => `${value}u${bits}`).join(', ')})`;
   const run = (outcome: string, body: string) => `#[test${outcome}]\nfun t${index}() { ${body} }`;
   try {
-    const called = code.function(SELF, 'cases', name);
-    const [result] = await machine.call(called, [], args as readonly Value[], link);
-    const bytes = code.codec.encode(result as Value, parseType('vector<u8>'));
-    // The length of the vector is left out.
+    const linkedFunction = code.function(SELF, 'cases', name);
+    const [returnValue] = await machine.call(linkedFunction, [], args as readonly Value[], link);
+    const bytes = code.codec.encode(returnValue as Value, parseType('vector<u8>'));
+    // The first byte is the length of the vector.
     return run('', `assert!(${call} == x"${Buffer.from(bytes.subarray(1)).toString('hex')}");`);
   } catch (error) {
     if (error instanceof MoveAbort) {
@@ -274,7 +274,7 @@ test(`${CASES.length} calls have the same results, or the same failures, as in t
   const modules = compiled.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
   const packages = new Map([[SELF, { original: SELF, modules, dependencies: [] }]]);
   const code = new ChainCode(packages, frameworkPackage());
-  const tests = await Promise.all(CASES.map((testCase, index) => unitTest(code, testCase, index)));
+  const tests = await Promise.all(CASES.map((testCase, index) => createUnitTest(code, testCase, index)));
   const text = `#[test_only]\nmodule cases::compare;\n${tests.join('\n')}`;
   // Some calls have results, and some fail.
   expect(text.match(/expected_failure/g)?.length).toBeGreaterThan(CASES.length / 10);

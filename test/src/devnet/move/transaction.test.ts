@@ -1,4 +1,4 @@
-/** The loopback node with a package of an application's author. */
+/** Executes transactions with a package of an application's author, as the loopback node does. */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
@@ -94,7 +94,7 @@ public fun give_back(shop: &mut Shop, content: u64, ctx: &mut TxContext) {
     transfer::public_transfer(coin::take(&mut shop.till, 5, ctx), @0x7);
 }
 
-/// Into a field, changed there, and out again.
+/// Puts a box into a field, and changes it there.
 entry fun hang(shop: &mut Shop, box: Box<u64>) {
     dof::add(&mut shop.id, b"hook", box);
     let held: &mut Box<u64> = dof::borrow_mut(&mut shop.id, b"hook");
@@ -145,8 +145,8 @@ const UPGRADED = SOURCE.replace('a - b }', 'a - b + 1000 }').replace('b"There is
 const ledger = new Ledger();
 let packageId: string;
 
-/** Bytecode of `shop`, as the Sui CLI publishes it. */
-async function compiled(source: string): Promise<Uint8Array[]> {
+/** Compiles `shop` to the bytecode that the Sui CLI publishes. */
+async function compileShop(source: string): Promise<Uint8Array[]> {
   await initMovePackageBuilder();
   const { fetcher } = chooseFramework({});
   const files = {
@@ -169,13 +169,13 @@ async function execute({ inputs = [], commands, gasCoin }: Tx) {
   const changes = new Changes(ledger, `transaction ${ledger.clock}`);
   const context = { changes, sender: SENDER, nowMs: NOW, epoch: 3n, root: new Uint8Array() };
   // An undefined input stands for the clock.
-  const named = inputs.map((input) => {
+  const resolvedInputs = inputs.map((input) => {
     if (input instanceof Uint8Array) return input;
     const object = input ?? clockAt(NOW);
     return { object, isMutable: input !== undefined && object.owner.kind !== 'immutable' };
   });
   const { packages } = ledger;
-  const executed = await moveEngine({ ...context, inputs: named, commands, gasCoin, packages });
+  const executed = await moveEngine({ ...context, inputs: resolvedInputs, commands, gasCoin, packages });
   if (executed.status.success) {
     ledger.commit(`transaction ${ledger.clock}`, changes);
     const { published } = executed;
@@ -190,7 +190,7 @@ const call = (name: string, args: readonly Argument[], typeArguments: readonly s
   return { kind: 'call', call: { package: id, module, function: fn, typeArguments }, args: [...args] };
 };
 const input = (index: number): Argument => ({ input: index });
-const result = (command: number, nested = 0): Argument => ({ result: command, nested });
+const commandResult = (command: number, nested = 0): Argument => ({ result: command, nested });
 const text = (value: string) => bcs.string().serialize(value).toBytes();
 const u64 = (value: number) => bcs.u64().serialize(value).toBytes();
 const address = (value: string) => bcs.Address.serialize(value).toBytes();
@@ -227,8 +227,8 @@ beforeAll(async () => {
   const { status, published } = await execute({
     inputs: [address(SENDER)],
     commands: [
-      { kind: 'publish', modules: await compiled(SOURCE), dependencies: DEPENDENCIES },
-      { kind: 'transfer', objects: [result(0)], to: input(0) },
+      { kind: 'publish', modules: await compileShop(SOURCE), dependencies: DEPENDENCIES },
+      { kind: 'transfer', objects: [commandResult(0)], to: input(0) },
     ],
   });
   expect(status).toMatchObject({ success: true });
@@ -241,15 +241,15 @@ test('init has made a shared object with a table, a dynamic field and a frozen o
   expect([...ledger.objects.values()].filter(({ owner }) => owner.kind === 'object')).toHaveLength(2);
 });
 
-test('a chain of calls splits a coin, changes a table, emits an event, passes a value on, transfers', async () => {
+test('a chain of calls splits a coin, changes a table, emits an event, passes a value on and transfers an object', async () => {
   const { status, events, changes } = await execute({
     inputs: [u64(30), findInLedger('::shop::Shop'), text('tea'), undefined, u64(77), address(SENDER)],
     gasCoin: coin(),
     commands: [
       { kind: 'split', coin: { gas: true }, amounts: [input(0)] },
-      call('shop::order', [input(1), input(2), result(0), input(3)]),
-      call('shop::boxed', [result(1), input(4)], ['u64']),
-      { kind: 'transfer', objects: [result(2)], to: input(5) },
+      call('shop::order', [input(1), input(2), commandResult(0), input(3)]),
+      call('shop::boxed', [commandResult(1), input(4)], ['u64']),
+      { kind: 'transfer', objects: [commandResult(2)], to: input(5) },
     ],
   });
   expect(status).toMatchObject({ success: true });
@@ -273,26 +273,26 @@ test('a chain of calls splits a coin, changes a table, emits an event, passes a 
   ]);
 });
 
-test('an object moves into a bag and out again, and a field that the transaction made stays changed', async () => {
+test('an object moves into a bag and out again, and is deleted when it is unpacked', async () => {
   const box = findInLedger('::shop::Box<u64>');
-  const kept = await execute({
+  const keeping = await execute({
     inputs: [findInLedger('::shop::Shop'), box],
     commands: [call('shop::keep', [input(0), input(1)])],
   });
-  expect(kept.status).toMatchObject({ success: true });
+  expect(keeping.status).toMatchObject({ success: true });
   expect(ledger.objects.has(box.id)).toBe(false);
-  const back = await execute({
+  const givingBack = await execute({
     inputs: [findInLedger('::shop::Shop'), u64(77)],
     commands: [call('shop::give_back', [input(0), input(1)])],
   });
-  expect(back.status).toMatchObject({ success: true });
+  expect(givingBack.status).toMatchObject({ success: true });
   expect(findInLedger('::shop::Box<u64>').id).toBe(box.id);
   expect(ledger.coins(`0x${'7'.padStart(64, '0')}`)).toMatchObject([{ balance: 5n }]);
-  const taken = await execute({
+  const unpacking = await execute({
     inputs: [findInLedger('::shop::Box<u64>')],
     commands: [call('shop::unpack', [input(0)], ['u64'])],
   });
-  expect([...taken.changes.deleted]).toEqual([box.id]);
+  expect([...unpacking.changes.deleted]).toEqual([box.id]);
 });
 
 test('an object in a dynamic object field stays an object, which belongs to the field', async () => {
@@ -300,8 +300,8 @@ test('an object in a dynamic object field stays an object, which belongs to the 
     inputs: [findInLedger('::shop::Shop'), coin(), text('tea'), undefined, u64(7), address(SENDER)],
     commands: [
       call('shop::order', [input(0), input(2), input(1), input(3)]),
-      call('shop::boxed', [result(0), input(4)], ['u64']),
-      call('shop::hang', [input(0), result(1)]),
+      call('shop::boxed', [commandResult(0), input(4)], ['u64']),
+      call('shop::hang', [input(0), commandResult(1)]),
     ],
   });
   const box = findInLedger('::shop::Box<u64>');
@@ -309,11 +309,11 @@ test('an object in a dynamic object field stays an object, which belongs to the 
   expect(changes.written.has(box.id)).toBe(true);
   expect(box.owner).toEqual({ kind: 'object', address: field.id });
   expect([...box.content.subarray(32, 40)]).toEqual([...u64(8)]);
-  const out = await execute({
+  const unhooking = await execute({
     inputs: [findInLedger('::shop::Shop')],
     commands: [call('shop::unhook', [input(0)])],
   });
-  expect(out.status).toMatchObject({ success: true });
+  expect(unhooking.status).toMatchObject({ success: true });
   expect(findInLedger('::shop::Box<u64>')).toMatchObject({
     id: box.id,
     owner: { kind: 'address', address: SENDER },
@@ -321,19 +321,19 @@ test('an object in a dynamic object field stays an object, which belongs to the 
   expect(ledger.objects.has(field.id)).toBe(false);
 });
 
-test("an abort has the module's own name, code and text, and the command's number", async () => {
+test("an abort has the name, code and text of the module's error, and the command's number", async () => {
   const order = (from: number) => call('shop::order', [input(0), input(1), input(from), input(2)]);
-  const refused = await execute({
+  const execution = await execute({
     inputs: [findInLedger('::shop::Shop'), text('tea'), undefined, coin(), coin(), u64(1), address(SENDER)],
     commands: [
       order(3),
-      call('shop::boxed', [result(0), input(5)], ['u64']),
+      call('shop::boxed', [commandResult(0), input(5)], ['u64']),
       order(4),
-      call('shop::boxed', [result(2), input(5)], ['u64']),
-      { kind: 'transfer', objects: [result(1), result(3)], to: input(6) },
+      call('shop::boxed', [commandResult(2), input(5)], ['u64']),
+      { kind: 'transfer', objects: [commandResult(1), commandResult(3)], to: input(6) },
     ],
   });
-  expect(findError(refused)).toMatchObject({
+  expect(findError(execution)).toMatchObject({
     constant: 'ESoldOut',
     code: 7n,
     text: 'There is none left',
@@ -343,7 +343,7 @@ test("an abort has the module's own name, code and text, and the command's numbe
 });
 
 test.each([
-  ['arithmetic', call.bind(null, 'shop::subtract', [input(0), input(1)]), /MovePrimitiveRuntimeError/],
+  ['an underflow', call.bind(null, 'shop::subtract', [input(0), input(1)]), /MovePrimitiveRuntimeError/],
   [
     'a wrong type argument',
     call.bind(null, 'shop::unpack', [input(2)], ['u8']),
@@ -368,7 +368,7 @@ test.each([
   expect(findError(await execute({ inputs, commands: [command()] })).description).toMatch(description);
 });
 
-test('a private entry function is called, and random values are in their range', async () => {
+test('a transaction can call a private entry function, and random values are in their range', async () => {
   const { status, events } = await execute({ inputs: [RANDOM], commands: [call('shop::roll', [input(0)])] });
   expect(status).toMatchObject({ success: true });
   const Rolled = bcs.struct('Rolled', { value: bcs.u64(), all: bcs.vector(bcs.u64()) });
@@ -386,24 +386,24 @@ test('a result without drop that no command uses is refused', async () => {
 });
 
 test('bytecode that no compiler made fails its transaction, but not the node', async () => {
-  const [module = new Uint8Array()] = await compiled(SOURCE);
+  const [module = new Uint8Array()] = await compileShop(SOURCE);
   const publish = (bytes: Uint8Array) =>
     execute({
       inputs: [address(SENDER)],
       commands: [
         { kind: 'publish', modules: [bytes], dependencies: DEPENDENCIES },
-        { kind: 'transfer', objects: [result(0)], to: input(0) },
+        { kind: 'transfer', objects: [commandResult(0)], to: input(0) },
       ],
     });
-  const cut = await publish(module.subarray(0, 300));
-  expect(findError(cut).description).toMatch(/^VMVerificationOrDeserializationError: /);
+  const cutPublication = await publish(module.subarray(0, 300));
+  expect(findError(cutPublication).description).toMatch(/^VMVerificationOrDeserializationError: /);
   // The change makes `init` call a missing function of the framework.
-  const at = Buffer.from(module).indexOf('is_one_time_witness');
-  const renamed = await publish(Uint8Array.from(module).fill(0x78, at, at + 2));
-  expect(findError(renamed).description).toMatch(/^VMInvariantViolation: .*xx_one_time_witness/);
+  const offset = Buffer.from(module).indexOf('is_one_time_witness');
+  const renamedPublication = await publish(Uint8Array.from(module).fill(0x78, offset, offset + 2));
+  expect(findError(renamedPublication).description).toMatch(/^VMInvariantViolation: .*xx_one_time_witness/);
 });
 
-test('a function that the stub does not have is UNIMPLEMENTED, by name', async () => {
+test('a call of a function that the stub lacks is refused as UNIMPLEMENTED, with its name', async () => {
   const kiosk = execute({ commands: [call('kiosk::new', [])] });
   await expect(kiosk).rejects.toMatchObject({
     status: 'UNIMPLEMENTED',
@@ -411,14 +411,14 @@ test('a function that the stub does not have is UNIMPLEMENTED, by name', async (
   });
 });
 
-test('a call that never ends, a call that fills the memory, and a call with too many events are ended, but not the node', async () => {
+test('the engine ends a call that never ends, a call that fills the memory, and a call with too many events', async () => {
   const isOutOfGas = { description: 'InsufficientGas' };
   for (const name of ['shop::forever', 'shop::grow']) {
     expect(findError(await execute({ commands: [call(name, [])] })), name).toMatchObject(isOutOfGas);
   }
   const shout = (times: number) =>
     execute({ inputs: [u64(times)], commands: [call('shop::shout', [input(0)])] });
-  // Sui allows one event less, so emitting this one aborts.
+  // Sui allows 1024 events, so the last one aborts.
   expect(findError(await shout(1025))).toMatchObject({ functionName: 'emit', abortCode: 0n });
   const { status, events } = await shout(1024);
   expect(status).toMatchObject({ success: true });
@@ -427,13 +427,13 @@ test('a call that never ends, a call that fills the memory, and a call with too 
 
 test('an upgrade runs the new code with the types of the first version, and a failed upgrade changes nothing', async () => {
   const cap = findInLedger('::package::UpgradeCap');
-  const modules = await compiled(UPGRADED);
+  const modules = await compileShop(UPGRADED);
   const upgrade = (digest: Uint8Array): Tx => ({
     inputs: [cap, bcs.u8().serialize(0).toBytes(), bcs.byteVector().serialize(digest).toBytes()],
     commands: [
       call('package::authorize_upgrade', [0, 1, 2].map(input)),
-      { kind: 'upgrade', modules, dependencies: DEPENDENCIES, packageId, ticket: result(0) },
-      call('package::commit_upgrade', [input(0), result(1)]),
+      { kind: 'upgrade', modules, dependencies: DEPENDENCIES, packageId, ticket: commandResult(0) },
+      call('package::commit_upgrade', [input(0), commandResult(1)]),
     ],
   });
   const digest = packageDigest(modules, DEPENDENCIES);
@@ -450,8 +450,8 @@ test('an upgrade runs the new code with the types of the first version, and a fa
     version: '2',
   });
   const inputs = [u64(1), u64(2)];
-  const old = await execute({ inputs, commands: [call('shop::subtract', [input(0), input(1)])] });
-  expect(old.status.success).toBe(false);
+  const oldCall = await execute({ inputs, commands: [call('shop::subtract', [input(0), input(1)])] });
+  expect(oldCall.status.success).toBe(false);
   packageId = published?.id ?? '';
   expect(
     (await execute({ inputs: [u64(2), u64(1)], commands: [call('shop::subtract', [input(0), input(1)])] }))

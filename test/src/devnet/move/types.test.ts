@@ -30,7 +30,7 @@ test.each([
   'vector<vector<u8>>',
   `&mut ${A}::shop::Box<vector<u8>>`,
   `${A}::shop::Pair<${A}::shop::Box<u8>,T1>`,
-])('%s is read, and written in the same way', (text) => {
+])('%s is the same after it is parsed and formatted', (text) => {
   expect(format(parseType(text))).toBe(text);
 });
 
@@ -38,7 +38,7 @@ test('a type without its module is refused', () => {
   expect(() => parseType('Box<u8>')).toThrow(TypeError);
 });
 
-test('arguments replace parameters, also nested ones', () => {
+test('arguments replace type parameters, even in nested types', () => {
   const type = instantiate(parseType(`vector<${A}::shop::Box<T1>>`), ['u8', 'bool'].map(parseType));
   expect(format(type)).toBe(`vector<${A}::shop::Box<bool>>`);
 });
@@ -53,7 +53,7 @@ test('an instance has the abilities that its arguments allow; phantom arguments 
 });
 
 describe('a value in BCS', () => {
-  const again = (bytes: readonly number[], text: string) => {
+  const reencode = (bytes: readonly number[], text: string) => {
     const type = parseType(text);
     return codec.encode(codec.decode(Uint8Array.from(bytes), type), type);
   };
@@ -66,19 +66,19 @@ describe('a value in BCS', () => {
     [[1, 5], `${A}::shop::Size`],
     [[0], `${A}::shop::Tag<u8>`],
     [[...new Array<number>(32).fill(3), 9, 1, 0], `${A}::shop::Box<u8>`],
-  ])('%j of %s is read, and written in the same way', (bytes, type) => {
+  ])('with the bytes %j and the type %s is encoded to the same bytes', (bytes, type) => {
     if (type.includes('Box')) return;
-    expect([...again(bytes, type)]).toEqual(bytes);
+    expect([...reencode(bytes, type)]).toEqual(bytes);
   });
 
-  test('is read and written in the same way for integers of every size', () => {
+  test('is encoded to the same bytes if it is an integer of any size', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(8, 16, 32, 64, 128, 256),
         fc.uint8Array({ minLength: 32, maxLength: 32 }),
         (bits, randomBytes) => {
           const bytes = randomBytes.subarray(0, bits / 8);
-          expect([...again([...bytes], `u${bits}`)]).toEqual([...bytes]);
+          expect([...reencode([...bytes], `u${bits}`)]).toEqual([...bytes]);
         },
       ),
     );
@@ -87,12 +87,12 @@ describe('a value in BCS', () => {
   test.each<[string, readonly number[], string]>([
     ['too short', [1], 'u16'],
     ['too long', [1, 2], 'u8'],
-    ['of no variant', [2], `${A}::shop::Size`],
+    ['of an unknown variant', [2], `${A}::shop::Size`],
     ['a bool of 2', [2], 'bool'],
-    ['a length in another form', [0x80, 0x00], 'vector<u8>'],
+    ['a length that is not in its shortest form', [0x80, 0x00], 'vector<u8>'],
     ['a length without an end', [0x80, 0x80, 0x80, 0x80, 0x80], 'vector<u8>'],
     ['a vector that is longer than its bytes', [0xff, 0xff, 0xff, 0xff, 0x0f], 'vector<u64>'],
   ])('bytes that are %s are refused', (_, bytes, type) => {
-    expect(() => again(bytes, type)).toThrow(RangeError);
+    expect(() => reencode(bytes, type)).toThrow(RangeError);
   });
 });

@@ -40,18 +40,18 @@ public fun destroy_with_default<Element: drop>(t: Option<Element>, default: Elem
 }
 
 public macro fun do_ref<$T, $R: drop>($o: &Option<$T>, $f: |&$T| -> $R) {
-    let given = $o;
-    if (given.is_some()) {
-        $f(given.borrow());
+    let option = $o;
+    if (option.is_some()) {
+        $f(option.borrow());
     }
 }
 
 public macro fun map_ref<$T, $U>($o: &Option<$T>, $f: |&$T| -> $U): Option<$U> {
-    let given = $o;
-    if (given.is_some()) some($f(given.borrow())) else none()
+    let option = $o;
+    if (option.is_some()) some($f(option.borrow())) else none()
 }
 
 public macro fun is_some_and<$T>($o: &Option<$T>, $f: |&$T| -> bool): bool {
-    let given = $o;
-    given.is_some() && $f(given.borrow())
+    let option = $o;
+    option.is_some() && $f(option.borrow())
 }

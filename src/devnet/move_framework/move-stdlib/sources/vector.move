@@ -51,8 +51,8 @@ public fun remove<Element>(v: &mut vector<Element>, mut i: u64): Element {
 }
 
 public fun contains<Element>(v: &vector<Element>, e: &Element): bool {
-    let (found, _) = v.index_of(e);
-    found
+    let (is_contained, _) = v.index_of(e);
+    is_contained
 }
 
 public fun index_of<Element>(v: &vector<Element>, e: &Element): (bool, u64) {

@@ -12,7 +12,7 @@ public fun to_bytes(a: address): vector<u8> {
     std::bcs::to_bytes(&a)
 }
 
-/// 64 hexadecimal digits.
+/// Parses an address of 64 hexadecimal digits.
 public fun from_ascii_bytes(digits: &vector<u8>): address {
     assert!(digits.length() == 64, EAddressParseError);
     let mut bytes = vector[];

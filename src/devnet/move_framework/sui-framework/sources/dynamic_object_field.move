@@ -45,7 +45,7 @@ public fun id<Name: copy + drop + store>(object: &UID, name: Name): Option<ID> {
     std::option::some(*df::borrow<Wrapper<Name>, ID>(object, key))
 }
 
-/// The parent of the object.
+/// Returns the address of the field, which is the parent of the object.
 fun field_of<Name: copy + drop + store>(object: &UID, key: Wrapper<Name>): address {
     df::field_uid<Wrapper<Name>, ID>(object, key).to_address()
 }

@@ -98,7 +98,7 @@ public fun test_publish(package: ID, ctx: &mut TxContext): UpgradeCap {
     UpgradeCap { id: object::new(ctx), package, version: 1, policy: COMPATIBLE }
 }
 
-/// What the command of a transaction does that publishes an upgrade.
+/// Does the same as a transaction's command that publishes an upgrade.
 #[test_only]
 public fun model_upgrade(ticket: UpgradeTicket, old: address, compiled: vector<u8>, new: address): UpgradeReceipt {
     let UpgradeTicket { cap, package, policy: _, digest } = ticket;

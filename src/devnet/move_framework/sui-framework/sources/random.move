@@ -1,11 +1,11 @@
-/// As unpredictable as the ids of a transaction, which is to say not at all: the values are not those of validators.
+/// Derives random values from the ids of a transaction. They are predictable, and differ from those of validators.
 module sui::random;
 
 use sui::hash::blake2b256;
 
 const EInvalidRange: u64 = 0;
 
-/// The object at 0x8.
+/// The object with the id 0x8.
 public struct Random has key {
     id: UID,
 }
@@ -78,9 +78,9 @@ public fun generate_u8_in_range(g: &mut RandomGenerator, min: u8, max: u8): u8 {
 public fun shuffle<T>(g: &mut RandomGenerator, v: &mut vector<T>) {
     let mut left = v.length();
     while (left > 1) {
-        let other = generate_u64_in_range(g, 0, left - 1);
+        let index = generate_u64_in_range(g, 0, left - 1);
         left = left - 1;
-        v.swap(left, other);
+        v.swap(left, index);
     }
 }
 

@@ -57,7 +57,7 @@ public fun get_idx<K: copy, V>(self: &VecMap<K, V>, key: &K): u64 {
     index
 }
 
-/// Of the key; the length without it.
+/// Returns the index of the key, or the length of the map if it lacks the key.
 fun index_of<K: copy, V>(self: &VecMap<K, V>, key: &K): u64 {
     let mut index = 0;
     while (index < self.contents.length() && &self.contents[index].key != key) index = index + 1;

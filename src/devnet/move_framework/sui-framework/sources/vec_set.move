@@ -24,8 +24,8 @@ public fun insert<K: copy + drop>(self: &mut VecSet<K>, key: K) {
 }
 
 public fun remove<K: copy + drop>(self: &mut VecSet<K>, key: &K) {
-    let (found, index) = self.contents.index_of(key);
-    assert!(found, EKeyDoesNotExist);
+    let (is_contained, index) = self.contents.index_of(key);
+    assert!(is_contained, EKeyDoesNotExist);
     self.contents.remove(index);
 }
 

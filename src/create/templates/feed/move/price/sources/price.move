@@ -46,8 +46,8 @@ public fun open(cap: &EnclaveCap<PRICE>, config: &EnclaveConfig<PRICE>, ctx: &mu
     feed::create(cap, rules, ctx)
 }
 
-/// Writes a quote that an enclave signed. The parameters have the order in which `submit` and the poster pass them. Aborts
-/// with `EOtherQuote`, or as `feed::update` does.
+/// Writes a quote that an enclave signed. The parameters have the order in which `submit` and the poster pass them.
+/// Aborts with `EOtherQuote`, or as `feed::update` does.
 public fun update(
     symbol: String,
     decimals: u8,
