@@ -39,9 +39,14 @@ export interface Upgrade {
   ticket: Argument;
 }
 
-function readGrpcArgument({ kind, input = 0, result = 0, subresult }: GrpcTypes.Argument): Argument {
+function readGrpcArgument({
+  kind,
+  input = 0,
+  result: commandIndex = 0,
+  subresult,
+}: GrpcTypes.Argument): Argument {
   if (kind === ArgumentKind.GAS) return { gas: true };
-  return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
+  return kind === ArgumentKind.INPUT ? { input } : { result: commandIndex, nested: subresult };
 }
 
 export function readGrpcCommand({ command }: GrpcTypes.Command): Command {
@@ -92,8 +97,8 @@ type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
 function readBcsArgument(argument: BcsArgument): Argument {
   if (argument.GasCoin !== undefined) return { gas: true };
   if (argument.Input !== undefined) return { input: argument.Input };
-  const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, undefined];
-  return { result, nested };
+  const [commandIndex, nested] = argument.NestedResult ?? [argument.Result ?? 0, undefined];
+  return { result: commandIndex, nested };
 }
 
 export function readBcsCommand({

@@ -23,9 +23,9 @@ function toGrpcOutput({ type, content }: Output, argument?: GrpcTypes.Argument):
 function toGrpcArgument(argument: Argument): GrpcTypes.Argument {
   if ('gas' in argument) return GrpcTypes.Argument.create({ kind: Kind.GAS });
   if ('input' in argument) return GrpcTypes.Argument.create({ kind: Kind.INPUT, input: argument.input });
-  const { result, nested } = argument;
+  const { result: commandIndex, nested } = argument;
   const subresult = nested === undefined ? {} : { subresult: nested };
-  return GrpcTypes.Argument.create({ kind: Kind.RESULT, result, ...subresult });
+  return GrpcTypes.Argument.create({ kind: Kind.RESULT, result: commandIndex, ...subresult });
 }
 
 /** Returns the balances of an address by currency, each in the currency's units. */

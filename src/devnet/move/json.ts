@@ -33,7 +33,7 @@ const OPTION = `${STANDARD_LIBRARY}::option::Option`;
 /** Widest integers, in bits, that JSON's numbers represent exactly. */
 const NUMBER_BITS = 32;
 
-/** Converts a value to JSON. @throws TypeError if no module declares its type; RangeError for a wrong variant */
+/** Converts a value to JSON. @throws TypeError for an undeclared type; RangeError for an unknown variant */
 export function toGrpcJson(value: Value, type: MoveType, datatypes: Datatypes): GrpcJson {
   if (value instanceof Int) {
     return value.bits > NUMBER_BITS ? createString(String(value.value)) : createNumber(Number(value.value));

@@ -241,20 +241,20 @@ export class Typing {
       if (this.#inputs[input] === undefined) throw this.#outOfBounds(position, input);
       return { position, argument, place: inputPlace(input), type: this.#objectTypes.get(input), input };
     }
-    const { result, nested } = argument;
-    const results = this.#results[result];
-    if (results === undefined) throw this.#outOfBounds(position, result);
+    const { result: commandIndex, nested } = argument;
+    const results = this.#results[commandIndex];
+    if (results === undefined) throw this.#outOfBounds(position, commandIndex);
     if (nested === undefined && results.length !== 1) {
-      const text = `result_idx: ${result}`;
-      throw argumentFailure(this.#command, position, 'InvalidResultArity', { index: result, text });
+      const text = `result_idx: ${commandIndex}`;
+      throw argumentFailure(this.#command, position, 'InvalidResultArity', { index: commandIndex, text });
     }
     const type = results[nested ?? 0];
     if (type === undefined) {
-      const text = `result_idx: ${result}, secondary_idx: ${nested}`;
-      const indexError = { index: result, ...(nested !== undefined && { subresult: nested }), text };
+      const text = `result_idx: ${commandIndex}, secondary_idx: ${nested}`;
+      const indexError = { index: commandIndex, ...(nested !== undefined && { subresult: nested }), text };
       throw argumentFailure(this.#command, position, 'SecondaryIndexOutOfBounds', indexError);
     }
-    return { position, argument, place: resultPlace(result, nested ?? 0), type, input: -1 };
+    return { position, argument, place: resultPlace(commandIndex, nested ?? 0), type, input: -1 };
   }
 
   #outOfBounds(position: number, index: number): CommandFailure {

@@ -78,9 +78,9 @@ public fun generate_u8_in_range(g: &mut RandomGenerator, min: u8, max: u8): u8 {
 public fun shuffle<T>(g: &mut RandomGenerator, v: &mut vector<T>) {
     let mut left = v.length();
     while (left > 1) {
-        let index = generate_u64_in_range(g, 0, left - 1);
+        let position = generate_u64_in_range(g, 0, left - 1);
         left = left - 1;
-        v.swap(left, index);
+        v.swap(left, position);
     }
 }
 
