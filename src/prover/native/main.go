@@ -1,5 +1,5 @@
-// Command prover makes Groth16 proofs over BN254 from snarkjs' keys and circom's witnesses. README.md beside it says
-// how it works.
+// Command prover makes Groth16 proofs over BN254 from snarkjs' keys and circom's witnesses. See README.md
+// in this folder.
 package main
 
 import (
@@ -14,12 +14,12 @@ import (
 	"sui-enclave/prover/internal/failure"
 )
 
-const help = `prover setup  --r1cs FILE --seed TEXT --out FILE.zkey     development key, and FILE.vkey.json
+const help = `prover setup  --r1cs FILE --seed TEXT --out FILE.zkey     makes a development key, and FILE.vkey.json
 prover prove  --zkey FILE --wtns FILE --proof FILE --public FILE [--engine own|gnark]
 prover verify --vkey FILE --proof FILE --public FILE
-prover worker [--zkey FILE] [--engine own|gnark]          frames on standard input and output
+prover worker [--zkey FILE] [--engine own|gnark]          reads and answers frames on standard input and output
 prover bench  --zkey FILE --wtns FILE [--engine own|gnark] [--repeat N]
-prover synth  --constraints N --out PREFIX                PREFIX.r1cs and PREFIX.wtns, to measure with
+prover synth  --constraints N --out PREFIX                makes PREFIX.r1cs and PREFIX.wtns, for measurements
 `
 
 var commands = map[string]func(args []string) error{
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// run runs a command, unless PROVER_VECTORS names a path that isn't here.
+// run runs a command. It fails if PROVER_VECTORS names a code path that this processor doesn't have.
 func run(command func(args []string) error, args []string) error {
 	if path := os.Getenv("PROVER_VECTORS"); path != "" {
 		if err := cpu.Force(cpu.Path(path)); err != nil {
@@ -47,7 +47,7 @@ func run(command func(args []string) error, args []string) error {
 	return command(args)
 }
 
-// options parses a command's options, of which those named in required must be given.
+// options parses a command's options. It fails if an option that required names is missing.
 func options(name string, args []string, required []string, declare func(*flag.FlagSet)) error {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -66,7 +66,7 @@ func options(name string, args []string, required []string, declare func(*flag.F
 	return nil
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile writes the whole file or, if an error occurs, none of it.
 func writeFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	temporary := path + ".part"
 	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)

@@ -32,7 +32,7 @@ func TestTheCommandsWorkTogether(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestErrorsNameTheMistake(t *testing.T) {
 	tiny := func(name string) string { return "testdata/" + name }
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-func TestAProofThatFailsTellsOfADamagedKey(t *testing.T) {
+func TestProveReportsADamagedKey(t *testing.T) {
 	key, err := os.ReadFile("testdata/tiny.zkey")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,8 @@ func TestAProofThatFailsTellsOfADamagedKey(t *testing.T) {
 	}
 }
 
-// startOf finds a section in a file of iden3's format: a header of 12 bytes, then id (u32), size (u64) and body.
+// startOf returns the place where a section's body begins in a file of iden3's format: a header of 12 bytes, then for
+// each section its id (u32), size (u64) and body.
 func startOf(file []byte, id uint32) int {
 	for at := 12; ; at += 12 + int(binary.LittleEndian.Uint64(file[at+4:])) {
 		if binary.LittleEndian.Uint32(file[at:]) == id {
@@ -92,7 +93,7 @@ func startOf(file []byte, id uint32) int {
 	}
 }
 
-func TestAFileThatCannotBeWrittenWholeIsNotThere(t *testing.T) {
+func TestAFailedSetupLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	circuit := filepath.Join(dir, "bad.r1cs")
 	b, err := os.ReadFile("testdata/tiny.r1cs")
@@ -111,7 +112,7 @@ func TestAFileThatCannotBeWrittenWholeIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAPathThatIsNotHereIsRefused(t *testing.T) {
+func TestAnUnknownCodePathIsRefused(t *testing.T) {
 	t.Setenv("PROVER_VECTORS", "avx9")
 	ran := false
 	err := run(func([]string) error { ran = true; return nil }, nil)

@@ -18,7 +18,8 @@ const (
 	r1csGatesList   = 4
 	r1csGatesUse    = 5
 	termSize        = 4 + fr.Bytes
-	// maxConstraints keeps the domain within the 2^28 roots of unity that BN254 has, with one factor 2 for the coset.
+	// maxConstraints limits the domain. The domain and its coset together need twice as many roots of unity, and
+	// BN254 has 2^28.
 	maxConstraints = 1 << 27
 )
 
@@ -37,7 +38,7 @@ type Circuit struct {
 	terms                      []byte
 }
 
-// ReadCircuit reads an .r1cs.
+// ReadCircuit reads an .r1cs file. Its errors have the code BadCircuit.
 func ReadCircuit(file io.ReaderAt, size int64) (*Circuit, error) {
 	c, err := readCircuit(file, size)
 	if err != nil {
@@ -72,7 +73,7 @@ func readCircuit(file io.ReaderAt, size int64) (*Circuit, error) {
 	if !ok {
 		return nil, errors.New("section 2 (constraints) is missing")
 	}
-	// A wire in no constraint costs nothing in this section, yet memory in a key: circom drops such wires.
+	// A wire that no constraint uses takes no bytes of this section, but takes memory in a key. circom drops such wires.
 	if int64(c.Wires) > s.size+int64(c.Public)+1 {
 		return nil, fmt.Errorf("it claims too many wires (%d) for the size of its constraints (%d)", c.Wires, s.size)
 	}
@@ -85,19 +86,19 @@ func readCircuit(file io.ReaderAt, size int64) (*Circuit, error) {
 
 // check walks through every constraint, so that Each can't fail.
 func (c *Circuit) check() error {
-	rest := c.terms
+	terms := c.terms
 	for row := range c.Constraints {
 		for range 3 {
-			if len(rest) < 4 {
+			if len(terms) < 4 {
 				return fmt.Errorf("it ends within constraint %d", row)
 			}
-			n := int(binary.LittleEndian.Uint32(rest))
-			rest = rest[4:]
-			if n > len(rest)/termSize {
+			n := int(binary.LittleEndian.Uint32(terms))
+			terms = terms[4:]
+			if n > len(terms)/termSize {
 				return fmt.Errorf("constraint %d: the number of terms, %d, is more than the file holds", row, n)
 			}
 			for i := range n {
-				term := rest[i*termSize:]
+				term := terms[i*termSize:]
 				if wire := binary.LittleEndian.Uint32(term); int(wire) >= c.Wires {
 					return fmt.Errorf("constraint %d uses wire %d of %d", row, wire, c.Wires)
 				}
@@ -107,31 +108,31 @@ func (c *Circuit) check() error {
 					return fmt.Errorf("constraint %d has a coefficient that is not below the group's order", row)
 				}
 			}
-			rest = rest[n*termSize:]
+			terms = terms[n*termSize:]
 		}
 	}
-	if len(rest) > 0 {
-		return fmt.Errorf("data follows the last constraint (size: %d)", len(rest))
+	if len(terms) > 0 {
+		return fmt.Errorf("data follows the last constraint (size: %d)", len(terms))
 	}
 	return nil
 }
 
 // Each calls f for every term of every constraint, in the file's order.
 func (c *Circuit) Each(f func(row int, m Matrix, wire int, coefficient fr.Element)) {
-	rest := c.terms
+	terms := c.terms
 	for row := range c.Constraints {
 		for m := range MatrixC + 1 {
-			n := int(binary.LittleEndian.Uint32(rest))
-			rest = rest[4:]
+			n := int(binary.LittleEndian.Uint32(terms))
+			terms = terms[4:]
 			for ; n > 0; n-- {
-				f(row, m, int(binary.LittleEndian.Uint32(rest)), element(rest[4:termSize]))
-				rest = rest[termSize:]
+				f(row, m, int(binary.LittleEndian.Uint32(terms)), element(terms[4:termSize]))
+				terms = terms[termSize:]
 			}
 		}
 	}
 }
 
-// element reads a field element from little-endian bytes that are known to be reduced.
+// element reads a field element from little-endian bytes, whose number must be below the group's order.
 func element(littleEndian []byte) (e fr.Element) {
 	e.SetBytes(reversed(littleEndian))
 	return e
@@ -143,7 +144,7 @@ type Term struct {
 	Coefficient fr.Element
 }
 
-// WriteCircuit writes an .r1cs from rows of A, B and C.
+// WriteCircuit writes an .r1cs file. Each row has a row of A, of B and of C.
 func WriteCircuit(out io.Writer, wires, public int, rows [][3][]Term) error {
 	f, err := newWriter(out, "r1cs", 1, 2)
 	if err != nil {

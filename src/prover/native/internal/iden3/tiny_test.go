@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// tinyFiles are of a circuit with 12 constraints; groth16's tests make them again. snarkjs.zkey is snarkjs' own key.
+// tinyFiles belong to a circuit with 12 constraints; the key is a development key. A test of groth16 makes the key
+// again from the circuit, and compares.
 var tinyFiles = map[string][]byte{"zkey": testFile("tiny.zkey"), "wtns": testFile("tiny.wtns"), "r1cs": testFile("tiny.r1cs")}
 
 var tinyWitness = func() []Scalar {

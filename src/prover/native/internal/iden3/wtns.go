@@ -18,12 +18,12 @@ type Scalar = [4]uint64
 const (
 	wtnsHeader = 1
 	wtnsValues = 2
-	// WitnessOverhead is how many bytes a .wtns has beside its values (32 bytes each).
+	// WitnessOverhead is the size in bytes of a .wtns file without its values, which have 32 bytes each.
 	WitnessOverhead = fileHeader + 2*sectionHeader + 4 + fr.Bytes + 4
 )
 
-// ReadWitness reads a .wtns into dst. Its number of values must be dst's length, the first value must be 1, and
-// every value must be below the group's order.
+// ReadWitness reads the values of a .wtns file into dst. The file must have len(dst) values. The first must be 1,
+// and each must be below the group's order.
 func ReadWitness(file io.ReaderAt, size int64, dst []Scalar) error {
 	if err := readWitness(file, size, dst); err != nil {
 		return failure.New(failure.BadWitness, "witness: %v", err)
@@ -44,7 +44,7 @@ func readWitness(file io.ReaderAt, size int64, dst []Scalar) error {
 		return err
 	}
 	if n := binary.LittleEndian.Uint32(head[36:]); int64(n) != int64(len(dst)) {
-		return fmt.Errorf("the number of its values (%d) is not that of the key's wires (%d): they are of different circuits", n, len(dst))
+		return fmt.Errorf("the file has %d values, but the key has %d wires: they belong to different circuits", n, len(dst))
 	}
 	values, err := c.sized(wtnsValues, int64(len(dst))*fr.Bytes, "values")
 	if err != nil {
@@ -83,7 +83,7 @@ func words(bigEndian []byte) (w [4]uint64) {
 
 func reducedScalar(s *Scalar) bool { return below(s, &order) }
 
-// below compares 256-bit integers in little-endian words.
+// below tells whether a < b. Both are 256-bit integers in little-endian words.
 func below(a, b *[4]uint64) bool {
 	for i := 3; i > 0; i-- {
 		if a[i] != b[i] {
@@ -93,7 +93,7 @@ func below(a, b *[4]uint64) bool {
 	return a[0] < b[0]
 }
 
-// WriteWitness writes a .wtns.
+// WriteWitness writes a .wtns file.
 func WriteWitness(out io.Writer, w []Scalar) error {
 	f, err := newWriter(out, "wtns", 2, 2)
 	if err != nil {

@@ -21,12 +21,12 @@ func read(t testing.TB, b []byte) *Key {
 	return k
 }
 
-func TestADevelopmentKeySaysSo(t *testing.T) {
+func TestReadKeyRecognisesADevelopmentKey(t *testing.T) {
 	if !read(t, tinyFiles["zkey"]).Development {
-		t.Fatal("it doesn't")
+		t.Fatal("a development key is not recognised")
 	}
 	if read(t, testFile("snarkjs.zkey")).Development {
-		t.Fatal("snarkjs' key does, too")
+		t.Fatal("the key of snarkjs is taken for a development key")
 	}
 }
 
@@ -46,7 +46,7 @@ func TestAKeysPointsLieOnTheirCurves(t *testing.T) {
 	}
 }
 
-func TestEachDamagedPointIsFound(t *testing.T) {
+func TestADamagedPointOfAnySectionIsRefused(t *testing.T) {
 	for name, id := range map[string]uint32{
 		"IC": zkeyIC, "A": zkeyA, "B1": zkeyB1, "B2": zkeyB2, "C": zkeyC, "H": zkeyH,
 	} {
@@ -57,7 +57,7 @@ func TestEachDamagedPointIsFound(t *testing.T) {
 	}
 }
 
-// flipFinite changes a coordinate of a point that isn't infinity.
+// flipFinite changes one bit in the first point that isn't infinity.
 func flipFinite(points []byte) {
 	for i := range points {
 		if points[i] != 0 {
@@ -92,14 +92,14 @@ func TestDamagedHeadersAreRefused(t *testing.T) {
 		words string
 	}{
 		"a domain that is not a power of two": {numbers + 8, 24, "power of two"},
-		"a domain above 2^27":              {numbers + 8, 1 << 28, "power of two"},
-		"a domain larger than H":           {numbers + 8, 1 << 26, "(H) has"},
-		"more public values than wires":    {numbers + 4, 1 << 30, "don't go together"},
-		"more wires than points":           {numbers, 1 << 30, "(A) has"},
-		"more wires than an index counts":  {numbers, 1<<30 + 1, "more than"},
-		"fewer wires than points":          {numbers, 5, "(A) has"},
-		"alpha off the curve":              {numbers + 12, 7, "alpha1"},
-		"delta2 off the curve":             {numbers + 12 + 3*64 + 2*128, 7, "delta2"},
+		"a domain above 2^27":                 {numbers + 8, 1 << 28, "power of two"},
+		"a domain larger than H":              {numbers + 8, 1 << 26, "(H) has"},
+		"more public values than wires":       {numbers + 4, 1 << 30, "don't go together"},
+		"more wires than points":              {numbers, 1 << 30, "(A) has"},
+		"more wires than an index can have":   {numbers, 1<<30 + 1, "more than"},
+		"fewer wires than points":             {numbers, 5, "(A) has"},
+		"alpha off the curve":                 {numbers + 12, 7, "alpha1"},
+		"delta2 off the curve":                {numbers + 12 + 3*64 + 2*128, 7, "delta2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parse(tinyFiles["zkey"])
@@ -115,10 +115,11 @@ func TestDamagedHeadersAreRefused(t *testing.T) {
 	refuse(t, "zkey", f.bytes(), "gamma2")
 }
 
-// TestAPointOfG2OutsideTheGroupIsRefusedInTheHeader: the twist has a large cofactor.
+// TestAPointOfG2OutsideTheGroupIsRefusedInTheHeader tries a point that lies on the twist but not in the group. The
+// twist has a large cofactor, so almost all of its points are such.
 func TestAPointOfG2OutsideTheGroupIsRefusedInTheHeader(t *testing.T) {
 	var p bn254.G2Affine
-	var b bn254.E2 // the curve's constant: y² - x³ of a point
+	var b bn254.E2 // the curve's constant: y² - x³ for any point
 	_, _, _, g := bn254.Generators()
 	var x3 bn254.E2
 	x3.Square(&g.X).Mul(&x3, &g.X)
@@ -172,15 +173,15 @@ func TestB1AndB2MustAgree(t *testing.T) {
 	refuse(t, "zkey", f.bytes(), "disagree")
 }
 
-func TestRowsHoldEveryCoefficientInAnyOrder(t *testing.T) {
+func TestRowsDoNotDependOnTheOrderOfCoefficients(t *testing.T) {
 	f := parse(tinyFiles["zkey"])
 	want := read(t, f.bytes())
 	body := f.body(zkeyCoefficients)[4:]
 	for i, j := 0, len(body)-coefficientSize; i < j; i, j = i+coefficientSize, j-coefficientSize {
-		var other [coefficientSize]byte
-		copy(other[:], body[i:])
+		var swapped [coefficientSize]byte
+		copy(swapped[:], body[i:])
 		copy(body[i:i+coefficientSize], body[j:])
-		copy(body[j:], other[:])
+		copy(body[j:], swapped[:])
 	}
 	got := read(t, f.bytes())
 	for m := range want.Rows {
@@ -191,14 +192,14 @@ func TestRowsHoldEveryCoefficientInAnyOrder(t *testing.T) {
 			}
 			for term := range a {
 				if !b[term] {
-					t.Fatal("a row has another term")
+					t.Fatal("a row has a wrong term")
 				}
 			}
 		}
 	}
 }
 
-// terms are a row's terms with their values.
+// terms returns the set of a row's terms, each as its wire and its value.
 func terms(m *SparseMatrix, row int) map[[2]string]bool {
 	set := map[[2]string]bool{}
 	for _, t := range m.Terms[m.Start[row]:m.Start[row+1]] {

@@ -1,5 +1,6 @@
-// Package mem gives out large arrays outside Go's heap: on huge pages where the kernel has them (the products read
-// points in random order, which costs a TLB miss each on small pages), zeroed, and wiped and returned at a known time.
+// Package mem allocates large arrays outside Go's heap. They are zeroed. The caller decides when they are wiped and
+// returned. They lie on huge pages where the kernel has them: the products read points in random order, and each such
+// read would cost a TLB miss on small pages.
 package mem
 
 import (
@@ -9,16 +10,16 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// Plain is a type without Go pointers, which the garbage collector needn't see.
+// Plain stands for a type without Go pointers. The garbage collector doesn't scan the arrays of this package.
 type Plain any
 
-// Arena owns arrays that live and die together. The zero value is ready. It is not safe for concurrent use.
+// Arena owns arrays that are freed together. Its zero value is ready for use. It is not safe for concurrent use.
 type Arena struct{ regions [][]byte }
 
-// Huge is the size from which an array gets memory of its own; smaller ones come from Go's heap.
+// huge is the size in bytes from which allocate provides the memory of an array. Smaller arrays come from Go's heap.
 const huge = 1 << 20
 
-// Slice returns n zeroed elements of type T, aligned to 64 bytes at least where they are 1 MB or more.
+// Slice returns n zeroed elements of type T. An array of 1 MB or more is aligned to at least 64 bytes.
 func Slice[T Plain](a *Arena, n int) ([]T, error) {
 	var t T
 	size := n * int(unsafe.Sizeof(t))
@@ -29,7 +30,7 @@ func Slice[T Plain](a *Arena, n int) ([]T, error) {
 	}
 	region, err := allocate(size)
 	if err != nil {
-		return nil, failure.New(failure.Internal, "no memory for %d MB: %v", size>>20, err)
+		return nil, failure.New(failure.Internal, "could not allocate %d MB of memory: %v", size>>20, err)
 	}
 	a.regions = append(a.regions, region)
 	return unsafe.Slice((*T)(unsafe.Pointer(&region[0])), n), nil
@@ -53,7 +54,7 @@ func (a *Arena) Free() {
 	a.regions = nil
 }
 
-// Bytes is the memory of s as bytes.
+// Bytes returns the memory of s as bytes.
 func Bytes[T Plain](s []T) []byte {
 	var t T
 	if len(s) == 0 {

@@ -8,7 +8,7 @@ const (
 	madvForks = 10 // MADV_DONTFORK
 )
 
-// allocate maps anonymous memory. The advice is only that: a kernel without it serves small pages.
+// allocate maps anonymous memory. It ignores errors of madvise: a kernel without huge pages provides small ones.
 func allocate(size int) ([]byte, error) {
 	region, err := syscall.Mmap(-1, 0, (size+hugePage-1)&^(hugePage-1),
 		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)

@@ -5,7 +5,7 @@ import "testing"
 func TestArraysAreZeroedWipedAndFreed(t *testing.T) {
 	var a Arena
 	defer a.Free()
-	for _, n := range []int{0, 1, 1000, 1 << 20} { // the last is a mapping of its own
+	for _, n := range []int{0, 1, 1000, 1 << 20} { // the last has its own mapping
 		s, err := Slice[uint64](&a, n)
 		if err != nil || len(s) != n {
 			t.Fatal(n, err)
@@ -29,7 +29,7 @@ func TestTooMuchMemoryIsAnError(t *testing.T) {
 	var a Arena
 	defer a.Free()
 	if _, err := Slice[uint64](&a, 1<<55); err == nil {
-		t.Fatal("there can't be so much")
+		t.Fatal("2^55 elements were allocated")
 	}
 }
 

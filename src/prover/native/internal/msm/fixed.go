@@ -6,7 +6,7 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// Multiples computes many multiples of one point, from a table of its multiples in each window of scalars.
+// Multiples computes multiples of one point. It has a table for each window of a scalar's bits.
 type Multiples[P any] struct {
 	adders []adder[P]
 	table  [][]P // table[i][d] is d·2^(i·multipleBits)·point, in the adder's form
@@ -14,12 +14,12 @@ type Multiples[P any] struct {
 
 const multipleBits = 13
 
-// MultiplesG1 prepares multiples of a point of G1.
+// MultiplesG1 makes the tables for a point of G1.
 func MultiplesG1(point bn254.G1Affine) *Multiples[bn254.G1Affine] {
 	return newMultiples(bestG1, point, func(p *bn254.G1Affine) { p.Double(p) })
 }
 
-// MultiplesG2 prepares multiples of a point of G2.
+// MultiplesG2 makes the tables for a point of G2.
 func MultiplesG2(point bn254.G2Affine) *Multiples[bn254.G2Affine] {
 	return newMultiples(bestG2, point, func(p *bn254.G2Affine) { p.Double(p) })
 }
@@ -36,12 +36,13 @@ func newMultiples[P any](newAdder func() adder[P], point P, double func(*P)) *Mu
 			double(&point)
 		}
 	}
-	par.Do(len(bases), func(i, worker int) { m.table[i] = tableOf(m.adders[worker], bases[i]) })
+	par.Do(len(bases), func(i, worker int) { m.table[i] = makeTable(m.adders[worker], bases[i]) })
 	return m
 }
 
-// tableOf returns 0 to 2^multipleBits-1 times the point: each power of two, then that plus all before it.
-func tableOf[P any](a adder[P], point P) []P {
+// makeTable returns the multiples of the point by 0 to 2^multipleBits-1. It computes the multiple by each power of
+// two, and adds this to each of the multiples before it.
+func makeTable[P any](a adder[P], point P) []P {
 	t := make([]P, 1<<multipleBits)
 	a.lift(&t[1], &point, false)
 	for n := uint32(2); n < 1<<multipleBits; n *= 2 {
@@ -55,7 +56,7 @@ func tableOf[P any](a adder[P], point P) []P {
 	return t
 }
 
-// Of returns the point times each scalar.
+// Of returns the product of the point and each scalar.
 func (m *Multiples[P]) Of(scalars []Scalar) []P {
 	out := make([]P, len(scalars))
 	const part = 1 << 11
@@ -68,7 +69,7 @@ func (m *Multiples[P]) Of(scalars []Scalar) []P {
 func (m *Multiples[P]) run(a adder[P], out []P, scalars []Scalar) {
 	n := uint32(len(out))
 	pairs := make([]Pair, 0, n)
-	sources := make([]P, 2*n) // the sums so far, then what to add to each
+	sources := make([]P, 2*n) // n sums, then the n points to add to them
 	for i, table := range m.table {
 		pairs = pairs[:0]
 		for j := range scalars {

@@ -12,7 +12,7 @@ import (
 	"sui-enclave/prover/internal/cpu"
 )
 
-// The library's own sums are what everything here is compared with.
+// Each test compares sums with those of the library.
 
 type testGroup[P, J any, PJ jacobian[J, P]] struct {
 	adders    map[string]func() adder[P]
@@ -23,7 +23,7 @@ type testGroup[P, J any, PJ jacobian[J, P]] struct {
 	negate    func(p P) P
 }
 
-// adders returns the adder of each path that this processor has.
+// adders returns the constructor of the adder for each code path that this processor has.
 func adders[P any](best func() adder[P]) map[string]func() adder[P] {
 	all := map[string]func() adder[P]{}
 	for _, path := range cpu.Paths() {
@@ -96,7 +96,7 @@ func randomScalars(n int) []Scalar {
 	return plainScalars(e)
 }
 
-// scalarKinds are what a witness, or its author, may hold.
+// scalarKinds make the kinds of scalars that a witness may have, also a witness that somebody chose to do harm.
 var scalarKinds = map[string]func(n int) []Scalar{
 	"random": randomScalars,
 	"zeros":  func(n int) []Scalar { return make([]Scalar, n) },
@@ -142,7 +142,7 @@ var scalarKinds = map[string]func(n int) []Scalar{
 	},
 }
 
-// pointKinds are what a key may hold.
+// pointKinds returns functions that make the kinds of points that a key may have.
 func pointKinds[P, J any, PJ jacobian[J, P]](g testGroup[P, J, PJ]) map[string]func(n int) []P {
 	return map[string]func(n int) []P{
 		"random": func(n int) []P { return g.points(randomScalars(n)) },
@@ -178,7 +178,7 @@ func pointKinds[P, J any, PJ jacobian[J, P]](g testGroup[P, J, PJ]) map[string]f
 			}
 			return p
 		},
-		"multiples in a row": func(n int) []P { // sums of neighbours meet their doubles
+		"multiples in a row": func(n int) []P { // a sum may equal another point
 			s := make([]Scalar, n)
 			for i := range s {
 				s[i] = Scalar{uint64(i + 1)}
@@ -246,7 +246,7 @@ func sumsMatch[P, J any, PJ jacobian[J, P]](t *testing.T, g testGroup[P, J, PJ])
 func TestSumsOverG1EqualTheLibrarys(t *testing.T) { sumsMatch(t, testG1) }
 func TestSumsOverG2EqualTheLibrarys(t *testing.T) { sumsMatch(t, testG2) }
 
-func TestMixedTakesOnesApartFromScalarsWithTheirIndices(t *testing.T) {
+func TestMixedAddsPointsAndProducts(t *testing.T) {
 	p, s := testG1.points(randomScalars(300)), randomScalars(100)
 	weights := make([]fr.Element, len(p))
 	var ones, index []uint32
@@ -341,7 +341,7 @@ func TestWipeLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	for i := range m.work {
-		for _, p := range append(m.work[i].points, m.work[i].other...) {
+		for _, p := range append(m.work[i].points, m.work[i].scratch...) {
 			if p != (bn254.G1Affine{}) {
 				t.Fatal("a partial sum is still there")
 			}

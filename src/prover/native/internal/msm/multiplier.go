@@ -10,7 +10,7 @@ import (
 // Scalar is an integer below the group's order: 256 bits in little-endian words, not in Montgomery form.
 type Scalar = [4]uint64
 
-// jacobian is what the last few additions need.
+// jacobian has the methods of the additions that are not made in batches.
 type jacobian[J, P any] interface {
 	*J
 	AddMixed(*P) *J
@@ -18,13 +18,13 @@ type jacobian[J, P any] interface {
 	DoubleAssign() *J
 }
 
-// Multiplier computes sums over one group. It keeps its working memory between calls and isn't safe for concurrent
-// use; each call uses every core.
+// Multiplier computes sums over one group. It keeps its working memory between calls, and is not safe for concurrent
+// use. Each call uses every core.
 type Multiplier[P, J any, PJ jacobian[J, P]] struct {
 	// Step, if it is set, is called between the parts of a product; its error ends the product.
 	Step    func() error
-	adders  []adder[P] // one a worker
-	work    []work[P]  // one a worker
+	adders  []adder[P] // one for each worker
+	work    []work[P]  // one for each worker
 	sorted  sorted
 	buckets []P
 	arena   mem.Arena
@@ -38,9 +38,9 @@ type (
 
 // work is a worker's memory for one task.
 type work[P any] struct {
-	points, other []P
-	pairs         []Pair
-	runs          []int32
+	points, scratch []P
+	pairs           []Pair
+	runs            []int32
 }
 
 // NewG1 returns a multiplier for G1.
@@ -54,21 +54,21 @@ func newMultiplier[P, J any, PJ jacobian[J, P]](newAdder func() adder[P]) *Multi
 	for range par.Workers() {
 		m.adders = append(m.adders, newAdder())
 		m.work = append(m.work, work[P]{
-			points: make([]P, entries), other: make([]P, entries),
+			points: make([]P, entries), scratch: make([]P, entries),
 			pairs: make([]Pair, 0, entries), runs: make([]int32, 0, entries),
 		})
 	}
 	return m
 }
 
-// Wipe clears what earlier calls left in memory.
+// Wipe clears the working memory of earlier calls.
 func (m *Multiplier[P, J, PJ]) Wipe() {
 	m.arena.Wipe()
 	for i := range m.adders {
 		m.adders[i].wipe()
 		w := &m.work[i]
 		clear(w.points)
-		clear(w.other)
+		clear(w.scratch)
 		clear(w.pairs[:cap(w.pairs)])
 		clear(w.runs[:cap(w.runs)])
 	}
@@ -81,16 +81,17 @@ func (m *Multiplier[P, J, PJ]) Free() {
 	m.sorted, m.buckets = sorted{}, nil
 }
 
-// entries is how many points a task adds up, at most: few enough for the second-level cache to hold their sums.
+// entries is the greatest number of points that a task adds up. Their sums fit into the second-level cache.
 const entries = 1 << 13
 
-// taskSize splits n entries into tasks: enough for sixteen cores, none too small for a shared inversion to pay.
+// taskSize returns the number of entries of a task if there are n entries in all. Many entries make enough tasks for
+// sixteen cores, and no task is so small that sharing an inversion doesn't pay.
 func taskSize(n int) int { return max(256, min(entries, n/128)) }
 
-// sumRuns returns the sum of each run of points: runs[i] counts the points of run i, one run behind the other in
-// points. No run is empty. It clobbers points, other and runs; the result lies in points or other, which has half
-// the room at least, plus one for each run.
-func sumRuns[P any](a adder[P], pairs []Pair, points, other []P, runs []int32) []P {
+// sumRuns returns the sum of each run of points. The runs follow one another in points, and run i has runs[i] points,
+// at least one. sumRuns overwrites points, scratch and runs. The sums lie in points or in scratch. scratch needs room
+// for half of the points, and for one more for each run.
+func sumRuns[P any](a adder[P], pairs []Pair, points, scratch []P, runs []int32) []P {
 	for more := anyLonger(runs); more; {
 		more = false
 		from, to := 0, 0
@@ -102,14 +103,14 @@ func sumRuns[P any](a adder[P], pairs []Pair, points, other []P, runs []int32) [
 			}
 			half := (n + 1) / 2
 			if n&1 == 1 {
-				other[to+half-1] = points[from+n-1]
+				scratch[to+half-1] = points[from+n-1]
 			}
 			more = more || half > 1
 			runs[i] = int32(half)
 			from, to = from+n, to+half
 		}
-		a.add(other, points, pairs)
-		points, other = other, points
+		a.add(scratch, points, pairs)
+		points, scratch = scratch, points
 	}
 	return points[:len(runs)]
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fp"
 )
 
-// field is what the addition formula needs of a coordinate: fp.Element for G1, bn254.E2 for G2.
+// field has the methods of a coordinate that the addition formula uses: those of fp.Element for G1, of bn254.E2 for G2.
 type field[E any] interface {
 	*E
 	Add(x, y *E) *E
@@ -27,12 +27,12 @@ type affine[E any] struct{ x, y E }
 type portable[P, E any, F field[E]] struct {
 	p, q     [batch]affine[E]
 	d        [batch]E // x2 - x1
-	product  [batch]E // of all d before
+	product  [batch]E // of all earlier d
 	special  []settled[P]
 	addExact func(sum, p, q *P)
 }
 
-// settled is a sum that the addition formula doesn't give: of equal or opposite points, or with infinity.
+// settled is a sum that the addition formula can't compute: its points are equal or opposite, or one is infinity.
 type settled[P any] struct {
 	at  int
 	sum P
@@ -125,7 +125,7 @@ func load[E any, F field[E]](dst *affine[E], src []affine[E], index uint32) {
 
 func infinite[E any, F field[E]](p *affine[E]) bool { return F(&p.x).IsZero() && F(&p.y).IsZero() }
 
-// chord sets r = p + q, given 1/(q.x - p.x): l = (y2-y1)/(x2-x1), x3 = l² - x1 - x2, y3 = l·(x1-x3) - y1.
+// chord sets r = p + q, where inverse is 1/(q.x - p.x): l = (y2-y1)/(x2-x1), x3 = l² - x1 - x2, y3 = l·(x1-x3) - y1.
 func chord[E any, F field[E]](r, p, q *affine[E], inverse *E) {
 	var l, x3, y3 E
 	F(&l).Sub(&q.y, &p.y)

@@ -5,12 +5,13 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// Product returns the sum of scalars[i]·points[index[i]], or of scalars[i]·points[i] where index is nil. It clobbers
-// scalars. It fails only for want of memory, or with an error of Step.
+// Product returns the sum of scalars[i]·points[index[i]], or of scalars[i]·points[i] if index is nil. It overwrites
+// scalars. It fails only if memory can't be allocated, or with an error of Step.
 //
-// It is Pippenger's method with signed digits. Each window of c bits sorts the points by their digits into buckets;
-// a task sums an equal share of the sorted list whatever the buckets' sizes; another sums a segment of the buckets,
-// each weighted by its digit. A few windows go together, from the highest down: as many as make tasks for every core.
+// The method is Pippenger's, with signed digits. In each window of c bits, the points are sorted by their digits into
+// buckets. Tasks then sum equal shares of the sorted list, whatever the sizes of the buckets. Further tasks sum
+// segments of the buckets, each bucket weighted by its digit. Several windows are computed together, from the highest
+// down, so that there are tasks for every core.
 func (m *Multiplier[P, J, PJ]) Product(points []P, index []uint32, scalars []Scalar) (product J, err error) {
 	if len(scalars) == 0 {
 		return product, nil
@@ -22,11 +23,11 @@ func (m *Multiplier[P, J, PJ]) Product(points []P, index []uint32, scalars []Sca
 	w.offsetAll(scalars)
 	for last := w.count; last > 0; last -= w.together {
 		w.first = max(0, last-w.together)
-		w.here = last - w.first
+		w.active = last - w.first
 		m.sorted.sort(w, scalars, index)
 		m.fillBuckets(w, points)
 		sums := m.reduceBuckets(w)
-		for i := w.here - 1; i >= 0; i-- {
+		for i := w.active - 1; i >= 0; i-- {
 			for range w.bits {
 				PJ(&product).DoubleAssign()
 			}
@@ -41,23 +42,23 @@ func (m *Multiplier[P, J, PJ]) Product(points []P, index []uint32, scalars []Sca
 	return product, nil
 }
 
-// windows says how scalars are cut into digits, and which windows are at work.
+// windows describes how scalars are cut into digits, and which windows are being computed.
 type windows struct {
 	scalars  int
-	bits     int // of a digit
+	bits     int // width of a digit
 	count    int
-	buckets  int // of a window: digits run from -buckets to buckets
-	together int // windows at work at a time, at most
+	buckets  int // buckets of a window, whose digits run from -buckets to buckets
+	together int // greatest number of windows computed at a time
 	shares   int // tasks that sort a window
 	segments int // tasks that reduce a window
 
-	first, here int // the windows at work: first to first+here-1
+	first, active int // the windows being computed: first to first+active-1
 }
 
-// tasks is how many there should be at least: four a core with sixteen cores.
+// tasks is the number of tasks to aim for: four for each of sixteen cores.
 const tasks = 64
 
-// newWindows chooses the width with the fewest additions: one for each digit and two for each bucket.
+// newWindows chooses the width of digits that needs the fewest additions: one for each digit and two for each bucket.
 func newWindows(scalars int) windows {
 	best, least := windows{}, 0
 	for bits := 4; bits <= 16; bits++ {
@@ -68,16 +69,16 @@ func newWindows(scalars int) windows {
 	}
 	const listed = 1 << 22 // digits at a time
 	best.together = min(best.count, max(4, listed/scalars))
-	of := 1
-	for of*best.together < tasks {
-		of *= 2
+	parts := 1
+	for parts*best.together < tasks {
+		parts *= 2
 	}
-	best.shares = max(1, min(of, scalars>>12))
-	best.segments = max(1, min(of, best.buckets>>6))
+	best.shares = max(1, min(parts, scalars>>12))
+	best.segments = max(1, min(parts, best.buckets>>6))
 	return best
 }
 
-// reserve makes room for w.
+// reserve allocates the memory that w needs.
 func (m *Multiplier[P, J, PJ]) reserve(w windows) (err error) {
 	s := &m.sorted
 	n, b := w.scalars*w.together, w.buckets*w.together
@@ -98,20 +99,20 @@ func (m *Multiplier[P, J, PJ]) reserve(w windows) (err error) {
 	return err
 }
 
-// share is one task: the entries from..to of the sorted list of window first+window.
+// share is one task: it sums the entries from, from+1, …, to-1 of the sorted list of window first+window.
 type share struct{ window, from, to int }
 
 func (m *Multiplier[P, J, PJ]) fillBuckets(w windows, points []P) {
-	clear(m.buckets[:w.here*w.buckets])
-	size := taskSize(w.scalars * w.here)
+	clear(m.buckets[:w.active*w.buckets])
+	size := taskSize(w.scalars * w.active)
 	var shares []share
-	for i := range w.here {
+	for i := range w.active {
 		n := m.sorted.length(w, i)
 		for from := 0; from < n; from += size {
 			shares = append(shares, share{i, from, min(from+size, n)})
 		}
 	}
-	// A share may begin within a bucket; that sum is added to the bucket when the others are in their places.
+	// A share may begin within a bucket. Its sum for this bucket is added after all other sums are stored.
 	carries := make([]carry[P], len(shares))
 	par.Do(len(shares), func(i, worker int) { m.fillShare(w, shares[i], points, &carries[i], worker) })
 	m.addCarries(carries)
@@ -123,7 +124,7 @@ type carry[P any] struct {
 	sum    P
 }
 
-// addCarries adds each carry to its bucket. Neighbours in one bucket take turns.
+// addCarries adds each carry to its bucket. Carries of the same bucket are neighbours, and are added one after another.
 func (m *Multiplier[P, J, PJ]) addCarries(carries []carry[P]) {
 	for len(carries) > 0 {
 		var now, later []carry[P]
@@ -154,10 +155,10 @@ func (m *Multiplier[P, J, PJ]) addEach(carries []carry[P]) {
 }
 
 func (m *Multiplier[P, J, PJ]) fillShare(w windows, s share, points []P, c *carry[P], worker int) {
-	a, own := m.adders[worker], &m.work[worker]
+	a, memory := m.adders[worker], &m.work[worker]
 	list, ends := m.sorted.window(w, s.window)
-	first := bucketOf(ends, s.from)
-	pairs, runs := own.pairs[:0], own.runs[:0]
+	first := findBucket(ends, s.from)
+	pairs, runs := memory.pairs[:0], memory.runs[:0]
 	out := 0
 	for at, bucket := s.from, first; at < s.to; bucket++ {
 		end := min(int(ends[bucket]), s.to)
@@ -170,18 +171,18 @@ func (m *Multiplier[P, J, PJ]) fillShare(w windows, s share, points []P, c *carr
 			out++
 		}
 		if at < end {
-			a.lift(&own.points[out], &points[list[at]>>1], list[at]&1 == 1)
+			a.lift(&memory.points[out], &points[list[at]>>1], list[at]&1 == 1)
 			out++
 			at++
 		}
 		runs = append(runs, int32(n+1)/2)
 	}
-	a.addKey(own.points, points, pairs)
-	sums := sumRuns(a, pairs, own.points, own.other, runs)
+	a.addKey(memory.points, points, pairs)
+	sums := sumRuns(a, pairs, memory.points, memory.scratch, runs)
 	m.store(w, s, c, first, sums)
 }
 
-// store puts a share's sums into their buckets.
+// store writes a share's sums to their buckets. If the share begins within a bucket, its first sum becomes the carry.
 func (m *Multiplier[P, J, PJ]) store(w windows, s share, c *carry[P], first int, sums []P) {
 	_, ends := m.sorted.window(w, s.window)
 	buckets := m.buckets[s.window*w.buckets:][:w.buckets]

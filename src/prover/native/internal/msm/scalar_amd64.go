@@ -6,7 +6,7 @@ import (
 )
 
 // scalarG1 adds points of G1 with BMI2 and ADX, one product at a time. Its form of a point is the library's. Each step
-// goes over the whole batch, so that no product waits for the one before.
+// goes over the whole batch, so that no product waits for the previous one.
 type scalarG1 struct {
 	x1, y1, d, l, s, x3, t [batch]fp.Element
 	products               [batch]fp.Element
@@ -45,7 +45,7 @@ func (a *scalarG1) run(dst, src []bn254.G1Affine, pairs []Pair) {
 	}
 }
 
-// ahead is how many pairs' points are on their way from memory while others are read.
+// ahead is the number of pairs whose points are prefetched while the points of earlier pairs are read.
 const ahead = 16
 
 // load reads the points: x1, y1, d = x2-x1, l = y2-y1 and s = x1+x2.
@@ -75,7 +75,7 @@ func (a *scalarG1) load(src []bn254.G1Affine, pairs []Pair) {
 	subADX(&a.l[0], &a.l[0], &a.y1[0], uint64(len(pairs)))
 }
 
-// settle computes a sum that the formula doesn't give.
+// settle computes a sum that the formula can't compute.
 func (a *scalarG1) settle(i int, src []bn254.G1Affine, pair Pair) {
 	p, q := src[pair.P>>1], src[pair.Q>>1]
 	if pair.P&1 == 1 {
@@ -90,7 +90,8 @@ func (a *scalarG1) settle(i int, src []bn254.G1Affine, pair Pair) {
 	a.d[i].SetOne()
 }
 
-// invert inverts d, which has no zeros, by a tree of products. It uses less than len(d) of products.
+// invert inverts the elements of d, none of which is 0, by a tree of products. products needs as many elements as d,
+// rounded up to a power of two.
 func invert(d, products []fp.Element) {
 	n := len(d)
 	if n == 1 {
@@ -104,11 +105,11 @@ func invert(d, products []fp.Element) {
 		p[half] = d[half]
 	}
 	invert(p, products[upper:])
-	// The levels below have left the products behind p.
-	other := products[upper : upper+half]
-	mulADX(&other[0], &d[0], &p[0], uint64(half))
+	// The products behind p are free again.
+	quotients := products[upper : upper+half]
+	mulADX(&quotients[0], &d[0], &p[0], uint64(half))
 	mulADX(&d[0], &d[upper], &p[0], uint64(half))
-	copy(d[upper:], other)
+	copy(d[upper:], quotients)
 	if upper > half {
 		d[half] = p[half]
 	}

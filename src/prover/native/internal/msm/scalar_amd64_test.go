@@ -8,7 +8,7 @@ import (
 	"sui-enclave/prover/internal/cpu"
 )
 
-// extremes are the numbers at which a carry or a borrow may go astray: 0, 1, p-1, and words of ones where they fit.
+// extremes returns numbers that show a wrong carry or borrow: 0, 1, p-1, and numbers with words of ones or zeros.
 func extremes() []fp.Element {
 	last := fp.Element{}
 	last.SetOne()
@@ -50,11 +50,11 @@ func TestTheScalarKernelsComputeWhatTheLibraryDoes(t *testing.T) {
 			t.Fatalf("%v minus %v", a[i], b[i])
 		}
 	}
-	// A result may take the place of an operand, and no element is none.
+	// A product may replace an operand, and a call with the length 0 writes nothing.
 	before := a[0]
 	mulADX(&a[0], &a[0], &b[0], 0)
 	if a[0] != before {
-		t.Fatal("a product of nothing was written")
+		t.Fatal("a call with the length 0 wrote a product")
 	}
 	squares := append([]fp.Element{}, b...)
 	mulADX(&squares[0], &squares[0], &squares[0], uint64(len(b)))

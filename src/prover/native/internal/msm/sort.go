@@ -7,19 +7,23 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// sorted holds, for each window at work, the points sorted by the size of their digit; digits that are 0 are left out.
+// sorted holds, for each window being computed, the points sorted by the absolute value of their digit. Points with the
+// digit 0 are left out.
 type sorted struct {
-	digits []uint16 // of window first+i from i·scalars on; each as its value plus offset
-	list   []uint32 // of window first+i from i·scalars on: index·2, plus 1 for a negative digit
-	counts []uint32 // for each window, share and bucket: first its entries, then where they begin or end
+	digits []uint16 // those of window first+i begin at i·scalars; each is its value plus offset
+	list   []uint32 // that of window first+i begins at i·scalars: index·2, plus 1 for a negative digit
+	// counts has, for each window, share and bucket, first the number of entries. begin replaces it by the position at
+	// which they begin, and place by the position at which they end.
+	counts []uint32
 }
 
-// counters is the part of counts for one window and share.
+// counters returns the part of counts for one window and share.
 func (s *sorted) counters(w windows, window, share int) []uint32 {
 	return s.counts[(window*w.shares+share)*w.buckets:][:w.buckets]
 }
 
-// window returns the sorted entries of window first+i and where each bucket's end. Bucket b is of digit b+1.
+// window returns the sorted entries of window first+i, and the position at which each bucket's entries end. Bucket b
+// has the entries with digit b+1 or its opposite.
 func (s *sorted) window(w windows, i int) (list, ends []uint32) {
 	return s.list[i*w.scalars:][:w.scalars], s.counters(w, i, w.shares-1)
 }
@@ -36,8 +40,8 @@ func startOf(ends []uint32, bucket int) int {
 	return int(ends[bucket-1])
 }
 
-// bucketOf returns the bucket that entry at is in.
-func bucketOf(ends []uint32, at int) int {
+// findBucket returns the bucket of the entry at position at.
+func findBucket(ends []uint32, at int) int {
 	return sort.Search(len(ends), func(i int) bool { return int(ends[i]) > at })
 }
 
@@ -48,22 +52,23 @@ func (s *sorted) sort(w windows, scalars []Scalar, index []uint32) {
 		from = min(share*size, w.scalars)
 		return s.digits[window*w.scalars:][from:min(from+size, w.scalars)], from
 	}
-	par.Do(w.here*w.shares, func(i, _ int) {
+	par.Do(w.active*w.shares, func(i, _ int) {
 		window, share := i/w.shares, i%w.shares
 		part, _ := digits(window, share)
 		count(s.counters(w, window, share), part, w.offset(window))
 	})
-	par.Do(w.here, func(i, _ int) { s.begin(w, i) })
-	par.Do(w.here*w.shares, func(i, _ int) {
+	par.Do(w.active, func(i, _ int) { s.begin(w, i) })
+	par.Do(w.active*w.shares, func(i, _ int) {
 		window, share := i/w.shares, i%w.shares
 		part, from := digits(window, share)
 		place(s.list[window*w.scalars:][:w.scalars], s.counters(w, window, share), part, w.offset(window), from, index)
 	})
 }
 
-// offsetAll makes the windows of each scalar its signed digits plus 2^(c-1), without a carry from digit to digit: it
-// adds 2^(c-1) in each window but the last (the sum of these: K). s+K is below 2^254 + 2^(c·(count-1)), which fits
-// 256 bits, and its last window is at most 2^(c-1), since c·count is 255 or more and s below 0.76·2^254.
+// offsetAll adds 2^(c-1) to each window of a scalar s but the last; K is the sum of these. Each of these windows is
+// then a signed digit plus 2^(c-1), so that no carry has to pass from digit to digit. s+K is below
+// 2^254 + 2^(c·(count-1)), which fits 256 bits. The last window of s+K is at most 2^(c-1), since c·count is at least
+// 255 and s is below 0.76·2^254.
 func (w windows) offsetAll(scalars []Scalar) {
 	var k Scalar
 	for i := range w.count - 1 {
@@ -77,7 +82,7 @@ func (w windows) offsetAll(scalars []Scalar) {
 	})
 }
 
-// offset is what offsetAll has added to the digits of window first+i: nothing to the last window's.
+// offset returns the number that offsetAll has added to the digits of window first+i. It is 0 for the last window.
 func (w windows) offset(i int) int {
 	if w.first+i == w.count-1 {
 		return 0
@@ -85,10 +90,10 @@ func (w windows) offset(i int) int {
 	return w.buckets
 }
 
-// cut extracts the digits of the current windows.
+// cut extracts the digits of the windows being computed.
 func (s *sorted) cut(w windows, scalars []Scalar) {
 	par.Ranges(w.scalars, 1<<12, func(from, to, _ int) {
-		for window := range w.here {
+		for window := range w.active {
 			out := s.digits[window*w.scalars:][from:to]
 			for i := range out {
 				out[i] = window16(&scalars[from+i], (w.first+window)*w.bits, w.bits)
@@ -113,7 +118,7 @@ func window16(s *Scalar, bit, bits int) uint16 {
 	return uint16(v & (1<<bits - 1))
 }
 
-// bucket returns a digit's bucket and sign; a digit of 0 has none.
+// bucket returns a digit's bucket and sign. ok is false for a digit of 0, which has no bucket.
 func bucket(digit uint16, offset int) (b int, negative uint32, ok bool) {
 	d := int(digit) - offset
 	sign := d >> 63
@@ -129,7 +134,7 @@ func count(counters []uint32, digits []uint16, offset int) {
 	}
 }
 
-// begin turns a window's counts into where each share's entries of each bucket begin.
+// begin replaces a window's counts by the positions at which each share's entries of each bucket begin.
 func (s *sorted) begin(w windows, window int) {
 	at := uint32(0)
 	for b := range w.buckets {
@@ -140,7 +145,8 @@ func (s *sorted) begin(w windows, window int) {
 	}
 }
 
-// place writes a share's entries to the list, which leaves in counters where each bucket's entries of this share end.
+// place writes a share's entries to the list. Afterwards, counters has the positions at which the share's entries of
+// each bucket end.
 func place(list, counters []uint32, digits []uint16, offset, from int, index []uint32) {
 	for i, d := range digits {
 		b, negative, ok := bucket(d, offset)

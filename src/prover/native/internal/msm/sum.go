@@ -2,8 +2,8 @@ package msm
 
 import "sui-enclave/prover/internal/par"
 
-// Mixed returns the sum of points[ones[i]] and of scalars[i]·points[index[i]]. It clobbers scalars. It fails only for
-// want of memory.
+// Mixed returns the sum of points[ones[i]] and of scalars[i]·points[index[i]]. It overwrites scalars. It fails if
+// Product fails.
 func (m *Multiplier[P, J, PJ]) Mixed(points []P, ones, index []uint32, scalars []Scalar) (J, error) {
 	sum, err := m.Product(points, index, scalars)
 	once := m.Sum(points, ones)
@@ -36,5 +36,5 @@ func (m *Multiplier[P, J, PJ]) sumPart(sum *P, points []P, index []uint32, worke
 		a.lift(&w.points[n/2], &points[index[n-1]], false)
 	}
 	runs := append(w.runs[:0], int32((n+1)/2))
-	a.lower(sum, &sumRuns(a, w.pairs, w.points, w.other, runs)[0])
+	a.lower(sum, &sumRuns(a, w.pairs, w.points, w.scratch, runs)[0])
 }

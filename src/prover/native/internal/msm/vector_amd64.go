@@ -10,18 +10,18 @@ import (
 
 //go:generate go run ../gen ..
 
-// group is eight field elements: limb j of element i is group[j][i]. Package gen says more.
+// group has eight field elements: limb j of element i is group[j][i]. See also package gen.
 type group [5][8]uint64
 
 const (
 	lanes  = 8
 	groups = batch / lanes
-	// readAhead is how many groups of pairs the kernels read behind the last, to prefetch points.
+	// readAhead is the number of groups that the kernels read behind the last group of pairs, to prefetch points.
 	readAhead = 3
 )
 
-// pairQueue is a batch of pairs filled up to whole groups, and further for the kernels to read ahead, with copies of
-// its last pair: they make the same sum at the same place again.
+// pairQueue is a batch of pairs, followed by copies of its last pair. The copies fill the last group, and the groups
+// that the kernels read ahead. A copy writes the same sum to the same place again.
 type pairQueue [batch + (readAhead+1)*lanes]Pair
 
 // fill takes a batch of pairs and returns the number of groups: at least two, as inverter requires.
@@ -33,12 +33,12 @@ func (q *pairQueue) fill(pairs []Pair) int {
 	return max(2, (n+lanes-1)/lanes)
 }
 
-// inverter inverts batches of groups by a tree of products, since the vectors of its levels don't depend on each
-// other as running products would.
+// inverter inverts batches of groups by a tree of products. Running products would depend on each other, but the
+// products of one level of the tree don't.
 type inverter struct{ products [groups + lanes]group }
 
-// invert inverts d, without zeros. Its elements may be up to 8p where there are two groups or more, since the last
-// inversion then sees a product, which is below 2p.
+// invert inverts the elements of d, none of which is 0. The elements of a single group must be below 2p. Those of two
+// groups or more may be up to 8p: invertLanes then gets only products, which are below 2p.
 func (v *inverter) invert(d []group) { v.level(d, v.products[:]) }
 
 func (v *inverter) level(d, products []group) {
@@ -60,8 +60,8 @@ func (v *inverter) level(d, products []group) {
 	}
 }
 
-// rescale is 2^8: the words of a number v in the kernels' Montgomery form (v·2^260) are the library's form of 16v, and
-// those of its inverse are the library's form of 16/v = 2^8/(16v).
+// rescale is 2^8. The words of v in the kernels' Montgomery form (v·2^260) are those of 16v in the library's form. The
+// words of 1/v in the kernels' form are those of 16/v in the library's form, and 16/v = 2^8/(16v).
 var rescale = fp.NewElement(1 << 8)
 
 // invertLanes inverts the eight elements of g.
@@ -81,7 +81,7 @@ func invertLanes(g *group) {
 	}
 }
 
-// element reads lane i, below 2p, as words.
+// element returns lane i, which must be below 2p, as words of a number below p.
 func (g *group) element(i int) (e fp.Element) {
 	l := func(j int) uint64 { return g[j][i] }
 	e = fp.Element{l(0) | l(1)<<52, l(1)>>12 | l(2)<<40, l(2)>>24 | l(3)<<28, l(3)>>36 | l(4)<<16}
@@ -111,7 +111,7 @@ func (g *group) set(i int, e *fp.Element) {
 	}
 }
 
-// setOne makes lane i something that has an inverse.
+// setOne sets lane i to the integer 1. Any number with an inverse would do.
 func (g *group) setOne(i int) {
 	for j := range g {
 		g[j][i] = 0
@@ -173,7 +173,7 @@ func (a *vectorG1) run(dst, src []bn254.G1Affine, pairs []Pair, key bool) {
 	}
 }
 
-// settle computes the sums that the formula doesn't give.
+// settle computes the sums that the formula can't compute.
 func (a *vectorG1) settle(src []bn254.G1Affine, count int, key bool) {
 	a.settled = a.settled[:0]
 	for i, mask := range a.special[:count] {
@@ -190,7 +190,7 @@ func (a *vectorG1) settle(src []bn254.G1Affine, count int, key bool) {
 	}
 }
 
-// point is a source in the library's form.
+// point returns a source in the library's form, or its opposite: see Pair.
 func (a *vectorG1) point(src []bn254.G1Affine, index uint32, key bool) (p bn254.G1Affine) {
 	p = src[index>>1]
 	if !key {

@@ -7,7 +7,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 )
 
-// complexGroups is eight elements of the extension field, real parts and imaginary parts.
+// complexGroups has a batch of elements of the extension field: their real parts and their imaginary parts.
 type complexGroups struct{ re, im [groups]group }
 
 // vectorG2 adds points of G2 with AVX-512.
@@ -88,7 +88,7 @@ func (a *vectorG2) slopes(n uint64) {
 	dotDifference(&a.slope.im[0], &a.l.im[0], re, &a.l.re[0], im, n)
 }
 
-// finish computes x3 = slope² - x1 - x2 and y3 = slope·(x1 - x3) - y1, in x2 and y2, and stores them.
+// finish computes x3 = slope² - x1 - x2 and y3 = slope·(x1 - x3) - y1, in the memory of d and y2, and stores them.
 func (a *vectorG2) finish(dst []bn254.G2Affine, n uint64) {
 	x3, t, y3 := &a.d, &a.l, &a.y2
 	x3.product(&a.slope, &a.slope, n)
@@ -101,13 +101,13 @@ func (a *vectorG2) finish(dst []bn254.G2Affine, n uint64) {
 	storeHalves(unsafe.Pointer(&dst[0].Y), &a.queue[0], &y3.re[0], &y3.im[0], n)
 }
 
-// product sets z = x·y; z is neither of them.
+// product sets z = x·y. z must be neither x nor y.
 func (z *complexGroups) product(x, y *complexGroups, n uint64) {
 	dotDifference(&z.re[0], &x.re[0], &y.re[0], &x.im[0], &y.im[0], n)
 	dot(&z.im[0], &x.re[0], &y.im[0], &x.im[0], &y.re[0], n)
 }
 
-// settle computes the sums that the formula doesn't give.
+// settle computes the sums that the formula can't compute.
 func (a *vectorG2) settle(src []bn254.G2Affine, count int, key bool) {
 	a.settled = a.settled[:0]
 	for i, mask := range a.special[:count] {
@@ -124,7 +124,7 @@ func (a *vectorG2) settle(src []bn254.G2Affine, count int, key bool) {
 	}
 }
 
-// point is a source in the library's form.
+// point returns a source in the library's form, or its opposite: see Pair.
 func (a *vectorG2) point(src []bn254.G2Affine, index uint32, key bool) (p bn254.G2Affine) {
 	p = src[index>>1]
 	if !key {

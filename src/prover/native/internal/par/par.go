@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// workers keeps its value from the start, since scratch memory is allocated for that many.
+// workers is read only once, at the start, since scratch memory is allocated for this number of workers.
 var workers = runtime.GOMAXPROCS(0)
 
-// Workers is the number of tasks that run at the same time.
+// Workers returns the number of tasks that can run at the same time.
 func Workers() int { return workers }
 
 // Do runs task(i, worker) for each i below n and returns when all have ended. Tasks with the same worker number
@@ -29,16 +29,16 @@ func Do(n int, task func(i, worker int)) {
 			task(i, worker)
 		}
 	}
-	var others sync.WaitGroup
+	var helpers sync.WaitGroup
 	for worker := 1; worker < needed; worker++ {
-		others.Add(1)
+		helpers.Add(1)
 		go func() {
-			defer others.Done()
+			defer helpers.Done()
 			run(worker)
 		}()
 	}
 	run(0)
-	others.Wait()
+	helpers.Wait()
 }
 
 // Ranges runs task(from, to, worker) over [0, n) in parts of at most size.

@@ -42,7 +42,7 @@ func TestTasksOfOneWorkerNeverOverlap(t *testing.T) {
 	busy := make([]atomic.Bool, Workers())
 	Do(1000, func(_, worker int) {
 		if busy[worker].Swap(true) {
-			t.Error("two tasks at a time")
+			t.Error("two tasks of one worker run at the same time")
 		}
 		busy[worker].Store(false)
 	})

@@ -1,5 +1,5 @@
-// Package synth makes circuits with witnesses for tests and benchmarks, whose values are distributed as in circuits
-// that hash: mostly bits.
+// Package synth makes circuits with witnesses for tests and benchmarks. Most values of a witness are bits, as in
+// circuits that hash.
 package synth
 
 import (
@@ -24,8 +24,9 @@ type builder struct {
 	rows   [][3][]iden3.Term
 }
 
-// New makes a statement with n constraints, the same for the same seed. Of a thousand constraints fullPerMille are
-// products of full-size numbers, about as many are linear in any wires, and the rest are over a bit each.
+// New makes a statement with n constraints. The same arguments always make the same statement. Of a thousand
+// constraints, about fullPerMille multiply full-size numbers, about as many are linear, and each of the others makes
+// a wire a bit.
 func New(n, fullPerMille int, seed uint64) *Statement {
 	b := &builder{random: rand.New(rand.NewPCG(seed, 1)), values: []fr.Element{fr.One()}}
 	public := b.wire(b.number())
@@ -47,14 +48,14 @@ func New(n, fullPerMille int, seed uint64) *Statement {
 	return s
 }
 
-// R1CS is the circuit as a file.
+// R1CS returns the circuit as an .r1cs file.
 func (s *Statement) R1CS() []byte {
 	var out bytes.Buffer
 	_ = iden3.WriteCircuit(&out, s.Wires, s.Public, s.Rows) // a Buffer doesn't fail
 	return out.Bytes()
 }
 
-// WTNS is the witness as a file.
+// WTNS returns the witness as a .wtns file.
 func (s *Statement) WTNS() []byte {
 	var out bytes.Buffer
 	_ = iden3.WriteWitness(&out, s.Witness)
@@ -85,19 +86,19 @@ func (b *builder) bit() {
 	b.rows = append(b.rows, [3][]iden3.Term{{term(w, 1)}, {term(w, 1), term(0, -1)}, {}})
 }
 
-// add adds a wire that is 2·sum - 3 times one wire more.
+// add adds a wire whose value is 2·sum - 3·addend, where addend is a random wire.
 func (b *builder) add(sum int) int {
-	other := b.random.IntN(len(b.values))
+	addend := b.random.IntN(len(b.values))
 	var v, t fr.Element
 	v.Double(&b.values[sum])
-	t.Double(&b.values[other]).Add(&t, &b.values[other])
+	t.Double(&b.values[addend]).Add(&t, &b.values[addend])
 	v.Sub(&v, &t)
 	w := b.wire(v)
-	b.rows = append(b.rows, [3][]iden3.Term{{term(sum, 2), term(other, -3)}, {term(0, 1)}, {term(w, 1)}})
+	b.rows = append(b.rows, [3][]iden3.Term{{term(sum, 2), term(addend, -3)}, {term(0, 1)}, {term(w, 1)}})
 	return w
 }
 
-// multiply adds a wire that is the product of two.
+// multiply adds a wire whose value is the product of the wires x and y.
 func (b *builder) multiply(x, y int) int {
 	var v fr.Element
 	v.Mul(&b.values[x], &b.values[y])
@@ -106,7 +107,7 @@ func (b *builder) multiply(x, y int) int {
 	return w
 }
 
-// Uses tells whether any constraint holds a wire.
+// Uses tells whether any constraint uses the wire.
 func (s *Statement) Uses(wire int) bool {
 	for _, row := range s.Rows {
 		for _, combination := range row {

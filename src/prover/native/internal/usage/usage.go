@@ -1,4 +1,4 @@
-// Package usage measures what this process takes.
+// Package usage measures the time and memory that this process takes.
 package usage
 
 import (
@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// CPU is the time that all cores together spent on this process, its calls of the kernel included.
+// CPU returns the time that all cores together spent on this process, including its system calls.
 func CPU() time.Duration {
 	u := rusage()
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// PeakMB is the most memory that was resident, in units of 2^20 bytes.
+// PeakMB returns the peak of the resident memory so far, in units of 2^20 bytes.
 func PeakMB() float64 { return float64(rusage().Maxrss) / 1024 }
 
 func rusage() (u syscall.Rusage) {
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails for a wrong address only
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails only for a wrong address
 	return u
 }
 
-// Moment is when something began.
+// Moment is a point in time, with the CPU time that the process had taken by then.
 type Moment struct {
 	at  time.Time
 	cpu time.Duration
 }
 
-// Now is this moment.
+// Now returns the current Moment.
 func Now() Moment { return Moment{time.Now(), CPU()} }
 
-// Since returns the time and the CPU time since then, in seconds.
+// Since returns the time and the CPU time that have passed since m.
 func (m Moment) Since() (t Time) {
 	return Time{time.Since(m.at).Seconds(), (CPU() - m.cpu).Seconds()}
 }
 
-// Time is how long something took, in seconds.
+// Time is a duration, measured by the clock and in CPU time, both in seconds.
 type Time struct {
 	Wall float64 `json:"wall"`
 	CPU  float64 `json:"cpu"`

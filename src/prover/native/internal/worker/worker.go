@@ -1,15 +1,15 @@
-// Package worker serves a prover over a pair of pipes: requests come in frames, and each is answered by one frame.
+// Package worker serves a prover over a pair of pipes. Each request is a frame, and so is each answer.
 //
-// A frame is the length of what follows (u32), its type (u8), an id (u32) that the answer repeats, and a body.
+// A frame has the length of what follows (u32), its type (u8), an id (u32) that the answer repeats, and a body.
 // Integers are little-endian. Requests are:
 //
-//	1 load    body: path of a .zkey, UTF-8, up to 4096 bytes. Replaces the key that is loaded.
-//	2 prove   body: a .wtns, of exactly the size that the loaded key's witnesses have.
-//	3 status  no body. Answered at once, during a proof too.
-//	4 cancel  no body, and the id of a prove request: ends it, if it runs. It has no answer of its own.
+//	1 load    body: path of a .zkey, UTF-8, up to 4096 bytes. Replaces the loaded key.
+//	2 prove   body: a .wtns of exactly the size that the loaded key requires.
+//	3 status  no body. Answered at once, even during a proof.
+//	4 cancel  no body. Ends the prove request with the same id, if it is running. A cancel itself gets no answer.
 //
 // An answer's type is the request's plus 128, or 255 for an error; its body is JSON: Loaded, Proved, Status or Failed.
-// One proof or load runs at a time; others are refused as busy, not queued. The worker ends when its input does.
+// One proof or load runs at a time. Meanwhile, further ones are refused as busy. The worker ends when its input ends.
 package worker
 
 import (
@@ -38,7 +38,7 @@ const (
 	typeError  = 0xff
 
 	lengthSize = 4
-	headSize   = 1 + 4 // type and id, which the length counts
+	headSize   = 1 + 4 // type and id, which the length includes
 	maxPath    = 4096
 )
 
@@ -47,7 +47,7 @@ type Loaded struct {
 	Wires       int  `json:"wires"`
 	Public      int  `json:"public"`
 	Domain      int  `json:"domain"`
-	Development bool `json:"development"` // anyone who knows the key's seed can forge
+	Development bool `json:"development"` // anyone who knows the key's seed can forge proofs
 	// WitnessBytes is the size of a prove request's body.
 	WitnessBytes int `json:"witnessBytes"`
 }
@@ -64,13 +64,13 @@ type Status struct {
 	State    string  `json:"state"` // "no key", "idle", "loading" or "proving"
 	Key      *Loaded `json:"key,omitempty"`
 	Engine   string  `json:"engine"`
-	Path     string  `json:"path"` // which code runs: see cpu.Path
+	Path     string  `json:"path"` // the code path that runs: see cpu.Path
 	Proofs   int     `json:"proofs"`
 	Failures int     `json:"failures"`
-	Progress int     `json:"progress"` // steps of proofs so far: it grows as long as a proof makes progress
+	Progress int     `json:"progress"` // number of steps of all proofs so far, which grows while a proof makes progress
 }
 
-// Failed is an error's body.
+// Failed is the body of an answer of type 255.
 type Failed struct {
 	Code    failure.Code `json:"code"`
 	Message string       `json:"message"`
@@ -83,7 +83,7 @@ const (
 	proving = "proving"
 )
 
-// Worker is the state between frames.
+// Worker serves a prover over two pipes: see the package.
 type Worker struct {
 	in     io.Reader // unbuffered: a buffer would keep the beginning of a witness
 	out    io.Writer
@@ -94,10 +94,10 @@ type Worker struct {
 
 	mutex     sync.Mutex // guards what follows
 	status    Status
-	proof     uint32 // the id of the prove request that runs, if the state is proving
-	cancelled bool   // whether it is to end
+	proof     uint32 // the id of the running prove request, if the state is proving
+	cancelled bool   // whether this request was cancelled
 
-	// Only the running task uses these, and there is at most one.
+	// Only the running task uses these, and at most one task runs.
 	prover  *groth16.Prover
 	witness []byte
 	arena   mem.Arena
@@ -111,7 +111,8 @@ func New(in io.Reader, out io.Writer, engine groth16.Engine) *Worker {
 	}
 }
 
-// Run serves requests until the input ends, which is not an error, or breaks the protocol. It wipes everything.
+// Run serves requests until the input ends, which is not an error. It returns an error if the input breaks the protocol
+// or an answer can't be written. At its end, it wipes all memory.
 func (w *Worker) Run() error {
 	defer w.unload()
 	defer w.running.Wait()
@@ -128,10 +129,11 @@ func (w *Worker) Run() error {
 type request struct {
 	kind byte
 	id   uint32
-	size int64 // of the body, which is still unread
+	size int64 // of the body's unread part
 }
 
-// next serves one request. Its error ends the worker: io.EOF between frames, or a stream that can't be followed.
+// next serves one request. Each error that it returns ends the worker: io.EOF if the input ends between frames, or an
+// error of the input or output.
 func (w *Worker) next() error {
 	var head [lengthSize + headSize]byte
 	if _, err := io.ReadFull(w.in, head[:]); err != nil {
@@ -152,7 +154,8 @@ func (w *Worker) next() error {
 	return nil
 }
 
-// drop reads what serve left of a body, which may be a witness: it wipes its buffer, which io.Discard would not.
+// drop reads the part of a body that serve left unread. It may be part of a witness, so drop wipes its buffer, which
+// io.Discard would not do.
 func (w *Worker) drop(r *request) error {
 	if r.size == 0 {
 		return nil
@@ -180,12 +183,12 @@ func (w *Worker) serve(r *request) error {
 	switch r.kind {
 	case TypeStatus:
 		if r.size != 0 {
-			return failure.New(failure.BadRequest, "a status request has no body, but the size of this one's is %d", r.size)
+			return failure.New(failure.BadRequest, "a status request must have no body, but this body has %d bytes", r.size)
 		}
 		return w.answer(r, w.Status())
 	case TypeCancel:
 		if r.size != 0 {
-			return failure.New(failure.BadRequest, "a cancel request has no body, but the size of this one's is %d", r.size)
+			return failure.New(failure.BadRequest, "a cancel request must have no body, but this body has %d bytes", r.size)
 		}
 		w.cancel(r.id)
 		return nil
@@ -197,7 +200,7 @@ func (w *Worker) serve(r *request) error {
 	return failure.New(failure.BadRequest, "request type %d doesn't exist", r.kind)
 }
 
-// read reads a request's body into b, which has its size.
+// read fills b with the next bytes of a request's body.
 func (w *Worker) read(r *request, b []byte) error {
 	n, err := io.ReadFull(w.in, b)
 	r.size -= int64(n)
@@ -247,7 +250,7 @@ func (w *Worker) serveProve(r *request) error {
 	return nil
 }
 
-// begin claims the prover for a task; end gives it back. It waits while the task before still wipes its memory.
+// begin claims the prover for a task, and end releases it. begin waits until the previous task has wiped its memory.
 func (w *Worker) begin(state string) error {
 	if err := w.claim(state); err != nil {
 		return err
@@ -260,7 +263,7 @@ func (w *Worker) claim(state string) error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if s := w.status.State; s == loading || s == proving {
-		return failure.New(failure.Busy, "the worker is %s: it does one thing at a time", s)
+		return failure.New(failure.Busy, "the worker is %s, and runs one task at a time", s)
 	}
 	w.status.State = state
 	return nil
@@ -275,25 +278,25 @@ func (w *Worker) end() {
 	}
 }
 
-// run runs a task beside the reading of frames. It wipes what the task left after the answer, which so comes sooner.
+// run runs a task while further frames are read. It sends the answer first, and then wipes the memory of the task.
 func (w *Worker) run(r *request, task func() (any, error)) {
-	again := *r
+	head := *r
 	w.running.Add(1)
 	go func() {
 		defer w.running.Done()
 		defer w.wipe()
-		result, err := task()
-		w.count(again.kind, err)
+		body, err := task()
+		w.count(head.kind, err)
 		w.end()
 		if err != nil {
-			_ = w.fail(again.id, err)
+			_ = w.fail(head.id, err)
 			return
 		}
-		_ = w.answer(&again, result)
+		_ = w.answer(&head, body)
 	}()
 }
 
-// cancel has no effect on a proof that has ended, or on another one.
+// cancel cancels the running proof if it has this id.
 func (w *Worker) cancel(id uint32) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -326,14 +329,14 @@ func (w *Worker) count(kind byte, err error) {
 	}
 }
 
-// Status returns the present status.
+// Status returns the current status.
 func (w *Worker) Status() Status {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.status
 }
 
-// Load loads a key before Run.
+// Load loads a key. It must be called before Run.
 func (w *Worker) Load(path string) error {
 	_, err := w.load(path)
 	w.end()

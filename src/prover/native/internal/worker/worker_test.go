@@ -22,7 +22,7 @@ import (
 
 var statement = synth.New(200, 100, 1)
 
-// keyFile writes the key of the test's circuit.
+// keyFile writes a key for the circuit of statement, and returns its path.
 func keyFile(t testing.TB) string {
 	t.Helper()
 	b := statement.R1CS()
@@ -73,7 +73,7 @@ func (c *client) send(kind byte, id uint32, body []byte) {
 	}
 }
 
-// receive takes one answer of the given type and id.
+// receive reads one answer, which must have this type and id.
 func (c *client) receive(kind byte, id uint32, into any) {
 	c.t.Helper()
 	var head [lengthSize + headSize]byte
@@ -109,7 +109,7 @@ func (c *client) loaded() Loaded {
 	return l
 }
 
-func TestAWorkerLoadsProvesAndTellsItsStatus(t *testing.T) {
+func TestAWorkerLoadsProvesAndReportsItsStatus(t *testing.T) {
 	c := start(t)
 	var s Status
 	c.send(TypeStatus, 7, nil)
@@ -140,7 +140,7 @@ func TestAWorkerLoadsProvesAndTellsItsStatus(t *testing.T) {
 	}
 }
 
-func TestAWorkerRefusesWhatItCannotDoAndGoesOn(t *testing.T) {
+func TestAWorkerContinuesAfterARefusal(t *testing.T) {
 	c := start(t)
 	c.send(TypeProve, 1, statement.WTNS())
 	c.refused(1, failure.NoKey)
@@ -174,7 +174,7 @@ func TestAWorkerRefusesWhatItCannotDoAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestAWorkerSaysThatItIsBusy(t *testing.T) {
+func TestABusyWorkerRefusesTasks(t *testing.T) {
 	c := start(t)
 	c.loaded()
 	if err := c.w.claim(proving); err != nil {
@@ -195,19 +195,19 @@ func TestAWorkerSaysThatItIsBusy(t *testing.T) {
 	c.receive(TypeProve|answerBit, 5, &Proved{})
 }
 
-// hold makes the next proof wait in its first step, until the returned channel is closed.
-func (c *client) hold() (reached, goOn chan struct{}) {
-	reached, goOn = make(chan struct{}), make(chan struct{})
+// hold makes the next proof wait in its first step until the test closes resume. reached is closed when it waits.
+func (c *client) hold() (reached, resume chan struct{}) {
+	reached, resume = make(chan struct{}), make(chan struct{})
 	step, first := c.w.prover.Step, true
 	c.w.prover.Step = func() error {
 		if first {
 			first = false
 			close(reached)
-			<-goOn
+			<-resume
 		}
 		return step()
 	}
-	return reached, goOn
+	return reached, resume
 }
 
 func (c *client) status(id uint32) (s Status) {
@@ -220,16 +220,16 @@ func (c *client) status(id uint32) (s Status) {
 func TestACancelledProofEndsAndTheKeyStays(t *testing.T) {
 	c := start(t)
 	l := c.loaded()
-	reached, goOn := c.hold()
+	reached, resume := c.hold()
 	c.send(TypeProve, 2, statement.WTNS())
 	<-reached
 	c.send(TypeCancel, 2, nil)
-	if s := c.status(3); s.State != proving { // it is answered meanwhile, and the cancel has been read
+	if s := c.status(3); s.State != proving { // the worker has read the cancel before it answers
 		t.Fatalf("status %+v", s)
 	}
-	close(goOn)
+	close(resume)
 	c.refused(2, failure.Cancelled)
-	c.send(TypeCancel, 2, nil) // it has ended
+	c.send(TypeCancel, 2, nil) // the proof has ended, so this has no effect
 	c.send(TypeProve, 4, statement.WTNS())
 	c.receive(TypeProve|answerBit, 4, &Proved{})
 	if s := c.status(5); s.Proofs != 1 || s.Failures != 0 || *s.Key != l {
@@ -240,14 +240,14 @@ func TestACancelledProofEndsAndTheKeyStays(t *testing.T) {
 func TestACancelOfAnotherProofHasNoEffect(t *testing.T) {
 	c := start(t)
 	c.loaded()
-	reached, goOn := c.hold()
+	reached, resume := c.hold()
 	c.send(TypeProve, 2, statement.WTNS())
 	<-reached
 	c.send(TypeCancel, 1, nil)
 	c.send(TypeCancel, 2, []byte("body"))
 	c.refused(2, failure.BadRequest)
 	c.status(3)
-	close(goOn)
+	close(resume)
 	c.receive(TypeProve|answerBit, 2, &Proved{})
 }
 
@@ -274,7 +274,7 @@ func TestAWorkerWipesTheWitness(t *testing.T) {
 	c.loaded()
 	c.send(TypeProve, 2, statement.WTNS())
 	c.receive(TypeProve|answerBit, 2, &Proved{})
-	if err := c.w.begin(idle); err != nil { // waits until all is wiped
+	if err := c.w.begin(idle); err != nil { // waits until the memory is wiped
 		t.Fatal(err)
 	}
 	for _, b := range c.w.witness {
@@ -289,46 +289,46 @@ func TestAWorkerWipesTheWitness(t *testing.T) {
 	}
 }
 
-// keeper is an input that keeps the memory that it was read into.
-type keeper struct {
+// bufferRecorder is a reader that records the buffers that it has filled.
+type bufferRecorder struct {
 	io.Reader
-	into [][]byte
+	buffers [][]byte
 }
 
-func (k *keeper) Read(b []byte) (int, error) {
-	k.into = append(k.into, b)
-	return k.Reader.Read(b)
+func (r *bufferRecorder) Read(b []byte) (int, error) {
+	r.buffers = append(r.buffers, b)
+	return r.Reader.Read(b)
 }
 
-func TestAWorkerWipesWhateverAWitnessWasReadInto(t *testing.T) {
+func TestAWorkerWipesEveryBufferOfAWitness(t *testing.T) {
 	w := New(nil, io.Discard, groth16.Own)
 	if err := w.Load(keyFile(t)); err != nil {
 		t.Fatal(err)
 	}
-	var input []byte
+	var frames []byte
 	for _, body := range [][]byte{statement.WTNS(), statement.WTNS()[1:]} { // proved, and refused
-		input = append(input, frame(TypeProve, 2, body)...)
+		frames = append(frames, frame(TypeProve, 2, body)...)
 	}
-	k := &keeper{Reader: bytes.NewReader(input)}
-	w.in = k
+	recorder := &bufferRecorder{Reader: bytes.NewReader(frames)}
+	w.in = recorder
 	if err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range k.into {
+	for _, b := range recorder.buffers {
 		if len(b) > lengthSize+headSize && slices.ContainsFunc(b, func(v byte) bool { return v != 0 }) {
 			t.Fatalf("%d bytes are still there", len(b))
 		}
 	}
 }
 
-func TestAWorkerEndsOnAStreamThatItCannotFollow(t *testing.T) {
-	for name, input := range map[string][]byte{
+func TestAWorkerEndsOnAMalformedStream(t *testing.T) {
+	for name, stream := range map[string][]byte{
 		"a frame shorter than its head": {4, 0, 0, 0, TypeStatus, 0, 0, 0, 0},
 		"half a head":                   {5, 0, 0},
 		"half a body":                   frame(TypeLoad, 1, []byte("path"))[:11],
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := New(bytes.NewReader(input), io.Discard, groth16.Own).Run()
+			err := New(bytes.NewReader(stream), io.Discard, groth16.Own).Run()
 			if failure.CodeOf(err) != failure.BadRequest {
 				t.Fatal(err)
 			}
@@ -356,7 +356,7 @@ func TestAFrameThatClaimsFourGigabytesTakesNoMemory(t *testing.T) {
 	_ = New(bytes.NewReader(head), io.Discard, groth16.Own).Run()
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
-		t.Fatalf("%d bytes", n)
+		t.Fatalf("it took %d bytes", n)
 	}
 }
 
@@ -366,10 +366,10 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, TypeProve, 1, 0, 0, 0, 0})
 	f.Add([]byte{4, 0, 0, 0, TypeStatus, 0, 0, 0, 0})
 	f.Add(append(frame(TypeCancel, 1, nil), frame(TypeCancel, 2, []byte("body"))...))
-	f.Fuzz(func(t *testing.T, input []byte) {
+	f.Fuzz(func(t *testing.T, stream []byte) {
 		var out bytes.Buffer
-		_ = New(bytes.NewReader(input), &out, groth16.Own).Run()
-		for b := out.Bytes(); len(b) > 0; { // whatever comes in, whole frames of JSON go out
+		_ = New(bytes.NewReader(stream), &out, groth16.Own).Run()
+		for b := out.Bytes(); len(b) > 0; { // for any stream, the output has whole frames of JSON
 			n := lengthSize + int(binary.LittleEndian.Uint32(b))
 			if n > len(b) || !json.Valid(b[lengthSize+headSize:n]) {
 				t.Fatalf("a broken answer: %q", b)
