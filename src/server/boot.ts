@@ -63,7 +63,7 @@ export interface RunningServer {
   readonly publicKey: Uint8Array;
   /** URL of the metrics. Undefined without `METRICS_PORT`. */
   readonly metricsUrl: string | undefined;
-  /** Receives errors with which no request was answered. */
+  /** Records an uncaught error, which no answer reports. */
   onUncaught(error: unknown): void;
   /** Names of the application's tasks. */
   readonly tasks: readonly string[];
@@ -74,14 +74,15 @@ export interface RunningServer {
    */
   runTask(name: string): Promise<TaskOutcome>;
   /**
-   * Refuses new connections and begins no task. Finishes the requests in flight and the runs of tasks within
-   * the grace period, then stops.
+   * Refuses new connections, begins no further run of a task, and aborts the runs that have begun. Waits up
+   * to the grace period for these runs and the requests in flight, then stops.
    */
   close(): Promise<void>;
 }
 
 /**
- * Starts the server: entropy, key, application, socket, and then the secrets.
+ * Starts the server: reads random bytes, makes the keys, creates the application, listens, and then receives
+ * the secrets.
  *
  * @throws ConfigError if the options are invalid; NsmError if an NSM is present and fails, or is required and
  *   missing
@@ -104,7 +105,9 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     onReport: (report) => events?.emit('task', report),
   });
   const metrics = createMetrics(config, secrets, clock, events, tasks);
-  const upstream = createUpstreams(manifest, origins, undefined, (isAnswered) => metrics?.asked(isAnswered));
+  const upstream = createUpstreams(manifest, origins, undefined, (isAnswered) =>
+    metrics?.upstreamEnded(isAnswered),
+  );
   const application = createApplication(options, enclave, secrets, { upstream, metrics, events, tasks });
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({
@@ -317,7 +320,7 @@ function announce(
   );
 }
 
-/** @param nsmRandom random bytes from GetRandom, which both keys use. They are wiped */
+/** @param nsmRandom random bytes from GetRandom, which both keys use. This function wipes them */
 function createKeys(nsmRandom: Uint8Array | undefined, signingSeed: Uint8Array | undefined) {
   try {
     const key = signingSeed ? EphemeralKey.of(signingSeed) : EphemeralKey.create(nsmRandom);

@@ -49,7 +49,7 @@ export interface Config extends Address, Limits {
   readonly clockState: string | undefined;
   /** The file in which init records why a part of the enclave last ended. */
   readonly lastEnd: string | undefined;
-  /** The port on loopback for figures. Undefined if none are served. */
+  /** Port on loopback of the metrics. Undefined if the server has none. */
   readonly metricsPort: number | undefined;
   /** Whether events are sent, to `eventsFd` or else to the log. */
   readonly events: boolean;
@@ -60,7 +60,7 @@ export interface Config extends Address, Limits {
 const absolutePath = textSetting('be an absolute path: for example /dev/nsm', isAbsolute);
 const descriptor = integerBetween(3, 1023);
 
-/** The links of the meanings are relative to `src/server`. */
+/** Settings of the server. Links in the meanings are relative to `src/server`. */
 export const SERVER_SETTINGS = {
   APP: {
     schema: textSetting(
@@ -92,7 +92,7 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(FEWEST_CONNECTIONS, 100_000),
     default: '2048',
     meaning:
-      'open connections. At the limit, a new connection replaces an idle one, or otherwise one whose ' +
+      'maximum number of open connections. At the limit, a new connection replaces an idle one, or otherwise one whose ' +
       'request is incomplete, never one whose request is being answered. If the limit on open files ' +
       '(`RLIMIT_NOFILE`, `ulimit -n`) allows fewer, the server lowers this limit and warns: it reserves 64 ' +
       'files for other purposes, and up to half of the rest for connections to the hosts of `app.yaml`, at ' +
@@ -102,9 +102,9 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(1, 100_000),
     default: '256',
     meaning:
-      'requests in progress, counted once they have arrived completely. Further ones are answered 503 with ' +
+      'maximum number of requests in progress, counted once they have arrived completely. Further ones are answered 503 with ' +
       '`Retry-After`, before their bodies are checked. A request whose caller has disconnected counts until it is done. A request that only ' +
-      'waits for the upstream call of another request, such as for the same place, does not count. At most ' +
+      'waits for the upstream call of another request, such as a call for the same place, does not count. At most ' +
       'a quarter of `MAX_CONNECTIONS` wait in this way, and at most an eighth for the same call; further ' +
       'ones are answered 503 at once',
   },
@@ -185,7 +185,7 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(0, 65_535),
     optional: true,
     meaning:
-      'the port on 127.0.0.1 for [figures in the format of OpenMetrics](#metrics), at `/metrics`. In an image this setting is measured, and the parent instance reads the figures on vsock port 9100',
+      'the port on 127.0.0.1 for [metrics in the format of OpenMetrics](#metrics), at `/metrics`. In an image this setting is measured, and the parent instance reads the metrics on vsock port 9100',
   },
   EVENTS: {
     schema: trueOrFalse,

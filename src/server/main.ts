@@ -1,4 +1,4 @@
-/** The production entry: `npm start`. Real configuration, real services, the real NSM. */
+/** The production entry, `npm start`, with the real configuration, services and NSM. */
 import { readFileSync } from 'node:fs';
 import { loadApplication } from './application/load_application.ts';
 import { BUILT_ADDON } from './built_addon.ts';

@@ -103,7 +103,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
   });
 }
 
-/** @returns an observer of ended requests; undefined if nobody listens */
+/** @returns an observer of ended requests; undefined without metrics and events */
 function createEndObserver({ metrics, events }: ServerParts): ((end: RequestEnd) => void) | undefined {
   if (!metrics && !events) return undefined;
   return (end) => {
@@ -253,7 +253,11 @@ function requireMade({ method, path, accept }: Partial<Endpoint>): void {
   throw new ConfigError(`the endpoint ${method} ${path} must be made by endpoint() or processData()`);
 }
 
-/** @throws ConfigError if the endpoint takes no sealed requests either */
+/**
+ * Returns a handler that refuses plain requests.
+ *
+ * @throws ConfigError if the endpoint takes no sealed requests either
+ */
 function refusePlain({ path, idempotent }: Endpoint): RequestHandler {
   if (idempotent === false) {
     throw new ConfigError(

@@ -19,7 +19,7 @@ export interface StartOptions {
   readonly nsmAddon: string;
 }
 
-/** Starts the server with the process's environment. An error exits with 1 after printing one line. */
+/** Starts the server with the process's environment. If it fails, prints one line and exits with 1. */
 export async function start({ version, load, defaultApp, nsmAddon }: StartOptions): Promise<void> {
   let reportFd: number | undefined;
   // The registered key is lost when the process exits: once the server runs, only a signal may end it.

@@ -58,7 +58,7 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
     data: Data & Input,
   ): SignedAnswer;
   /**
-   * Returns the value that a task has published last, however old it is. Call it in handlers and tasks.
+   * Returns the value that a task last published, however old it is. Call it in handlers and tasks.
    *
    * @throws TASK_NO_VALUE before the first value; ApplicationMistake if `create` has not returned the task
    */
@@ -81,7 +81,7 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
 export interface Application {
   /**
    * Validates each complete set of secrets before it is accepted. A ConfigError rejects the set. A set from
-   * the environment comes before the first request. A set from a hand-off may come at any time.
+   * the environment is checked before the first request. A set from a hand-off may come at any time.
    */
   readonly checkSecrets?: SecretsCheck;
   /** Endpoints, each with its own method and path. */
@@ -98,7 +98,8 @@ export interface Application {
  */
 export interface Routes {
   /**
-   * A fixed path such as `/x`. The router sees requests for it and for what is below it, after all endpoints.
+   * A fixed path such as `/x`. The router gets requests for this path and for the paths below it.
+   * Endpoints come before it.
    */
   readonly prefix: string;
   /**
@@ -107,8 +108,8 @@ export interface Routes {
    */
   readonly router: Router;
   /**
-   * 'own': the router answers preflights and sets the headers of CORS itself. Default: the server does, by
-   * `CORS_ORIGINS`.
+   * 'own': the router answers preflights and sets the headers of CORS itself. Default: the server does so, as
+   * `CORS_ORIGINS` says.
    */
   readonly cors?: 'own';
 }
@@ -149,7 +150,7 @@ export function defineApp<
   return definition;
 }
 
-/** The result of `endpoint` and `processData`, without the types of its input. */
+/** The value that `endpoint` and `processData` return, without the types of its input. */
 export interface Endpoint {
   /** HTTP method of the endpoint. */
   readonly method: 'GET' | 'POST';
@@ -162,7 +163,7 @@ export interface Endpoint {
   /**
    * Checks a body or query.
    *
-   * @returns a handler of the request, whose result is sent as JSON with status 200
+   * @returns a handler of the request, whose answer is sent as JSON with status 200
    * @throws INVALID_INPUT
    */
   accept(input: unknown): (caller: Caller) => Promise<Answer>;
@@ -202,7 +203,7 @@ interface Post<Input> extends Handler<Input> {
   readonly query?: never;
 }
 
-/** The handler of a GET reads only properties that a schema describes. */
+/** Requires a schema of the query for a GET whose handler has an input. */
 type NeedsQuery<Input> = undefined extends Input ? unknown : { readonly query: unknown };
 
 /**

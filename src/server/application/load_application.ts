@@ -18,6 +18,8 @@ export interface LoadedApplication {
 }
 
 /**
+ * Loads an application from its subfolder of `appsDir`.
+ *
  * @param appsDir folder with one subfolder for each application, ending in a slash
  * @param name the application's name, already validated as a plain folder name
  * @throws ConfigError
@@ -33,6 +35,8 @@ export async function loadApplication(appsDir: URL, name: string): Promise<Loade
 }
 
 /**
+ * Loads an application from its folder.
+ *
  * @param folder the application's folder, with `app.yaml` and `app.ts`
  * @param name the application's name, as `nameOfFolder` returns it
  * @throws ConfigError
@@ -42,7 +46,7 @@ export async function loadFolder(folder: string, name: string): Promise<LoadedAp
   const { default: module }: { default?: unknown } = await import(pathToFileURL(join(folder, 'app.ts')).href);
   if (!isApplicationModule(module)) {
     throw new ConfigError(
-      `APP=${name}: the default export of app.ts must be defineApp({ signs, create }): signs a list of signed types, each of a struct, and create a function`,
+      `APP=${name}: the default export of app.ts must be defineApp({ signs, create }), where signs is a list of signed types of structs, and create is a function`,
     );
   }
   return { manifest, module, schema: readSchemaFile(join(folder, 'schema.json')) };
@@ -54,12 +58,12 @@ export function nameOfFolder(folder: string, expectedName?: string): string {
 }
 
 /**
- * Reads `app.yaml` of a folder, and the name of the application, which an image measures. `app.yaml` gives
- * the name, but may leave it out if `expectedName` is given.
+ * Reads `app.yaml` of a folder, and the name of the application, which an image measures. `app.yaml` has
+ * the name, but may leave it out if the caller passes `expectedName`.
  *
  * @param expectedName the folder's name, if the folder is one of several applications. Any other folder may
  *   have any name
- * @throws ConfigError if neither name is given, or they differ
+ * @throws ConfigError if both names are missing, or if they differ
  */
 export function readManifest(
   folder: string,
@@ -80,12 +84,12 @@ export function readManifest(
   return { name, manifest };
 }
 
-/** Returns the names of the folders with an `app.yaml`, in order. */
+/** Returns the names of the folders that have an `app.yaml`, sorted. */
 export function applicationNames(appsDir: string): string[] {
   return globSync('*/app.yaml', { cwd: appsDir }).map(dirname).sort();
 }
 
-/** @throws ConfigError */
+/** Reads `app.yaml` of a folder. @throws ConfigError */
 export function manifestIn(folder: string): Manifest {
   const yaml = readYaml(folder);
   if (yaml === undefined) throw new ConfigError(`${folder} is not an application folder: it has no app.yaml`);

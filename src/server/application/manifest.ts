@@ -37,7 +37,7 @@ const unique = <T>(findName: (entry: T) => string) =>
 
 /** Name of an event or of one of its fields. */
 const EventName = v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,31}$/));
-/** Fields that every event has. */
+/** Fields that every event of an application has. */
 const OWN_FIELDS = ['event', 'time_ms', 'name', 'request_id'];
 const EventFields = v.pipe(
   v.array(v.pipe(EventName, v.notValues(OWN_FIELDS))),
@@ -138,7 +138,7 @@ export function parseManifest(yaml: string): Manifest {
   try {
     data = parseYaml(yaml);
   } catch (cause) {
-    throw new ConfigError('app.yaml is not YAML, or has tags of its own', { cause });
+    throw new ConfigError('app.yaml is not YAML, or has custom tags', { cause });
   }
   return validateManifest(data, 'app.yaml');
 }
@@ -180,10 +180,10 @@ export function formatManifest(manifest: Manifest): string {
 }
 
 function validateManifest(data: unknown, file: string): Manifest {
-  const result = v.safeParse(ManifestFile, data);
-  if (!result.success) {
+  const parsed = v.safeParse(ManifestFile, data);
+  if (!parsed.success) {
     throw new ConfigError(
-      `${file}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in ` +
+      `${file}, ${v.getDotPath(parsed.issues[0]) ?? 'top level'}: the file must have the lists endpoints (host names in ` +
         'lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case ' +
         'letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 ' +
         'hexadecimal digits in lower case, in quotes), plain: true, events (at most 16 names in lower case, each ' +
@@ -191,7 +191,7 @@ function validateManifest(data: unknown, file: string): Manifest {
         'property, and no duplicate name',
     );
   }
-  const { name, endpoints, secrets, provisioners, plain, events, files } = result.output;
+  const { name, endpoints, secrets, provisioners, plain, events, files } = parsed.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
     if (ca !== undefined) authorities[host] = requireAuthorities(ca, `${file}, endpoints.${index}.ca`);

@@ -20,7 +20,7 @@ export class EphemeralKey {
   }
 
   /**
-   * OpenSSL keeps a copy of the seed for the lifetime of the key.
+   * Generates a key. OpenSSL keeps a copy of the seed for the lifetime of the key.
    *
    * @param nsmRandom at least 32 bytes from GetRandom, which the caller wipes
    */
@@ -34,6 +34,8 @@ export class EphemeralKey {
   }
 
   /**
+   * Returns the key of a seed.
+   *
    * @param seed 32 bytes, which the caller wipes; only for development and test vectors. Otherwise use
    *   `create`
    */

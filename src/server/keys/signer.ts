@@ -40,7 +40,7 @@ export class SignedAnswer extends JsonText {
   }
 }
 
-/** Signs values of the types that the application declared with the enclave's key. */
+/** Signs values with the enclave's key. Their types must be among those that the application declared. */
 export class Signer {
   readonly #key: EphemeralKey;
   readonly #publicKey: string;
@@ -97,16 +97,15 @@ export class Signer {
 /** @param path path of the property within the signed message */
 function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
   const property = path.startsWith('payload.') ? path.slice('payload.'.length) : path;
-  const subject =
-    path === 'payload' || path === '' ? 'the data that was to be signed' : `property ${property}`;
+  const subject = path === 'payload' || path === '' ? 'the data to sign' : `property ${property}`;
   return new ApplicationMistake(
     `${payload.name} can't hold ${subject}: use the types of sui-enclave-server and give a u64 as a bigint (5n, not 5), a u8 as an integer, a string without lone surrogates, and exactly the type's properties`,
   );
 }
 
 /**
- * Encodes a u64 as a JSON number up to 2^53 - 1, which JavaScript represents exactly, and as a decimal string
- * beyond; bytes as an array of numbers and a map as an array of its entries, so that nothing is lost.
+ * Converts a value to JSON without loss. A u64 becomes a number up to 2^53 - 1, which JavaScript represents
+ * exactly, and a decimal string above. Bytes become an array of numbers, and a map an array of its entries.
  */
 function exactIntegers(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') {

@@ -1,4 +1,7 @@
-/** Finds the property of a value that BCS doesn't keep, for an application's author. Never reveals values. */
+/**
+ * Finds the property of a value that BCS changes, for a message to the application's author. It never reveals
+ * values.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { isPlain } from 'sui-enclave/wire/failing_property';
 
@@ -10,10 +13,12 @@ export function propertyThatDiffers(original: unknown, read: unknown): string {
   if (!isPlain(original) || !isPlain(read)) return '';
   const keys = new Set([...Object.keys(original), ...Object.keys(read)]);
   for (const key of keys) {
-    const [mine, theirs] = [original, read].map((value) => (value as Record<string, unknown>)[key]);
+    const [originalValue, readValue] = [original, read].map(
+      (value) => (value as Record<string, unknown>)[key],
+    );
     const isInBoth = Object.hasOwn(original, key) && Object.hasOwn(read, key);
-    if (isInBoth && isDeepStrictEqual(mine, theirs)) continue;
-    const innerPath = propertyThatDiffers(mine, theirs);
+    if (isInBoth && isDeepStrictEqual(originalValue, readValue)) continue;
+    const innerPath = propertyThatDiffers(originalValue, readValue);
     return innerPath === '' ? key : `${key}.${innerPath}`;
   }
   return '';

@@ -41,8 +41,8 @@ export class Clock {
 
   /**
    * @param now a monotonic clock in milliseconds
-   * @param onChange called after the first document, and whenever a document confirms the clock and the one
-   *   before it did not, or the other way round
+   * @param onChange called after the first document, and whenever a document confirms the clock and the
+   *   previous document did not, or vice versa
    */
   constructor(
     path: string | undefined,
@@ -68,12 +68,12 @@ export class Clock {
    * parameters are in milliseconds since the Unix epoch.
    *
    * @param documentMs the time in the document
-   * @param askedMs the clock before the document was requested
-   * @param answeredMs the clock after it arrived
+   * @param requestedMs the clock's time before the document was requested
+   * @param answeredMs the clock's time after the document arrived
    */
-  compare(documentMs: number, askedMs: number, answeredMs: number): void {
-    // The document was made at some time in between, so the difference is at least this.
-    const nearestMs = Math.min(Math.max(documentMs, askedMs), answeredMs);
+  compare(documentMs: number, requestedMs: number, answeredMs: number): void {
+    // The NSM made the document at some time between the two, so the clock differs by at least this much.
+    const nearestMs = Math.min(Math.max(documentMs, requestedMs), answeredMs);
     this.#differenceMs = nearestMs - documentMs;
     const agrees = Math.abs(this.#differenceMs) <= MAX_DIFFERENCE_MS;
     this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
@@ -96,7 +96,7 @@ export class Clock {
     });
   }
 
-  /** Lists, for `/readyz`, the problems that an operator should know, although the server works. */
+  /** Lists, for `/readyz`, the problems that an operator should know of, although the server works. */
   warnings(): string[] {
     const state = this.state();
     const warnings: string[] = [];

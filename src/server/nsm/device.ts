@@ -43,9 +43,9 @@ interface Call {
  *
  * Calls are sent one at a time, in the order in which they were made. The first call opens the descriptor,
  * and so does the first call after a failed one. The driver can block a call for up to two minutes, and
- * nothing can cancel the call. Its caller gets `NSM_TIMEOUT` at the deadline, and so do the callers behind
- * it. The device continues with the next call when the driver returns. Until then, `process.exit()` blocks
- * too.
+ * nothing can cancel the call. Its caller gets `NSM_TIMEOUT` at the deadline. The calls that wait behind it
+ * can time out too. The device continues with the next call when the driver returns. Until then,
+ * `process.exit()` blocks too.
  */
 export class NsmDevice implements NsmTransport {
   readonly #path: string;
@@ -179,7 +179,7 @@ export class NsmDevice implements NsmTransport {
 
 /**
  * Turns the errors that the addon documents into `NsmError`s. Any other error is a bug of this server, and is
- * passed on.
+ * returned unchanged.
  */
 function toNsmError(error: unknown): unknown {
   const code = errorCode(error);

@@ -47,8 +47,8 @@ export class Documents {
 
   /** Returns a document without a nonce, at most 5 seconds old. @throws NsmError */
   shared(): Promise<Uint8Array> {
-    const kept = this.#shared;
-    if (kept && this.#now() - kept.madeAt < SHARED_MS) return kept.document;
+    const current = this.#shared;
+    if (current && this.#now() - current.madeAt < SHARED_MS) return current.document;
     // A document that is still being made counts as new.
     const shared = { document: this.#next(null), madeAt: Number.POSITIVE_INFINITY };
     this.#shared = shared;

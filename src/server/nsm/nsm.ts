@@ -20,9 +20,9 @@ import type { NsmTransport } from './transport.ts';
  * no answer, `NSM_PROTOCOL` if the answer cannot be used, and one code for each error name of the NSM if the
  * NSM refuses.
  *
- * The driver does not track which answer belongs to which request: after a call that the kernel gave up
- * (`ETIMEDOUT`), the call's late answer can be mistaken for the answer to the next call. This class therefore
- * rejects an answer to another operation, and a document without the requested fields.
+ * The driver does not track which answer belongs to which request: after a call that the kernel gave up on
+ * (`ETIMEDOUT`), the call's late answer can be mistaken for the answer to the next call. This class
+ * therefore rejects an answer to another operation, and a document without the requested fields.
  */
 export class Nsm {
   readonly #transport: NsmTransport;

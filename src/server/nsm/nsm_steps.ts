@@ -1,6 +1,6 @@
 /**
- * The start's requests to the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM
- * exists.
+ * Requests to the NSM at the server's start: for random bytes, for documents that confirm the clock, and for
+ * the registers. Outside an enclave, there is no NSM.
  */
 import { randomBytes } from 'node:crypto';
 import type { EnclaveState } from 'sui-enclave/sealing/secrets';
@@ -80,7 +80,7 @@ export async function readNsmRegisters(
 async function readRegisters(nsm: Nsm): Promise<EnclaveState['registers']> {
   const read = async (index: number) => {
     const { data } = await nsm.describePcr(index);
-    if (data.length !== REGISTER_BYTES) throw unusableAnswer(`PCR${index} is not of SHA-384`);
+    if (data.length !== REGISTER_BYTES) throw unusableAnswer(`PCR${index} is not a SHA-384 digest`);
     return data;
   };
   return [await read(0), await read(1), await read(2)];

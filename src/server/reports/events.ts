@@ -1,7 +1,8 @@
 /**
- * Events for the parent instance, with fixed fields, each in one line of JSON. Besides its answers, they are
- * the only output of a production enclave. An event never contains a line of the log, in which an application
- * may have written anything. For a sealed request, events report only the arrival.
+ * Events for the parent instance, with fixed fields, each in one line of JSON. A production enclave
+ * has no readable console, so its operator reads these events in place of the log. An event never contains a
+ * line of the log, since an application may write anything into the log. For a sealed request, events report
+ * only the arrival.
  */
 import { Socket } from 'node:net';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
@@ -15,11 +16,11 @@ import type { TaskReport } from '../tasks/task.ts';
 
 /** Every event of the server and its fields. */
 export interface ServerEvents {
-  /** The server listens, this long after the start of its process. */
+  /** The server listens. `ms` is the time since the start of its process. */
   listening: { readonly ms: number };
   /**
-   * A plain request was answered with an error, or its caller has left. `code` is null for an error without
-   * one.
+   * A plain request was answered with an error, or its caller has left. `code` is null if there is no
+   * code.
    */
   request: {
     readonly request_id: string;
@@ -33,9 +34,9 @@ export interface ServerEvents {
   secrets: { readonly missing: number };
   /** From now on, the NSM confirms the clock, or no longer confirms it. */
   clock: { readonly code: 'CLOCK_CONFIRMED' | 'CLOCK_UNCONFIRMED'; readonly difference_ms: number };
-  /** An error with which no request was answered: its class, and file, line and column. */
+  /** Class, file, line and column of an uncaught error, which no answer reports. */
   uncaught: { readonly class: string; readonly place: string };
-  /** A run of a task failed or was late, or is the first one that was done afterwards. */
+  /** A run of a task failed or was late, or was the first to succeed afterwards. */
   task: TaskReport;
   /** Events were dropped before this one; `events` is their number. */
   lost: { readonly events: number };
@@ -123,7 +124,7 @@ export class Events {
     this.#unreported += 1;
   }
 
-  /** @returns whether there is room for more */
+  /** Reports dropped events, if there are any. @returns whether there is room for more */
   #reportLost(): boolean {
     if (this.#unreported === 0) return true;
     const lost = { event: 'lost', time_ms: Date.now(), events: this.#unreported };
@@ -147,7 +148,7 @@ function findPlace(error: unknown): string {
   return /[\w.-]{1,64}:\d{1,7}:\d{1,7}(?=\)?$)/.exec(first)?.[0] ?? 'unknown';
 }
 
-/** Writes to a pipe whose other end init reads, without waiting for it. */
+/** Returns a sink that writes to a pipe, whose other end init reads. It never waits for init. */
 export function pipeSink(fd: number): EventSink {
   const socket = new Socket({ fd, readable: false, writable: true });
   let isBroken = false;
@@ -176,7 +177,11 @@ export function logSink(log: Logger): EventSink {
   };
 }
 
-/** @throws ApplicationMistake if app.yaml does not declare the event with these fields */
+/**
+ * Checks an event of the application.
+ *
+ * @throws ApplicationMistake if app.yaml does not declare the event with these fields
+ */
 export function declaredEvent(
   declarations: EventDeclarations,
   name: string,
@@ -186,10 +191,10 @@ export function declaredEvent(
   if (!declared) throw new ApplicationMistake(`${name} is not among the events of app.yaml`);
   // The fields are in the order of app.yaml.
   const values = Object.fromEntries(declared.map((field) => [field, fields[field] ?? Number.NaN]));
-  const isRight =
+  const isValid =
     Object.keys(fields).length === declared.length &&
     Object.values(values).every((value) => Number.isFinite(value));
-  if (isRight) return { name, values };
+  if (isValid) return { name, values };
   throw new ApplicationMistake(
     `the event ${name} must have exactly these fields, each a finite number: ${declared.join(', ')}`,
   );

@@ -70,7 +70,7 @@ export class Metrics {
     }, SNAPSHOT_MS).unref();
   }
 
-  /** The last snapshot. Its time does not depend on who asks, so nobody can place one around a request. */
+  /** The last snapshot. A timer takes snapshots, so nobody can request one just before or after a request. */
   get snapshot(): Exposition {
     return this.#snapshot;
   }
@@ -98,11 +98,11 @@ export class Metrics {
     if (presentCause() === 'plain') this.#signatures += 1;
   }
 
-  asked(isAnswered: boolean): void {
+  upstreamEnded(isAnswered: boolean): void {
     if (presentCause() === 'plain') this.#upstream.add(isAnswered ? 'answered' : 'failed');
   }
 
-  /** Counts an error with which no request was answered. */
+  /** Counts an uncaught error, which no answer reports. */
   uncaught(): void {
     if (presentCause() !== 'sealed') this.#uncaught += 1;
   }
@@ -113,8 +113,8 @@ export class Metrics {
   }
 
   /**
-   * Returns coarse figures of the process: the work on one request does not show, unless the parent instance
-   * repeats it very often.
+   * Returns coarse figures of the process. They do not reveal the work on one request, unless the parent
+   * instance repeats the request very often.
    */
   #ofProcess(): Family[] {
     const { user, system } = process.cpuUsage();
@@ -172,7 +172,7 @@ export class Metrics {
   }
 }
 
-/** The labels are names of tasks, which the image contains. */
+/** Returns the figures of tasks. Their labels are names of tasks, which the image contains. */
 function ofTasks(tasks: readonly TaskState[]): Family[] {
   if (tasks.length === 0) return [];
   const prefix = 'sui_enclave_task_';

@@ -1,4 +1,4 @@
-/** Refuses sealed requests that can't be used, and seals the answers to those that can. */
+/** Seals the answers to sealed requests, and converts the errors about sealed messages. */
 import type { ServerResponse } from 'node:http';
 import { SealingError } from 'sui-enclave/sealing/errors';
 import { SEALED_TYPE } from 'sui-enclave/sealing/request';
@@ -20,11 +20,11 @@ export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padd
 }
 
 /**
- * Turns an error about a sealed message into one for callers.
+ * Throws the error that callers see in place of an error about a sealed message.
  *
- * @throws EnclaveServerError, or the error itself
+ * @throws EnclaveServerError. Throws any other error unchanged
  */
-export function asEnclaveServerError(error: unknown): never {
+export function throwAsServerError(error: unknown): never {
   if (!(error instanceof SealingError)) throw error;
   const { code, message } = error;
   if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;

@@ -6,7 +6,7 @@ import type { JsonBodies } from 'sui-enclave-service/http/json_body';
 import { runAsSealed } from 'sui-enclave-service/waiting';
 import type { Endpoint } from '../application/app.ts';
 import { EnclaveServerError } from '../enclave_errors.ts';
-import { asEnclaveServerError, sealAnswers } from './sealed_answers.ts';
+import { sealAnswers, throwAsServerError } from './sealed_answers.ts';
 import type { SealingKey } from './sealing_key.ts';
 
 /** Validates the body or query, and answers. It is the same for plain and sealed requests. */
@@ -14,7 +14,7 @@ export type CallEndpoint = (request: Request, response: Response, input: unknown
 
 /**
  * `POST /sealed`: requests to the application's endpoints that only this process can read, and their answers.
- * Errors before the request is opened are answered in clear. Every answer after that is sealed, errors too.
+ * An error before the request is opened is answered in the clear. Every later answer is sealed, errors too.
  */
 export class SealedEndpoint {
   readonly #key: SealingKey;
@@ -36,7 +36,7 @@ export class SealedEndpoint {
   /** @throws SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED, and what reading a body throws */
   async answer(request: Request, response: Response): Promise<void> {
     const message = await this.#bodies.readOfType(request, SEALED_TYPE, 'a sealed request');
-    const { content, answer } = await this.#key.open(message).catch(asEnclaveServerError);
+    const { content, answer } = await this.#key.open(message).catch(throwAsServerError);
     sealAnswers(response, answer, this.#padding);
     await runAsSealed(() => this.#call(request, response, content));
   }
@@ -62,7 +62,7 @@ function readSealedCall(content: Uint8Array) {
   try {
     return readCall(content);
   } catch (error) {
-    return asEnclaveServerError(error);
+    return throwAsServerError(error);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The enclave's sealing key, and HPKE's algorithms by Node's crypto. By Web Crypto, they take ten times as
- * long.
+ * The enclave's sealing key, and HPKE's algorithms. They use Node's crypto module, which takes a tenth of the
+ * time of Web Crypto.
  */
 import {
   createCipheriv,
@@ -182,8 +182,8 @@ const kem = {
 };
 
 /**
- * Seals by AES-256-GCM synchronously. The key is a KeyObject, since Node takes eight times as long to accept
- * bytes.
+ * Seals by AES-256-GCM synchronously. Passes the key to Node as a KeyObject, since Node takes eight times as
+ * long to accept bytes.
  *
  * @returns the ciphertext and its tag
  */
@@ -199,7 +199,7 @@ export function sealAesGcm(
 
 const aead = {
   ...AEAD_AES_256_GCM(),
-  Seal: async (...input: Parameters<typeof sealAesGcm>): Promise<Uint8Array> => sealAesGcm(...input),
+  Seal: async (...values: Parameters<typeof sealAesGcm>): Promise<Uint8Array> => sealAesGcm(...values),
   Open: async (
     key: Uint8Array,
     nonce: Uint8Array,

@@ -14,7 +14,7 @@ import {
 } from 'sui-enclave/sealing/secrets';
 import { EnclaveServerError } from '../enclave_errors.ts';
 import { unavailable } from '../nsm/errors.ts';
-import { asEnclaveServerError } from '../sealing/sealed_answers.ts';
+import { throwAsServerError } from '../sealing/sealed_answers.ts';
 import type { SealingKey } from '../sealing/sealing_key.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -23,7 +23,7 @@ export interface ProvisioningParts {
   readonly key: SealingKey;
   /** Ed25519 public keys of app.yaml, in hexadecimal. */
   readonly provisioners: readonly string[];
-  /** The start of an image for which secrets must be sealed. Undefined without an NSM. */
+  /** State of this enclave, to which sealed secrets are bound. Undefined without an NSM. */
   readonly state: EnclaveState | undefined;
   /** The value of `SECRETS`. */
   readonly accepted: 'any' | 'sealed';
@@ -41,7 +41,7 @@ export class Provisioning {
    * Accepts a hand-off of plain secrets if they are allowed, or of sealed secrets. Sealed secrets need a
    * signature only if app.yaml names provisioners.
    *
-   * @throws ConfigError, EnclaveServerError; none repeats a value
+   * @throws ConfigError, EnclaveServerError; no message repeats a value
    */
   async handOff(json: unknown): Promise<void> {
     const { secrets, provisioners, accepted } = this.#parts;
@@ -53,7 +53,7 @@ export class Provisioning {
     if (accepted === 'sealed' || provisioners.length > 0) {
       const why = accepted === 'sealed' ? 'SECRETS=sealed is set' : 'app.yaml names provisioners';
       throw new ConfigError(
-        `${why}: only sealed secrets are accepted; send them by the command provision or expose_enclave`,
+        `${why}: only sealed secrets are accepted; send them with the command provision or expose_enclave`,
       );
     }
     secrets.provide(json);
@@ -67,7 +67,8 @@ export class Provisioning {
    */
   async open(json: unknown): Promise<OpenedSecrets> {
     if (this.#parts.provisioners.length === 0) {
-      const message = 'app.yaml names no provisioners, so secrets are accepted by the hand-off only';
+      const message =
+        'app.yaml names no provisioners, so the server accepts secrets through the hand-off only';
       throw new EnclaveServerError('SECRETS_NO_PROVISIONERS', message);
     }
     this.#requireMissing();
@@ -101,7 +102,8 @@ export class Provisioning {
 
   async #open(json: unknown): Promise<OpenedSecrets> {
     const { key, state } = this.#parts;
-    if (state === undefined) throw unavailable('sealed secrets are bound to its registers');
+    if (state === undefined)
+      throw unavailable('without its registers, the server cannot open sealed secrets');
     try {
       const sealed = decodeSealedSecrets(json);
       this.#requireListed(sealed);
@@ -109,7 +111,7 @@ export class Provisioning {
       this.#requireSigned(sealed, state);
       return await key.openSecrets(sealed, state);
     } catch (error) {
-      return asEnclaveServerError(error);
+      return throwAsServerError(error);
     }
   }
 
@@ -135,7 +137,7 @@ function parseContent(content: Uint8Array): Readonly<Record<string, string>> {
   try {
     return readSecrets(content);
   } catch (error) {
-    return asEnclaveServerError(error);
+    return throwAsServerError(error);
   }
 }
 

@@ -20,7 +20,9 @@ export interface SecretSources {
 }
 
 /**
- * @returns the secrets, which are complete unless they arrive later
+ * Reads the secrets that are available at the start.
+ *
+ * @returns the secrets: a complete set, or an empty one if they arrive later
  * @throws ConfigError if the secrets are missing, are in a forbidden place, or could never arrive
  */
 export function startSecrets({

@@ -108,7 +108,7 @@ export class Secrets {
   }
 }
 
-/** @throws ConfigError that names the first of these variables that is set */
+/** Requires that none of these variables is set. @throws ConfigError that names the first that is set */
 export function requireNotInEnv(names: readonly string[], env: Env): void {
   const name = names.find((candidate) => env[candidate] !== undefined);
   if (name === undefined) return;
@@ -132,17 +132,19 @@ export function secretsFromEnv(
   if (missing.length > 0) {
     const list = (secretNames: readonly string[], ending = '') =>
       secretNames.map((name) => name + ending).join(', ');
-    const either = missing.filter((name) => !notInEnv.includes(name));
-    const byFile = missing.filter((name) => notInEnv.includes(name));
-    const ways = [
-      ...(either.length > 0
+    const inAnyPlace = missing.filter((name) => !notInEnv.includes(name));
+    const inFileOnly = missing.filter((name) => notInEnv.includes(name));
+    const instructions = [
+      ...(inAnyPlace.length > 0
         ? [
-            `${list(either)} must be set in the environment, or ${list(either, '_FILE')} must name a file with it`,
+            `${list(inAnyPlace)} must be set in the environment, or ${list(inAnyPlace, '_FILE')} must name a file with it`,
           ]
         : []),
-      ...(byFile.length > 0 ? [`${list(byFile, '_FILE')} must name a file with ${list(byFile)}`] : []),
+      ...(inFileOnly.length > 0
+        ? [`${list(inFileOnly, '_FILE')} must name a file with ${list(inFileOnly)}`]
+        : []),
     ];
-    throw new ConfigError(`${ways.join('; ')}: the application can't answer without it`);
+    throw new ConfigError(`${instructions.join('; ')}: the application can't answer without it`);
   }
   const secrets = new Secrets(names);
   if (names.length > 0) secrets.provide(Object.fromEntries(names.map((name) => [name, fromEnv(name, env)])));
@@ -166,7 +168,7 @@ function fromEnv(name: string, env: Env): string | undefined {
   throw new ConfigError(`${name}_FILE must name a readable text file of at most ${MAX_HANDOFF_BYTES} bytes`);
 }
 
-/** Provides the secrets of a hand-off. @throws ConfigError, EnclaveServerError; none repeats a value */
+/** Provides the secrets of a hand-off. @throws ConfigError, EnclaveServerError; no message repeats a value */
 export type HandOff = (json: unknown) => Promise<void> | void;
 
 /**
@@ -211,7 +213,7 @@ export async function receiveSecrets(
   }
 }
 
-/** Provides the secrets of a line. Logs a refused one. @returns whether the secrets were accepted */
+/** Provides the secrets in a line. If they are refused, logs why. @returns whether they were accepted */
 async function tryHandOff(
   { secrets, log, handOff }: { secrets: Secrets; log: Logger; handOff: HandOff },
   pieces: readonly Buffer[],

@@ -16,9 +16,9 @@ export interface SecretsParts {
 }
 
 /**
- * Answers `POST /secrets`: takes sealed secrets from a provisioner, and returns the receipt for them. Errors
- * before the message is opened are answered in clear. Every answer after that is sealed for the provisioner,
- * errors too.
+ * Answers `POST /secrets`: takes sealed secrets from a provisioner, and returns the receipt for them. An
+ * error before the message is opened is answered in the clear. Every later answer is sealed for the
+ * provisioner, errors too.
  */
 export async function answerSecrets(
   request: Request,

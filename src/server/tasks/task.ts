@@ -18,7 +18,7 @@ interface TaskDefinition {
   readonly name: string;
   /**
    * Period in milliseconds, from 1000 to 86,400,000. At most one run begins in each period of the enclave's
-   * monotonic clock, and a period in which none could begin is not made up for.
+   * monotonic clock. If no run can begin in a period, the period is skipped.
    */
   readonly everyMs: number;
   /**
@@ -51,10 +51,10 @@ export interface TaskContext {
   publish(value: SignedAnswer): void;
 }
 
-/** The end of a run. `stopped`: the server stopped during the run, which is not counted. */
+/** Outcome of a run. `stopped`: the server stopped during the run; such a run is not counted. */
 export type TaskOutcome = 'done' | 'failed' | 'late' | 'stopped';
 
-/** A run that failed or was late, or the first one that was done afterwards. */
+/** Report of a run that failed or was late, or of the first run that succeeded afterwards. */
 export interface TaskReport {
   readonly task: string;
   readonly outcome: Exclude<TaskOutcome, 'stopped'>;
@@ -74,7 +74,7 @@ export interface TaskState {
   readonly isOverdue: boolean;
 }
 
-/** Times of the runs. Their time limits are measured in real time. */
+/** Clock that determines when runs begin. The time limits of runs do not use it, but real time. */
 export interface TaskClock {
   /** Returns the time of a monotonic clock in milliseconds. */
   now(): number;
@@ -92,7 +92,7 @@ export interface TaskOptions {
   readonly clock?: TaskClock | undefined;
 }
 
-/** The result of `task`. */
+/** The value that `task` returns. */
 export interface Task {
   /** Name of the task, as it was defined. */
   readonly name: string;
@@ -120,7 +120,7 @@ const BOUNDS = { everyMs: [1000, 86_400_000], jitterMs: [0, 86_400_000], timeout
  * });
  */
 export function task(definition: TaskDefinition): Task {
-  // JavaScript may have passed it without types.
+  // A caller in JavaScript may pass values of other types.
   const { name, everyMs, jitterMs, run } = definition;
   if (typeof name !== 'string' || !/^[a-z][a-z0-9_]{0,31}$/.test(name)) {
     throw new ConfigError(
@@ -141,7 +141,11 @@ export function task(definition: TaskDefinition): Task {
 const MAX_CALLS = 16;
 const MAX_SIGNATURES = 1;
 
-/** @param isOver returns whether the run has ended, or its time is over */
+/**
+ * Counts the requests and signatures of a run, and refuses those beyond its limits.
+ *
+ * @param isOver returns whether the run has ended, or its time is over
+ */
 function createShare(name: string, isOver: () => boolean): TaskShare {
   const limit = (maximum: number, subject: string) => {
     let taken = 0;
@@ -273,10 +277,12 @@ export class ScheduledTask {
     const publish = (value: SignedAnswer) => {
       signal.throwIfAborted();
       if (!(value instanceof SignedAnswer)) {
-        throw new ApplicationMistake(`the task ${name} can only publish what sign has returned`);
+        throw new ApplicationMistake(`the task ${name} can only publish a value that sign has returned`);
       }
       if (state !== 'running') {
-        throw new ApplicationMistake(`a run of the task ${name} publishes one value, before its end`);
+        throw new ApplicationMistake(
+          `a run of the task ${name} may publish one value, and none after its end`,
+        );
       }
       state = 'published';
       this.#value = value;

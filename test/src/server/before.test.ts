@@ -19,12 +19,12 @@ import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { startServer, type TestServer } from './support.ts';
 
 const nsm = new EmulatedNsm();
-const none: Manifest = { endpoints: [], secrets: [] };
+const EMPTY: Manifest = { endpoints: [], secrets: [] };
 
 function start(
   before: readonly RequestHandler[],
   env: Record<string, string> = {},
-  manifest: Manifest = none,
+  manifest: Manifest = EMPTY,
 ): Promise<TestServer> {
   const router = Router();
   router.use((request, response) => void response.json({ url: request.url, baseUrl: request.baseUrl }));
@@ -315,7 +315,7 @@ describe('a handler', () => {
     const server = await start(
       [(_request, response, next) => next(void response.set('x-first', '1'))],
       { REQUESTS: 'sealed' },
-      { ...none, plain: true },
+      { ...EMPTY, plain: true },
     );
     for (const path of ['/quote', '/x']) {
       const answer = await server.get(path);

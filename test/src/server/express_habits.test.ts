@@ -1,6 +1,6 @@
 /**
- * The table of Express' habits in src/apps/README.md, row by row, with an application loaded as by `make
- * dev`, and with one bundled as in an image.
+ * Tests each row of the table of Express habits in src/apps/README.md, with an application that is loaded as
+ * `make dev` loads it, and with one that is bundled as in an image.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,12 +26,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-interface Started {
+interface StartedServer {
   readonly url: string;
   readonly child: ChildProcess;
 }
 
-async function start(args: readonly string[]): Promise<Started> {
+async function start(args: readonly string[]): Promise<StartedServer> {
   const child = spawn(process.execPath, args, {
     env: {
       ...COMPILE_CACHE,
@@ -56,7 +56,7 @@ async function start(args: readonly string[]): Promise<Started> {
 }
 
 /** Starts the server as `make dev` does: Node runs the application's TypeScript. */
-function startFromSource(): Promise<Started> {
+function startFromSource(): Promise<StartedServer> {
   const source = `
     import { loadFolder } from ${JSON.stringify(join(ROOT, 'src/server/application/load_application.ts'))};
     import { start } from ${JSON.stringify(join(ROOT, 'src/server/start.ts'))};
@@ -66,7 +66,7 @@ function startFromSource(): Promise<Started> {
 }
 
 /** Starts the server as in an image, except that its files are in another folder. */
-async function startBundle(): Promise<Started> {
+async function startBundle(): Promise<StartedServer> {
   await bundle(ROOT, '0.0.0', APP, folder);
   writeFileSync(join(folder, 'app.json'), formatManifest(manifestIn(join(ROOT, APP))));
   const file = join(folder, 'server.js');
@@ -78,7 +78,7 @@ describe.each([
   ['the server of make dev', startFromSource],
   ["the image's bundle", startBundle],
 ])('in %s', (_name, startServer) => {
-  let server: Started;
+  let server: StartedServer;
   beforeAll(async () => {
     server = await startServer();
   });

@@ -231,7 +231,7 @@ const ERRORS: readonly Habit[] = [
   refused('a path with `%zz`', '/x/items/%zz', {}, 400, 'INVALID_INPUT'),
 ];
 
-const AROUND: readonly Habit[] = [
+const BEFORE_AND_PROTOCOLS: readonly Habit[] = [
   {
     name: '`before: [helmet(), morgan(…)]`',
     attempt: async (ask) => {
@@ -291,4 +291,10 @@ const AROUND: readonly Habit[] = [
   },
 ];
 
-export const HABITS: readonly Habit[] = [...BODIES, ...REQUESTS, ...ANSWERS, ...ERRORS, ...AROUND];
+export const HABITS: readonly Habit[] = [
+  ...BODIES,
+  ...REQUESTS,
+  ...ANSWERS,
+  ...ERRORS,
+  ...BEFORE_AND_PROTOCOLS,
+];

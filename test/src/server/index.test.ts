@@ -25,7 +25,7 @@ const Draw = signedType(2, struct('Draw', { note: text, picked: u64 }));
 const Pair = v.strictObject({ pair: v.string(), days: v.optional(v.pipe(v.string(), v.toNumber()), '1') });
 
 describe('a handler', () => {
-  test('has the type of input that its schema describes, for a body, a query and a payload', async () => {
+  test('receives the type that its schema describes, for a body, a query and a payload', async () => {
     const handle = async (input: { pair: string; days: number }) => ({ ...input });
     const body = endpoint({ method: 'POST', path: '/a', body: Pair, handle });
     const query = endpoint({
@@ -51,7 +51,7 @@ describe('a handler', () => {
     });
   });
 
-  test('has no input without a schema', async () => {
+  test('receives undefined without a schema', async () => {
     const { accept } = endpoint({
       method: 'GET',
       path: '/c',
@@ -63,7 +63,7 @@ describe('a handler', () => {
     expect(await accept({ pair: 'x' })(CALLER)).toEqual({ input: undefined });
   });
 
-  test('of another type than its schema does not compile', () => {
+  test('does not compile if its type differs from its schema', () => {
     const handleNumber = async (input: { pair: number }) => ({ ...input });
     // @ts-expect-error the schema has a string
     endpoint({ method: 'POST', path: '/a', body: Pair, handle: handleNumber });
@@ -136,7 +136,7 @@ test('an error class takes the codes of its table', () => {
   errorClass({ DICE_LOST: { status: 200, meaning: 'the dice are lost' } });
 });
 
-test('an application needs no cast for all this', () => {
+test('applications, and the modules that they import, contain no casts', () => {
   const cwd = fileURLToPath(new URL('../../../', import.meta.url));
   const files = globSync(
     [

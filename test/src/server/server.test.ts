@@ -425,7 +425,7 @@ describe('an error is JSON with a stable code:', () => {
     [{ 'content-type': 'application/json; charset=utf-16' }],
     [{ 'content-type': 'application/json; charset=latin1' }],
     [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }],
-  ])('%o is 415', async (headers) => {
+  ])('a request with %o is 415', async (headers) => {
     const { post } = await dice();
     const answer = await post('/process_data', '{"payload":{"sides":6}}', { headers });
     expect(answer.status).toBe(415);
@@ -436,7 +436,7 @@ describe('an error is JSON with a stable code:', () => {
     [{ 'content-type': 'application/json;' }],
     [{ 'content-type': 'application/json; charset=UTF-8' }],
     [{ 'content-type': 'application/json', 'content-encoding': 'identity' }],
-  ])('%o is accepted', async (headers) => {
+  ])('a request with %o is 200', async (headers) => {
     const { post } = await dice();
     expect((await post('/process_data', '{"payload":{"sides":6}}', { headers })).status).toBe(200);
   });
@@ -514,7 +514,7 @@ test('a mistake in signed data is 500, and reaches the log but not the caller', 
 });
 
 describe('a request', () => {
-  test('has a generated id, which the log contains; of the request it contains only the route', async () => {
+  test('has a generated id; the log contains this id and the route, and no other part of the request', async () => {
     const { server, ask } = await startWeather();
     const answer = await ask('Secretville');
     const id = answer.headers.get('x-request-id');
@@ -589,9 +589,9 @@ test('a request with an unknown Expect header is answered as without it', async 
   expect(answer.resume().statusCode).toBe(200);
 });
 
-test('a silent connection is closed after twice the request time-out and the keep-alive time-out', async () => {
-  // The time-outs are a hundred times as short, so the connection closes before a caller is told that the
-  // request did not come.
+test('a silent connection is closed after the sum of two request time-outs and the keep-alive time-out', async () => {
+  // The time-out is a hundredth of the real one, so the connection closes before the server answers that no
+  // request arrived.
   const spy = vi.spyOn(Server.prototype, 'setTimeout').mockImplementation(function (
     this: Server,
     ms?: unknown,

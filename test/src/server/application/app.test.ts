@@ -48,7 +48,7 @@ describe('a second application', () => {
   });
 });
 
-describe('an invalid application does not start', () => {
+describe('an application', () => {
   const start = (create: (context: AppContext) => Application) =>
     startServer({ module: { signs: [], create }, manifest: { endpoints: [], secrets: [] } });
   const handle = async () => ({});
@@ -60,12 +60,12 @@ describe('an invalid application does not start', () => {
     ['/with/:parameter', /not a fixed path/],
     ['relative', /not a fixed path/],
     ['/', /defined twice/],
-  ])('with an endpoint at %s', async (path, message) => {
+  ])('does not start with an endpoint at %s', async (path, message) => {
     const endpoints = () => [endpoint({ method: 'GET', path, handle })];
     await expect(start(() => ({ endpoints: endpoints() }))).rejects.toThrow(message);
   });
 
-  test('with two endpoints of one path', async () => {
+  test('does not start with two endpoints of one path', async () => {
     const data = { payload: schema, handle: async () => expect.fail() };
     const endpoints = [
       processData(data),
@@ -74,27 +74,27 @@ describe('an invalid application does not start', () => {
     await expect(start(() => ({ endpoints }))).rejects.toThrow(/process_data is defined twice/);
   });
 
-  // The compiler refuses them, but Node strips types without checking.
+  // The compiler refuses these endpoints, but Node strips types without checking.
   test.each<[string, RegExp, () => Endpoint]>([
     // @ts-expect-error
-    ['a body of a GET', /have a body/, () => endpoint({ method: 'GET', path: '/', body: schema, handle })],
+    ['a GET with a body', /have a body/, () => endpoint({ method: 'GET', path: '/', body: schema, handle })],
     // @ts-expect-error
-    ['a query of a POST', /have a query/, () => endpoint({ ...post, query: schema, body: schema })],
+    ['a POST with a query', /have a query/, () => endpoint({ ...post, query: schema, body: schema })],
     // @ts-expect-error
     ['a POST without a schema', /needs a schema/, () => endpoint(post)],
     // @ts-expect-error
-    ['another method', /method GET or POST/, () => endpoint({ ...post, method: 'PUT', body: schema })],
+    ['a PUT', /method GET or POST/, () => endpoint({ ...post, method: 'PUT', body: schema })],
     // @ts-expect-error
-    ['no path', /undefined is not a fixed path/, () => endpoint({ method: 'GET', handle })],
+    ['a GET without a path', /undefined is not a fixed path/, () => endpoint({ method: 'GET', handle })],
     // @ts-expect-error
-    ['not been made by endpoint()', /made by endpoint\(\)/, () => ({ ...post, body: schema })],
-  ])('with an endpoint that has %s', async (_what, message, make) => {
+    ['a plain object', /made by endpoint\(\)/, () => ({ ...post, body: schema })],
+  ])('does not start with an endpoint that is %s', async (_name, message, make) => {
     const started = start(() => ({ endpoints: [make()] }));
     await expect(started).rejects.toThrow(ConfigError);
     await expect(started).rejects.toThrow(message);
   });
 
-  test('that uses an endpoint or a secret that app.yaml lacks', async () => {
+  test('does not start if it uses an endpoint or a secret that app.yaml lacks', async () => {
     await expect(start(({ upstream }) => Object(upstream('evil.example')))).rejects.toThrow(
       new ApplicationMistake('evil.example is not among the endpoints of app.yaml'),
     );
@@ -190,7 +190,7 @@ describe('the address of a caller', () => {
     expect(await answer.json()).toMatchObject({ response: { data: { address: '198.51.100.7' } } });
   });
 
-  async function seenBy(trustedProxies: number, forwarded?: string) {
+  async function readAddress(trustedProxies: number, forwarded?: string) {
     const create = () => ({
       endpoints: [
         endpoint({ method: 'GET', path: '/seen', handle: async (_, { address }) => ({ address }) }),
@@ -206,13 +206,13 @@ describe('the address of a caller', () => {
   }
 
   test('is unknown without trusted proxies, with any headers', async () => {
-    expect(await seenBy(0)).toBeUndefined();
-    expect(await seenBy(0, '192.0.2.1')).toBeUndefined();
+    expect(await readAddress(0)).toBeUndefined();
+    expect(await readAddress(0, '192.0.2.1')).toBeUndefined();
   });
 
   test('is the one that the outermost trusted proxy saw, not the one that the caller sent', async () => {
-    expect(await seenBy(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
-    expect(await seenBy(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
+    expect(await readAddress(1, '192.0.2.66, 198.51.100.7')).toBe('198.51.100.7');
+    expect(await readAddress(2, '192.0.2.66, 198.51.100.7, 10.0.0.1')).toBe('198.51.100.7');
   });
 });
 

@@ -28,7 +28,7 @@ describe('loadApplication', () => {
       "export default { signs: [{ intent: 0, payload: { name: 'u64' } }], create() {} };",
     ],
     ['nothing', 'export default null;'],
-  ])('rejects an app.ts that exports %s', async (_what, source) => {
+  ])('rejects an app.ts that exports %s', async (_name, source) => {
     const apps = mkdtempSync(join(tmpdir(), 'apps-'));
     onTestFinished(() => rmSync(apps, { recursive: true }));
     mkdirSync(join(apps, 'odd'));

@@ -16,7 +16,7 @@ describe('app.yaml', () => {
     });
   });
 
-  test('has at most 64 KiB, which are counted before they are parsed', () => {
+  test('has at most 64 KiB, and its size is checked before it is parsed', () => {
     const plain = 'endpoints: []\nsecrets: []\n';
     const padded = (bytes: number) => `${plain}# ${'é'.repeat((bytes - plain.length - 2) / 2)}`;
     expect(parseManifest(padded(64 * 1024)).secrets).toEqual([]);
@@ -26,12 +26,12 @@ describe('app.yaml', () => {
   });
 
   test.each([
-    ['a tag of its own', 'endpoints: []\nsecrets:\n  - !\u001b[2J A'],
+    ['a custom tag', 'endpoints: []\nsecrets:\n  - !\u001b[2J A'],
     ['a tag for a whole map', '!x\nendpoints: []\nsecrets: []'],
     ['another version of YAML', '%YAML 9.9\n---\nendpoints: []\nsecrets: []'],
     ['a second document', 'endpoints: []\nsecrets: []\n---\nendpoints: [a.example]'],
     ['a list for a key', 'endpoints: []\nsecrets: []\n? [a]\n: b'],
-  ])('with %s is refused, and nothing is printed', async (_what, yaml) => {
+  ])('with %s is refused, and nothing is printed', async (_name, yaml) => {
     const warnings: Error[] = [];
     const collect = (warning: Error) => warnings.push(warning);
     process.on('warning', collect);
@@ -65,7 +65,7 @@ describe('app.yaml', () => {
     ['a field with a type', '{stale: [{age: number}]}'],
     ['seventeen events', `{${Array.from({ length: 17 }, (_, at) => `e${at}: []`).join(', ')}}`],
     ['a list', '[stale]'],
-  ])('rejects events with %s', (_what, events) => {
+  ])('rejects events with %s', (_name, events) => {
     expect(() => parseManifest(withEvents(events))).toThrow(/^app\.yaml, events/);
   });
 
@@ -87,10 +87,16 @@ describe('app.yaml', () => {
     ['nothing', '""'],
     ['an invalid certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
     ['a certificate that is cut off', ca.slice(0, -30)],
-    ['a certificate of no authority', cert],
-    ['another kind of PEM beside it', `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`],
-    ['a second, invalid one', `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
-  ])('a pin to %s is rejected, naming the property', (_what, pem) => {
+    ['a certificate that is not of an authority', cert],
+    [
+      'an authority and another kind of PEM',
+      `${ca}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`,
+    ],
+    [
+      'an authority and an invalid certificate',
+      `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`,
+    ],
+  ])('a pin to %s is rejected, naming the property', (_name, pem) => {
     expect(() => parseManifest(pinned(pem))).toThrow(ConfigError);
     expect(() => parseManifest(pinned(pem))).toThrow(
       /^app\.yaml, endpoints\.1\.ca: must be one or more CA certificates/,
@@ -119,7 +125,7 @@ describe('app.yaml', () => {
     ['of order 4', `"${'00'.repeat(32)}"`],
     ['of order 8', 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a'],
     ['of order 1 in another encoding', `ee${'ff'.repeat(30)}7f`],
-  ])('a provisioner %s is rejected', (_what, key) => {
+  ])('a provisioner %s is rejected', (_name, key) => {
     expect(() => parseManifest(provisioned(`[${KEY_2}, ${key}]`))).toThrow(
       /^app\.yaml, provisioners\.1: .*ed25519/,
     );
@@ -186,10 +192,10 @@ files: [public, views/en]
 `;
 
   test.each([
-    ['the least', 'endpoints: []\nsecrets: []'],
-    ['everything', full],
+    ['only the required properties', 'endpoints: []\nsecrets: []'],
+    ['all properties', full],
     ['empty lists', 'endpoints: []\nsecrets: []\nprovisioners: []\nevents: {}\nfiles: []'],
-  ])('has the content of app.yaml: %s', (_what, yaml) => {
+  ])('has the content of app.yaml: %s', (_name, yaml) => {
     const manifest = parseManifest(yaml);
     expect(parseManifestJson(formatManifest(manifest))).toEqual(manifest);
   });
@@ -203,7 +209,7 @@ files: [public, views/en]
     );
   });
 
-  test('is read again even if aliases make it larger than app.yaml may be', () => {
+  test('can be read even if aliases make it larger than app.yaml may be', () => {
     const note = `# ${'x'.repeat(50_000)}`;
     const first = `\n  - host: a.example\n    ca: &ca |\n${`${note}\n${ca}`.trimEnd().replace(/^/gm, '      ')}`;
     const endpointLines = Array.from({ length: 63 }, (_, at) => `\n  - {host: b${at}.example, ca: *ca}`);
@@ -218,7 +224,7 @@ files: [public, views/en]
     ['another property', '{"endpoints":[],"secrets":[],"endpoint":[]}\n', /^app\.json, endpoint:/],
     ['an invalid host', '{"endpoints":["localhost"],"secrets":[]}\n', /^app\.json, endpoints\.0:/],
     [
-      'a pin to no certificate',
+      'a pin to a text that is not a certificate',
       '{"endpoints":[{"host":"a.example","ca":"x"}],"secrets":[]}\n',
       /^app\.json, endpoints\.0\.ca:/,
     ],
@@ -228,7 +234,7 @@ files: [public, views/en]
     ['an escape', '{"endpoints":[],"secrets":["\\u0041"]}\n', 'not in the form'],
     ['no end of line', '{"endpoints":[],"secrets":[]}', 'not in the form'],
     ['too many bytes', `{"endpoints":[],"secrets":[]}${' '.repeat(64 * 64 * 1024)}\n`, 'more than 4194304'],
-  ])('with %s is refused', (_what, json, message) => {
+  ])('with %s is refused', (_name, json, message) => {
     expect(() => parseManifestJson(json)).toThrow(ConfigError);
     expect(() => parseManifestJson(json)).toThrow(message);
   });

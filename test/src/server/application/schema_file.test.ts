@@ -12,7 +12,7 @@ import { FIXTURE_APPS, startServer } from '../support.ts';
 const WEATHER = fileURLToPath(new URL('../../../../src/apps/weather/', import.meta.url));
 const committed = readFileSync(`${WEATHER}schema.json`);
 
-function folderWith(content: string | Uint8Array): string {
+function makeFolder(content: string | Uint8Array): string {
   const folder = mkdtempSync(join(tmpdir(), 'schema-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'schema.json'), content);
@@ -42,7 +42,7 @@ describe('GET /schema', () => {
     ]);
   });
 
-  test('without the file, answers 404 with a code', async () => {
+  test('answers 404 with a code if the file is missing', async () => {
     const server = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
     const answer = await server.get('/schema');
     expect([answer.status, await answer.json()]).toEqual([
@@ -62,7 +62,7 @@ describe('readSchemaFile', () => {
     ['20,000 levels', nested(20_000)],
     ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
   ])('refuses %s, and so does the build', (_, content) => {
-    const folder = folderWith(content);
+    const folder = makeFolder(content);
     const refused = expect.objectContaining({ code: 'CONFIG' });
     expect(() => readSchemaFile(join(folder, 'schema.json'))).toThrow(refused);
     expect(() => schemaEntry(folder)).toThrow(refused);
@@ -70,7 +70,7 @@ describe('readSchemaFile', () => {
 
   test('accepts 64 KB, and eight levels', () => {
     for (const content of [`{}${' '.repeat(65_534)}`, `{"a":${nested(8)}}`]) {
-      expect(readSchemaFile(join(folderWith(content), 'schema.json'))).toBe(content);
+      expect(readSchemaFile(join(makeFolder(content), 'schema.json'))).toBe(content);
     }
   });
 });

@@ -24,7 +24,7 @@ describe('Signer', () => {
     expect(ed25519.verify(Buffer.from(signature, 'hex'), bytes, key.publicKey)).toBe(true);
   });
 
-  test('verifies the signature of a real enclave over the same serialisation', () => {
+  test('serialises like a real enclave, whose signature verifies over these bytes', () => {
     const bytes = WeatherResponse.message.serialize({
       intent: 0,
       timestamp_ms: 1744683300000n,
@@ -44,7 +44,7 @@ describe('Signer', () => {
     expect(sign()).toBe(sign());
   });
 
-  test('sends values beside the signed data, once, without changing signature, key or the answer itself', () => {
+  test('can add values beside the signed data once; the signature, the key and the original answer stay unchanged', () => {
     const answer = new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1n, {
       location: 'Oslo',
       temperature: 3n,
@@ -133,7 +133,7 @@ describe('Signer', () => {
     ['a u64 that overflows', bcs.struct('Over', { a: u64 }), { a: 2n ** 64n }],
     ['a u64 that is not a bigint', bcs.struct('Loose', { a: u64 }), { a: 1 }],
     ['a string that the library would repeat', bcs.struct('Echo', { a: bcs.u16() }), { a: 'hunter2' }],
-  ])('does not sign %s, and says what to change', (_what, type, data) => {
+  ])('does not sign %s, and says what to change', (_name, type, data) => {
     const Signed = signedType(4, type as never);
     const sign = () => new Signer(key, [Signed]).sign(Signed, 1n, data as never);
     expect(sign).toThrow(ApplicationMistake);
@@ -151,7 +151,7 @@ describe('Signer', () => {
     ['list.0.more', { id: 1n, list: [{ ...inner, more: 'hunter2' }] }],
     ['id', { id: 'hunter2', list: [] }],
     ['list', { id: 1n, list: 'hunter2' }],
-  ])('names the property that the type can not hold: %s', (path, data) => {
+  ])("names the property that the type can't hold: %s", (path, data) => {
     const Signed = signedType(4, Outer);
     const sign = () => new Signer(key, [Signed]).sign(Signed, 1n, data as never);
     expect(sign).toThrow(new RegExp(`^Outer can't hold property ${path}: `));

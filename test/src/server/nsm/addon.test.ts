@@ -46,7 +46,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
   test('always gives the driver a buffer of 0x3000 bytes', async () => {
     const { driver, child } = start();
     await child.run(({ addon }) => new addon.Device('/dev/nsm').transact(new Uint8Array(1)));
-    expect(driver.rooms).toEqual([0x3000]);
+    expect(driver.bufferSizes).toEqual([0x3000]);
   });
 
   test.each([0, 1, 4096, 0x2fff, 0x3000])('returns an answer of %i bytes unchanged', async (length) => {

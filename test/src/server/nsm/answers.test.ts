@@ -164,9 +164,9 @@ describe('answers', () => {
 
   test('an answer is accepted only by its own operation', () => {
     for (const [requestName, { decode }] of pairs) {
-      for (const [answered, answer] of Object.entries(goodAnswers)) {
+      for (const [answerName, answer] of Object.entries(goodAnswers)) {
         const read = () => decode(encode(answer));
-        answered === requestName ? expect(read).not.toThrow() : expect(read).toThrow(protocolError);
+        answerName === requestName ? expect(read).not.toThrow() : expect(read).toThrow(protocolError);
       }
     }
   });
@@ -212,7 +212,7 @@ describe('answers', () => {
   test.each([
     ['a byte order mark', '6aefbbbf4c6f636b504352'],
     ['bad UTF-8', '68ff4c6f636b504352'],
-  ])('a string with %s differs from the string without', (_, answer) => {
+  ])('a string with %s differs from the string without it', (_, answer) => {
     expect(() => lockPcr.decode(unhex(answer))).toThrow(protocolError);
   });
 

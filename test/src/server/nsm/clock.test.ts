@@ -43,7 +43,7 @@ describe('the clock', () => {
     '{"source":"nsm","difference_ms":0.5}',
     '{"source":"moon"}',
     '{"source":"kernel","difference_ms":1}',
-  ])('is not known from %j', (text) => {
+  ])('has an unknown state if the file has the text %j', (text) => {
     writeFileSync(path, text);
     const clock = new Clock(path);
     expect(clock.state()).toEqual({ source: 'unknown' });
@@ -79,11 +79,11 @@ describe('the NSM confirms the clock', () => {
   test.each([
     [at - 5000, at, at],
     [at + 5000, at, at],
-    // The NSM made the document at some time between the question and the answer.
+    // The NSM made the document at some time between the request and the answer.
     [at + 2000, at, at + 4000],
     [at + 9000, at, at + 4000],
   ])(
-    'whose document has the time %i, requested at %i and answered at %i',
+    'by a document with the time %i, requested at %i and answered at %i',
     (document, requestedAt, answered) => {
       const { clock } = clocks();
       clock.compare(document, requestedAt, answered);
@@ -97,7 +97,7 @@ describe('the NSM confirms the clock', () => {
     [at + 5001, at, at, -5001],
     [at + 9001, at, at + 4000, -5001],
   ])(
-    'but not if the document has the time %i, requested at %i and answered at %i',
+    'but not by a document with the time %i, requested at %i and answered at %i',
     (document, requestedAt, answered, by) => {
       const { clock } = clocks();
       clock.compare(at, at, at);
@@ -149,8 +149,8 @@ describe('CLOCK_REQUIRED', () => {
 
   test.each<[string, NsmTransport | undefined]>([
     ['without an NSM', undefined],
-    ['with an NSM of another time', new EmulatedNsm(() => Date.now() - 6000)],
-  ])('refuses to sign %s: 503, and everything else works', async (_, nsm) => {
+    ['with an NSM whose time differs', new EmulatedNsm(() => Date.now() - 6000)],
+  ])('refuses to sign %s (503), while other endpoints work', async (_, nsm) => {
     const env = { ...required, NSM_DEVICE: '/nonexistent/nsm' };
     const { server, ask } = await startWeather({ env, ...(nsm && { nsm }) });
     const answer = await ask('Paris');

@@ -10,7 +10,7 @@ import { start } from './start.ts';
 const { EACCES, EIO, EMSGSIZE, ENODEV, ENXIO, ETIMEDOUT } = constants.errno;
 const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Gives answers one by one, when the test says so, while the child waits. */
+/** Holds the child's calls until the test gives an answer to each. */
 function heldAnswers() {
   const waiting: ((reply: Uint8Array | Reply) => void)[] = [];
   return {
@@ -292,7 +292,7 @@ describe.skipIf(!addonRunsHere)('with a driver that blocks', () => {
     expect(driver.opens).toHaveLength(1);
   });
 
-  test('a late failure of a call that timed out leaves the next call a new descriptor', async () => {
+  test('after a late failure of a call that timed out, the next call opens a new descriptor', async () => {
     const held = heldAnswers();
     const { driver, child } = start(held.answer);
     const timedOut = child.run(({ NsmDevice, addonPath }) => {

@@ -15,7 +15,7 @@ const USER_DATA = new Uint8Array(60).fill(9);
 const STAYS = new AbortController().signal;
 const createNonce = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8, number & 255);
 
-/** An NSM that needs some time for each document and counts the documents. */
+/** Creates an NSM that takes some time for each document and counts the documents. */
 function slowNsm(ms: number) {
   const real = new EmulatedNsm();
   const state = {
@@ -129,7 +129,7 @@ describe('a document with a nonce', () => {
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'made'));
   });
 
-  test('is refused if it would take over 8 seconds, with the time to retry after', async () => {
+  test('is refused if it would take over 8 seconds, and the refusal says when to retry', async () => {
     const { state, documents, pass } = createDocuments(0);
     state.onMade = () => void pass(200);
     // The moving average follows the time that documents take.
@@ -195,7 +195,7 @@ describe('GET /get_attestation', () => {
       clientRequest.end();
     });
 
-  test('serves each of 40 connections that never pause at most twice before an honest verifier', async () => {
+  test('serves each of 40 busy connections at most twice before it serves an honest verifier', async () => {
     // The test counts documents, not seconds: a busy machine serves everyone later, but nobody more often.
     const { transport, state } = slowNsm(1);
     const { url } = await startServer({ nsm: transport, env: { LOG_LEVEL: 'error' } });
@@ -216,8 +216,8 @@ describe('GET /get_attestation', () => {
     for (let times = 0; times < 5; times += 1) {
       const before = state.made;
       expect(await ask(url, honest, `c0ffee0${times}`)).toMatchObject({ status: 200 });
-      // Each connection is served at most once from the queue that it joined, and once while its request was
-      // on its way to the queue.
+      // Each connection is served at most once from the queue that the verifier joins, and once while the
+      // verifier's request is on its way to the queue.
       expect(state.made - before).toBeLessThanOrEqual(2 * 40);
     }
   });

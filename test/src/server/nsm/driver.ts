@@ -39,7 +39,7 @@ export class Driver {
   readonly opens: number[] = [];
   readonly requests: Uint8Array[] = [];
   /** Size in bytes of the answer buffer that came with each request. */
-  readonly rooms: number[] = [];
+  readonly bufferSizes: number[] = [];
   /** The largest number of requests that waited for their answer at the same time. */
   mostAtOnce = 0;
   readonly socketPath: string;
@@ -82,7 +82,7 @@ export class Driver {
       }
       while (opened && received.length >= 8 && received.length >= 8 + received.readUInt32LE(4)) {
         const end = 8 + received.readUInt32LE(4);
-        this.rooms.push(received.readUInt32LE(0));
+        this.bufferSizes.push(received.readUInt32LE(0));
         void this.#reply(socket, new Uint8Array(received.subarray(8, end)));
         received = received.subarray(end);
       }
@@ -126,7 +126,7 @@ export class Child {
   readonly process: ChildProcess;
   /** Standard error of the process. */
   errors = '';
-  readonly #results = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  readonly #unsettled = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #calls = 0;
 
   constructor(socketPath: string, { addon = addonPath, preload = [], env = {} }: ChildOptions = {}) {
@@ -151,12 +151,12 @@ export class Child {
       this.errors += text;
     });
     this.process.on('message', ({ id, value, error }: { id: number; value: unknown; error?: object }) => {
-      const result = this.#results.get(id);
-      this.#results.delete(id);
-      error ? result?.reject(new ChildError(error)) : result?.resolve(value);
+      const call = this.#unsettled.get(id);
+      this.#unsettled.delete(id);
+      error ? call?.reject(new ChildError(error)) : call?.resolve(value);
     });
     this.process.on('exit', () => {
-      for (const { reject } of this.#results.values()) {
+      for (const { reject } of this.#unsettled.values()) {
         reject(new Error(`the child process ended: ${this.errors}`));
       }
     });
@@ -182,7 +182,7 @@ export class Child {
     this.#calls += 1;
     const id = this.#calls;
     return new Promise<Result>((resolve, reject) => {
-      this.#results.set(id, { resolve: (value) => resolve(value as Result), reject });
+      this.#unsettled.set(id, { resolve: (value) => resolve(value as Result), reject });
       this.process.send({ id, source: `(${task})`, argument });
     });
   }

@@ -13,10 +13,10 @@ import { description, filled, hex, unhex } from './exchanges.ts';
 
 const protocolError = expect.objectContaining({ code: 'NSM_PROTOCOL' });
 
-describe('the fields of an answer', () => {
+describe('decoding an answer', () => {
   const digestBytes = fc.constantFrom(32, 48, 64).chain((n) => fc.uint8Array({ minLength: n, maxLength: n }));
 
-  test('decoding is the inverse of encoding', () => {
+  test('is the inverse of encoding it', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 1, maxLength: 12_000 }),
@@ -141,10 +141,10 @@ describe('the fields of an answer', () => {
     ['a register of 65 bytes', extendPcr, { ExtendPCR: { data: filled(65) } }],
     ['fields in an answer without fields', lockPcr, { LockPCR: {} }],
     ['null as the value of an answer without fields', lockPcr, { LockPCR: null }],
-    ['the sibling operation', lockPcr, 'LockPCRs'],
+    ['the answer to LockPCRs', lockPcr, 'LockPCRs'],
     ['the right fields under another name', extendPcr, { DescribePCR: { data: filled(48) } }],
     ['a bare name for an answer with fields', getRandom, 'GetRandom'],
-  ])('%s is refused', (_, { decode }, answer) => {
+  ])('refuses %s', (_, { decode }, answer) => {
     expect(() => decode(encode(answer))).toThrow(protocolError);
   });
 });

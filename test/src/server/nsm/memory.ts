@@ -3,7 +3,7 @@
  *
  * Builds the addon with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, and runs it in Node
  * through good and bad exchanges. Fails on every invalid access and on every leak whose stack touches the
- * addon; leaks of a few bytes in Node itself are left out. Addons with a planted mistake run first in the
+ * addon; leaks of a few bytes in Node itself are ignored. Addons with a planted mistake run first in the
  * same way and must fail, so that a blind sanitizer is noticed.
  */
 import { execFileSync } from 'node:child_process';
@@ -195,11 +195,13 @@ try {
   for (const [correctCode, plantedMistake, finding] of planted) {
     const text = source.replace(correctCode, plantedMistake);
     if (text === source) {
-      throw new Error(`addon.cc has no place any more to plant ${plantedMistake}`);
+      throw new Error(
+        `addon.cc does not contain ${correctCode}, in place of which ${plantedMistake} is planted`,
+      );
     }
     const firstFinding = finding.exec(await report(build('planted', text)))?.[0];
     if (firstFinding === undefined) {
-      throw new Error(`the check does not see ${plantedMistake}`);
+      throw new Error(`the check does not detect ${plantedMistake}`);
     }
     process.stdout.write(`planted ${plantedMistake}: ${firstFinding}\n`);
   }
@@ -208,7 +210,7 @@ try {
     process.stdout.write(`${reportText}\n`);
     throw new Error('the addon has memory errors, see above');
   }
-  process.stdout.write('the addon: nothing found\n');
+  process.stdout.write('the addon has no memory errors\n');
 } finally {
   rmSync(directory, { recursive: true });
 }

@@ -11,7 +11,7 @@ const attestRequest = {
 };
 
 /** Creates an NSM whose driver returns the late answer to another request. */
-async function late(otherRequest: typeof attestRequest): Promise<Nsm> {
+async function createLateNsm(otherRequest: typeof attestRequest): Promise<Nsm> {
   const document = await new EmulatedNsm().transact(attestation.encode(otherRequest));
   return new Nsm({ transact: async () => document, close() {} });
 }
@@ -28,7 +28,7 @@ describe('Nsm.attestation', () => {
     ['nonce', Uint8Array.of(7, 6, 5, 4, 3, 2)],
     ['userData', Uint8Array.of(4, 5, 6, 7, 8, 9)],
   ])('rejects a document with the %s of another request', async (field, value) => {
-    const nsm = await late({ ...attestRequest, [field]: value });
+    const nsm = await createLateNsm({ ...attestRequest, [field]: value });
     await expect(nsm.attestation(attestRequest)).rejects.toMatchObject({
       code: 'NSM_PROTOCOL',
       message: expect.stringMatching(/document of another request/),
@@ -36,7 +36,7 @@ describe('Nsm.attestation', () => {
   });
 
   test('accepts any document if no field was requested', async () => {
-    const nsm = await late(attestRequest);
+    const nsm = await createLateNsm(attestRequest);
     await expect(nsm.attestation({ publicKey: null, nonce: null, userData: null })).resolves.toBeInstanceOf(
       Uint8Array,
     );

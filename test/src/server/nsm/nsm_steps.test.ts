@@ -1,4 +1,4 @@
-/** The steps of the server's start that ask the NSM. */
+/** Tests the requests to the NSM at the server's start. */
 import { encode } from 'cborg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Clock, CONFIRM_EVERY_MS } from '../../../../src/server/nsm/clock.ts';
@@ -84,7 +84,7 @@ describe('the registers', () => {
     expect(registers?.map(({ length }) => length)).toEqual([48, 48, 48]);
   });
 
-  test('cause an error if they are not of SHA-384; without a requirement, they are left out', async () => {
+  test('cause an error if an NSM is required and they are not SHA-384 digests; otherwise they are left out', async () => {
     const short = encode({ DescribePCR: { lock: true, data: new Uint8Array(32) } });
     const nsm = new Nsm({ transact: async () => short, close() {} });
     await expect(readNsmRegisters(nsm, true)).rejects.toThrow(NsmError);

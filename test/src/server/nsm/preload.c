@@ -6,8 +6,8 @@
  *   open:   > flags                              < errno
  *   ioctl:  > room, length, request              < errno, reported length, length, answer
  *
- * Like the driver it cuts an answer to the room that there is, without a word. A reported length other than
- * TRUTHFUL is passed on as it is, which the driver would not do.
+ * Like the driver, it silently cuts an answer to the size of the buffer. It passes on a reported length other than
+ * TRUTHFUL unchanged, which the driver would not do.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -72,7 +72,7 @@ type Line = Record<string, unknown> & { event: string };
 
 /** Returns the events so far, without those of the start. */
 async function readEvents(server: TestServer): Promise<Line[]> {
-  // The server notes the end of a request once its connection has taken the answer.
+  // The server records the end of a request once its connection has taken the answer.
   await new Promise((done) => setTimeout(done, 50));
   const lines = server
     .printed()
@@ -95,7 +95,7 @@ async function askSealed(server: TestServer, call: SealedCall): Promise<Answer &
 }
 
 describe('by default', () => {
-  test('there are none', async () => {
+  test('the server sends no events', async () => {
     const server = await start({});
     await server.get('/nowhere');
     await server.get('/draw');
@@ -119,7 +119,7 @@ describe('with EVENTS', () => {
     );
   });
 
-  test('a refused plain request leaves its id, status, code and duration, and a successful one leaves nothing', async () => {
+  test('a refused plain request is reported with its id, status, code and duration; a successful one is not reported', async () => {
     const server = await start();
     await server.get('/');
     const refused = await server.get('/nowhere?secret=1');
@@ -135,7 +135,7 @@ describe('with EVENTS', () => {
     ]);
   });
 
-  test('a sealed request leaves only its id, with any outcome, and its sealed answer has that id', async () => {
+  test('a sealed request is reported only by its id, whatever its outcome, and its sealed answer has this id', async () => {
     const server = await start();
     const ids: unknown[] = [];
     for (const [path, status] of [
@@ -153,7 +153,7 @@ describe('with EVENTS', () => {
     expect(await readEvents(server)).toEqual(sealed);
   });
 
-  test('a sealed request that is refused in clear also leaves only its id', async () => {
+  test('a sealed request that is refused in the clear is reported in the same way', async () => {
     const server = await start();
     await server.post('/sealed', 'x', { headers: { 'content-type': SEALED_TYPE } });
     expect((await readEvents(server)).map(({ event }) => event)).toEqual(['sealed']);
@@ -169,7 +169,7 @@ describe('with EVENTS', () => {
     ]);
   });
 
-  test('an error that nobody catches leaves its class and place, never its message', async () => {
+  test('an uncaught error is reported with its class and place, never with its message', async () => {
     const server = await start();
     class Odd extends Error {}
     server.onUncaught(new Odd('hunter2 at /secret.ts:1:1'));
@@ -185,7 +185,7 @@ describe('with EVENTS', () => {
     expect(server.printed()).not.toContain('hunter');
   });
 
-  test.each(HOSTILE_THROWN)('the report of an uncaught error survives %s', async (_what, make) => {
+  test.each(HOSTILE_THROWN)('the report of an uncaught error survives %s', async (_name, make) => {
     const sink: Line[] = [];
     const events = new Events({ write: (line) => sink.push(JSON.parse(line)) > 0, close() {} });
     events.uncaught(make());

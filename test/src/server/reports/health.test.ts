@@ -6,7 +6,7 @@ import { createUpstream } from '../../../../src/service/upstream.ts';
 import { upstreamError } from '../../../../src/service/upstream_answer.ts';
 
 /** Starts a server that answers everything with these bytes. */
-async function answering(bytes: string): Promise<string> {
+async function startHost(bytes: string): Promise<string> {
   const server: Server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => socket.end(bytes));
@@ -24,7 +24,7 @@ test.each([
   ['SSH-2.0-x\r\n', false],
   ['', false],
 ])('an endpoint that answers %j: reachable is %s', async (bytes, reachable) => {
-  const origin = await answering(bytes);
+  const origin = await startHost(bytes);
   const health = new EndpointHealth(['x.example'], (_host, bounds) => createUpstream(origin)(bounds), 1000);
   expect(await health.status()).toEqual({ 'x.example': reachable });
 });
@@ -57,7 +57,7 @@ describe('a round of probes', () => {
     expect(await Promise.all(callers)).toEqual([REACHABLE, REACHABLE]);
   });
 
-  test('answers for 10 seconds after it began; then a call begins the next one, and does not wait for it', async () => {
+  test('provides its results for 10 seconds after it began; a later call begins the next round without waiting for it', async () => {
     const { health, clock, probes } = start();
     const first = health.status();
     clock.now += 4000;
@@ -74,7 +74,7 @@ describe('a round of probes', () => {
     expect(probes).toHaveLength(2);
   });
 
-  test('no longer answers 20 seconds after it began: callers wait for the next one', async () => {
+  test('provides no results from 20 seconds after it began: callers then wait for the next round', async () => {
     const { health, clock, probes } = start();
     const first = health.status();
     probes[0]?.resolve();
@@ -88,7 +88,7 @@ describe('a round of probes', () => {
     expect(probes).toHaveLength(2);
   });
 
-  test('that fails for another reason fails for all callers that wait, and the next call begins another round', async () => {
+  test('that fails by a mistake fails for all waiting callers, and the next call begins another round', async () => {
     const { health, probes } = start();
     const first = health.status();
     probes[0]?.reject(new Error('a mistake'));

@@ -30,7 +30,7 @@ async function scrape(server: TestServer): Promise<string> {
 }
 
 async function nextSnapshot(server: TestServer): Promise<string> {
-  // The server notes the end of a request once its connection has taken the answer.
+  // The server records the end of a request once its connection has taken the answer.
   await new Promise((done) => setTimeout(done, 50));
   vi.advanceTimersByTime(SNAPSHOT_MS);
   return await scrape(server);
@@ -53,8 +53,8 @@ function withoutProcess(text: string): string {
     .join('\n');
 }
 
-/** Seals calls to a server's key, and returns the status of the opened answer. */
-async function sealedCaller(server: TestServer): Promise<(call: SealedCall) => Promise<number>> {
+/** Returns a function that sends a sealed call, and returns the status of the opened answer. */
+async function createSealedCaller(server: TestServer): Promise<(call: SealedCall) => Promise<number>> {
   const { attestation } = (await (await server.get('/get_attestation')).json()) as { attestation: string };
   const { userData } = decodeAttestation(Uint8Array.from(Buffer.from(attestation, 'hex')));
   const { sealingKey } = decodeUserData(userData as Uint8Array);
@@ -71,7 +71,7 @@ const weatherAt = (location: unknown): SealedCall => ({
   body: { payload: { location } },
 });
 
-test('nothing listens unless the setting says so', async () => {
+test('no listener serves metrics without METRICS_PORT', async () => {
   expect((await startServer({ nsm })).metricsUrl).toBeUndefined();
 });
 
@@ -92,11 +92,11 @@ describe('the figures', () => {
     expect(figure(text, 'sui_enclave_clock_confirmed')).toBe(1);
   });
 
-  test('contain only the number of sealed requests: signed, cached or refused, they change nothing else', async () => {
+  test('contain only the number of sealed requests, not whether these were signed, cached or refused', async () => {
     holdSnapshots();
     const { server, weather } = await startWeather({ env: METRICS, nsm });
-    const ask = await sealedCaller(server);
-    const calls: [SealedCall, status: number, asked: number][] = [
+    const ask = await createSealedCaller(server);
+    const calls: [SealedCall, status: number, requests: number][] = [
       [weatherAt('Oslo'), 200, 1],
       // The answer comes from the cache.
       [weatherAt('Oslo'), 200, 1],
@@ -112,7 +112,7 @@ describe('the figures', () => {
     }
   });
 
-  test('count a sealed request that is refused in clear, and contain nothing else about it', async () => {
+  test('count a sealed request that is refused in the clear, and contain nothing else about it', async () => {
     holdSnapshots();
     const server = await startServer({ env: METRICS, nsm });
     const before = await nextSnapshot(server);
@@ -175,7 +175,7 @@ describe('the figures', () => {
       }),
     });
     server = await startServer({ env: METRICS, nsm, module, manifest: { endpoints: [], secrets: [] } });
-    const ask = await sealedCaller(server);
+    const ask = await createSealedCaller(server);
     expect(await ask({ method: 'GET', path: '/later' })).toBe(200);
     const sealed = await nextSnapshot(server);
     expect(figure(sealed, 'sui_enclave_plain_signatures_total')).toBe(0);
@@ -187,7 +187,7 @@ describe('the figures', () => {
   });
 });
 
-test("Node's handlers of uncaught errors know what caused them", async () => {
+test("Node's handlers of uncaught errors run in the context of the request that caused the error", async () => {
   const waiting = JSON.stringify(new URL('../../../../src/service/waiting.ts', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--input-type=module',

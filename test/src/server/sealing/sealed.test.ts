@@ -1,4 +1,4 @@
-/** `POST /sealed` gives the same answers as plain requests get, readable only by the caller. */
+/** `POST /sealed` gives the answers that plain requests get, and only the caller can read them. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeAttestation } from '../../../../src/library/attestation/index.ts';
@@ -66,10 +66,10 @@ describe('a sealed request is answered like a plain one:', () => {
     const { code, ...answerBody } = (await plain.json()) as { code?: string };
     const sealed = await ask(server, call);
     expect(sealed.status).toBe(plain.status);
-    const { code: sealedCode, ...sealedRest } = sealed.body as { code?: string };
+    const { code: sealedCode, ...sealedBody } = sealed.body as { code?: string };
     expect(sealedCode).toBe(code);
-    // Messages about the endpoint itself name the supported methods and paths in their own way.
-    if (plain.status === 200 || code === 'INVALID_INPUT') expect(sealedRest).toEqual(answerBody);
+    // The messages about unsupported methods and paths differ.
+    if (plain.status === 200 || code === 'INVALID_INPUT') expect(sealedBody).toEqual(answerBody);
   });
 
   test('for any body', async () => {
@@ -97,7 +97,7 @@ describe('a sealed request is answered like a plain one:', () => {
     expect((await slow).status).toBe(200);
   });
 
-  test('within the same time, and the error for a passed deadline is sealed', async () => {
+  test('within the same time limit, and the error after this limit is sealed', async () => {
     const server = await startDice({ REQUEST_TIMEOUT_MS: '1000' });
     const { status, body } = await ask(server, { method: 'GET', path: '/hang' });
     expect([status, body]).toMatchObject([504, { code: 'ANSWER_TIMEOUT' }]);
@@ -152,7 +152,7 @@ describe('the visible part of a sealed request', () => {
     expect([...sizes]).toEqual([33 + 512 + 16]);
   });
 
-  test('belongs to one request: no answer is accepted for another request, however the answers are mixed', async () => {
+  test('and its answer belong together: no answer can be opened for another request', async () => {
     const server = await startDice();
     const key = await fetchSealingKey(server);
     const calls = await Promise.all(
@@ -175,7 +175,7 @@ describe('the visible part of a sealed request', () => {
   });
 });
 
-describe('a request is refused in clear', () => {
+describe('a request is refused in the clear', () => {
   test('when it is sealed to the key of an earlier start', async () => {
     const [before, after] = [await startDice(), await startDice()];
     const { message } = await sealRequest(await fetchSealingKey(before), { method: 'GET', path: '/rules' });

@@ -31,18 +31,18 @@ async function seal(
   return await sealSecrets(values, sealingKey, state, { provisioner });
 }
 
-const unsigned = async (server: TestServer, values: Record<string, string> = VALUES) => {
+const sealUnsigned = async (server: TestServer, values: Record<string, string> = VALUES) => {
   const { sealingKey, state } = await readState(server);
   return await sealSecrets(values, sealingKey, state);
 };
 
-/** Returns an answer in clear, which anyone on the way can read and write. */
-async function plainAnswer(response: Response): Promise<[number, string]> {
+/** Reads an answer in the clear, which the host can read and change. */
+async function readPlainAnswer(response: Response): Promise<[number, string]> {
   expect(response.headers.get('content-type')).toMatch(/^application\/json/);
   return [response.status, ((await response.json()) as { code: string }).code];
 }
 
-async function sealedAnswer(response: Response, { openAnswer }: SealedMessage) {
+async function openSealedAnswer(response: Response, { openAnswer }: SealedMessage) {
   expect([response.status, response.headers.get('content-type')]).toEqual([200, SEALED_TYPE]);
   return await openAnswer(new Uint8Array(await response.arrayBuffer()));
 }
@@ -52,12 +52,12 @@ const isReady = async (server: TestServer) => (await server.get('/readyz')).stat
 describe('POST /secrets', () => {
   test.each([
     ['a provisioner', me],
-    ['another one', colleague],
-  ])('accepts the set of %s, with a receipt', async (_who, provisioner) => {
+    ['another provisioner', colleague],
+  ])('accepts the set of %s, with a receipt', async (_name, provisioner) => {
     const server = await startVault({ provisioners });
     expect((await server.get('/length')).status).toBe(503);
     const message = await seal(server, VALUES, provisioner);
-    const { status, body } = await sealedAnswer(await server.post('/secrets', message.json), message);
+    const { status, body } = await openSealedAnswer(await server.post('/secrets', message.json), message);
     expect(status).toBe(200);
     expect(message.isReceipt(body)).toBe(true);
     expect(await (await server.get('/length')).json()).toEqual({ length: VALUES.VAULT_KEY.length });
@@ -65,20 +65,20 @@ describe('POST /secrets', () => {
     expect(server.printed()).not.toMatch(/hunter2/);
   });
 
-  test("refuses a stranger's otherwise valid set, and still accepts others", async () => {
+  test("refuses a stranger's otherwise valid set, and still accepts a provisioner's", async () => {
     const server = await startVault({ provisioners });
     const refusals = [
       [await seal(server, VALUES, stranger), 'SECRETS_PROVISIONER'],
-      [await unsigned(server), 'SECRETS_PROVISIONER'],
-      // This message claims the name of a provisioner.
+      [await sealUnsigned(server), 'SECRETS_PROVISIONER'],
+      // This message claims to be from a provisioner.
       [await seal(server, VALUES, { publicKey: me.publicKey, sign: stranger.sign }), 'SECRETS_SIGNATURE'],
     ] as const;
     for (const [{ json }, code] of refusals) {
-      expect(await plainAnswer(await server.post('/secrets', json))).toEqual([403, code]);
+      expect(await readPlainAnswer(await server.post('/secrets', json))).toEqual([403, code]);
       expect(await isReady(server)).toBe(false);
     }
     const message = await seal(server);
-    expect((await sealedAnswer(await server.post('/secrets', message.json), message)).status).toBe(200);
+    expect((await openSealedAnswer(await server.post('/secrets', message.json), message)).status).toBe(200);
     expect(await isReady(server)).toBe(true);
     expect(server.printed()).not.toMatch(/hunter2/);
   });
@@ -87,41 +87,41 @@ describe('POST /secrets', () => {
     const server = await startVault({ provisioners });
     const refusedMessage = await seal(server, REFUSED);
     const response = await server.post('/secrets', refusedMessage.json);
-    expect(await sealedAnswer(response, refusedMessage)).toMatchObject({
+    expect(await openSealedAnswer(response, refusedMessage)).toMatchObject({
       status: 422,
       body: { code: 'SECRETS_REFUSED', error: 'VAULT_KEY has another fingerprint' },
     });
     for (const values of [{ VAULT_KEY: 'x' }, { ...VALUES, MORE: 'x' }, { ...VALUES, OTHER: '' }, {}]) {
       const message = await seal(server, values as Record<string, string>);
-      expect(await sealedAnswer(await server.post('/secrets', message.json), message)).toMatchObject({
+      expect(await openSealedAnswer(await server.post('/secrets', message.json), message)).toMatchObject({
         status: 422,
         body: { code: 'SECRETS_REFUSED' },
       });
     }
     const odd = await seal(server, { ...VALUES, OTHER: 5 as never });
-    expect(await sealedAnswer(await server.post('/secrets', odd.json), odd)).toMatchObject({
+    expect(await openSealedAnswer(await server.post('/secrets', odd.json), odd)).toMatchObject({
       status: 400,
       body: { code: 'SEALED_CONTENT' },
     });
     expect(await isReady(server)).toBe(false);
     const validMessage = await seal(server);
-    expect((await sealedAnswer(await server.post('/secrets', validMessage.json), validMessage)).status).toBe(
-      200,
-    );
+    expect(
+      (await openSealedAnswer(await server.post('/secrets', validMessage.json), validMessage)).status,
+    ).toBe(200);
     expect(server.printed()).not.toMatch(/wrong-wrong/);
   });
 
-  test('refuses a recorded message: by the same enclave, and by the next start', async () => {
+  test('refuses a replayed message, in the same enclave and after the next start', async () => {
     const first = await startVault({ provisioners });
     const { json } = await seal(first);
     expect((await first.post('/secrets', json)).status).toBe(200);
-    expect(await plainAnswer(await first.post('/secrets', json))).toEqual([409, 'SECRETS_FINAL']);
+    expect(await readPlainAnswer(await first.post('/secrets', json))).toEqual([409, 'SECRETS_FINAL']);
     const next = await startVault({ provisioners });
-    expect(await plainAnswer(await next.post('/secrets', json))).toEqual([422, 'SEALED_KEY_UNKNOWN']);
+    expect(await readPlainAnswer(await next.post('/secrets', json))).toEqual([422, 'SEALED_KEY_UNKNOWN']);
     // The host writes the key of the next start into the message.
     const sealed = { ...decodeSealedSecrets(JSON.parse(json)), key: (await readState(next)).sealingKey };
     const forged = encodeSealedSecrets(sealed);
-    expect(await plainAnswer(await next.post('/secrets', forged))).toEqual([403, 'SECRETS_SIGNATURE']);
+    expect(await readPlainAnswer(await next.post('/secrets', forged))).toEqual([403, 'SECRETS_SIGNATURE']);
     expect(await isReady(next)).toBe(false);
   });
 
@@ -136,12 +136,12 @@ describe('POST /secrets', () => {
     ];
     for (const otherState of otherStates) {
       const { json } = await sealSecrets(VALUES, sealingKey, otherState, { provisioner: me });
-      expect(await plainAnswer(await server.post('/secrets', json))).toEqual([403, 'SECRETS_SIGNATURE']);
+      expect(await readPlainAnswer(await server.post('/secrets', json))).toEqual([403, 'SECRETS_SIGNATURE']);
       // Even if a provisioner signs the right state for the message, HPKE refuses the message.
       const sealed = decodeSealedSecrets(JSON.parse(json));
       const signature = await me.sign(provisionedBytes(sealed, state));
       const signed = encodeSealedSecrets({ ...sealed, signed: { provisioner: me.publicKey, signature } });
-      expect(await plainAnswer(await server.post('/secrets', signed))).toEqual([400, 'SEALED_ALTERED']);
+      expect(await readPlainAnswer(await server.post('/secrets', signed))).toEqual([400, 'SEALED_ALTERED']);
     }
   });
 
@@ -149,7 +149,7 @@ describe('POST /secrets', () => {
     const server = await startVault({ provisioners, env: { BODY_LIMIT_BYTES: '100000' } });
     const { json } = await seal(server);
     const { sealed } = JSON.parse(json);
-    const outcome = async (body: unknown) => await plainAnswer(await server.post('/secrets', body));
+    const outcome = async (body: unknown) => await readPlainAnswer(await server.post('/secrets', body));
     expect(await outcome(json.slice(0, -1))).toEqual([400, 'MALFORMED_JSON']);
     expect(await outcome(VALUES)).toEqual([400, 'SEALED_MALFORMED']);
     expect(await outcome({ sealed: { ...sealed, version: 2 } })).toEqual([400, 'SEALED_MALFORMED']);
@@ -160,7 +160,7 @@ describe('POST /secrets', () => {
       'BODY_TOO_LARGE',
     ]);
     const type = await server.post('/secrets', json, { headers: { 'content-type': 'text/plain' } });
-    expect(await plainAnswer(type)).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    expect(await readPlainAnswer(type)).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
     expect(await isReady(server)).toBe(false);
     expect(server.printed()).not.toMatch(/hunter2/);
   });
@@ -180,7 +180,7 @@ describe('POST /secrets', () => {
           bytes.subarray(at),
         ]);
         for (const variant of [changed, removed, added]) {
-          const [status] = await plainAnswer(await server.post('/secrets', new Uint8Array(variant)));
+          const [status] = await readPlainAnswer(await server.post('/secrets', new Uint8Array(variant)));
           expect([400, 403, 422]).toContain(status);
         }
       }),
@@ -200,16 +200,19 @@ describe('POST /secrets', () => {
       messages.map(async (message) => {
         const response = await server.post('/secrets', message.json);
         if (response.headers.get('content-type') !== SEALED_TYPE) return await response.json();
-        return (await sealedAnswer(response, message)).body;
+        return (await openSealedAnswer(response, message)).body;
       }),
     );
     expect(answers.filter((body) => 'names' in (body as object))).toHaveLength(1);
     expect(answers.filter((body) => (body as { code?: string }).code === 'SECRETS_FINAL')).toHaveLength(1);
   });
 
-  test('is closed if app.yaml names no provisioners', async () => {
+  test('refuses secrets if app.yaml names no provisioners', async () => {
     const server = await startServer();
-    expect(await plainAnswer(await server.post('/secrets', {}))).toEqual([403, 'SECRETS_NO_PROVISIONERS']);
+    expect(await readPlainAnswer(await server.post('/secrets', {}))).toEqual([
+      403,
+      'SECRETS_NO_PROVISIONERS',
+    ]);
   });
 
   test('needs an NSM, whose registers the secrets are sealed for', async () => {
@@ -222,7 +225,7 @@ describe('POST /secrets', () => {
       (await readState(await startVault({ provisioners }))).state,
       { provisioner: me },
     );
-    expect(await plainAnswer(await server.post('/secrets', json))).toEqual([503, 'NSM_UNAVAILABLE']);
+    expect(await readPlainAnswer(await server.post('/secrets', json))).toEqual([503, 'NSM_UNAVAILABLE']);
   });
 });
 
@@ -240,7 +243,7 @@ describe('the hand-off', () => {
   }
 
   test('takes plain and sealed sets, signed or not, if app.yaml names no provisioners', async () => {
-    for (const make of [() => ({ json: JSON.stringify(VALUES) }), unsigned, seal]) {
+    for (const make of [() => ({ json: JSON.stringify(VALUES) }), sealUnsigned, seal]) {
       const { pipe, server } = await start(undefined);
       pipe.write((await make(server)).json);
       await expect.poll(() => isReady(server)).toBe(true);
@@ -252,11 +255,11 @@ describe('the hand-off', () => {
     const { pipe, server, refused } = await start(undefined, 'sealed');
     pipe.write(JSON.stringify(VALUES));
     await refused().toMatch(/^SECRETS=sealed is set: only sealed secrets are accepted/);
-    const validMessage = await unsigned(server);
+    const validMessage = await sealUnsigned(server);
     const sealed = decodeSealedSecrets(JSON.parse(validMessage.json));
     pipe.write(encodeSealedSecrets({ ...sealed, ciphertext: sealed.ciphertext.subarray(1) }));
     await refused().toMatch(/sealed in another way, or was changed/);
-    pipe.write((await unsigned(server, REFUSED)).json);
+    pipe.write((await sealUnsigned(server, REFUSED)).json);
     await refused().toMatch(/another fingerprint/);
     // A wrong signature is refused even if none is required.
     pipe.write((await seal(server, VALUES, { publicKey: me.publicKey, sign: stranger.sign })).json);
@@ -271,7 +274,7 @@ describe('the hand-off', () => {
     const { pipe, server, refused } = await start(provisioners);
     pipe.write(JSON.stringify(VALUES));
     await refused().toMatch(/^app.yaml names provisioners: only sealed secrets are accepted/);
-    pipe.write((await unsigned(server)).json);
+    pipe.write((await sealUnsigned(server)).json);
     await refused().toMatch(/signed by one of the provisioners/);
     pipe.write((await seal(server)).json);
     await expect.poll(() => isReady(server)).toBe(true);
@@ -292,7 +295,7 @@ describe('SECRETS=sealed stops the start', () => {
     ['without a source of secrets', {}, /needs a source of secrets/],
     ['with a secret in the environment', { VAULT_KEY: 'hunter2' }, /^VAULT_KEY must not be set/],
     ['with a secret in a file', { OTHER_FILE: '/hunter2' }, /^OTHER_FILE must not be set/],
-  ])('%s', async (_what, env, message) => {
+  ])('%s', async (_name, env, message) => {
     const starting = startVault({ env: { ...env } });
     await expect(starting).rejects.toThrow(message);
     await expect(starting).rejects.not.toThrow(/hunter2/);

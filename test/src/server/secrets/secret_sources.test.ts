@@ -1,4 +1,4 @@
-/** Each of the four sources of secrets is used alone. */
+/** The server takes its secrets from one source, and ignores or refuses secrets from any other. */
 import { describe, expect, test } from 'vitest';
 import { type SecretSources, startSecrets } from '../../../../src/server/secrets/secret_sources.ts';
 
@@ -15,7 +15,7 @@ const CONFIG = (message: string) =>
 const sealed = { secrets: 'sealed', secretsFd: undefined } as const;
 
 describe('an application gets its secrets', () => {
-  test('from the environment, by default; a missing one stops the start', () => {
+  test('from the environment, by default; a missing secret stops the start', () => {
     expect(start({ env: { API_KEY: 'hunter2' } }).get('API_KEY')).toBe('hunter2');
     expect(() => start()).toThrow(CONFIG('API_KEY must be set'));
   });

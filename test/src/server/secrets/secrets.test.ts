@@ -34,8 +34,8 @@ describe('Secrets', () => {
     ['one is not a string', { A: 'hunter2', B: 5 }],
     ['they are a list', ['hunter2']],
     ['they are null', null],
-    ['a prototype is slipped in', JSON.parse('{"A":"hunter2","B":"x","__proto__":{"C":"y"}}')],
-  ])('are rejected when %s, without repeating a value', (_what, values) => {
+    ['they set a prototype', JSON.parse('{"A":"hunter2","B":"x","__proto__":{"C":"y"}}')],
+  ])('are rejected when %s, without repeating a value', (_name, values) => {
     const secrets = new Secrets(['A', 'B']);
     expect(() => secrets.provide(values)).toThrow(ConfigError);
     expect(() => secrets.provide(values)).toThrow(/^((?!hunter2).)*A, B\. For example \{"A":"…","B":"…"\}$/);
@@ -75,7 +75,7 @@ describe('Secrets', () => {
 });
 
 describe('a secret in a file', () => {
-  function file(content: string | Uint8Array): string {
+  function writeSecretFile(content: string | Uint8Array): string {
     const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-secret-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'hunter1');
@@ -86,21 +86,25 @@ describe('a secret in a file', () => {
   test.each(['hunter2', 'hunter2\n', 'hunter2\r\n'])(
     'is its content without a final line break: %j',
     (content) => {
-      expect(secretsFromEnv(['A'], { A_FILE: file(content) }).get('A')).toBe('hunter2');
+      expect(secretsFromEnv(['A'], { A_FILE: writeSecretFile(content) }).get('A')).toBe('hunter2');
     },
   );
 
   test('keeps all other white space', () => {
-    expect(secretsFromEnv(['A'], { A_FILE: file(' one\n\n') }).get('A')).toBe(' one\n');
+    expect(secretsFromEnv(['A'], { A_FILE: writeSecretFile(' one\n\n') }).get('A')).toBe(' one\n');
   });
 
   test.each([
     ['does not exist', () => '/nonexistent/hunter1', /^A_FILE must name a readable text file/],
-    ['is not UTF-8', () => file(Uint8Array.of(0x68, 0xff)), /^A_FILE must name a readable text file/],
-    ['is too large', () => file('x'.repeat(65_537)), /^A_FILE must name .* 65536 bytes$/],
+    [
+      'is not UTF-8',
+      () => writeSecretFile(Uint8Array.of(0x68, 0xff)),
+      /^A_FILE must name a readable text file/,
+    ],
+    ['is too large', () => writeSecretFile('x'.repeat(65_537)), /^A_FILE must name .* 65536 bytes$/],
     ['is named by a relative path', () => 'hunter1', /^A_FILE must be an absolute path$/],
-    ['is empty', () => file('\n'), /non-empty string/],
-  ])('is rejected when it %s', (_what, path, message) => {
+    ['is empty', () => writeSecretFile('\n'), /non-empty string/],
+  ])('is rejected when it %s', (_name, path, message) => {
     const env = { A_FILE: path() };
     expect(() => secretsFromEnv(['A'], env)).toThrow(ConfigError);
     expect(() => secretsFromEnv(['A'], env)).toThrow(message);
@@ -108,7 +112,7 @@ describe('a secret in a file', () => {
   });
 
   test('conflicts with the variable', () => {
-    const env = { A: 'hunter2', A_FILE: file('hunter3') };
+    const env = { A: 'hunter2', A_FILE: writeSecretFile('hunter3') };
     expect(() => secretsFromEnv(['A'], env)).toThrow(/^A and A_FILE are both set/);
   });
 });
@@ -133,7 +137,7 @@ describe("an application's check of its secrets", () => {
     expect(printed).toMatch(/A is not the right one/);
   });
 
-  test.each(HOSTILE_THROWN)('may throw %s, and the next hand-off may follow', async (_what, make) => {
+  test.each(HOSTILE_THROWN)('may throw %s, and the next hand-off may follow', async (_name, make) => {
     let printed = '';
     const secrets = new Secrets(['A']);
     secrets.checkWith(({ A }) => {
@@ -195,7 +199,7 @@ describe('a hand-off', () => {
     expect(printed).not.toMatch(/hunter/);
   });
 
-  test('is at most 64 KiB; skips a longer line', async () => {
+  test('is at most 64 KiB; a longer line is skipped', async () => {
     const line = (bytes: number) => `{"A":"${'x'.repeat(bytes - 8)}"}\n`;
     expect((await handOff(line(65_537))).secrets.missing()).toEqual(['A']);
     expect((await handOff(line(65_536))).secrets.missing()).toEqual([]);
@@ -207,7 +211,7 @@ describe('a hand-off', () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     const chunks: WeakRef<Buffer>[] = [];
-    let kept = Number.NaN;
+    let liveChunks = Number.NaN;
     async function* endless() {
       for (let i = 0; i < 100; i++) {
         const chunk = Buffer.alloc(64 * 1024, 'x');
@@ -216,12 +220,12 @@ describe('a hand-off', () => {
       }
       await setImmediate();
       collectGarbage();
-      kept = chunks.filter((chunk) => chunk.deref()).length;
+      liveChunks = chunks.filter((chunk) => chunk.deref()).length;
       yield Buffer.from('\n{"A":"hunter2"}\n');
     }
     const secrets = new Secrets(['A']);
     await receiveSecrets(secrets, Readable.from(endless()), createLog('silent'));
-    expect(kept).toBeLessThan(10);
+    expect(liveChunks).toBeLessThan(10);
     expect(secrets.get('A')).toBe('hunter2');
   });
 

@@ -24,7 +24,7 @@ class MarkError extends errorClass({ MARK_STALE: { status: 502, meaning: 'it is 
 
 type Run = (context: TaskContext & Pick<AppContext, 'sign' | 'secret'>, signal: AbortSignal) => Promise<void>;
 
-/** Starts an application with one task, and an endpoint that answers its value. */
+/** Starts an application with one task, and an endpoint that answers with the task's value. */
 async function start(
   run: Run,
   options: Parameters<typeof startServer>[0] = {},
@@ -48,7 +48,7 @@ async function start(
   return await startServer({ module, manifest: { endpoints: [], secrets }, ...options });
 }
 
-/** Publishes 1, 2, 3, …, each with the time 100, 200, 300, … */
+/** Returns a run that publishes 1, 2, 3, …, with the times 100, 200, 300, … */
 const counting = (): Run => {
   let value = 0;
   return async ({ sign, publish }) => {
@@ -214,7 +214,7 @@ test('a task that does not yield shows in the delay of the event loop', async ()
   };
   const server = await start(run, { env: { METRICS_PORT: '0' } });
   const turns = () => new Promise((resolve) => setTimeout(resolve, 100));
-  // Node measures from one look at the time to the next.
+  // Node measures the delay between two samples of the time.
   await turns();
   await server.passTime(0);
   await turns();
@@ -246,7 +246,7 @@ test('the end of the server aborts a run, and waits for its end', async () => {
   expect(await running).toBe('done');
 });
 
-test('errors that a task throws in a timer, or leaves behind in a promise, are counted and end nothing', () => {
+test('errors that a task throws in a timer, or leaves behind in a promise, are counted and do not end the server', () => {
   const module = (path: string) => JSON.stringify(new URL(`../../../../src/${path}`, import.meta.url).href);
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

@@ -80,7 +80,7 @@ async function start(
 const holdAll = (feed: UpstreamClient, count: number) =>
   Promise.all(Array.from({ length: count }, () => feed.get('/hold')));
 
-test('callers that take all connections to a host leave those of tasks', async () => {
+test('callers that take all their connections to a host do not block those of tasks', async () => {
   let runs = 0;
   const { server, host } = await start(
     async ({ feed }) => {
@@ -99,7 +99,7 @@ test('callers that take all connections to a host leave those of tasks', async (
   expect((await asking).status).toBe(200);
 });
 
-test('tasks that take all their connections leave those of callers', async () => {
+test('tasks that take all their connections do not block those of callers', async () => {
   const { server, host } = await start(
     ({ feed }) => holdAll(feed, CALLS_OF_A_RUN),
     async ({ feed }) => (await feed.get('/price')).data as object,
@@ -107,7 +107,7 @@ test('tasks that take all their connections leave those of callers', async () =>
   const running = server.runTask('mark');
   await expect.poll(() => host.held).toHaveLength(TASK_SOCKETS_PER_HOST);
   expect((await server.get('/ask')).status).toBe(200);
-  // Four at a time, and never more.
+  // The host has four requests at a time, and never more.
   for (let requests = 0; requests < CALLS_OF_A_RUN; requests += TASK_SOCKETS_PER_HOST) {
     await expect.poll(() => host.held).toHaveLength(TASK_SOCKETS_PER_HOST);
     host.release();
@@ -115,7 +115,7 @@ test('tasks that take all their connections leave those of callers', async () =>
   expect(await running).toBe('done');
 });
 
-test('callers that use up the budget leave the requests of tasks, which take nothing from the budget', async () => {
+test('callers that use up the budget do not stop the requests of tasks, which take nothing from the budget', async () => {
   const { server, host } = await start(
     async ({ feed }) => {
       for (let requests = 0; requests < CALLS_OF_A_RUN; requests += 1) await feed.get('/price');
@@ -130,7 +130,7 @@ test('callers that use up the budget leave the requests of tasks, which take not
   expect(host.requests()).toBe(2 * CALLS_OF_A_RUN + 1);
 });
 
-test('a run sends at most 16 requests to upstreams, and the next run as many', async () => {
+test('a run sends at most 16 requests to upstreams, and the next run may send 16 again', async () => {
   const { server, host } = await start(async ({ feed }) => {
     for (;;) await feed.get('/price');
   });
@@ -141,7 +141,7 @@ test('a run sends at most 16 requests to upstreams, and the next run as many', a
   expect(server.printed()).toContain('a run of the task mark may make at most 16 requests to upstreams');
 });
 
-test('a run signs one value, also if another one is signed in a timer, and callers sign as before', async () => {
+test('a run can sign only one value, even if it tries another in a timer; requests of callers can sign more', async () => {
   const errors: unknown[] = [];
   const { server } = await start(
     async ({ sign, publish }) => {
@@ -170,7 +170,7 @@ test('a run signs one value, also if another one is signed in a timer, and calle
 test('work that a run leaves behind can neither ask upstreams nor sign', async () => {
   const errors: unknown[] = [];
   const ended = Promise.withResolvers<void>();
-  const tried = Promise.withResolvers<void>();
+  const attempted = Promise.withResolvers<void>();
   const { server, host } = await start(({ feed, sign }) => {
     void (async () => {
       await ended.promise;
@@ -180,18 +180,18 @@ test('work that a run leaves behind can neither ask upstreams nor sign', async (
       } catch (error) {
         errors.push(error);
       }
-      tried.resolve();
+      attempted.resolve();
     })();
   });
   expect(await server.runTask('mark')).toBe('done');
   ended.resolve();
-  await tried.promise;
+  await attempted.promise;
   const mistake = expect.objectContaining({ code: 'APPLICATION' });
   expect(errors).toEqual([mistake, mistake]);
   expect(host.requests()).toBe(0);
 });
 
-test('a call that a task shares with callers has the share of the task', async () => {
+test('a call that a task shares with callers counts as a call of the task', async () => {
   let loading: Promise<object> | undefined;
   const load = (feed: UpstreamClient) => {
     loading ??= startShared(async () => (await feed.get('/hold')).data as object);

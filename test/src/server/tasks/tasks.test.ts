@@ -36,7 +36,7 @@ const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 type Definition = Parameters<typeof task>[0];
 type Run = (...parameters: [...Parameters<Definition['run']>, count: number]) => unknown;
 
-/** Starts one task. @returns the times at which its runs began, from the start of the task */
+/** Starts one task. `times` has the time of the start of each run, in milliseconds since the task's start. */
 function start(run: Run, changes: Partial<Definition> = {}, isReady = () => true) {
   const times: number[] = [];
   const reports: Partial<TaskReport>[] = [];
@@ -82,7 +82,7 @@ describe('a task', () => {
     expect(times).toEqual([4000, PERIOD + 7992, 2 * PERIOD, 3 * PERIOD + 2000]);
   });
 
-  test('never runs twice at once, and does not make up for periods in which it ran', async () => {
+  test('never runs twice at once, and skips the periods that begin during a run', async () => {
     let running = 0;
     let most = 0;
     const { times, state } = start(
@@ -100,7 +100,7 @@ describe('a task', () => {
     expect(state()?.runs).toEqual({ done: 2, failed: 0, late: 0 });
   });
 
-  test('does not make up for periods that passed while the event loop was blocked', async () => {
+  test('skips the periods that passed while the event loop was blocked', async () => {
     const { times } = start(() => {});
     await pass(0);
     const { now } = performance;
@@ -138,7 +138,7 @@ describe('a task', () => {
     expect(state()?.failures).toBe(0);
   });
 
-  test('with a period of more than five minutes runs in the next one after failures', async () => {
+  test('with a period of more than five minutes runs in the next period after a failure', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const fail = () => {
       throw new Error('fails');
@@ -148,7 +148,7 @@ describe('a task', () => {
     expect(times).toEqual([0, 1, 2, 3, 4].map((hour) => hour * 3_600_000));
   });
 
-  test('waits while the server has no secrets or no confirmed clock, and begins within a second after', async () => {
+  test('waits while the server has no secrets or no confirmed clock, and begins within a second afterwards', async () => {
     let isReady = false;
     const { times, state } = start(
       () => {},
@@ -208,7 +208,7 @@ describe('a run that is late', () => {
     expect(tasks.warnings()).toEqual([]);
   });
 
-  test('keeps no other task from running', async () => {
+  test('does not keep other tasks from running', async () => {
     let runs = 0;
     const log = createLog('silent');
     const tasks = new Tasks({ log, isReady: () => true, onReport: () => {} });
@@ -345,7 +345,7 @@ describe('at the end of the server', () => {
   });
 });
 
-describe('a declaration is refused', () => {
+describe('a declaration is refused with', () => {
   const definition: Definition = {
     name: 'mark',
     everyMs: 1000,
@@ -373,7 +373,7 @@ describe('a declaration is refused', () => {
     expect(() => task(definition)).not.toThrow();
   });
 
-  test('two tasks of the same name, more than 16 tasks, and one that task() has not made', () => {
+  test('two tasks of the same name, more than 16 tasks, or a task that task() has not made', () => {
     const set = (tasks: readonly Task[]) =>
       new Tasks({ log: createLog('silent'), isReady: () => true, onReport: () => {} }).set(tasks);
     expect(() => set([task(definition), task(definition)])).toThrow(/two tasks have the name mark/);
