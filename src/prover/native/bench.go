@@ -26,7 +26,8 @@ type measurement struct {
 	PeakMB  float64    `json:"peakMB"`
 }
 
-// proving is one proof: the whole, with reading the witness and verifying the proof, and its phases.
+// proving has the time of one proof, including reading the witness and verifying the proof, and the times of its
+// phases.
 type proving struct {
 	usage.Time
 	Phases map[string]usage.Time `json:"phases"`

@@ -89,7 +89,7 @@ func prove(args []string) error {
 	proof, public, err := p.Prove()
 	if err != nil {
 		p.Free() // two keys at a time might not fit into memory
-		return cmp.Or(damageOf(zkey), err)
+		return cmp.Or(findDamage(zkey), err)
 	}
 	if err := writeJSON(proofPath, proof); err != nil {
 		return err
@@ -97,8 +97,9 @@ func prove(args []string) error {
 	return writeJSON(publicPath, public)
 }
 
-// damageOf tells whether a key is why a proof failed. A key that is used once isn't checked before.
-func damageOf(zkey string) error {
+// findDamage returns an error if the key is damaged, which explains a failed proof. A key that is used once isn't
+// checked before its proof.
+func findDamage(zkey string) error {
 	return iden3.WithFile(zkey, failure.BadKey, func(f io.ReaderAt, size int64) error {
 		key, err := iden3.ReadKey(f, size)
 		if err == nil {

@@ -1,4 +1,4 @@
-// Package cpu says what this processor can do.
+// Package cpu finds the code paths that this processor supports, and chooses one.
 package cpu
 
 import (
@@ -10,21 +10,21 @@ import (
 	"sui-enclave/prover/internal/failure"
 )
 
-// Path is the code that runs here.
+// Path names code of the engine, by the instructions that it needs.
 type Path string
 
-// The paths, from the fastest on.
+// The paths, fastest first.
 const (
-	// Vectors is the AVX-512 kernels of msm and fft.
+	// Vectors names the AVX-512 kernels of msm and fft.
 	Vectors Path = "avx512ifma"
-	// ADX is their kernels for processors with BMI2 and ADX, but without AVX-512 IFMA.
+	// ADX names the kernels for processors with BMI2 and ADX, but without AVX-512 IFMA.
 	ADX Path = "adx"
-	// Portable is for every processor.
+	// Portable names the code for every processor.
 	Portable Path = "portable"
 )
 
-// here are the paths that this processor has, from the fastest on.
-var here = func() (paths []Path) {
+// supported has the paths that this processor supports, fastest first.
+var supported = func() (paths []Path) {
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512IFMA {
 		paths = append(paths, Vectors)
 	}
@@ -34,28 +34,28 @@ var here = func() (paths []Path) {
 	return append(paths, Portable)
 }()
 
-// chosen is the fastest, or the one that PROVER_VECTORS names, also in tests.
+// chosen is the fastest path, or the path that PROVER_VECTORS names, also in tests.
 var chosen = func() Path {
 	if path := Path(os.Getenv("PROVER_VECTORS")); Has(path) {
 		return path
 	}
-	return here[0]
+	return supported[0]
 }()
 
-// Chosen is the path that runs: the fastest, unless another was forced.
+// Chosen returns the path that runs: the fastest, unless PROVER_VECTORS or Force chose another.
 func Chosen() Path { return chosen }
 
-// Paths returns those that this processor has, from the fastest on.
-func Paths() []Path { return here }
+// Paths returns the paths that this processor supports, fastest first.
+func Paths() []Path { return supported }
 
-// Has tells whether this processor has a path.
-func Has(path Path) bool { return slices.Contains(here, path) }
+// Has reports whether this processor supports a path.
+func Has(path Path) bool { return slices.Contains(supported, path) }
 
-// Force chooses a path for tests and measurements. It fails for one that this processor doesn't have.
+// Force chooses a path for tests and measurements. It fails if this processor doesn't support the path.
 func Force(path Path) error {
 	if Has(path) {
 		chosen = path
 		return nil
 	}
-	return failure.New(failure.BadRequest, "PROVER_VECTORS must be one of the paths that this processor has: %v", here)
+	return failure.New(failure.BadRequest, "PROVER_VECTORS must be one of the paths that this processor has: %v", supported)
 }

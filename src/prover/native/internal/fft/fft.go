@@ -9,13 +9,13 @@ import (
 	"sui-enclave/prover/internal/failure"
 )
 
-// Domain is the powers of a root of unity, with what a transform needs.
+// Domain transforms values at the powers of a root of unity.
 type Domain interface {
 	// ToCoset replaces values on the domain by values on the coset. len(values) is the domain's size.
 	ToCoset(values []fr.Element)
-	// Wipe clears what a transform left in memory.
+	// Wipe clears the values that a transform left in memory.
 	Wipe()
-	// Free wipes and returns the memory.
+	// Free wipes the memory and releases it.
 	Free()
 }
 

@@ -26,7 +26,7 @@ func constant(n int, x int64) []fr.Element {
 	return v
 }
 
-// largest is, as words in memory, the modulus less one in every place: the largest number that may come in.
+// largest returns n elements whose words in memory are the modulus less one: the largest valid input.
 func largest(n int) []fr.Element {
 	m := fr.Modulus().Bits()
 	v := make([]fr.Element, n)
@@ -80,7 +80,7 @@ func TestTheCosetsValuesEqualTheLibrarys(t *testing.T) {
 	}
 }
 
-// TestALine checks the definition itself: a polynomial of degree 1 has known values everywhere.
+// TestALineStaysALine checks the definition itself: a polynomial of degree 1 has known values everywhere.
 func TestALineStaysALine(t *testing.T) {
 	const n = 256
 	g, _ := fr.Generator(2 * n)
@@ -89,17 +89,17 @@ func TestALineStaysALine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer domain.Free()
-	at := fr.One()
+	power := fr.One()
 	var onDomain, onCoset []fr.Element
 	for i := range 2 * n { // 5 + 7x at the powers of g, of which the even ones are the domain
-		y, five, seven := at, fr.NewElement(5), fr.NewElement(7)
+		y, five, seven := power, fr.NewElement(5), fr.NewElement(7)
 		y.Mul(&y, &seven).Add(&y, &five)
 		if i%2 == 0 {
 			onDomain = append(onDomain, y)
 		} else {
 			onCoset = append(onCoset, y)
 		}
-		at.Mul(&at, &g)
+		power.Mul(&power, &g)
 	}
 	domain.ToCoset(onDomain)
 	for i := range onCoset {

@@ -14,7 +14,7 @@ import (
 
 //go:generate go run ../gen ..
 
-// group is eight field elements: limb j of element i is group[j][i]. Package gen says more.
+// group is eight field elements: limb j of element i is group[j][i]. Package gen describes it.
 type group [5][8]uint64
 
 // twiddle is a factor as limbs, in Montgomery form for 2^260.
@@ -42,17 +42,18 @@ func New(n int) (Domain, error) {
 //     then times (g·w^c)^k1;
 //  3. columns: sums over k1.
 //
-// Sums away from the coefficients decimate in frequency and leave their results in bit-reversed order, in which those
-// back decimate in time. In a pass eight columns or rows go side by side, each in a lane.
+// Sums that give coefficients decimate in frequency, and leave them in bit-reversed order. Sums that give values from
+// coefficients take them in this order, and decimate in time. A pass processes eight columns or rows at once, each in
+// a lane.
 type vector struct {
 	n, rows, cols int
 	out, back     []fr.Element // the factors after passes 1 and 2, times 2^260/2^256
 	down, up      [2][][]twiddle
-	scratch       [][]group // one a worker
+	scratch       [][]group // one for each worker
 	arena         mem.Arena
 }
 
-// Of down and up.
+// Indices of down and up.
 const (
 	ofColumns = iota
 	ofRows
@@ -103,7 +104,7 @@ func power(x fr.Element, n int) (y fr.Element) {
 	return y
 }
 
-// sixteen turns the library's Montgomery form into the kernels'.
+// sixteen converts the library's Montgomery form into the kernels' Montgomery form, as a factor.
 var sixteen = fr.NewElement(16)
 
 // factors fills out[r][c] with w^(-c·k1)/n and back[r][c] with (g·w^c)^k1, k1 being r with its bits reversed.
@@ -191,7 +192,7 @@ func (v *vector) ToCoset(values []fr.Element) {
 	})
 }
 
-// near is how many groups fit into the first-level cache with their twiddles.
+// near is the number of groups that fit into the first-level cache together with their twiddles.
 const near = 64
 
 // decimate runs the levels from level on; s is one block of that level.

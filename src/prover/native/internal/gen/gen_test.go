@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheKernelsThatAreCompiledAreThoseOfThisGenerator(t *testing.T) {
+func TestTheCompiledKernelsComeFromThisGenerator(t *testing.T) {
 	for path, want := range kernels() {
 		if got, err := os.ReadFile("../" + path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is stale: run go generate ./... (%v)", path, err)
@@ -31,7 +31,7 @@ func TestAFileIsReplacedWholeAndOnlyIfItDiffers(t *testing.T) {
 	}
 	after, _ := os.Stat(path)
 	if !os.SameFile(before, after) {
-		t.Error("a file that was right was replaced")
+		t.Error("an up-to-date file was replaced")
 	}
 	if names, _ := os.ReadDir(filepath.Dir(path)); len(names) != 1 {
 		t.Errorf("%d files are left, want 1", len(names))

@@ -1,11 +1,11 @@
 // Command gen writes the AVX-512 kernels of packages msm and fft: kernels_amd64.s in each, and kernels_amd64.go with
-// their declarations. scalar.go writes those of msm for processors without AVX-512. They are not in the
+// their declarations. scalar.go writes the kernels of msm for processors without AVX-512. No kernel is in the
 // repository: "go generate ./..." in src/prover/native writes them, as every build of the engine does.
 //
-// A group is eight field elements side by side: five registers or 5·64 bytes, register j holding the eight limbs
-// number j of 52 bits. A number is in Montgomery form for R = 2^260, unless said otherwise, and need not be reduced;
-// each kernel says below which multiple of the modulus p its operands must stay. Limbs may be signed and too large
-// ("loose") where a kernel says so, otherwise they are below 2^52 ("tight").
+// A group is eight field elements side by side, in five registers or 5·64 bytes. Register j has limb j of each
+// element, and a limb has 52 bits. Numbers are in Montgomery form for R = 2^260, unless a comment says otherwise.
+// They need not be reduced: each kernel says below which multiple of the modulus p its operands must be. Limbs are
+// below 2^52 ("tight"), unless a kernel says that they may be signed or larger ("loose").
 package main
 
 import (
@@ -28,8 +28,8 @@ func main() {
 	}
 }
 
-// replace writes a file whole or not at all, since two builds may generate at the same time. A file that is right
-// already keeps its time.
+// replace replaces a whole file at once, since two builds may generate it at the same time. It doesn't touch a file
+// that is up to date.
 func replace(path string, content []byte) error {
 	if present, err := os.ReadFile(path); err == nil && bytes.Equal(present, content) {
 		return nil
@@ -108,10 +108,10 @@ func (g *generator) op(name string, operands ...string) {
 // z is a 512-bit register.
 func z(i int) string { return fmt.Sprintf("Z%d", i) }
 
-// limbs are five registers.
+// limbs names the five registers of a group.
 type limbs [5]string
 
-// named fills in a function's name, and other words, in its documentation.
+// named replaces NAME, and other words, in a function's documentation.
 func named(doc, name string, words ...string) string {
 	return strings.NewReplacer(append(words, "NAME", name)...).Replace(doc)
 }
@@ -172,7 +172,8 @@ func (g *generator) constants(field string, p *big.Int) {
 
 var offsets = map[string]int{}
 
-// constant is limb j of a constant in memory; instructions that take it must be broadcasting (.BCST).
+// constant returns the operand for limb j of a constant in memory. An instruction that takes it must broadcast it,
+// such as by .BCST.
 func (g *generator) constant(name string, j int) string {
 	return fmt.Sprintf("%s<>+%d(SB)", g.field, offsets[name]+8*j)
 }
@@ -194,8 +195,8 @@ func (g *generator) fixed() {
 
 type parameter struct{ name, register string }
 
-// function writes a function whose parameters are 8 bytes each, in order, and loaded into the registers named. The
-// first line of doc is its declaration.
+// function writes a function. Its parameters have 8 bytes each, in this order, and are loaded into their registers.
+// The first line of doc is the declaration.
 func (g *generator) function(name, doc string, parameters []parameter, body func()) {
 	declaration, doc, _ := strings.Cut(doc, "\n")
 	fmt.Fprintf(&g.declarations, "\n// %s: %s\n//\n//go:noescape\n%s\n", name, strings.ReplaceAll(doc, "\n", "\n// "), declaration)
@@ -251,7 +252,7 @@ func (g *generator) advance(bytes int, pointers ...string) {
 func (g *generator) lo(a, b, acc string) { g.op("VPMADD52LUQ", a, b, acc) }
 func (g *generator) hi(a, b, acc string) { g.op("VPMADD52HUQ", a, b, acc) }
 
-// accumulators are a double-width product, whose upper half is a Montgomery product once reduced.
+// accumulators names the registers of a double-width product. After reduce, its upper half is the Montgomery product.
 type accumulators [10]string
 
 var product = accumulators{"Z0", "Z1", "Z2", "Z3", "Z4", "Z5", "Z6", "Z7", "Z8", "Z9"}
@@ -261,7 +262,7 @@ func (a accumulators) upper() (l limbs) {
 	return l
 }
 
-// multiply sets acc to a·b, both tight.
+// multiply sets acc to a·b. Both factors must be tight.
 func (g *generator) multiply(acc accumulators, a, b limbs) {
 	for _, r := range acc {
 		g.op("VPXORQ", r, r, r)
@@ -269,7 +270,7 @@ func (g *generator) multiply(acc accumulators, a, b limbs) {
 	g.multiplyAdd(acc, a, b)
 }
 
-// multiplyAdd adds a·b, both tight, to acc.
+// multiplyAdd adds a·b to acc. Both factors must be tight.
 func (g *generator) multiplyAdd(acc accumulators, a, b limbs) {
 	for i := range a {
 		for j := range b {
@@ -281,7 +282,7 @@ func (g *generator) multiplyAdd(acc accumulators, a, b limbs) {
 	}
 }
 
-// square sets acc to a², a tight: each mixed product once, doubled.
+// square sets acc to a². The number a must be tight. Each mixed product is computed once and doubled.
 func (g *generator) square(acc accumulators, a limbs) {
 	for _, r := range acc {
 		g.op("VPXORQ", r, r, r)
@@ -301,7 +302,8 @@ func (g *generator) square(acc accumulators, a limbs) {
 	}
 }
 
-// reduce divides acc by R modulo p: the upper half, loose, is below p + (what acc was)/R. m and t are scratch.
+// reduce divides acc by R modulo p. The upper half is then loose, and below p + (the former acc)/R. m and t are
+// scratch.
 func (g *generator) reduce(acc accumulators, m, t string) {
 	for i := range 5 {
 		g.op("VPXORQ", m, m, m)
@@ -317,7 +319,7 @@ func (g *generator) reduce(acc accumulators, m, t string) {
 	}
 }
 
-// tighten carries loose limbs of a number that isn't negative and below 2^260.
+// tighten carries the loose limbs of a number that is at least 0 and below 2^260.
 func (g *generator) tighten(a limbs, t string) {
 	for j := range 4 {
 		g.op("VPSRAQ", "$52", a[j], t)
@@ -326,7 +328,7 @@ func (g *generator) tighten(a limbs, t string) {
 	}
 }
 
-// shrink brings a tight number below 16p to below 1.2p. It subtracts q·p with q = floor(a4·floor(2^260/p)/2^52),
+// shrink reduces a tight number below 16p to below 1.2p. It subtracts q·p with q = floor(a4·floor(2^260/p)/2^52),
 // which is at most a/p and at least 0.99·a/p - 1.
 func (g *generator) shrink(a limbs, q, t string) {
 	g.op("VPXORQ", q, q, q)
@@ -341,7 +343,7 @@ func (g *generator) shrink(a limbs, q, t string) {
 	g.op("VPANDQ", mask, a[4], a[4]) // modulo 2^260
 }
 
-// canonical brings a tight number below 2p to below p; u are scratch.
+// canonical reduces a tight number below 2p to below p. The registers u are scratch.
 func (g *generator) canonical(a, u limbs, t string) {
 	for j := range u {
 		g.op("VPADDQ.BCST", g.constant("minus", j), a[j], u[j])

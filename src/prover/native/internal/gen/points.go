@@ -3,15 +3,17 @@ package main
 import "fmt"
 
 // A point of G1 is 8 words: x, then y. A coordinate of a point of G2 is 8 words: its real part, then the imaginary.
-// In memory they are reduced and in one of two forms. A key has the library's: Montgomery form for R = 2^256. Sums
-// have their own: the image under (x, y) -> (4x, 2y), in Montgomery form for 2^256, which is (x/4, y/8) in Montgomery
-// form for 2^260, a point of an isomorphic curve. Affine addition is the same there. So key points become the
-// kernels' form by shifting x by 2 bits and y by 1, and nothing is ever multiplied to change the form.
+// In memory they are reduced and have one of two forms. The points of a key have the library's form: Montgomery form
+// for R = 2^256. The points of sums have the kernels' form: the image under (x, y) -> (4x, 2y), in Montgomery form
+// for 2^256. Read in Montgomery form for 2^260, this image is (x/4, y/8), a point of an isomorphic curve, on which
+// affine addition is the same. So the points of a key get the kernels' form by a shift of x by 2 bits and of y by 1
+// bit, without any multiplication.
 
 const (
 	pairSize   = 12
 	groupPairs = 8 * pairSize
-	// ahead is how many groups ahead points are prefetched. Pairs must be readable so far behind the last group.
+	// ahead is the number of groups by which points are prefetched. As many groups of pairs must be readable behind the
+	// last group.
 	ahead = 3
 )
 
@@ -42,8 +44,8 @@ func (g *generator) pointKernels() {
 	g.equal()
 }
 
-// gatherRows loads the rows of eight points, whose indices lie pairSize bytes apart from offset on. size is a row's
-// stride as a power of two. Where signs is given, that mask gets the indices' lowest bits.
+// gatherRows loads the rows of eight points, whose indices lie pairSize bytes apart from offset on. The stride of
+// rows is 2^size bytes. If signs isn't empty, the mask of this name gets the indices' lowest bits.
 func (g *generator) gatherRows(pairs string, offset, size int, signs string) {
 	for i := range 8 {
 		g.op("MOVL", at(pairs, offset+i*pairSize), "AX")
@@ -60,7 +62,7 @@ func (g *generator) gatherRows(pairs string, offset, size int, signs string) {
 	}
 }
 
-// prefetch touches the rows of a group ahead.
+// prefetch prefetches the rows of a later group.
 func (g *generator) prefetch(pairs string, offsets []int, size int) {
 	for i := range 8 {
 		for _, offset := range offsets {
@@ -106,7 +108,7 @@ func (g *generator) loadPair(name string, key bool) {
 	x1, y1, x2, y2 := registers(16), registers(21), registers(0), registers(26)
 	doc := `func NAME(x1, y1, d, l, s *group, special *byte, points unsafe.Pointer, pairs *Pair, n uint64)
 Loads n groups of pairs of G1's points: x1, y1 (loose, y1 within 0 to 2p), d = x2-x1 < 8p, l = y2-y1 < 4p,
-s = x1+x2 < 8p (loose). A bit of special[i] is set where a point is infinity or x1 = x2.`
+s = x1+x2 < 8p (loose). A bit of special[i] is set if a point is infinity or x1 = x2.`
 	parameters := []parameter{
 		{"x1", "R8"}, {"y1", "R9"}, {"d", "R10"}, {"l", "R11"}, {"s", "R12"}, {"special", "R13"},
 		{"points", "SI"}, {"pairs", "DI"}, {"n", "CX"},
@@ -241,7 +243,7 @@ dst = a·b < p + a·b/84p.`
 
 func (g *generator) unpair() {
 	doc := `func unpair(a, b, p *group, n uint64)
-a, b = p·b, p·a: given p = 1/(a·b), these are 1/a and 1/b.`
+a, b = p·b, p·a. If p = 1/(a·b), these are 1/a and 1/b.`
 	a, b, p := registers(10), registers(15), registers(25)
 	g.function("unpair", doc, []parameter{{"a", "R8"}, {"b", "R9"}, {"p", "R10"}, {"n", "CX"}}, func() {
 		g.fixed()
@@ -316,7 +318,7 @@ dst = a - b < 1.2p, for a < 8p and b < 4p, both loose.`
 func (g *generator) loadHalves(name string, shift int, signed bool) {
 	doc := `func NAME(re, im *group, zero *byte, halves unsafe.Pointer, indices *uint32, n uint64)
 Loads n groups of coordinates of G2's points, halves pointing to the first point's; indices lie 12 bytes apart. A bit
-of zero[i] is set where a coordinate is 0.`
+of zero[i] is set if a coordinate is 0.`
 	re, im, signs := registers(16), registers(21), ""
 	if signed {
 		signs = "K3"
@@ -372,7 +374,7 @@ Stores coordinates of G2's points at the pairs' destinations, reduced. re, im < 
 
 func (g *generator) equal() {
 	doc := `func equal(same *byte, a, b *group, n uint64)
-A bit of same[i] is set where a and b have equal limbs.`
+A bit of same[i] is set if a and b have equal limbs.`
 	g.function("equal", doc, []parameter{{"same", "R13"}, {"a", "R8"}, {"b", "R9"}, {"n", "CX"}}, func() {
 		g.loop("CX", func() {
 			g.load("R8", registers(0))

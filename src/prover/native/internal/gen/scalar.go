@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// The kernels for processors with BMI2 and ADX, but without AVX-512 IFMA: four words of 64 bits, in the library's
-// Montgomery form for R = 2^256, reduced. MULX leaves the flags alone, and ADCX and ADOX have a carry each, so that
-// products and sums overlap.
+// The kernels for processors with BMI2 and ADX, but without AVX-512 IFMA. Numbers are four words of 64 bits, reduced,
+// in the library's Montgomery form for R = 2^256. MULX doesn't change the flags, and ADCX and ADOX use different
+// carries, so products and sums overlap.
 
 // Registers of a product. DX is MULX's own operand.
 var (
@@ -37,8 +37,8 @@ func word(v *big.Int, j int) uint64 {
 
 func (g *generator) modulusWord(j int) string { return fmt.Sprintf("%s_word<>+%d(SB)", g.field, 8*j) }
 
-// product multiplies factor by the words at y and leaves the product, less than 2p, in sum[0..3] (Montgomery, Acar and
-// others 1996, CIOS; the highest word never carries, since p < 2^254).
+// product multiplies factor by the words at y and leaves the product, less than 2p, in sum[0..3] (Montgomery, Acar
+// and others 1996, CIOS; the highest word never carries, since p < 2^254).
 func (g *generator) product(y string) {
 	t := sum
 	for i := range 4 {
@@ -82,7 +82,7 @@ func (g *generator) product(y string) {
 	}
 }
 
-// subtractModulus subtracts p from sum[0..3] unless that is less, by way of factor.
+// subtractModulus subtracts p from sum[0..3] if that is at least p. It overwrites factor.
 func (g *generator) subtractModulus() {
 	for j := range 4 {
 		g.op("MOVQ", sum[j], factor[j])
@@ -99,7 +99,7 @@ func (g *generator) subtractModulus() {
 	}
 }
 
-// each repeats body for n elements: the pointers in registers move on, and so does the one of the result.
+// each repeats body for n elements. It stores each sum at dst, and advances dst and the pointers in registers.
 func (g *generator) each(pointers []string, body func()) {
 	g.label++
 	start, end := fmt.Sprintf("loop%d", g.label), fmt.Sprintf("done%d", g.label)
@@ -160,7 +160,7 @@ func (g *generator) subADX() {
 			}
 			g.op(name, at("R11", 8*j), sum[j])
 		}
-		// p where that was negative, 0 otherwise.
+		// factor becomes p if the difference was negative, otherwise 0.
 		g.op("MOVQ", "$0", low)
 		for j := range 4 {
 			g.op("MOVQ", g.modulusWord(j), factor[j])
@@ -178,10 +178,10 @@ func (g *generator) subADX() {
 	})
 }
 
-// prefetchPairs asks for the points of pairs, of 64 bytes each, before they are read.
+// prefetchPairs writes a function that prefetches the points of pairs. A point has 64 bytes.
 func (g *generator) prefetchPairs() {
 	declaration := "func prefetchPairs(points *bn254.G1Affine, pairs *Pair, n uint64)"
-	fmt.Fprintf(&g.declarations, "\n// prefetchPairs: Asks the memory for the points of n pairs.\n//\n//go:noescape\n%s\n", declaration)
+	fmt.Fprintf(&g.declarations, "\n// prefetchPairs: Prefetches the points of n pairs.\n//\n//go:noescape\n%s\n", declaration)
 	g.line("")
 	g.line("// %s", declaration)
 	g.line("TEXT ·prefetchPairs(SB), NOSPLIT, $0-24")
@@ -189,7 +189,7 @@ func (g *generator) prefetchPairs() {
 	g.op("MOVQ", "pairs+8(FP)", "DI")
 	g.op("MOVQ", "n+16(FP)", "CX")
 	g.loop("CX", func() {
-		for _, offset := range []int{0, 4} { // P and Q: an index, and its lowest bit the sign
+		for _, offset := range []int{0, 4} { // P and Q: an index whose lowest bit is the sign
 			g.op("MOVL", at("DI", offset), low)
 			g.op("SHRL", "$1", low)
 			g.op("SHLQ", "$6", low)

@@ -3,9 +3,9 @@ package main
 // Field elements in memory are four words, in the library's Montgomery form for 2^256. Transforms multiply them only
 // by factors in Montgomery form for 2^260, which keeps their form.
 //
-// Bounds: numbers are below 1.7p when loaded. In a decimating level sums double, so that every fifth level shrinks
-// them again: they stay below 32p, which "p32" in the differences relies on. In a joining level they grow by 2p at
-// most, from 27p to 55p in 14 levels. A product's operands may reach 84p·p.
+// Numbers are below 1.7p when loaded. A decimating level doubles the bound of sums, so every fifth level shrinks them
+// again. They stay below 32p, which the differences rely on ("p32"). A joining level increases numbers by at most 2p,
+// from 27p to 55p in 14 levels. The factors of a product may together reach 84p·p.
 
 func (g *generator) transformKernels() {
 	g.loadColumns()
@@ -36,7 +36,7 @@ func (g *generator) gatherColumns(pointer string, words, t [4]string) {
 	}
 }
 
-// scatterColumns is the reverse; it clobbers words.
+// scatterColumns is the inverse of gatherColumns. It clobbers words.
 func (g *generator) scatterColumns(words, t [4]string, pointer string) {
 	for half := range 2 { // lanes 0 to 3, then 4 to 7
 		imm := []string{"$0x44", "$0xee"}[half]
@@ -109,21 +109,21 @@ Stores what loadColumns loads, times factors with the same layout, below 1.7p. s
 	})
 }
 
-// rowAddresses sets up the multiples of the stride in DX that rows need.
+// rowAddresses computes the multiples of the stride in DX that the addresses of rows need.
 func (g *generator) rowAddresses() {
 	g.op("LEAQ", "(DX)(DX*2)", "R10")
 	g.op("LEAQ", "(DX)(DX*4)", "R11")
 	g.op("LEAQ", "(R10)(DX*4)", "R12")
 }
 
-// rowAt is where row i is, after rowAddresses.
+// rowAt returns the address of row i, after rowAddresses.
 func rowAt(pointer string, i int) string {
 	return "(" + pointer + ")" + [8]string{"", "(DX*1)", "(DX*2)", "(R10*1)", "(DX*4)", "(R11*1)", "(R10*2)", "(R12*1)"}[i]
 }
 
 func (g *generator) loadRows() {
 	doc := `func loadRows(dst *group, src unsafe.Pointer, stride, n uint64)
-Loads n pairs of neighbours from each of eight rows, stride bytes apart: lane i is of row i.`
+Loads n pairs of neighbours from each of eight rows, stride bytes apart. Lane i has row i.`
 	g.function("loadRows", doc, []parameter{{"dst", "R8"}, {"src", "SI"}, {"stride", "DX"}, {"n", "CX"}}, func() {
 		g.broadcast("mask", 0, mask)
 		g.rowAddresses()
@@ -162,7 +162,7 @@ Stores what loadRows loads, times factors with the same layout, below 1.7p. src 
 			g.split(words(columns, 0), 0, b, "Z0")
 			g.load("R8", a)
 			g.tighten(a, "Z0")
-			g.store(second, "R8") // out of the way
+			g.store(second, "R8") // frees its registers
 			g.multiply(product, a, b)
 			g.reduce(product, "Z25", "Z26")
 			g.load("R8", b)

@@ -83,17 +83,17 @@ func TestSnarkjsProofsVerify(t *testing.T) {
 func TestProofsDoNotVerifyForAnythingElse(t *testing.T) {
 	key, proof := unmarshal[iden3.VerifyingKey](t, "snarkjs.vkey.json"), unmarshal[iden3.Proof](t, "snarkjs.proof.json")
 	public := *unmarshal[iden3.Public](t, "snarkjs.public.json")
-	refused := func(what string, code failure.Code, err error) {
+	refused := func(name string, code failure.Code, err error) {
 		if failure.CodeOf(err) != code {
-			t.Fatal(what, err)
+			t.Fatal(name, err)
 		}
 	}
 	refused("another key", failure.Unsatisfied, Verify(unmarshal[iden3.VerifyingKey](t, "tiny.vkey.json"), proof, public))
-	other := slices.Clone(public)
-	other[0].SetUint64(1)
-	refused("another public input", failure.Unsatisfied, Verify(key, proof, other))
+	otherPublic := slices.Clone(public)
+	otherPublic[0].SetUint64(1)
+	refused("another public input", failure.Unsatisfied, Verify(key, proof, otherPublic))
 	refused("no public input", failure.BadProof, Verify(key, proof, nil))
-	refused("one more public input", failure.BadProof, Verify(key, proof, append(other, other...)))
+	refused("one more public input", failure.BadProof, Verify(key, proof, append(otherPublic, otherPublic...)))
 	changed := *proof
 	changed.A.Neg(&changed.A)
 	refused("another A", failure.Unsatisfied, Verify(key, &changed, public))
@@ -119,7 +119,7 @@ func TestBothEnginesProveUnderSnarkjsKey(t *testing.T) {
 	}
 }
 
-// TestGivenBlindingGivesOneProof: the engines share the blinding's formula and nothing else.
+// TestGivenBlindingGivesOneProof compares the engines, which share nothing but the formula of the blinding.
 func TestGivenBlindingGivesOneProof(t *testing.T) {
 	for _, s := range []*synth.Statement{
 		synth.New(1, 0, 1), synth.New(5, 1000, 2), synth.New(61, 300, 3), synth.New(300, 500, 4), synth.New(4000, 20, 5),
@@ -129,7 +129,7 @@ func TestGivenBlindingGivesOneProof(t *testing.T) {
 		var first *iden3.Proof
 		for _, engine := range []Engine{Own, Library, Own} {
 			p := prover(t, zkey, s.WTNS(), engine)
-			for range 2 { // its working memory is used again
+			for range 2 { // the second proof reuses the working memory
 				proof, err := p.ProveWith(blinding)
 				if err != nil {
 					t.Fatal(err)
@@ -148,7 +148,7 @@ func TestGivenBlindingGivesOneProof(t *testing.T) {
 	}
 }
 
-// everyPath runs a test on each path that this processor has.
+// everyPath runs a test on each code path that this processor supports.
 func everyPath(t *testing.T, test func(path cpu.Path)) {
 	defer func(path cpu.Path) { _ = cpu.Force(path) }(cpu.Chosen())
 	for _, path := range cpu.Paths() {
@@ -245,7 +245,7 @@ func TestAWrongWireNeverGivesAProof(t *testing.T) {
 				t.Fatal(err)
 			}
 			if Verify(&p.Key.Verifying, proof, iden3.PublicOf(p.Witness, 1)) == nil {
-				t.Fatalf("%s: wire %d may be wrong", engine, wire)
+				t.Fatalf("%s: a wrong wire %d is accepted", engine, wire)
 			}
 			if _, _, err := p.Prove(); failure.CodeOf(err) != failure.Unsatisfied {
 				t.Fatalf("%s: wire %d: %v", engine, wire, err)
@@ -282,7 +282,7 @@ func TestSetupMakesTheSameBytesEachTime(t *testing.T) {
 }
 
 func TestADomainThatIsJustFullIsLargeEnough(t *testing.T) {
-	// 2^k - 2 constraints with one public value and the wire that is 1 fill a domain; one more takes the next.
+	// 2^k - 2 constraints, one public value and the wire that is 1 fill a domain. One more constraint doubles it.
 	for n, domain := range map[int]int{62: 64, 63: 128, 126: 128} {
 		s := synth.New(n, 300, 7)
 		p := prover(t, setup(t, s, "full"), s.WTNS(), Own)

@@ -12,7 +12,7 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// library is gnark-crypto's own products and transforms.
+// library is the engine that uses gnark-crypto's products and transforms.
 type library struct {
 	coset   fft.Domain
 	witness []fr.Element
@@ -65,8 +65,8 @@ func (l *library) productH(k *iden3.Key, values []fr.Element, step func() error)
 	return libraryH(k, values, step)
 }
 
-// stretch is how many points the library multiplies between two steps, since it can't be stopped in between: 1.2 s of
-// CPU. Four such stretches cost as much as one product of 2^20 points.
+// stretch is the number of points that the library multiplies between two steps, which takes 1.2 s of CPU time. The
+// library can't be stopped in between. Four such products cost as much as one product of 2^20 points.
 const stretch = 1 << 18
 
 func libraryH(k *iden3.Key, values []fr.Element, step func() error) (sum bn254.G1Jac, err error) {

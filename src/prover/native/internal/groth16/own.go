@@ -20,8 +20,8 @@ type own struct {
 	g1      *msm.G1
 	g2      *msm.G2
 	coset   fft.Domain
-	ones    []uint64 // wires that are 1, 64 a word
-	others  []uint64 // wires that are neither 0 nor 1
+	ones    []uint64 // wires that are 1, 64 in a word
+	nonBits []uint64 // wires that are neither 0 nor 1
 	index   []uint32
 	scalars []iden3.Scalar
 	arena   mem.Arena
@@ -36,7 +36,7 @@ func (o *own) prepare(k *iden3.Key) (err error) {
 	if o.ones, err = mem.Slice[uint64](&o.arena, words); err != nil {
 		return err
 	}
-	if o.others, err = mem.Slice[uint64](&o.arena, words); err != nil {
+	if o.nonBits, err = mem.Slice[uint64](&o.arena, words); err != nil {
 		return err
 	}
 	if o.index, err = mem.Slice[uint32](&o.arena, k.Wires); err != nil {
@@ -64,8 +64,8 @@ func (o *own) free() {
 	o.arena.Free()
 }
 
-// sums adds up the points of wires that are 1 (nearly all that aren't 0, in circuits that work on bits) and multiplies
-// the rest.
+// sums adds up the points of wires that are 1, and multiplies the points of wires that are neither 0 nor 1. In
+// circuits that work on bits, nearly all wires are 0 or 1.
 func (o *own) sums(k *iden3.Key, w []iden3.Scalar, lap func(string) error) (s sums, err error) {
 	o.classify(w)
 	if s.a, err = sumOf[bn254.G1Affine, bn254.G1Jac](o, o.g1, k.A, k.InA, w, 0); err != nil {
@@ -92,23 +92,23 @@ func (o *own) sums(k *iden3.Key, w []iden3.Scalar, lap func(string) error) (s su
 	return s, lap("C")
 }
 
-// classify notes which wires are 1 and which are neither 0 nor 1.
+// classify records which wires are 1 and which are neither 0 nor 1.
 func (o *own) classify(w []iden3.Scalar) {
 	zero, one := iden3.Scalar{}, iden3.Scalar{1}
 	const words = 1 << 7
 	par.Ranges(len(o.ones), words, func(from, to, _ int) {
 		for word := from; word < to; word++ {
-			var ones, others uint64
+			var ones, nonBits uint64
 			for i := 64 * word; i < min(64*word+64, len(w)); i++ {
 				switch w[i] {
 				case zero:
 				case one:
 					ones |= 1 << (i % 64)
 				default:
-					others |= 1 << (i % 64)
+					nonBits |= 1 << (i % 64)
 				}
 			}
-			o.ones[word], o.others[word] = ones, others
+			o.ones[word], o.nonBits[word] = ones, nonBits
 		}
 	})
 }
@@ -120,7 +120,7 @@ type multiplier[P, J any] interface {
 
 // sumOf returns the sum of w[from+i]·points[i] over the wires in the set.
 func sumOf[P, J any](o *own, m multiplier[P, J], points []P, set []uint64, w []iden3.Scalar, from int) (J, error) {
-	n := expand(o.index, o.others, set, from)
+	n := expand(o.index, o.nonBits, set, from)
 	index, ones := o.index[:n], o.index[n:]
 	par.Ranges(n, part, func(first, last, _ int) {
 		for i := first; i < last; i++ {
@@ -131,11 +131,11 @@ func sumOf[P, J any](o *own, m multiplier[P, J], points []P, set []uint64, w []i
 	return m.Mixed(points, ones, index, o.scalars[:n])
 }
 
-// expand writes the places of the bits that both sets have, less from, and returns how many there are.
+// expand writes the positions of the bits that both sets have, each minus from, and returns their number.
 func expand(index []uint32, a, b []uint64, from int) int {
 	const words = 1 << 8
 	n := min(len(a), len(b))
-	starts := make([]int, (n+words-1)/words+1) // first counts, one place later
+	starts := make([]int, (n+words-1)/words+1) // first the counts, shifted by one
 	par.Ranges(n, words, func(first, last, _ int) {
 		for word := first; word < last; word++ {
 			starts[first/words+1] += bits.OnesCount64(a[word] & b[word])
@@ -156,7 +156,8 @@ func expand(index []uint32, a, b []uint64, from int) int {
 	return starts[len(starts)-1]
 }
 
-// productH leaves full-size scalars to the library where only portable code runs: it is a third faster there.
+// productH uses the library if only portable code runs, since the library is then a third faster for full-size
+// scalars.
 func (o *own) productH(k *iden3.Key, values []fr.Element, step func() error) (bn254.G1Jac, error) {
 	if cpu.Chosen() == cpu.Portable {
 		return libraryH(k, values, step)

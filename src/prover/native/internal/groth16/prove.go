@@ -14,10 +14,10 @@ import (
 	"sui-enclave/prover/internal/usage"
 )
 
-// Blinding makes a proof say nothing about the witness: r and s must be fresh and uniform for each proof.
+// Blinding hides the witness in a proof. R and S must be fresh and uniform for each proof.
 type Blinding struct{ R, S fr.Element }
 
-// RandomBlinding reads both from the kernel's random source.
+// RandomBlinding reads both numbers from the kernel's random source.
 func RandomBlinding() (b Blinding, err error) {
 	for _, e := range []*fr.Element{&b.R, &b.S} {
 		if _, err := e.SetRandom(); err != nil {
@@ -27,7 +27,7 @@ func RandomBlinding() (b Blinding, err error) {
 	return b, nil
 }
 
-// Phase is a part of a proof and how long it took.
+// Phase is a part of a proof, with the time that it took.
 type Phase struct {
 	Name string
 	usage.Time
@@ -38,8 +38,8 @@ type Prover struct {
 	Key *iden3.Key
 	// Witness is where the caller puts the witness before Prove.
 	Witness []iden3.Scalar
-	// Step, if it is set, is called between the steps of a proof, several times a second on two cores at 2^20. An
-	// error ends the proof, which returns it.
+	// Step is called between the steps of a proof, if it is set: several times a second on two cores, for a domain of
+	// 2^20. An error of Step ends the proof, and Prove returns the error.
 	Step    func() error
 	engine  engine
 	a, b, c []fr.Element // values of the three polynomials, on the domain and then on its coset
@@ -48,16 +48,16 @@ type Prover struct {
 	lap     usage.Moment
 }
 
-// engine does the heavy parts. There are two: this project's and the library's.
+// engine computes the expensive parts of a proof. There are two engines: this project's and the library's.
 type engine interface {
 	// prepare allocates working memory for a key. free is called even if it fails.
 	prepare(k *iden3.Key) error
 	domain() fft.Domain
 	// sums returns the witness' products with A, B1, B2 and C.
-	// It calls lap after each, and ends with its error.
+	// It calls lap after each product, and returns at once with an error of lap.
 	sums(k *iden3.Key, w []iden3.Scalar, lap func(string) error) (sums, error)
-	// productH returns the sum of values[i]·H[i]. It may clobber values. It calls step in between, and ends with its
-	// error.
+	// productH returns the sum of values[i]·H[i]. It may clobber values. It calls step in between, and returns at once
+	// with an error of step.
 	productH(k *iden3.Key, values []fr.Element, step func() error) (bn254.G1Jac, error)
 	wipe()
 	free()
@@ -74,7 +74,7 @@ type Engine string
 const (
 	// Own is this project's engine.
 	Own Engine = "own"
-	// Library is gnark-crypto's, kept to compare with.
+	// Library is the engine that uses gnark-crypto, for comparison.
 	Library Engine = "gnark"
 )
 
@@ -111,7 +111,7 @@ func (p *Prover) prepare(name Engine) (err error) {
 	return nil
 }
 
-// Free wipes the working memory and returns it, and the key's.
+// Free wipes and releases the working memory, and releases the key.
 func (p *Prover) Free() {
 	p.arena.Free()
 	if p.engine != nil {
@@ -120,14 +120,14 @@ func (p *Prover) Free() {
 	p.Key.Free()
 }
 
-// Wipe clears the witness and what was computed from it. Registers, stacks and the few values that Go's own code
-// copied to its heap are beyond reach.
+// Wipe clears the witness and what was computed from it. It can't clear registers, stacks and the few values that Go's
+// own code copied to its heap.
 func (p *Prover) Wipe() {
 	p.arena.Wipe()
 	p.engine.wipe()
 }
 
-// Phases tells how long the parts of the last proof took.
+// Phases returns the parts of the last proof, with their times.
 func (p *Prover) Phases() []Phase { return p.phases }
 
 func (p *Prover) done(name string) error {
@@ -143,7 +143,7 @@ func (p *Prover) step() error {
 	return p.Step()
 }
 
-// Prove makes a proof for p.Witness and checks it under the key, so that it never returns one that doesn't verify.
+// Prove makes a proof for p.Witness and checks it under the key, so that it never returns an invalid proof.
 func (p *Prover) Prove() (*iden3.Proof, iden3.Public, error) {
 	blinding, err := RandomBlinding()
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *Prover) Prove() (*iden3.Proof, iden3.Public, error) {
 	return proof, public, p.done("verify")
 }
 
-// ProveWith makes a proof with the given blinding and doesn't check it: for tests.
+// ProveWith makes a proof with this blinding, and doesn't check it. It is for tests.
 func (p *Prover) ProveWith(blinding Blinding) (*iden3.Proof, error) {
 	p.phases, p.lap = nil, usage.Now()
 	p.evaluate()
@@ -224,8 +224,8 @@ func rows(dst []fr.Element, m *iden3.SparseMatrix, from int, w []iden3.Scalar) {
 	}
 }
 
-// quotient sets a to a∘b - c: on the coset, where the domain's vanishing polynomial is a constant that the key's H
-// already holds, these are the values of the quotient polynomial.
+// quotient sets a to a∘b - c on the coset. There, the vanishing polynomial of the domain is a constant, which the
+// key's H includes, so these are the values of the quotient polynomial.
 func (p *Prover) quotient() {
 	par.Ranges(p.Key.Domain, part, func(from, to, _ int) {
 		a := fr.Vector(p.a[from:to])

@@ -14,8 +14,8 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// Setup makes the key of a circuit from a seed and writes it as a .zkey: the same bytes each time. It is for
-// development only, since anyone who knows the seed can forge proofs; the key says so.
+// Setup makes the key of a circuit from a seed and writes it as a .zkey, with the same bytes each time. It is for
+// development only, since anyone who knows the seed can forge proofs. The key contains a notice of this.
 func Setup(circuit *iden3.Circuit, seed string, out io.Writer) (*iden3.VerifyingKey, error) {
 	if seed == "" {
 		return nil, failure.New(failure.BadRequest, "setup needs a seed that isn't empty")
@@ -42,7 +42,8 @@ func Setup(circuit *iden3.Circuit, seed string, out io.Writer) (*iden3.Verifying
 	return writeKey(circuit, n, s, q, h, out)
 }
 
-// domainSize is the power of two that holds a row for each constraint, public value and the wire that is 1.
+// domainSize returns the size of the domain: a power of two with a row for each constraint, for each public value,
+// and for the wire that is 1.
 func domainSize(c *iden3.Circuit) int {
 	n := 2
 	for n < c.Constraints+c.Public+1 {
@@ -51,7 +52,7 @@ func domainSize(c *iden3.Circuit) int {
 	return n
 }
 
-// secrets is what a ceremony would destroy. Gamma is 1, as in snarkjs.
+// secrets has the numbers that a ceremony would destroy. Gamma is 1, as in snarkjs.
 type secrets struct{ tau, alpha, beta, delta, deltaInverse fr.Element }
 
 func newSecrets(seed string) (*secrets, error) {
@@ -97,7 +98,8 @@ func (s *secrets) lagrange(n int) ([]fr.Element, error) {
 	return values, nil
 }
 
-// queries are the wires' polynomials at tau; c is beta·A + alpha·B + C, over delta for private wires.
+// queries has the values of the wires' polynomials at tau. c is beta·A + alpha·B + C, divided by delta for private
+// wires.
 type queries struct {
 	a, b, c      []fr.Element
 	coefficients iden3.Coefficients
@@ -148,7 +150,7 @@ func writeKey(circuit *iden3.Circuit, n int, s *secrets, q *queries, h []fr.Elem
 	if err != nil {
 		return nil, err
 	}
-	// One after the other, so that only one is in memory.
+	// The sections are computed one after the other, so that only one is in memory.
 	for _, write := range []func() error{
 		func() error { return w.Coefficients(&q.coefficients) },
 		func() error { return w.A(times1(q.a)) },

@@ -10,11 +10,11 @@ import (
 	"sui-enclave/prover/internal/iden3"
 )
 
-// Verify returns nil where the proof is valid for the public input: e(A, B) = e(alpha, beta)·e(X, gamma)·e(C, delta)
+// Verify returns nil if the proof is valid for the public input: e(A, B) = e(alpha, beta)·e(X, gamma)·e(C, delta)
 // with X = IC[0] + sum of public[i]·IC[i+1]. The key's and proof's points must be in their groups.
 func Verify(v *iden3.VerifyingKey, proof *iden3.Proof, public iden3.Public) error {
 	if len(public) != len(v.IC)-1 {
-		return failure.New(failure.BadProof, "there are %d public values where the key wants %d", len(public), len(v.IC)-1)
+		return failure.New(failure.BadProof, "there are %d public values, but the key needs %d", len(public), len(v.IC)-1)
 	}
 	var x, term bn254.G1Jac
 	x.FromAffine(&v.IC[0])

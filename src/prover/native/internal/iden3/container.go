@@ -1,7 +1,7 @@
 // Package iden3 reads and writes the files of circom and snarkjs: .r1cs, .wtns and .zkey, all in one container of
 // numbered sections, and their JSON forms of proofs, public inputs and verification keys.
 //
-// Nothing in a file is trusted: every size is compared with what the file holds before memory is taken for it.
+// Nothing in a file is trusted: every size is compared with the file's size before memory is allocated for it.
 package iden3
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	fileHeader    = 12
 	sectionHeader = 12
-	// maxSections is far above what any writer makes (a .zkey has 10).
+	// maxSections is far above the number of sections in any file (a .zkey of snarkjs has 10).
 	maxSections = 64
 )
 
@@ -45,7 +45,7 @@ func open(file io.ReaderAt, size int64, magic string, version uint32) (*containe
 		return nil, fmt.Errorf("the file doesn't start with %q: it is not a .%s file", magic, magic)
 	}
 	if v := binary.LittleEndian.Uint32(head[4:]); v == 0 || v > version {
-		return nil, fmt.Errorf("version %d of the .%s format is not supported (up to %d is)", v, magic, version)
+		return nil, fmt.Errorf("version %d of the .%s format is not supported (versions up to %d are)", v, magic, version)
 	}
 	count := binary.LittleEndian.Uint32(head[8:])
 	if count > maxSections {
@@ -66,7 +66,7 @@ func open(file io.ReaderAt, size int64, magic string, version uint32) (*containe
 	return c, nil
 }
 
-// index notes the section whose header is at offset at, and returns where it ends.
+// index records the section whose header is at offset at, and returns the offset of its end.
 func (c *container) index(at, size int64) (int64, error) {
 	var head [sectionHeader]byte
 	if at > size-sectionHeader {
@@ -78,10 +78,10 @@ func (c *container) index(at, size int64) (int64, error) {
 	id, length := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint64(head[4:])
 	at += sectionHeader
 	if length > uint64(size-at) {
-		return 0, fmt.Errorf("section %d claims a size of %d where %d is left: the file is truncated or damaged", id, length, size-at)
+		return 0, fmt.Errorf("section %d claims a size of %d, but only %d is left: the file is truncated or damaged", id, length, size-at)
 	}
 	if _, twice := c.sections[id]; twice {
-		return 0, fmt.Errorf("section %d is there twice", id)
+		return 0, fmt.Errorf("section %d occurs twice", id)
 	}
 	c.sections[id] = section{at, int64(length)}
 	return at + int64(length), nil
@@ -90,20 +90,20 @@ func (c *container) index(at, size int64) (int64, error) {
 func unreadable(err error) error { return fmt.Errorf("the file can't be read: %w", err) }
 
 // sized returns section id, which must have exactly size bytes.
-func (c *container) sized(id uint32, size int64, what string) (section, error) {
+func (c *container) sized(id uint32, size int64, name string) (section, error) {
 	s, ok := c.sections[id]
 	if !ok {
-		return s, fmt.Errorf("section %d (%s) is missing", id, what)
+		return s, fmt.Errorf("section %d (%s) is missing", id, name)
 	}
 	if s.size != size {
-		return s, fmt.Errorf("section %d (%s) has the size %d instead of %d", id, what, s.size, size)
+		return s, fmt.Errorf("section %d (%s) has the size %d instead of %d", id, name, s.size, size)
 	}
 	return s, nil
 }
 
 // small reads section id, which must have exactly size bytes.
-func (c *container) small(id uint32, size int64, what string) ([]byte, error) {
-	s, err := c.sized(id, size, what)
+func (c *container) small(id uint32, size int64, name string) ([]byte, error) {
+	s, err := c.sized(id, size, name)
 	if err != nil {
 		return nil, err
 	}
@@ -118,18 +118,19 @@ func (c *container) readAt(b []byte, offset int64) error {
 	return nil
 }
 
-// modulus checks a field's declaration: its length in bytes (u32, 32) and the modulus itself.
+// modulus checks a field's declaration: the length of its elements in bytes (u32, must be 32), and the modulus
+// itself.
 func modulus(b []byte, want *big.Int) error {
 	if binary.LittleEndian.Uint32(b) != fr.Bytes {
-		return fmt.Errorf("the size of field elements is %d instead of %d: it isn't BN254", binary.LittleEndian.Uint32(b), fr.Bytes)
+		return fmt.Errorf("the size of field elements is %d instead of %d: the field isn't BN254's", binary.LittleEndian.Uint32(b), fr.Bytes)
 	}
 	if new(big.Int).SetBytes(reversed(b[4:4+fr.Bytes])).Cmp(want) != 0 {
-		return errors.New("it isn't over BN254: the modulus differs")
+		return errors.New("the field isn't BN254's: the modulus differs")
 	}
 	return nil
 }
 
-// declaration is what modulus checks.
+// declaration returns the declaration that modulus checks.
 func declaration(modulus *big.Int) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, fr.Bytes), reversed(modulus.FillBytes(make([]byte, fr.Bytes)))...)
 }

@@ -45,7 +45,7 @@ func (f *file) bytes() []byte {
 	return out.Bytes()
 }
 
-// body returns a section's content, to be changed in place.
+// body returns a section's content, which a test may change in place.
 func (f *file) body(id uint32) []byte {
 	for _, s := range f.sections {
 		if s.id == id {
@@ -85,7 +85,7 @@ var readers = map[string]struct {
 	}},
 }
 
-// refuse checks that a file is refused with its kind's code and a message that has the given words.
+// refuse checks that a file is refused with its kind's code and a message that contains words.
 func refuse(t *testing.T, kind string, b []byte, words string) {
 	t.Helper()
 	r := readers[kind]
@@ -114,7 +114,7 @@ func TestEveryTruncationIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFileWithMoreBehindItIsRefused(t *testing.T) {
+func TestAFileWithDataBehindItIsRefused(t *testing.T) {
 	for kind, b := range tinyFiles {
 		refuse(t, kind, append(b[:len(b):len(b)], 0), "data follows the last section (size: 1)")
 	}
@@ -130,7 +130,7 @@ func TestFilesInEachOthersPlaceAreRefused(t *testing.T) {
 	}
 }
 
-func TestVersionsToComeAreRefused(t *testing.T) {
+func TestUnknownVersionsAreRefused(t *testing.T) {
 	for kind, b := range tinyFiles {
 		f := parse(b)
 		for _, f.version = range []uint32{0, 3, 1 << 31} {
@@ -161,11 +161,11 @@ func TestSectionsThatLieAreRefused(t *testing.T) {
 	}
 }
 
-func TestEachSectionIsNeededInItsSize(t *testing.T) {
+func TestEachSectionMustExistAndHaveItsSize(t *testing.T) {
 	for kind, b := range tinyFiles {
 		for _, s := range parse(b).sections {
 			if kind == "zkey" && (s.id == zkeyContributions || s.id == zkeyDevelopment) {
-				continue // what snarkjs' ceremony needs, and a notice
+				continue // only snarkjs' ceremony needs the one, and the other is a notice
 			}
 			f := parse(b)
 			f.without(s.id)
@@ -237,7 +237,7 @@ func TestReadErrorsAreReported(t *testing.T) {
 			case "r1cs":
 				_, err = ReadCircuit(u, size)
 			}
-			// Nobody reads a key's last section.
+			// ReadKey doesn't read a key's last section.
 			if err == nil && kind == "zkey" && limit == int64(len(b))-1 {
 				continue
 			}

@@ -7,7 +7,7 @@ import (
 	"sui-enclave/prover/internal/failure"
 )
 
-// WithFile opens a regular file and passes it with its size. code is for a file that can't be opened.
+// WithFile opens a regular file and passes it to use, with its size. If it can't be opened, the error has this code.
 func WithFile(path string, code failure.Code, use func(f io.ReaderAt, size int64) error) error {
 	info, err := os.Stat(path) // before opening, which would wait for a pipe's other end
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // The fuzzers check that no file makes a reader panic, fail without its code, or take more memory than the file's
-// size explains. Seeds that once were new are in testdata/fuzz.
+// size explains. Inputs that earlier runs found are in testdata/fuzz.
 
 func fuzzFile(f *testing.F, kind string, more ...[]byte) {
 	for _, b := range append(more, tinyFiles[kind]) {
@@ -26,17 +26,17 @@ func fuzzFile(f *testing.F, kind string, more ...[]byte) {
 		if err != nil && failure.CodeOf(err) != r.code {
 			t.Fatal(err)
 		}
-		// Fixed: read buffers and caches, one a core, and the key's tables.
+		// The fixed part is for read buffers and caches, one for each core, and for the key's tables.
 		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(16<<20+100*len(b)) {
 			t.Fatalf("%d bytes of memory for a file of %d", n, len(b))
 		}
 	})
 }
 
-// damaged returns a file whole, cut off, and with each of its sections left out, cut short, lengthened, claiming the
-// largest numbers, and in the place of the first.
+// damaged returns variants of a file: whole, cut off, and with each of its sections left out, cut short, lengthened,
+// beginning with the largest number, and swapped with the first.
 func damaged(b []byte) [][]byte {
-	all := [][]byte{b, b[:len(b)/2], b[:100]}
+	variants := [][]byte{b, b[:len(b)/2], b[:100]}
 	for i := range parse(b).sections {
 		for _, damage := range []func(f *file){
 			func(f *file) { f.without(f.sections[i].id) },
@@ -47,10 +47,10 @@ func damaged(b []byte) [][]byte {
 		} {
 			f := parse(b)
 			damage(&f)
-			all = append(all, f.bytes())
+			variants = append(variants, f.bytes())
 		}
 	}
-	return all
+	return variants
 }
 
 func FuzzKey(f *testing.F)     { fuzzFile(f, "zkey", testFile("snarkjs.zkey")) }

@@ -135,32 +135,32 @@ func decimal12(x *bn254.GT) (d [2][3][2]string) {
 	return d
 }
 
-func parse1(p *bn254.G1Affine, d decimals1, what string) error {
+func parse1(p *bn254.G1Affine, d decimals1, name string) error {
 	for _, c := range []struct {
 		z *fp.Element
 		s string
 	}{{&p.X, d[0]}, {&p.Y, d[1]}} {
 		if !parseCoordinate(c.z, c.s) {
-			return failure.New(failure.BadProof, "%s: a coordinate is not a decimal number below the field's modulus", what)
+			return failure.New(failure.BadProof, "%s: a coordinate is not a decimal number below the field's modulus", name)
 		}
 	}
 	if d[2] != "1" || p.IsInfinity() || !p.IsOnCurve() {
-		return failure.New(failure.BadProof, "%s: it is not a point of the curve", what)
+		return failure.New(failure.BadProof, "%s: it is not a finite point of the curve", name)
 	}
 	return nil
 }
 
-func parse2(p *bn254.G2Affine, d decimals2, what string) error {
+func parse2(p *bn254.G2Affine, d decimals2, name string) error {
 	for _, c := range []struct {
 		z *fp.Element
 		s string
 	}{{&p.X.A0, d[0][0]}, {&p.X.A1, d[0][1]}, {&p.Y.A0, d[1][0]}, {&p.Y.A1, d[1][1]}} {
 		if !parseCoordinate(c.z, c.s) {
-			return failure.New(failure.BadProof, "%s: a coordinate is not a decimal number below the field's modulus", what)
+			return failure.New(failure.BadProof, "%s: a coordinate is not a decimal number below the field's modulus", name)
 		}
 	}
 	if d[2] != [2]string{"1", "0"} || p.IsInfinity() || !p.IsOnCurve() || !p.IsInSubGroup() {
-		return failure.New(failure.BadProof, "%s: it is not a point of the group", what)
+		return failure.New(failure.BadProof, "%s: it is not a finite point of the group", name)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (p *Public) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// PublicOf is the public input within a witness.
+// PublicOf returns the public input in a witness.
 func PublicOf(witness []Scalar, public int) Public {
 	p := make(Public, public)
 	for i := range p {
@@ -227,7 +227,7 @@ var rSquared = func() (e fr.Element) {
 	return e
 }()
 
-// FromScalar gives a scalar Montgomery form.
+// FromScalar converts a scalar to Montgomery form.
 func FromScalar(s *Scalar) (e fr.Element) {
 	e.Mul((*fr.Element)(s), &rSquared)
 	return e

@@ -30,7 +30,7 @@ func TestSnarkjsFilesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// same compares JSON whatever its spaces and the order of its keys.
+// same reports whether two JSON values are equal, apart from their spaces and the order of their keys.
 func same(a, b []byte) bool {
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
@@ -53,7 +53,7 @@ func TestAProofOfRapidsnarkIsReadWithoutItsCurve(t *testing.T) {
 	}
 }
 
-func TestProofsThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidProofsAreRefused(t *testing.T) {
 	good := string(testFile("snarkjs.proof.json"))
 	var j jsonProof
 	if err := json.Unmarshal([]byte(good), &j); err != nil {
@@ -61,7 +61,7 @@ func TestProofsThatAreNoneAreRefused(t *testing.T) {
 	}
 	x := j.A[0]
 	for name, bad := range map[string]string{
-		"no JSON":                          good[:50],
+		"not JSON":                         good[:50],
 		"an array":                         "[]",
 		"another protocol":                 strings.Replace(good, "groth16", "plonk", 1),
 		"another curve":                    strings.Replace(good, "bn128", "bls12381", 1),
@@ -88,7 +88,7 @@ func TestProofsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidKeysAreRefused(t *testing.T) {
 	good := string(testFile("snarkjs.vkey.json"))
 	for name, bad := range map[string]string{
 		"another number of public values": strings.Replace(good, `"nPublic": 1`, `"nPublic": 2`, 1),

@@ -70,20 +70,20 @@ func (k *KeyWriter) Coefficients(c *Coefficients) error {
 	return k.w.section(zkeyCoefficients, binary.LittleEndian.AppendUint32(nil, c.count), c.records)
 }
 
-// A writes one point a wire.
+// A writes one point for each wire.
 func (k *KeyWriter) A(p []bn254.G1Affine) error { return k.w.section(zkeyA, mem.Bytes(p)) }
 
-// B1 writes one point a wire.
+// B1 writes one point for each wire.
 func (k *KeyWriter) B1(p []bn254.G1Affine) error { return k.w.section(zkeyB1, mem.Bytes(p)) }
 
-// B2 writes one point a wire.
+// B2 writes one point for each wire.
 func (k *KeyWriter) B2(p []bn254.G2Affine) error { return k.w.section(zkeyB2, mem.Bytes(p)) }
 
-// C writes one point a private wire.
+// C writes one point for each private wire.
 func (k *KeyWriter) C(p []bn254.G1Affine) error { return k.w.section(zkeyC, mem.Bytes(p)) }
 
 // H writes one point for each element of the domain.
 func (k *KeyWriter) H(p []bn254.G1Affine) error { return k.w.section(zkeyH, mem.Bytes(p)) }
 
-// Close writes the record of a ceremony that had no contributions: a hash of 64 zero bytes, and their number.
+// Close writes the record of a ceremony without contributions: a hash of 64 zero bytes, and the number 0.
 func (k *KeyWriter) Close() error { return k.w.section(zkeyContributions, make([]byte, 64+4)) }

@@ -51,14 +51,14 @@ type loader struct {
 	key    *Key
 	start  [2][]atomic.Uint32 // first each row's number of terms, then where its next term goes
 	values *valueTable
-	known  []cache // one a worker
+	caches []cache // one for each worker
 }
 
 // each calls f for every coefficient.
 func (l *loader) each(f func(record []byte, worker int) error) error {
 	if l.start[0] == nil {
 		l.start = [2][]atomic.Uint32{make([]atomic.Uint32, l.key.Domain+1), make([]atomic.Uint32, l.key.Domain+1)}
-		l.known = make([]cache, par.Workers())
+		l.caches = make([]cache, par.Workers())
 	}
 	const part = 1 << 13
 	buffers := make([][]byte, par.Workers())
@@ -93,7 +93,7 @@ func header(record []byte) (matrix, row, wire uint32) {
 	return binary.LittleEndian.Uint32(record), binary.LittleEndian.Uint32(record[4:]), binary.LittleEndian.Uint32(record[8:])
 }
 
-// allocate turns numbers of terms into the rows' ends: placing counts down to their starts.
+// allocate turns the rows' numbers of terms into the rows' ends, from which place counts down to the rows' starts.
 func (l *loader) allocate() (err error) {
 	for m := range l.start {
 		sum := uint32(0)
@@ -110,7 +110,7 @@ func (l *loader) allocate() (err error) {
 
 func (l *loader) place(record []byte, worker int) error {
 	matrix, row, wire := header(record)
-	value, err := l.known[worker].id(l.values, (*[fr.Bytes]byte)(record[12:]))
+	value, err := l.caches[worker].id(l.values, (*[fr.Bytes]byte)(record[12:]))
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,8 @@ func (t *valueTable) id(raw *[fr.Bytes]byte) (uint32, error) {
 	return id, nil
 }
 
-// cache spares a worker most of the table's locking and hashing: nearly all coefficients are a few powers of two.
+// cache saves a worker most of the table's locking and hashing, since nearly all coefficients are a few powers of
+// two.
 type cache struct {
 	used [1 << 10]bool
 	raw  [1 << 10][fr.Bytes]byte
