@@ -10,7 +10,7 @@ function sextetOf(char) {
     return 62;
 }
 
-// The character that encodes a sextet in base64url (RFC 4648, section 5). The bits must be bits.
+// The character that encodes a sextet in base64url (RFC 4648, section 5). Each of `bits` must be 0 or 1.
 template Base64Char() {
     signal input bits[6];
     signal output char;
@@ -33,7 +33,7 @@ template Base64Char() {
 }
 
 // Decodes base64url without padding into bits, the highest of each sextet first. Refuses other characters.
-// Characters that are not inside must be 0, and count as 'A', the sextet 0.
+// Characters for which `inside` is 0 must be 0, and are decoded like 'A', the sextet 0.
 template Base64Bits(n) {
     signal input chars[n];
     signal input inside[n];

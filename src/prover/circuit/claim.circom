@@ -6,13 +6,14 @@ include "base64.circom";
 include "payload.circom";
 include "select.circom";
 
-// Maximum number of sextets that n bytes touch, wherever in a sextet they begin.
+// Maximum number of sextets that encode n bytes, at any position in the payload.
 function sextetsOf(n) {
     return (8 * n + 4 + 5) \ 6;
 }
 
-// The `length` bytes of `text` are those of the payload from base64 character `index` on; zeros follow them. A
-// byte never begins at a character that is 3 modulo 4, and `lengthB64` is exactly the characters that they touch.
+// Checks that the first `length` bytes of `text` are bytes of the payload, from base64 character `index` on, and
+// that zeros follow them. A byte never begins at a character whose index is 3 modulo 4. `lengthB64` must be the
+// exact number of characters that encode these bytes.
 template PayloadText(nWords, max) {
     signal input words[nWords];
     signal input start;
@@ -68,7 +69,7 @@ template JsonString(max) {
     signal input isBare;
     signal output content[max];
 
-    // At least the two quotes.
+    // The string has at least its two quotes.
     inside[1] === 1;
     (1 - isBare) * (chars[0] - 34) === 0;
     component close = Dot(max);
@@ -99,7 +100,7 @@ template Member(max, maxName, maxValue) {
     signal input colonIndex;
     signal input valueIndex;
     signal input valueLength;
-    // Followed by zeros.
+    // Zeros follow the values in each of these outputs.
     signal output name[maxName];
     signal output insideName[maxName];
     signal output value[maxValue];

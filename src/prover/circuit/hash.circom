@@ -2,8 +2,8 @@ pragma circom 2.1.6;
 
 include "circomlib/circuits/poseidon.circom";
 
-// Poseidon over a string of n bytes: big-endian words of 31 bytes counted from the right, so that the first one is
-// the short one. The caller pads the string with zeros on the right.
+// Poseidon over a string of n bytes, in big-endian words of 31 bytes. The words are counted from the right, so the
+// first word may be shorter. The caller pads the string with zeros on the right.
 template HashAscii(n) {
     signal input text[n];
     signal output out;
@@ -20,7 +20,8 @@ template HashAscii(n) {
     out <== poseidon.out;
 }
 
-// Poseidon over a number of n bits, the lowest first: words of 248 bits counted from the lowest, the highest first.
+// Poseidon over a number, whose n bits begin with the lowest. The number is split into words of 248 bits, from the
+// lowest bit up. The highest word is hashed first.
 template HashBits(n) {
     signal input bits[n];
     signal output out;

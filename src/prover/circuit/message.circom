@@ -6,7 +6,7 @@ include "circomlib/circuits/sha256/sha256compression.circom";
 include "select.circom";
 
 // Checks that `bytes` is a message of `length` bytes, padded for SHA-256 (FIPS 180-4, section 5.1.1) to
-// `blocks` blocks, and zeros after it.
+// `blocks` blocks, and that zeros follow it.
 template CheckPadding(maxBlocks) {
     var n = 64 * maxBlocks;
     signal input bytes[n];
@@ -14,16 +14,16 @@ template CheckPadding(maxBlocks) {
     signal input blocks;
     signal output isLastBlock[maxBlocks];
 
-    // The message, the byte 0x80 and the length of 8 bytes end in the last block, and fit into no fewer.
+    // The message, the byte 0x80 and the 8 bytes of the length fit into `blocks` blocks, but not into fewer.
     component slack = Num2Bits(6);
     slack.in <== 64 * blocks - 9 - length;
 
-    // Refuses 0 and more than maxBlocks.
+    // OneHot refuses 0 blocks, and more than maxBlocks.
     component last = OneHot(maxBlocks);
     last.index <== blocks - 1;
     isLastBlock <== last.hot;
 
-    // The length in bits has two bytes.
+    // The length in bits fits into two bytes.
     assert(8 * n < 65536);
     component lengthBits = Num2Bits(13);
     lengthBits.in <== length;

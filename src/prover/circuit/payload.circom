@@ -3,9 +3,9 @@ pragma circom 2.1.6;
 include "circomlib/circuits/bitify.circom";
 include "select.circom";
 
-// The m characters from `index` on, taken from words of 16 bytes, the first byte lowest: whole words are shifted
-// first, then the bytes within the remaining ones. This costs about a hundredth of shifting bytes alone.
-// indexBits has the 11 bits of the index; zeros follow the last word.
+// The m characters from `index` on. A word has 16 of them, and its lowest byte is the first. Whole words are shifted
+// first, and then the bytes of the words that remain. Shifting bytes alone would cost about a hundred times as much.
+// indexBits has the 11 bits of the index. Zeros follow the last word.
 template Slice(nWords, m) {
     signal input words[nWords];
     signal input indexBits[11];
@@ -31,8 +31,8 @@ template Slice(nWords, m) {
     chars <== fine.out;
 }
 
-// The `length` characters of the payload from `index` on, and zeros up to m. Refuses a slice that is not entirely in the
-// payload, which runs from `start` to before `end`, both at most 64 * 25.
+// The `length` characters of the payload from `index` on, followed by zeros. Refuses a slice that is not entirely in
+// the payload. The payload begins at `start` and ends before `end`, which are at most 64 * 25.
 template PayloadSlice(nWords, m) {
     signal input words[nWords];
     signal input start;

@@ -4,8 +4,8 @@ include "circomlib/circuits/bitify.circom";
 include "@zk-email/circuits/lib/bigint.circom";
 include "@zk-email/circuits/lib/rsa.circom";
 
-// RSASSA-PKCS1-v1_5 over SHA-256 (RFC 8017, section 8.2.2) for a key of 2048 bits with e = 65537: 32 limbs of
-// 64 bits, the least significant first. @zk-email/circuits computes in 17 limbs of 121 bits.
+// RSASSA-PKCS1-v1_5 over SHA-256 (RFC 8017, section 8.2.2) for a key of 2048 bits with e = 65537. Numbers have 32
+// limbs of 64 bits, the least significant first. @zk-email/circuits computes with 17 limbs of 121 bits.
 template VerifyRsa2048() {
     signal input digest[256];
     signal input signature[32];
@@ -44,7 +44,7 @@ template VerifyRsa2048() {
     }
     below.out === 1;
 
-    // 00 01 ff ... ff 00, DigestInfo of SHA-256 (section 9.2, note 1), digest. FpPow65537Mod gives a result below
+    // 00 01 ff ... ff 00, DigestInfo of SHA-256 (section 9.2, note 1), digest. FpPow65537Mod returns a number below
     // the modulus.
     var digestInfo = 0x3031300d060960864801650304020105000420;
     for (var i = 0; i < 17; i++) {

@@ -2,10 +2,10 @@ pragma circom 2.1.6;
 
 include "circomlib/circuits/bitify.circom";
 
-// Selectors whose position is a witness. Every hint (`<--`) is pinned by the constraints right below it.
+// Selectors whose position is a signal. The constraints right below each hint (`<--`) determine its value.
 
-// below[i] is 1 for i < length and 0 from there on. Refuses a length over n: `length` is the number of ones, and
-// the steps 1 - below[0], below[0] - below[1], ..., below[n-1] are bits that add up to 1, so there is one step down.
+// below[i] is 1 for i < length, and 0 for every other i. Refuses a length over n. `length` is the number of ones.
+// The steps 1 - below[0], below[0] - below[1], ..., below[n-1] are bits that add up to 1, so exactly one is 1.
 template Below(n) {
     signal input length;
     signal output below[n];
@@ -54,7 +54,8 @@ template Dot(n) {
     out <== sum;
 }
 
-// out[i] = in[i + shift], 0 beyond the end; shift is given by its bits, the lowest first, which must be bits.
+// out[i] = in[i + shift], or 0 beyond the end. `bits` has the bits of the shift, the lowest first.
+// Each of them must be 0 or 1.
 // The largest step comes first, so that the array shrinks early.
 template ShiftLeft(n, m, nBits) {
     signal input in[n];
@@ -67,7 +68,7 @@ template ShiftLeft(n, m, nBits) {
         var step = 1 << (nBits - 1 - s);
         for (var i = 0; i < n; i++) {
             if (i >= m + step - 1) {
-                // Beyond what the smaller steps that follow can reach.
+                // The smaller steps that follow can't reach this element.
                 stage[s + 1][i] <== 0;
             } else if (i + step < n) {
                 stage[s + 1][i] <== stage[s][i] + bits[nBits - 1 - s] * (stage[s][i + step] - stage[s][i]);

@@ -11,7 +11,7 @@ include "payload.circom";
 include "rsa.circom";
 include "select.circom";
 
-// The bytes of `text` as a number, the first one highest.
+// The number whose bytes are `text`, the most significant first.
 template Pack(n) {
     signal input text[n];
     signal output out;
@@ -22,9 +22,9 @@ template Pack(n) {
     out <== number;
 }
 
-// The statement of Sui's zkLogin; README.md lists its rules and the constraint that enforces each. Sizes are in
-// characters: names and values with their quotes, extended claims through the ',' or '}' after them. The names of
-// the inputs are those of the production circuit.
+// The statement of Sui's zkLogin. README.md lists its rules, each with the constraint that enforces it. Sizes are in
+// characters. The sizes of names and values include their quotes. The sizes of extended claims include the ',' or '}'
+// after them. The inputs have the names of the production circuit.
 template ZkLogin(
     maxBlocks, maxHeader, maxKcName, maxKcValue, maxExtKc, maxExtNonce, maxExtEv, maxAudValue, maxExtAud, maxIssB64
 ) {
@@ -231,14 +231,14 @@ template ZkLogin(
     nonceHash.inputs <== [eph_public_key[0], eph_public_key[1], max_epoch, jwt_randomness];
     component randomnessBits = Num2Bits(128);
     randomnessBits.in <== jwt_randomness;
-    // Strict: the hash plus the field's order would be a second representation, with other low bits.
+    // Without the strict check, the hash plus the field's order would be accepted too, and has other low bits.
     component nonceHashBits = Num2Bits_strict();
     nonceHashBits.in <== nonceHash.out;
     for (var i = 0; i < 160; i++) nonceBits.bits[i] === nonceHashBits.out[159 - i];
     nonceBits.bits[160] === 0;
     nonceBits.bits[161] === 0;
 
-    // --- email_verified, where the key claim is the email ---
+    // --- email_verified, if the key claim is the email ---
     component ev = Member(maxExtEv, maxEvName, nonceValue);
     ev.text <== ext_ev;
     ev.inside <== evText.inside;

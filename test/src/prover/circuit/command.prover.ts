@@ -19,14 +19,14 @@ test('prove proves a request, and answers in the format of a proving service', (
   const [file, keys] = [join(folder, 'request.json'), join(folder, 'keys.json')];
   writeFileSync(file, JSON.stringify({ ...request, extendedEphemeralPublicKey: String(EPHEMERAL_KEY) }));
   writeFileSync(keys, JSON.stringify({ keys: [OUR_KEY] }));
-  const at = String(CLAIMS.iat * 1000);
+  const time = String(CLAIMS.iat * 1000);
   const args = [
     join(ROOT, 'src/toolchain/prover/prove.ts'),
     file,
     '--jwks',
     keys,
     '--at',
-    at,
+    time,
     '--size',
     'small',
   ];

@@ -1,6 +1,6 @@
 /**
- * The inputs built for the given real tokens satisfy every constraint. If any one field is changed, they no
- * longer do. `PROVER_SIZE=full make test-prover -- fields` uses all four tokens, at the production size.
+ * Tests that the inputs for recorded real tokens satisfy every constraint, and that a change of any field
+ * breaks one. `PROVER_SIZE=full make test-prover -- fields` uses all four tokens and the full circuit.
  */
 import { describe, expect, test } from 'vitest';
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
@@ -8,14 +8,14 @@ import { PROFILES } from '../../../../src/prover/profile.ts';
 import { builtArtifacts, isSize } from '../../../../src/toolchain/prover/artifacts.ts';
 import { REAL_TOKENS } from '../support.ts';
 import { run } from './generator.ts';
-import { broken, readR1cs, readWitness } from './r1cs.ts';
+import { findBrokenConstraints, readR1cs, readWitness } from './r1cs.ts';
 
 const size = process.env['PROVER_SIZE'] ?? 'small';
 if (!isSize(size)) throw new Error('PROVER_SIZE must be small or full');
 const artifacts = builtArtifacts(size);
 const r1cs = readR1cs(artifacts.r1cs);
 
-const fitting = REAL_TOKENS.flatMap(({ provider, request, key }) => {
+const fittingTokens = REAL_TOKENS.flatMap(({ provider, request, key }) => {
   try {
     return [{ provider, input: buildInput(request, key, PROFILES[size]).circuit }];
   } catch {
@@ -24,7 +24,7 @@ const fitting = REAL_TOKENS.flatMap(({ provider, request, key }) => {
   }
 });
 
-/** Lists changed inputs: one for every number, and for the first, middle and last element of every list. */
+/** Yields inputs with one change: of each number, and of the first, middle and last element of each list. */
 function* listChanges(input: CircuitInput): Generator<[string, CircuitInput]> {
   const increment = (text = '') => String(BigInt(text) + 1n);
   for (const [name, value] of Object.entries(input)) {
@@ -38,19 +38,19 @@ function* listChanges(input: CircuitInput): Generator<[string, CircuitInput]> {
   }
 }
 
-test(`${size === 'full' ? 'all four' : 'two'} of the given tokens fit`, () => {
-  expect(fitting).toHaveLength(size === 'full' ? 4 : 2);
+test(`${size === 'full' ? 'all four' : 'two'} of the recorded tokens fit into the circuit`, () => {
+  expect(fittingTokens).toHaveLength(size === 'full' ? 4 : 2);
 });
 
-describe.each(fitting)('the input for the token of $provider', ({ input }) => {
+describe.each(fittingTokens)('the input for the token of $provider', ({ input }) => {
   test('satisfies every constraint', () => {
     const { witness } = run(input, artifacts);
-    expect(broken(r1cs, readWitness(witness as Buffer))).toEqual([]);
+    expect(findBrokenConstraints(r1cs, readWitness(witness as Buffer))).toEqual([]);
   });
 
-  test('no longer satisfies them when any one field is changed', () => {
-    for (const [name, changed] of listChanges(input)) {
-      expect(run(changed, artifacts).refusedBy, name).not.toBeNull();
+  test('is refused after a change of any field', () => {
+    for (const [name, changedInput] of listChanges(input)) {
+      expect(run(changedInput, artifacts).refusedBy, name).not.toBeNull();
     }
   });
 });

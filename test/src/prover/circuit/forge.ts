@@ -1,7 +1,7 @@
 /**
- * Builds inputs of the circuit as an attacker would: without the checks of input.ts, signed by our own key in
- * the issuer's place, and with the public input that the circuit itself computes from them. A forged input is
- * therefore refused only by the rule that it breaks.
+ * Builds inputs of the circuit as an attacker would, without the checks of input.ts. The tests' key signs in
+ * the issuer's place, and the public input is the one that the circuit computes. So only the rule that a
+ * forged input breaks can refuse it.
  */
 import { constants, privateEncrypt } from 'node:crypto';
 import { poseidonHash } from '@mysten/sui/zklogin';
@@ -21,7 +21,7 @@ import {
 const PROFILE = PROFILES.small;
 const SIZE = 64 * PROFILE.blocks;
 
-/** An extended claim, at the position in the payload that the prover claims. */
+/** An extended claim, with the positions of its parts as a prover states them. */
 export interface Claim {
   readonly text: string;
   readonly nameLength: number;
@@ -30,17 +30,17 @@ export interface Claim {
   readonly valueLength: number;
 }
 
-/** Returns the claim that an honest prover makes for this text. */
+/** Returns the claim that an honest prover states for this text, changed by `lie`. */
 export function claim(text: string, lie: Partial<Claim> = {}): Claim {
-  const [, name = '', before = '', after = '', value = ''] =
+  const [, name = '', spaceBefore = '', spaceAfter = '', value = ''] =
     /^("(?:[^"\\]|\\.)*")(\s*):(\s*)(.*?)\s*[,}]$/s.exec(text) ?? [];
-  const colonIndex = name.length + before.length;
-  const valueIndex = colonIndex + 1 + after.length;
+  const colonIndex = name.length + spaceBefore.length;
+  const valueIndex = colonIndex + 1 + spaceAfter.length;
   return { text, nameLength: name.length, colonIndex, valueIndex, valueLength: value.length, ...lie };
 }
 
 export interface Forgery {
-  /** Part of the token before the dot. */
+  /** Part of the token before its first dot. */
   readonly headerBase64?: string;
   /** Payload of the token, with a character for each byte. */
   readonly payload?: string;
@@ -55,7 +55,7 @@ export interface Forgery {
   readonly blocks?: number;
   /** Changes the encoded message (RFC 8017, section 9.2) before it is signed. */
   readonly encoded?: (em: Buffer) => void;
-  /** Changes any other signals. The public input follows the changes. */
+  /** Changes signals. The public input is computed from the changed signals. */
   readonly lie?: (input: Record<string, string | string[]>) => void;
 }
 
@@ -83,15 +83,15 @@ export function forge(forgery: Forgery = {}): CircuitInput {
   const signature = privateEncrypt({ key: OUR_PRIVATE_KEY, padding: constants.RSA_NO_PADDING }, em);
 
   const payloadStart = headerBase64.length + 1;
-  const signals = (prefix: string, { text, ...at }: Claim, max: number) => ({
+  const signals = (prefix: string, { text, ...positions }: Claim, max: number) => ({
     [`ext_${prefix}`]: Array.from(
       Buffer.concat([Buffer.from(text, 'latin1'), Buffer.alloc(max)], max),
       String,
     ),
     [`ext_${prefix}_length`]: String(text.length),
     ...position(prefix, payload, text, payloadStart),
-    [`${prefix}_colon_index`]: String(at.colonIndex),
-    [`${prefix}_value_index`]: String(at.valueIndex),
+    [`${prefix}_colon_index`]: String(positions.colonIndex),
+    [`${prefix}_value_index`]: String(positions.valueIndex),
   });
   const ev = forgery.ev ?? nonce;
   const input: Record<string, string | string[]> = {
@@ -133,9 +133,12 @@ function position(prefix: string, payload: string, text: string, payloadStart: n
 
 /** Computes SHA-256 of the blocks without checking their padding. */
 function computeDigest(padded: Buffer, blocks: number): Buffer {
-  const hash = sha256.create() as unknown as { process(view: DataView, at: number): void; get(): number[] };
+  const hash = sha256.create() as unknown as {
+    process(view: DataView, offset: number): void;
+    get(): number[];
+  };
   const view = new DataView(padded.buffer, padded.byteOffset, padded.length);
-  for (let at = 0; at < 64 * blocks; at += 64) hash.process(view, at);
+  for (let offset = 0; offset < 64 * blocks; offset += 64) hash.process(view, offset);
   const digest = Buffer.alloc(32);
   for (const [index, word] of hash.get().entries()) digest.writeUInt32BE(word >>> 0, 4 * index);
   return digest;
@@ -153,8 +156,8 @@ export function limbs(number: Buffer): string[] {
 }
 
 /**
- * Computes the public input as the circuit does, for invalid inputs too. It allows bytes over 255 and quotes
- * within strings. Of a text that is longer than the circuit accepts, it uses only the first characters.
+ * Computes the public input as the circuit does, also for invalid inputs. It allows bytes over 255 and quotes
+ * within strings. It cuts a text that is longer than the circuit accepts.
  */
 function publicInputFor(input: Record<string, string | string[]>): bigint {
   const number = (name: string) => Number(input[name]);

@@ -1,7 +1,6 @@
 /**
- * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. If a prover
- * breaks one rule but keeps all others and the public input, the template that enforces this rule refuses the
- * input.
+ * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. Each forged
+ * input breaks one rule and has the right public input. The template that enforces the rule must refuse it.
  */
 
 import { poseidonHash } from '@mysten/sui/zklogin';
@@ -11,12 +10,13 @@ import { AUD, claim, type Forgery, forge, ISS, KC, limbs, NONCE_CLAIM, PAYLOAD }
 import { run } from './generator.ts';
 
 const refusal = (forgery: Forgery) => run(forge(forgery)).refusedBy;
-/** Adds differences to numbers of the input. */
+/** Returns a change that adds these differences to numbers of the input. */
 const shift =
   (differences: Record<string, number>) =>
   (input: Record<string, string | string[]>): void => {
     for (const [name, by] of Object.entries(differences)) input[name] = String(Number(input[name]) + by);
   };
+/** Makes a forgery that changes one element of a list. */
 const element = (name: string, index: number, change: (value: number) => number) => ({
   lie: (input: Record<string, string | string[]>) => {
     const list = input[name] as string[];
@@ -44,7 +44,7 @@ const withNonce = (value: string, randomness?: bigint): Forgery => ({
 const withNonceClaim = (text: string): Forgery => ({
   payload: PAYLOAD.replace(NONCE_CLAIM, text),
   nonce: claim(text),
-  // The other claim is well-formed, so that the nonce is the only fault.
+  // The claim in place of email_verified is valid, so that the nonce is the only fault.
   ev: claim(AUD),
 });
 /** Makes a nonce with '+' where base64url has '-'. */
@@ -73,7 +73,7 @@ function beyondTheLastBlock(): Forgery {
     payload: LONG_PAYLOAD,
     headerBase64: 'e'.repeat(505 - 1 - payloadBase64.length),
     blocks: 8,
-    // These are the length's bytes.
+    // The padded message has no length.
     message: (bytes) => bytes.fill(0, 508),
     encoded: (em) => em.fill(0, 256 - 32),
     lie: shift({ num_sha2_blocks: 1 }),
@@ -85,29 +85,29 @@ function readAs(char: string): string {
   const sextet = code >= 97 ? code - 71 : code >= 65 ? code - 65 : code >= 48 ? code + 4 : 62;
   return ALPHABET[sextet & 63] as string;
 }
-/** Makes a key claim in whose base64 `char` replaces `original`. */
+/** Makes a key claim, and replaces the character `original` in its base64 by `char`. */
 function withCharacter(char: string, original: string): Forgery {
-  // The last sextet of three bytes has the low bits of the third byte. One of the repeated characters is a
-  // third byte, at any offset.
+  // base64 encodes three bytes in four characters, the last of which has the low bits of the third byte. The
+  // claim repeats the character three times, so one of them is such a third byte.
   const sextet = ALPHABET.indexOf(original);
   const text = `"sub":"${String.fromCharCode(sextet < 35 ? sextet + 64 : sextet).repeat(3)}",`;
   const payload = PAYLOAD.replace(KC, text);
   const base64 = Buffer.from(payload).toString('base64url');
-  const at = base64.indexOf(original, Math.ceil((8 * (payload.indexOf(text) + 7)) / 6));
+  const index = base64.indexOf(original, Math.ceil((8 * (payload.indexOf(text) + 7)) / 6));
   const start = Number(forge()['payload_start_index']);
-  return { ...withKc(text), message: (bytes) => bytes.write(char, start + at, 'latin1') };
+  return { ...withKc(text), message: (bytes) => bytes.write(char, start + index, 'latin1') };
 }
 /**
  * Finds bits that PayloadText reads as these bytes when both of its selectors are 1. The first four bits are
  * in `before`.
  */
-function bitsReadAs(bytes: readonly number[], before: number): string | undefined {
+function findBitsReadAs(bytes: readonly number[], before: number): string | undefined {
   const [byte, ...followingBytes] = bytes;
   if (byte === undefined) return before.toString(2).padStart(4, '0');
   for (let window = before << 8; window < (before + 1) << 8; window++) {
     // The byte is the sum of the bytes that begin 2 and 4 bits further on, less the byte that begins here.
     if (((window >> 2) & 255) + (window & 255) - (window >> 4) !== byte) continue;
-    const followingBits = bitsReadAs(followingBytes, window & 15);
+    const followingBits = findBitsReadAs(followingBytes, window & 15);
     if (followingBits !== undefined) return (window >> 4).toString(2).padStart(8, '0') + followingBits;
   }
   return undefined;
@@ -122,14 +122,14 @@ const withEmail = (ev: string, lie = {}): Forgery => ({
 describe('the circuit accepts', () => {
   test.each<[string, Forgery]>([
     ['the input of an honest prover', {}],
-    ['a key claim at each offset of base64', { payload: PAYLOAD.replace(KC, `"x":1,${KC}`) }],
-    ['a key claim at each offset of base64, the third', { payload: PAYLOAD.replace(KC, `"x":12,${KC}`) }],
+    ['a key claim at a second offset in base64', { payload: PAYLOAD.replace(KC, `"x":1,${KC}`) }],
+    ['a key claim at the third offset in base64', { payload: PAYLOAD.replace(KC, `"x":12,${KC}`) }],
     ['white space of JSON in every place', withKc('"sub" \t: \r\n"10629404924099930" ,')],
     ['another key claim', withKc('"user_id":"10629404924099930",')],
     ['the longest value', withKc(`"sub":"${'7'.repeat(113)}",`)],
     ['an empty value', withKc('"sub":"",')],
     ['a verified email', withEmail('"email_verified":true,')],
-    ['an email verified by a string', withEmail('"email_verified" : "true" ,')],
+    ['an email whose email_verified is a string', withEmail('"email_verified" : "true" ,')],
     ['a nonce of other randomness', withNonce(nonceFor(5n), 5n)],
     [
       'a claim within a nested object, which a front end must refuse',
@@ -149,8 +149,8 @@ describe('rule 1, the message is bytes, padded for SHA-256, with zeros after it:
     ['a length over 16 bits', 'CheckPadding', { message: (bytes) => bytes.writeUInt8(1, 64 * BLOCKS - 3) }],
     ['a byte after the last block', 'CheckPadding', element('padded_unsigned_jwt', 64 * BLOCKS, () => 1)],
     ['a byte at the very end', 'CheckPadding', element('padded_unsigned_jwt', 511, () => 1)],
-    ['a block too many', 'Num2Bits', { blocks: BLOCKS + 1 }],
-    ['a block too few', 'Num2Bits', { lie: shift({ num_sha2_blocks: -1 }) }],
+    ['one block too many', 'Num2Bits', { blocks: BLOCKS + 1 }],
+    ['one block too few', 'Num2Bits', { lie: shift({ num_sha2_blocks: -1 }) }],
     ['no block', 'Num2Bits', { lie: shift({ num_sha2_blocks: -BLOCKS }) }],
     ['a payload that is longer than stated', 'CheckPadding', { lie: shift({ payload_len: -1 }) }],
     ['a payload that is shorter than stated', 'CheckPadding', { lie: shift({ payload_len: 1 }) }],
@@ -200,7 +200,7 @@ describe('rule 2, the header ends before the dot: the circuit refuses', () => {
   });
 });
 
-describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: the circuit refuses', () => {
+describe('rule 3, the signature follows PKCS #1 v1.5 with SHA-256: the circuit refuses', () => {
   test.each<[string, Forgery]>([
     ['another digest', { encoded: (em) => em.writeUInt8((em.at(-1) as number) ^ 1, 255) }],
     ['another hash algorithm', { encoded: (em) => em.writeUInt8(2, 256 - 32 - 5) }],
@@ -208,7 +208,7 @@ describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: the circuit
     ['another block type', { encoded: (em) => em.writeUInt8(2, 1) }],
     ['no zero before DigestInfo', { encoded: (em) => em.writeUInt8(0xff, 256 - 52) }],
     [
-      'a message of another signature',
+      'the signature of another message',
       { lie: (input) => (input['signature'] = forge({ blocks: 8 })['signature'] as string[]) },
     ],
   ])('%s', (_, forgery) => {
@@ -246,7 +246,7 @@ describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: the circuit
 const CLAIMS = ['kc', 'nonce', 'ev', 'aud'] as const;
 
 describe('rule 4, each extended claim is in the payload: the circuit refuses', () => {
-  test.each(CLAIMS)('%s, with another text, position or length', (name) => {
+  test.each(CLAIMS)('the claim %s with another text, position or length', (name) => {
     const text = `ext_${name}`;
     const refusalAfter = (differences: Record<string, number>) => refusal({ lie: shift(differences) });
     expect(refusal(element(text, 3, (byte) => byte ^ 1))).not.toBeNull();
@@ -277,7 +277,7 @@ describe('rule 4, each extended claim is in the payload: the circuit refuses', (
     // Both selectors are 1 there, and PayloadText computes bytes that are not in the payload. Few texts have
     // such bits.
     const text = '"j":"",';
-    const bits = bitsReadAs([...Buffer.from(text)], 6);
+    const bits = findBitsReadAs([...Buffer.from(text)], 6);
     const sextets = Math.ceil((6 + 8 * text.length) / 6);
     const bytes = Buffer.from(
       `${'0'.repeat(18)}${bits}${'0'.repeat(48)}`.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ??
@@ -302,7 +302,7 @@ describe('rule 4, each extended claim is in the payload: the circuit refuses', (
     expect(refusal(withCharacter('f', 'f'))).toBeNull();
   });
 
-  test('a claim without its last character, even if that character adds only zeros', () => {
+  test('a claim without its last base64 character, even if that character adds only zeros', () => {
     for (const shift of ['', '"x":1,', '"x":12,']) {
       const payload = PAYLOAD.replace(KC, shift + KC);
       const forgery = (by: number): Forgery => ({
@@ -355,12 +355,12 @@ describe('rule 5, an extended claim is name, colon, value and terminator: the ci
     ],
     ['a value that is the name', 'Num2Bits', withKc('"sub":"1",', { valueIndex: 0, valueLength: 5 })],
     ['a value that begins in the name', 'Num2Bits', withKc('"sub":"1",', { valueIndex: 4, valueLength: 5 })],
-    ['a value with the terminator', 'Member', withKc('"sub":"1",', { valueLength: 4 })],
+    ['a value that includes the terminator', 'Member', withKc('"sub":"1",', { valueLength: 4 })],
     ['a value beyond the claim', 'Member', withKc('"sub":"1",', { valueIndex: 20, valueLength: 3 })],
     ['a colon beyond the claim', 'Member', withKc('"sub":"1",', { colonIndex: 60 })],
     ['a colon within the value', 'Num2Bits', withKc('"sub":"1:2",', { colonIndex: 8 })],
     ['a name without its last quote', 'Member', withKc(KC, { nameLength: 4 })],
-    ['a name that continues', 'Member', withKc(KC, { nameLength: 6 })],
+    ['a name with the colon after it', 'Member', withKc(KC, { nameLength: 6 })],
     ['a name over 32 characters', 'Below', withKc(`"${'n'.repeat(31)}":"1",`)],
     [
       'a name with the white space after it, over 32 characters',
@@ -391,7 +391,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: the ci
     ],
     ['a value without a first quote', 'JsonString', withKc('"sub":x1",')],
     [
-      'a name of one quote',
+      'a name that is a single quote',
       'JsonString',
       withKc('":"1",', { nameLength: 1, colonIndex: 1, valueIndex: 2, valueLength: 3 }),
     ],
@@ -402,7 +402,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: the ci
     ],
     ['a name with an escape', 'JsonString', withKc('"s\\u0075b":"1",')],
     [
-      'a value of one quote',
+      'a value that is a single quote',
       'JsonString',
       withKc('"sub":",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 1 }),
     ],
@@ -412,7 +412,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: the ci
       withKc('"sub":12345,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 5 }),
     ],
     [
-      'a value of nothing',
+      'no value',
       'JsonString',
       withKc('"sub":,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 0 }),
     ],
@@ -422,7 +422,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: the ci
       withKc('"sub":"1,', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 2 }),
     ],
     [
-      'a value that swallows the next claim',
+      'a value that includes the next claim',
       'JsonString',
       withKc('"sub":"1","x":"2",', { nameLength: 5, colonIndex: 5, valueIndex: 6, valueLength: 11 }),
     ],
@@ -453,8 +453,8 @@ describe('rule 6, the audience is a single string named aud: the circuit refuses
 });
 
 describe('rule 7, the nonce is the hash of key, epoch and randomness: the circuit refuses', () => {
-  const changeNonce = (at: number) =>
-    NONCE.slice(0, at) + (NONCE[at] === 'A' ? 'B' : 'A') + NONCE.slice(at + 1);
+  const changeNonce = (index: number) =>
+    NONCE.slice(0, index) + (NONCE[index] === 'A' ? 'B' : 'A') + NONCE.slice(index + 1);
   test.each<[string, string, Forgery]>([
     ['a nonce that differs at its first character', 'ZkLogin', withNonce(changeNonce(0))],
     [
@@ -480,8 +480,8 @@ describe('rule 7, the nonce is the hash of key, epoch and randomness: the circui
         nonce: claim(NONCE_CLAIM.replace('"nonce"', '"once1"')),
       },
     ],
-    ['another randomness', 'ZkLogin', { randomness: 5n }],
-    ['a randomness over 128 bits', 'Num2Bits', withNonce(nonceFor((1n << 128n) + 5n), (1n << 128n) + 5n)],
+    ['other randomness', 'ZkLogin', { randomness: 5n }],
+    ['randomness over 128 bits', 'Num2Bits', withNonce(nonceFor((1n << 128n) + 5n), (1n << 128n) + 5n)],
     ['another epoch', 'ZkLogin', { lie: shift({ max_epoch: 1 }) }],
     ['another key', 'ZkLogin', { lie: (input) => (input['eph_public_key'] = ['1', '2']) }],
   ])('%s', (_, by, forgery) => {
@@ -492,8 +492,16 @@ describe('rule 7, the nonce is the hash of key, epoch and randomness: the circui
 describe('rule 8, an email is verified: the circuit refuses', () => {
   test.each<[string, string, Forgery]>([
     ['an email that is not verified', 'JsonString', withEmail('"email_verified":false,')],
-    ['an email that is not verified, by a string', 'ZkLogin', withEmail('"email_verified":"false",')],
-    ['an email that is verified by the string "true "', 'ZkLogin', withEmail('"email_verified":"true ",')],
+    [
+      'an email whose email_verified is the string "false"',
+      'ZkLogin',
+      withEmail('"email_verified":"false",'),
+    ],
+    [
+      'an email whose email_verified is the string "true "',
+      'ZkLogin',
+      withEmail('"email_verified":"true ",'),
+    ],
     [
       'an email without the claim email_verified',
       'ZkLogin',
@@ -501,7 +509,7 @@ describe('rule 8, an email is verified: the circuit refuses', () => {
     ],
     ['another claim that is true', 'ZkLogin', withEmail('"phone_verified":true,')],
     ['a claim whose name begins with email_verified', 'Below', withEmail('"email_verified2":true,')],
-    ['a number that is true', 'JsonString', withEmail('"email_verified":1,')],
+    ['an email whose email_verified is the number 1', 'JsonString', withEmail('"email_verified":1,')],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
   });

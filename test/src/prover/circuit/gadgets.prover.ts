@@ -1,5 +1,5 @@
 /**
- * Tests the lemmas of the static check for gadgets that this circuit adds to the audited ones. Each gadget is
+ * Tests the lemmas of the static check for this circuit's own gadgets, which no audit covers. Each gadget is
  * compiled alone, and its hints are replaced by all combinations of small numbers. Its constraints must
  * accept only the honest hints.
  */
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { compileCircuit } from '../../../../src/toolchain/prover/compile.ts';
-import { broken, eachSymbol, mod, P, type R1cs, readR1cs } from './r1cs.ts';
+import { eachSymbol, findBrokenConstraints, mod, P, type R1cs, readR1cs } from './r1cs.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
@@ -21,7 +21,7 @@ interface Gadget {
 }
 
 /** Compiles a gadget without optimisation, so that each signal keeps its wire and its name. */
-function compiled(file: string, component: string): Gadget {
+function compileGadget(file: string, component: string): Gadget {
   compileCircuit(folder, `pragma circom 2.1.6;\ninclude "${file}";\ncomponent main = ${component};\n`, [
     '--r1cs',
     '--sym',
@@ -33,46 +33,56 @@ function compiled(file: string, component: string): Gadget {
 }
 
 /**
- * Returns the value of `result` that the constraints accept for these signals, or undefined if they refuse
- * them.
+ * Solves the constraints for the signal `output`. Returns its value, or undefined if the constraints refuse
+ * these signals.
  */
-function accepted({ r1cs, wires }: Gadget, signals: Record<string, number>, result: string) {
+function solveFor({ r1cs, wires }: Gadget, signals: Record<string, number>, output: string) {
   const witness: (bigint | undefined)[] = Array.from({ length: r1cs.wires });
   witness[0] = 1n;
   for (const [name, value] of Object.entries(signals))
     witness[wires.get(name) as number] = mod(BigInt(value));
-  while (solveOne(r1cs, witness));
+  while (solveWires(r1cs, witness));
   expect(witness).not.toContain(undefined);
   const complete = witness as bigint[];
-  return broken(r1cs, complete).length === 0 ? complete[wires.get(result) as number] : undefined;
+  return findBrokenConstraints(r1cs, complete).length === 0
+    ? complete[wires.get(output) as number]
+    : undefined;
 }
 
-/** Computes the wires that are alone in C, with the coefficient 1 or -1. @returns whether there were any */
-function solveOne(
+/**
+ * Computes wires that are the only unknown of a constraint, if they are in C with the coefficient 1 or -1.
+ *
+ * @returns whether it computed any
+ */
+function solveWires(
   { constraints, starts, termWires, termCoefficients, coefficients }: R1cs,
   witness: (bigint | undefined)[],
 ) {
-  let isUsed = false;
-  for (let at = 0; at < constraints; at++) {
-    const open: { wire: number; part: number; coefficient: bigint }[] = [];
+  let hasSolved = false;
+  for (let constraint = 0; constraint < constraints; constraint++) {
+    const unknownTerms: { wire: number; part: number; coefficient: bigint }[] = [];
     const [a = 0n, b = 0n, c = 0n] = [0, 1, 2].map((part) => {
       let sum = 0n;
-      for (let term = starts[3 * at + part] as number; term < (starts[3 * at + part + 1] as number); term++) {
+      for (
+        let term = starts[3 * constraint + part] as number;
+        term < (starts[3 * constraint + part + 1] as number);
+        term++
+      ) {
         const wire = termWires[term] as number;
         const coefficient = coefficients[termCoefficients[term] as number] as bigint;
         const value = witness[wire];
-        if (value === undefined) open.push({ wire, part, coefficient });
+        if (value === undefined) unknownTerms.push({ wire, part, coefficient });
         else sum += value * coefficient;
       }
       return sum;
     });
-    const [term, ...otherTerms] = open;
+    const [term, ...otherTerms] = unknownTerms;
     if (term === undefined || otherTerms.length > 0 || term.part !== 2) continue;
     if (term.coefficient !== 1n && term.coefficient !== P - 1n) continue;
     witness[term.wire] = mod((a * b - c) * term.coefficient);
-    isUsed = true;
+    hasSolved = true;
   }
-  return isUsed;
+  return hasSolved;
 }
 
 /** Lists every list of `length` numbers from `values`. */
@@ -81,35 +91,35 @@ function lists(length: number, values: readonly number[]): number[][] {
   return lists(length - 1, values).flatMap((list) => values.map((value) => [...list, value]));
 }
 
-const named = (array: string, values: readonly number[]) =>
+const nameElements = (array: string, values: readonly number[]) =>
   Object.fromEntries(values.map((value, i) => [`${array}[${i}]`, value]));
 
 test('Below: accepts only ones followed by zeros, with as many ones as the length says', () => {
-  const gadget = compiled('select.circom', 'Below(4)');
+  const gadget = compileGadget('select.circom', 'Below(4)');
   for (const below of lists(4, [-2, -1, 0, 1, 2])) {
     const isHonest = below.every((bit, i) => bit === 0 || (bit === 1 && (i === 0 || below[i - 1] === 1)));
     const ones = BigInt(below.filter((bit) => bit === 1).length);
-    expect(accepted(gadget, named('below', below), 'length'), String(below)).toBe(
+    expect(solveFor(gadget, nameElements('below', below), 'length'), String(below)).toBe(
       isHonest ? ones : undefined,
     );
   }
 });
 
 test('OneHot: accepts only a single one, at the index', () => {
-  const gadget = compiled('select.circom', 'OneHot(4)');
+  const gadget = compileGadget('select.circom', 'OneHot(4)');
   for (const hot of lists(4, [-2, -1, 0, 1, 2])) {
     const isHonest = hot.toSorted().join() === '0,0,0,1';
-    expect(accepted(gadget, named('hot', hot), 'index'), String(hot)).toBe(
+    expect(solveFor(gadget, nameElements('hot', hot), 'index'), String(hot)).toBe(
       isHonest ? BigInt(hot.indexOf(1)) : undefined,
     );
   }
 });
 
-test('Base64Bits: accepts only the bits that RFC 4648, section 5, has for the character; for other characters, only the bits of A', () => {
-  const gadget = compiled('base64.circom', 'Base64Bits(1)');
+test('Base64Bits: accepts only the bits that RFC 4648, section 5, gives the character; outside the string, 0 counts as A', () => {
+  const gadget = compileGadget('base64.circom', 'Base64Bits(1)');
   for (const bits of lists(6, [-1, 0, 1, 2])) {
     const char = (inside: number) =>
-      accepted(gadget, { ...named('bits', bits), 'inside[0]': inside }, 'chars[0]');
+      solveFor(gadget, { ...nameElements('bits', bits), 'inside[0]': inside }, 'chars[0]');
     const isHonest = bits.every((bit) => bit === 0 || bit === 1);
     const expected = isHonest ? BigInt(ALPHABET.charCodeAt(Number.parseInt(bits.join(''), 2))) : undefined;
     expect(char(1), String(bits)).toBe(expected);

@@ -1,6 +1,6 @@
 /**
- * Runs the witness generator and returns its message, which names the failed rule. Users never see this
- * message.
+ * Runs the witness generator, and finds in its message the template that refused an input. Users never see
+ * this message.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ export const artifacts = builtArtifacts('small');
 
 export interface Outcome {
   readonly witness: Buffer | null;
-  /** Template whose constraint the input breaks, or null. */
+  /** Template whose constraint the input breaks, or the output that names none; null if none is broken. */
   readonly refusedBy: string | null;
 }
 

@@ -25,7 +25,7 @@ export const GADGETS: readonly Gadget[] = [
   },
   {
     name: 'OneHot',
-    because: 'bits that add up to 1: one is set, and its place is the index (select.circom)',
+    because: 'the bits add up to 1, so one is set, and its position is the index (select.circom)',
     mark: /^(.*)\.hot\[0\]$/,
     needs: ['index'],
     gives: ['hot'],
@@ -39,22 +39,22 @@ export const GADGETS: readonly Gadget[] = [
   },
   {
     name: 'IsZero',
-    because: 'in * inv = 1 - out and in * out = 0: out is 1 for 0, and 0 for all else (circomlib)',
+    because: 'in * inv = 1 - out and in * out = 0: out is 1 if in is 0, else out is 0 (circomlib)',
     mark: /^(.*)\.inv$/,
     needs: ['in'],
     gives: ['out'],
   },
   {
     name: 'Num2Bits_strict',
-    because: 'AliasCheck refuses the second representation, plus the order of the field (circomlib)',
+    because:
+      'AliasCheck refuses the second representation, which is larger by the order of the field (circomlib)',
     mark: /^(.*)\.aliasCheck\.in\[0\]$/,
     needs: ['in'],
     gives: ['out'],
   },
   {
     name: 'FpMul',
-    because:
-      'a * b = p * q + r with r < p has one q and r; the constraints say so of the integers (@zk-email/circuits)',
+    because: 'a * b = p * q + r with r < p has one solution for q and r in the integers (@zk-email/circuits)',
     mark: /^(.*)\.q_range_check\[0\]\.in$/,
     needs: ['a', 'b', 'p'],
     gives: ['q', 'r'],
@@ -64,25 +64,25 @@ export const GADGETS: readonly Gadget[] = [
 /** Makes a lemma for each instance of a gadget. */
 export function findLemmas(symbols: string): Lemma[] {
   const components: { component: string; gadget: Gadget }[] = [];
-  const wiresOf = new Map<string, number[]>();
+  const wiresByArray = new Map<string, number[]>();
   eachSymbol(symbols, (name, wire) => {
     const array = name.replace(/\[\d+\]$/, '');
-    const wires = wiresOf.get(array);
+    const wires = wiresByArray.get(array);
     // A signal that the compiler found to be constant has no wire.
     if (wires) wires.push(...(wire > 0 ? [wire] : []));
-    else wiresOf.set(array, wire > 0 ? [wire] : []);
+    else wiresByArray.set(array, wire > 0 ? [wire] : []);
     for (const gadget of GADGETS) {
       const [, component] = gadget.mark.exec(name) ?? [];
       if (component !== undefined) components.push({ component, gadget });
     }
   });
   return components.map(({ component, gadget }) => {
-    const all = (names: readonly string[]) =>
+    const findWires = (names: readonly string[]) =>
       names.flatMap((name) => {
-        const wires = wiresOf.get(`${component}.${name}`);
+        const wires = wiresByArray.get(`${component}.${name}`);
         if (!wires) throw new Error(`${component} is not a ${gadget.name}: it has no ${name}`);
         return wires;
       });
-    return { needs: all(gadget.needs), gives: all(gadget.gives) };
+    return { needs: findWires(gadget.needs), gives: findWires(gadget.gives) };
   });
 }

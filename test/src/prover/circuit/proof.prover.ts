@@ -1,6 +1,6 @@
 /**
- * Proofs under the development key. Our proofs verify with snarkjs, and those of snarkjs with our verifier. A
- * wrong witness has no proof.
+ * Tests proofs under the development key: snarkjs accepts the engine's proofs, our verifier accepts the
+ * proofs of snarkjs, and a wrong witness gives no valid proof.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { artifacts } from './generator.ts';
 
 const SNARKJS = join(CIRCUIT_SOURCES, 'node_modules/snarkjs/build/cli.cjs');
 const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
-const at = (name: string) => join(folder, name);
+const pathOf = (name: string) => join(folder, name);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const { circuit, publicInput } = buildInput(
@@ -31,10 +31,10 @@ let witness: Buffer;
 
 beforeAll(async () => {
   witness = await generateWitness(locateGenerator(artifacts), circuit);
-  writeFileSync(at('wtns'), witness);
+  writeFileSync(pathOf('wtns'), witness);
 });
 
-function proofIn(file: string): Groth16Proof {
+function readProof(file: string): Groth16Proof {
   const { pi_a, pi_b, pi_c } = readJson(file);
   return { a: pi_a, b: pi_b, c: pi_c };
 }
@@ -49,9 +49,9 @@ const prove = (wtns: string, name: string) =>
       '--wtns',
       wtns,
       '--proof',
-      at(name),
+      pathOf(name),
       '--public',
-      at(`${name}.public`),
+      pathOf(`${name}.public`),
     ],
     { encoding: 'utf8' },
   );
@@ -60,28 +60,28 @@ const snarkjs = (...args: string[]) =>
 
 describe('a proof of the engine', () => {
   beforeAll(() => {
-    expect(prove(at('wtns'), 'ours').status).toBe(0);
+    expect(prove(pathOf('wtns'), 'ours').status).toBe(0);
   });
 
   test('is valid only for the public input that buildInput computes', () => {
-    expect(readJson(at('ours.public'))).toEqual([String(publicInput)]);
-    expect(verifyProof(key, proofIn(at('ours')), [publicInput])).toBe(true);
-    expect(verifyProof(key, proofIn(at('ours')), [publicInput + 1n])).toBe(false);
+    expect(readJson(pathOf('ours.public'))).toEqual([String(publicInput)]);
+    expect(verifyProof(key, readProof(pathOf('ours')), [publicInput])).toBe(true);
+    expect(verifyProof(key, readProof(pathOf('ours')), [publicInput + 1n])).toBe(false);
   });
 
-  test('verifies with snarkjs', () => {
-    expect(snarkjs('groth16', 'verify', artifacts.verifyingKey, at('ours.public'), at('ours'))).toContain(
-      'OK!',
-    );
+  test('is valid for snarkjs', () => {
+    expect(
+      snarkjs('groth16', 'verify', artifacts.verifyingKey, pathOf('ours.public'), pathOf('ours')),
+    ).toContain('OK!');
   });
 });
 
-test('a proof by snarkjs verifies with our verifier', () => {
-  snarkjs('groth16', 'prove', artifacts.zkey, at('wtns'), at('theirs'), at('theirs.public'));
-  expect(verifyProof(key, proofIn(at('theirs')), [publicInput])).toBe(true);
+test('a proof by snarkjs is valid for our verifier', () => {
+  snarkjs('groth16', 'prove', artifacts.zkey, pathOf('wtns'), pathOf('theirs'), pathOf('theirs.public'));
+  expect(verifyProof(key, readProof(pathOf('theirs')), [publicInput])).toBe(true);
 });
 
-test('a witness with one wrong wire never yields a proof that verifies', () => {
+test('a witness with one wrong wire never gives a valid proof', () => {
   const wires = (witness.length - 76) / 32;
   for (const [index, wire] of [
     1,
@@ -92,12 +92,12 @@ test('a witness with one wrong wire never yields a proof that verifies', () => {
     wires - 1,
   ].entries()) {
     const changedWitness = Buffer.from(witness);
-    // The header has 76 bytes. Each wire has 32 bytes, of which the least significant is the first.
+    // The header has 76 bytes. Each wire has 32 bytes, the least significant first.
     changedWitness.writeUInt8((changedWitness[76 + 32 * wire] as number) ^ 1, 76 + 32 * wire);
-    writeFileSync(at('wrong'), changedWitness);
+    writeFileSync(pathOf('wrong'), changedWitness);
     const name = `wrong-${index}`;
-    if (prove(at('wrong'), name).status !== 0) continue;
-    const [claimed] = readJson(at(`${name}.public`));
-    expect(verifyProof(key, proofIn(at(name)), [BigInt(claimed)]), `wire ${wire}`).toBe(false);
+    if (prove(pathOf('wrong'), name).status !== 0) continue;
+    const [claimed] = readJson(pathOf(`${name}.public`));
+    expect(verifyProof(key, readProof(pathOf(name)), [BigInt(claimed)]), `wire ${wire}`).toBe(false);
   }
 });

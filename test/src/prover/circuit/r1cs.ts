@@ -26,7 +26,7 @@ export interface R1cs {
 }
 
 function readSections(file: Buffer, magic: string): Map<number, Buffer> {
-  if (file.toString('latin1', 0, 4) !== magic) throw new Error(`no ${magic} file`);
+  if (file.toString('latin1', 0, 4) !== magic) throw new Error(`not a ${magic} file`);
   const sections = new Map<number, Buffer>();
   let at = 12;
   for (let n = file.readUInt32LE(8); n > 0; n--) {
@@ -37,7 +37,7 @@ function readSections(file: Buffer, magic: string): Map<number, Buffer> {
   return sections;
 }
 
-const integer = (bytes: Buffer) => BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`);
+const toInteger = (bytes: Buffer) => BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`);
 
 export function readR1cs(path: string): R1cs {
   const sections = readSections(readFileSync(path), 'r1cs');
@@ -50,7 +50,7 @@ export function readR1cs(path: string): R1cs {
   const termWires = new Uint32Array(terms);
   const termCoefficients = new Uint32Array(terms);
   const coefficients: bigint[] = [];
-  const wireNumbers = new Map<string, number>();
+  const coefficientIndexes = new Map<string, number>();
   let at = 0;
   let term = 0;
   for (let part = 0; part < 3 * constraints; part++) {
@@ -59,10 +59,10 @@ export function readR1cs(path: string): R1cs {
     for (let i = 0; i < count; i++, at += 36, term++) {
       termWires[term] = body.readUInt32LE(at);
       const key = body.toString('latin1', at + 4, at + 36);
-      let index = wireNumbers.get(key);
+      let index = coefficientIndexes.get(key);
       if (index === undefined) {
-        index = coefficients.push(integer(body.subarray(at + 4, at + 36))) - 1;
-        wireNumbers.set(key, index);
+        index = coefficients.push(toInteger(body.subarray(at + 4, at + 36))) - 1;
+        coefficientIndexes.set(key, index);
       }
       termCoefficients[term] = index;
     }
@@ -84,11 +84,11 @@ export function readR1cs(path: string): R1cs {
 export function readWitness(file: Buffer): bigint[] {
   const values = readSections(file, 'wtns').get(2) as Buffer;
   return Array.from({ length: values.length / 32 }, (_, wire) =>
-    integer(values.subarray(32 * wire, 32 * wire + 32)),
+    toInteger(values.subarray(32 * wire, 32 * wire + 32)),
   );
 }
 
-/** Computes the values of A, B and C in each constraint, not reduced. */
+/** Computes the values of A, B and C in each constraint, without reducing them modulo P. */
 export function evaluate(r1cs: R1cs, witness: readonly bigint[]): bigint[] {
   const { starts, termWires, termCoefficients, coefficients } = r1cs;
   return Array.from({ length: 3 * r1cs.constraints }, (_, part) => {
@@ -101,18 +101,18 @@ export function evaluate(r1cs: R1cs, witness: readonly bigint[]): bigint[] {
   });
 }
 
-/** Returns the constraints that a witness breaks. */
-export function broken(r1cs: R1cs, witness: readonly bigint[]): number[] {
+/** Returns the indexes of the constraints that a witness breaks. */
+export function findBrokenConstraints(r1cs: R1cs, witness: readonly bigint[]): number[] {
   const parts = evaluate(r1cs, witness);
-  const openWires: number[] = [];
-  for (let at = 0; at < r1cs.constraints; at++) {
-    const [a, b, c] = parts.slice(3 * at, 3 * at + 3) as [bigint, bigint, bigint];
-    if ((a * b - c) % P !== 0n) openWires.push(at);
+  const brokenConstraints: number[] = [];
+  for (let index = 0; index < r1cs.constraints; index++) {
+    const [a, b, c] = parts.slice(3 * index, 3 * index + 3) as [bigint, bigint, bigint];
+    if ((a * b - c) % P !== 0n) brokenConstraints.push(index);
   }
-  return openWires;
+  return brokenConstraints;
 }
 
-/** Constraints by wire. Those of a wire begin at starts[wire] and end before starts[wire + 1]. */
+/** Terms and their parts by wire. Those of a wire begin at starts[wire] and end before starts[wire + 1]. */
 export interface Uses {
   readonly starts: Uint32Array;
   readonly terms: Uint32Array;
@@ -141,8 +141,8 @@ export function countUses(r1cs: R1cs): Uses {
 }
 
 /**
- * Calls back with the name and the wire of each signal. The wire is -1 if the compiler replaced the signal by
- * other wires.
+ * Calls `callback` with the name and the wire of each signal. The wire is -1 if the compiler replaced the
+ * signal by other wires.
  */
 export function eachSymbol(path: string, callback: (name: string, wire: number) => void): void {
   const text = readFileSync(path, 'latin1');
@@ -158,7 +158,7 @@ export function eachSymbol(path: string, callback: (name: string, wire: number) 
 /**
  * Returns the wires that can be changed alone without breaking a constraint.
  *
- * @param change the difference that is added to a wire's value
+ * @param change returns the difference to add to a wire's value
  */
 export function freeWires(
   r1cs: R1cs,
@@ -174,7 +174,13 @@ export function freeWires(
   return free;
 }
 
-function isPinned(r1cs: R1cs, uses: Uses, parts: readonly bigint[], wire: number, by: bigint): boolean {
+function isPinned(
+  r1cs: R1cs,
+  uses: Uses,
+  parts: readonly bigint[],
+  wire: number,
+  difference: bigint,
+): boolean {
   const end = uses.starts[wire + 1] as number;
   for (let use = uses.starts[wire] as number; use < end; ) {
     const constraint = Math.floor((uses.parts[use] as number) / 3);
@@ -182,7 +188,7 @@ function isPinned(r1cs: R1cs, uses: Uses, parts: readonly bigint[], wire: number
       const at = 3 * constraint + part;
       if (use === end || uses.parts[use] !== at) return parts[at];
       const coefficient = r1cs.coefficients[r1cs.termCoefficients[uses.terms[use++] as number] as number];
-      return (parts[at] as bigint) + (coefficient as bigint) * by;
+      return (parts[at] as bigint) + (coefficient as bigint) * difference;
     });
     if ((a * b - c) % P !== 0n) return true;
   }

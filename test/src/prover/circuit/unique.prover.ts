@@ -1,6 +1,6 @@
 /**
- * No prover can choose a wire, because the inputs determine all of them. If the honest generator's witness
- * for an input breaks a constraint (forgeries.prover.ts), the input therefore has no valid witness.
+ * Tests that the inputs determine all wires, so that no prover can choose one. If the honest generator's
+ * witness for an input breaks a constraint (forgeries.prover.ts), the input therefore has no valid witness.
  */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -22,11 +22,11 @@ test('the inputs determine every wire, except inverses that nothing else depends
   const lemmas = findLemmas(join(folder, 'circuit.sym'));
   expect(lemmas.length).toBeGreaterThan(300);
   const r1cs = readR1cs(join(folder, 'circuit.r1cs'));
-  const open = new Set(undetermined(r1cs, lemmas));
+  const undeterminedWires = new Set(undetermined(r1cs, lemmas));
   const names: string[] = [];
   eachSymbol(join(folder, 'circuit.sym'), (name, wire) => {
-    if (open.has(wire)) names.push(name);
+    if (undeterminedWires.has(wire)) names.push(name);
   });
-  expect(names.length).toBe(open.size);
+  expect(names.length).toBe(undeterminedWires.size);
   expect(names.filter((name) => !/\.(isz\.inv|inverse\[\d+\])$/.test(name))).toEqual([]);
 });

@@ -1,33 +1,33 @@
-/** The static check finds every wire that the inputs do not determine. */
+/** Tests the static check, which finds every wire that the inputs do not determine. */
 import { describe, expect, test } from 'vitest';
 import { P, type R1cs } from './r1cs.ts';
 import { type Lemma, undetermined } from './unique.ts';
 
 type Part = Record<number, bigint>;
 
-/** Makes a system in which wire 0 is 1, wire 1 the public input, and wire 2 the private one. */
-function system(constraints: readonly [Part, Part, Part][]): R1cs {
+/** Makes a system in which wire 0 is 1, wire 1 the public input, and wire 2 the private input. */
+function createSystem(constraints: readonly [Part, Part, Part][]): R1cs {
   const terms = constraints
     .flat()
     .map((part) => Object.entries(part).map(([wire, value]) => ({ wire: Number(wire), value })));
-  const all = terms.flat();
+  const allTerms = terms.flat();
   const starts = [0];
   for (const part of terms) starts.push((starts.at(-1) as number) + part.length);
   return {
-    wires: Math.max(...all.map(({ wire }) => wire)) + 1,
+    wires: Math.max(...allTerms.map(({ wire }) => wire)) + 1,
     constraints: constraints.length,
     publicInputs: 1,
     privateInputs: 1,
     starts: Uint32Array.from(starts),
-    termWires: Uint32Array.from(all, ({ wire }) => wire),
-    termCoefficients: Uint32Array.from(all, (_, index) => index),
-    coefficients: all.map(({ value }) => ((value % P) + P) % P),
+    termWires: Uint32Array.from(allTerms, ({ wire }) => wire),
+    termCoefficients: Uint32Array.from(allTerms, (_, index) => index),
+    coefficients: allTerms.map(({ value }) => ((value % P) + P) % P),
   };
 }
 
 const bit = (wire: number): [Part, Part, Part] => [{ [wire]: 1n }, { 0: -1n, [wire]: 1n }, {}];
 const findUndetermined = (constraints: readonly [Part, Part, Part][], lemmas: readonly Lemma[] = []) =>
-  undetermined(system(constraints), lemmas);
+  undetermined(createSystem(constraints), lemmas);
 
 describe('undetermined() counts as determined', () => {
   test('a product', () => {
@@ -56,7 +56,7 @@ describe('undetermined() counts as determined', () => {
 });
 
 describe('undetermined() reports', () => {
-  test('a factor: the other one may be zero', () => {
+  test('a factor, since the other factor may be zero', () => {
     expect(findUndetermined([[{ 1: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
   });
 
@@ -79,7 +79,7 @@ describe('undetermined() reports', () => {
     expect(findUndetermined([bit(3), bit(4), [{}, {}, { 2: -1n, 3: 1n, 4: -1n }]])).toEqual([3, 4]);
   });
 
-  test('bits that overflow the field, such as 254 without a further check', () => {
+  test("bits whose sum can exceed the field's order, such as 254 bits without a further check", () => {
     const wires = Array.from({ length: 254 }, (_, i) => i + 3);
     const sum = Object.fromEntries(wires.map((wire, i) => [wire, 1n << BigInt(i)]));
     expect(findUndetermined([...wires.map(bit), [{}, {}, { 2: -1n, ...sum }]])).toEqual(wires);

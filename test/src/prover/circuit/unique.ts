@@ -2,7 +2,7 @@
  * Finds the wires that the inputs determine, by a static check. A prover could choose any other wire. The
  * check works by propagation, so it may find too few determined wires, but never too many:
  *
- * - If A and B of a constraint are determined, the constraint determines the one wire in C that isn't yet.
+ * - If A and B of a constraint are determined, the constraint determines the last undetermined wire in C.
  * - It also determines several wires in C if all of them are bits, and no two subsets of their coefficients
  * have the same sum.
  * - A gadget determines its outputs by a lemma, which must be proved elsewhere.
@@ -23,26 +23,26 @@ export function undetermined(r1cs: R1cs, lemmas: readonly Lemma[]): number[] {
 class Propagation {
   readonly #r1cs: R1cs;
   readonly #uses: ReturnType<typeof countUses>;
-  readonly #known: Uint8Array;
+  readonly #isDetermined: Uint8Array;
   readonly #isBit: Uint8Array;
   /**
    * Numbers of open terms in each constraint: terms whose wires aren't determined yet. The first array counts
-   * open terms in A and B. The second counts open terms in C. The third counts those of the second whose
+   * open terms in A and B. The second counts open terms in C. The third counts the open terms in C whose
    * wires are not known to be bits.
    */
   readonly #openFactors: Uint32Array;
-  readonly #open: Uint32Array;
-  readonly #openNoBits: Uint32Array;
+  readonly #openInC: Uint32Array;
+  readonly #openNonBits: Uint32Array;
   readonly #queue: number[] = [];
 
   constructor(r1cs: R1cs) {
     this.#r1cs = r1cs;
     this.#uses = countUses(r1cs);
-    this.#known = new Uint8Array(r1cs.wires);
+    this.#isDetermined = new Uint8Array(r1cs.wires);
     this.#isBit = new Uint8Array(r1cs.wires);
     this.#openFactors = new Uint32Array(r1cs.constraints);
-    this.#open = new Uint32Array(r1cs.constraints);
-    this.#openNoBits = new Uint32Array(r1cs.constraints);
+    this.#openInC = new Uint32Array(r1cs.constraints);
+    this.#openNonBits = new Uint32Array(r1cs.constraints);
     for (let constraint = 0; constraint < r1cs.constraints; constraint++) this.#findBit(constraint);
     for (let part = 0; part < 3 * r1cs.constraints; part++) {
       for (const { wire } of this.#terms(part)) this.#count(part, wire, 1);
@@ -51,20 +51,20 @@ class Propagation {
 
   run(lemmas: readonly Lemma[]): number[] {
     const { wires, publicInputs, privateInputs, constraints } = this.#r1cs;
-    for (let wire = 0; wire <= publicInputs + privateInputs; wire++) this.#learn(wire);
+    for (let wire = 0; wire <= publicInputs + privateInputs; wire++) this.#markDetermined(wire);
     for (let constraint = 0; constraint < constraints; constraint++) this.#queue.push(constraint);
     let pending = lemmas;
     for (;;) {
       for (let constraint = this.#queue.pop(); constraint !== undefined; constraint = this.#queue.pop())
         this.#solve(constraint);
-      const ready = pending.filter(({ needs }) => needs.every((wire) => this.#known[wire]));
+      const ready = pending.filter(({ needs }) => needs.every((wire) => this.#isDetermined[wire]));
       if (ready.length === 0) break;
       pending = pending.filter((lemma) => !ready.includes(lemma));
-      for (const { gives } of ready) for (const wire of gives) this.#learn(wire);
+      for (const { gives } of ready) for (const wire of gives) this.#markDetermined(wire);
     }
     const isUsed = (wire: number) => this.#uses.starts[wire] !== this.#uses.starts[wire + 1];
     return Array.from({ length: wires }, (_, wire) => wire).filter(
-      (wire) => !this.#known[wire] && isUsed(wire),
+      (wire) => !this.#isDetermined[wire] && isUsed(wire),
     );
   }
 
@@ -78,14 +78,14 @@ class Propagation {
     return terms;
   }
 
-  /** Notes that a wire is a bit if this constraint says, up to factors, that `wire * (wire - 1)` is 0. */
+  /** Marks a wire as a bit if this constraint says, up to a factor, that `wire * (wire - 1)` is 0. */
   #findBit(constraint: number): void {
     const [a, b, c] = [0, 1, 2].map((part) => this.#terms(3 * constraint + part)) as [Terms, Terms, Terms];
     if (c.length > 0 || a.length + b.length !== 3) return;
-    const [linear, two] = a.length === 1 ? [a, b] : [b, a];
-    const wire = linear[0]?.wire ?? 0;
-    const slope = two.find((term) => term.wire === wire)?.coefficient;
-    const constant = two.find((term) => term.wire === 0)?.coefficient;
+    const [factor, difference] = a.length === 1 ? [a, b] : [b, a];
+    const wire = factor[0]?.wire ?? 0;
+    const slope = difference.find((term) => term.wire === wire)?.coefficient;
+    const constant = difference.find((term) => term.wire === 0)?.coefficient;
     if (wire !== 0 && slope !== undefined && constant !== undefined && (slope + constant) % P === 0n) {
       this.#isBit[wire] = 1;
     }
@@ -99,14 +99,14 @@ class Propagation {
     if (part % 3 < 2) {
       add(this.#openFactors);
     } else {
-      add(this.#open);
-      if (!this.#isBit[wire]) add(this.#openNoBits);
+      add(this.#openInC);
+      if (!this.#isBit[wire]) add(this.#openNonBits);
     }
   }
 
-  #learn(wire: number): void {
-    if (this.#known[wire]) return;
-    this.#known[wire] = 1;
+  #markDetermined(wire: number): void {
+    if (this.#isDetermined[wire]) return;
+    this.#isDetermined[wire] = 1;
     const { starts, parts } = this.#uses;
     for (let use = starts[wire] as number; use < (starts[wire + 1] as number); use++) {
       const part = parts[use] as number;
@@ -116,12 +116,12 @@ class Propagation {
   }
 
   #solve(constraint: number): void {
-    const open = this.#open[constraint] as number;
+    const open = this.#openInC[constraint] as number;
     if (this.#openFactors[constraint] !== 0 || open === 0) return;
-    if (open > 1 && this.#openNoBits[constraint] !== 0) return;
-    const terms = this.#terms(3 * constraint + 2).filter(({ wire }) => !this.#known[wire]);
+    if (open > 1 && this.#openNonBits[constraint] !== 0) return;
+    const terms = this.#terms(3 * constraint + 2).filter(({ wire }) => !this.#isDetermined[wire]);
     if (open > 1 && !isSubsetSumUnique(terms.map(({ coefficient }) => coefficient))) return;
-    for (const { wire } of terms) this.#learn(wire);
+    for (const { wire } of terms) this.#markDetermined(wire);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The witness of an honest input satisfies every constraint, and none of its wires can have another value.
+ * Tests that an honest input's witness satisfies every constraint, and that no wire can have another value.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { buildInput } from '../../../../src/prover/input.ts';
@@ -8,12 +8,21 @@ import { generateWitness } from '../../../../src/prover/witness.ts';
 import { locateGenerator, locateWasmGenerator } from '../../../../src/toolchain/prover/artifacts.ts';
 import { CLAIMS, OUR_KEY, REAL_TOKENS, requestFor, requestWith, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
-import { broken, countUses, eachSymbol, freeWires, mod, type R1cs, readR1cs, readWitness } from './r1cs.ts';
+import {
+  countUses,
+  eachSymbol,
+  findBrokenConstraints,
+  freeWires,
+  mod,
+  type R1cs,
+  readR1cs,
+  readWitness,
+} from './r1cs.ts';
 
 const generator = locateGenerator(artifacts);
 const input = (request: Parameters<typeof buildInput>[0], key = OUR_KEY) =>
   buildInput(request, key, PROFILES.small);
-const fitting = REAL_TOKENS.filter(({ provider }) => provider === 'Threedos' || provider === 'Fantv');
+const fittingTokens = REAL_TOKENS.filter(({ provider }) => provider === 'Threedos' || provider === 'Fantv');
 
 let r1cs: R1cs;
 beforeAll(() => {
@@ -34,15 +43,15 @@ test('the circuit has one public input and, except for the message, the private 
 });
 
 describe('every constraint is satisfied by', () => {
-  test.each(fitting)('a real token of $provider', async ({ request, key }) => {
-    expect(broken(r1cs, await createWitness(request, key))).toEqual([]);
+  test.each(fittingTokens)('a real token of $provider', async ({ request, key }) => {
+    expect(findBrokenConstraints(r1cs, await createWitness(request, key))).toEqual([]);
   });
 
   test('an issuer with escaped slashes, white space, and a payload that is not ASCII', async () => {
     const { iss, ...claims } = CLAIMS;
     const issuer = `"iss" : "${iss.replaceAll('/', '\\/')}"`;
     const payload = `{ "name":"Zoë 🎲", ${issuer},${JSON.stringify(claims).slice(1, -1)} }`;
-    expect(broken(r1cs, await createWitness(requestFor(signToken(payload))))).toEqual([]);
+    expect(findBrokenConstraints(r1cs, await createWitness(requestFor(signToken(payload))))).toEqual([]);
   });
 
   test('a verified email', async () => {
@@ -50,18 +59,18 @@ describe('every constraint is satisfied by', () => {
       { email: 'a@id.example', email_verified: true, iat: undefined },
       { keyClaimName: 'email' },
     );
-    expect(broken(r1cs, await createWitness(request))).toEqual([]);
+    expect(findBrokenConstraints(r1cs, await createWitness(request))).toEqual([]);
   });
 });
 
 test('both generators write the same witness', async () => {
   const { circuit } = input(requestWith({}));
-  const slow = await generateWitness(locateWasmGenerator(artifacts), circuit);
-  expect(slow.equals(await generateWitness(generator, circuit))).toBe(true);
+  const wasmWitness = await generateWitness(locateWasmGenerator(artifacts), circuit);
+  expect(wasmWitness.equals(await generateWitness(generator, circuit))).toBe(true);
 });
 
 test('no wire can be changed alone, except inverses of zero, which nothing else depends on', async () => {
-  const [{ request, key }] = fitting as [(typeof fitting)[0]];
+  const [{ request, key }] = fittingTokens as [(typeof fittingTokens)[0]];
   const witness = await createWitness(request, key);
   const uses = countUses(r1cs);
   const random = mod(BigInt(`0x${'9e3779b97f4a7c15'.repeat(3)}`));
@@ -73,8 +82,8 @@ test('no wire can be changed alone, except inverses of zero, which nothing else 
   });
   expect(names.length).toBeGreaterThanOrEqual(free.size);
   expect(names.filter((name) => !/\.(inverse\[\d+\]|inv)$/.test(name))).toEqual([]);
-  // Four claims have a closing quote in the name, and another in the value. The other inverses are in the
-  // comparisons within these claims, and in RSA.
+  // Each of four claims has a closing quote in its name and one in its value, with an inverse for each. The
+  // other inverses are in the comparisons within these claims, and in RSA.
   expect(free.size).toBeLessThan(400);
   for (const wire of free) expect(witness[wire]).toBe(0n);
 });
