@@ -23,8 +23,9 @@ const CANCELLED = 'PROVER_CANCELLED';
 
 /** Maximum size of an answer in bytes. Answers are JSON of a few kilobytes. */
 const MAX_ANSWER = 64 * 1024;
-/** Sizes in bytes: of the length field, which doesn't count itself, and of the type and id that follow it. */
+/** Size of a frame's length field in bytes. The length doesn't include this field. */
 const LENGTH_SIZE = 4;
+/** Size in bytes of a frame's type (1 byte) and id (4 bytes), which follow the length. */
 const HEAD_SIZE = 5;
 const MAX_ID = 2 ** 32 - 1;
 const NO_BODY = new Uint8Array();
@@ -40,7 +41,7 @@ export interface LoadedKey {
   readonly wires: number;
   /** Number of public inputs. */
   readonly public: number;
-  /** Whether the key is for development, so that anyone can forge proofs for it. */
+  /** Whether the key is a development key, for which anyone can forge proofs. */
   readonly development: boolean;
   /** Size of a `.wtns` file for this key. */
   readonly witnessBytes: number;
@@ -53,8 +54,8 @@ export interface EngineProof {
 }
 
 /**
- * Kind of code that an engine runs: for AVX-512 IFMA; for ADX, which takes three times as long; or for every
- * processor.
+ * Instructions that an engine uses: AVX-512 IFMA; ADX, with which a proof takes three times as long; or only
+ * those that every processor has.
  */
 export type EnginePath = 'avx512ifma' | 'adx' | 'portable';
 
@@ -65,7 +66,7 @@ export interface EngineStatus {
   readonly progress: number;
 }
 
-/** Reasons why the engine gave no answer. The worker is stopped after each of them except `refused`. */
+/** Reason why a request to the engine failed. Every reason except `refused` also ends the worker. */
 export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'hung' | 'invalid';
 
 export class EngineError extends ProverError {
@@ -81,11 +82,11 @@ export class EngineError extends ProverError {
 }
 
 const Count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-const Loaded = v.object({ wires: Count, public: Count, development: v.boolean(), witnessBytes: Count });
+const LoadAnswer = v.object({ wires: Count, public: Count, development: v.boolean(), witnessBytes: Count });
 const Decimal = v.pipe(v.string(), v.regex(/^(0|[1-9][0-9]{0,77})$/));
 const G1 = v.strictTuple([Decimal, Decimal, Decimal]);
 const Fp2 = v.strictTuple([Decimal, Decimal]);
-const Proved = v.object({
+const ProveAnswer = v.object({
   proof: v.object({ pi_a: G1, pi_b: v.strictTuple([Fp2, Fp2, Fp2]), pi_c: G1 }),
   public: v.array(Decimal),
 });
@@ -107,7 +108,7 @@ interface PendingRequest {
 
 /**
  * One run of a worker. The worker does one task at a time, and meanwhile answers requests for its status. It
- * is ended at the first answer that violates the protocol.
+ * is killed at the first answer that violates the protocol.
  */
 export class EngineWorker {
   /** Resolves when the process has exited. */
@@ -146,7 +147,7 @@ export class EngineWorker {
     });
   }
 
-  /** Whether the worker accepts requests. It never becomes true again. */
+  /** Whether the worker accepts requests. Once this is false, it stays false. */
   get isUsable(): boolean {
     return this.#fault === undefined;
   }
@@ -163,21 +164,27 @@ export class EngineWorker {
 
   /** Loads a proving key. @throws EngineError */
   load(zkey: string, timeoutMs: number): Promise<LoadedKey> {
-    return this.#ask(LOAD, Buffer.from(zkey), Loaded, timeoutMs);
+    return this.#ask(LOAD, Buffer.from(zkey), LoadAnswer, timeoutMs);
   }
 
   /**
    * Proves a witness. Does not verify the proof.
    *
-   * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
-   * @param leaving cancels the proof. The promise settles when the engine has ended this proof, and can begin
-   *   the next
-   * @throws EngineError; the reason of `leaving`
+   * @param witness the contents of a `.wtns` file, which must not change before the promise settles
+   * @param leaving signal that cancels the proof. The promise settles when the engine has ended this proof,
+   *   and can begin the next
+   * @throws EngineError. Throws the reason of `leaving` if that signal cancelled the proof
    */
   async prove(witness: Uint8Array, timeoutMs: number, leaving?: AbortSignal): Promise<EngineProof> {
     leaving?.throwIfAborted();
     try {
-      const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs, leaving);
+      const { proof, public: publicInputs } = await this.#ask(
+        PROVE,
+        witness,
+        ProveAnswer,
+        timeoutMs,
+        leaving,
+      );
       return { proof: { a: proof.pi_a, b: proof.pi_b, c: proof.pi_c }, publicInputs };
     } catch (error) {
       if (error instanceof EngineError && error.refusal === CANCELLED) leaving?.throwIfAborted();
@@ -186,7 +193,8 @@ export class EngineWorker {
   }
 
   /**
-   * Asks for the worker's status. The worker answers during its work too. There is no time limit.
+   * Asks for the worker's status, which the worker also reports while it loads a key or makes a proof. The
+   * request has no time limit.
    *
    * @throws EngineError if the worker ends
    */
@@ -216,17 +224,17 @@ export class EngineWorker {
     if (isBusy && type !== STATUS) throw new EngineError('refused', 'the engine is busy');
     this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
     const id = this.#lastId;
-    const answered = new Promise<unknown>((answer, fail) => {
+    const answerBody = new Promise<unknown>((answer, fail) => {
       this.#pendingRequests.set(id, { type, answer, fail });
     });
-    const late = () =>
+    const stopLate = () =>
       this.#stop(new EngineError('late', `the engine did not answer within ${timeoutMs} ms`));
-    const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+    const timer = timeoutMs === undefined ? undefined : setTimeout(stopLate, timeoutMs);
     this.#send(type, id, body);
     const cancel = () => this.#send(CANCEL, id, NO_BODY);
     leaving?.addEventListener('abort', cancel, { once: true });
     try {
-      const { success, output } = v.safeParse(schema, await answered);
+      const { success, output } = v.safeParse(schema, await answerBody);
       if (success) return output;
       throw this.#stop(new EngineError('invalid', 'the engine answered with JSON of an unexpected form'));
     } finally {
@@ -286,7 +294,7 @@ export class EngineWorker {
   }
 }
 
-/** Parses a refusal. A message about the key or its file is kept; about a witness, only the code is. */
+/** Parses a refusal. The error has the engine's code, and its message only if a key was refused. */
 function parseRefusal(json: unknown, type: number): EngineError {
   const { success, output } = v.safeParse(Refusal, json);
   if (!success) return new EngineError('refused', 'the engine refused without a reason');

@@ -1,7 +1,7 @@
 /** Errors of the prover. No message contains a token, a claim's value, a salt or a proof. */
 import { CodedError } from 'sui-enclave/errors';
 
-/** Every code of a ProverError, with the HTTP status that a proving service answers, and its meaning. */
+/** Codes of a ProverError, each with its meaning, and with the HTTP status that a proving service answers. */
 export const PROVER_ERRORS = {
   PROVER_REQUEST: { status: 400, meaning: 'a property of the request is missing, unknown or invalid' },
   PROVER_TOKEN: { status: 400, meaning: 'not a JWT that the circuit can read' },
@@ -13,7 +13,7 @@ export const PROVER_ERRORS = {
     status: 401,
     meaning: "the token's algorithm, key, signature or time is invalid",
   },
-  PROVER_ISSUER_NOT_ALLOWED: { status: 403, meaning: 'the service accepts no token of this issuer' },
+  PROVER_ISSUER_NOT_ALLOWED: { status: 403, meaning: 'the service does not accept tokens of this issuer' },
   PROVER_CLIENT_NOT_ALLOWED: {
     status: 403,
     meaning: 'the client id (`aud`), or the party that the token was issued to (`azp`), is not in `CLIENTS`',
@@ -37,11 +37,11 @@ export const PROVER_ERRORS = {
   PROVER_ISSUER: { status: 502, meaning: "the issuer's keys could not be fetched, or are malformed" },
   PROVER_BACKEND_UNREACHABLE: {
     status: 502,
-    meaning: 'no connection to the backend, or the connection broke',
+    meaning: 'the front end could not connect to the backend, or the connection broke',
   },
   PROVER_BACKEND_ANSWER: {
     status: 502,
-    meaning: 'the backend answered with an error, or without a valid proof of this request',
+    meaning: 'the backend answered with an error, or without a valid proof for this request',
   },
   PROVER_BUSY: {
     status: 503,
@@ -58,12 +58,13 @@ export const PROVER_ERRORS = {
   },
   PROVER_WRONG_NETWORK: {
     status: 503,
-    meaning: 'the backend has the key of another network: the operator must change `ZKEY` or `VERIFYING_KEY`',
+    meaning:
+      'the key of the backend belongs to another network: the operator must change `ZKEY` or `VERIFYING_KEY`',
   },
-  PROVER_ISSUER_TIMEOUT: { status: 504, meaning: 'no keys from the issuer within 5 s' },
+  PROVER_ISSUER_TIMEOUT: { status: 504, meaning: 'the issuer did not send its keys within 5 s' },
   PROVER_BACKEND_TIMEOUT: {
     status: 504,
-    meaning: 'the backend took longer than `PROVER_TIMEOUT`; the message contains the seconds',
+    meaning: 'the backend took longer than `PROVER_TIMEOUT`; the message contains the limit in seconds',
   },
 } as const;
 

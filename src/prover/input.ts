@@ -18,19 +18,20 @@ import { computePublicInput, splitKey } from './public_input.ts';
 /** Key that signed the token, in the form that an issuer publishes (RFC 7517). */
 export interface SigningKey {
   readonly kty?: unknown;
-  /** Modulus of the key in base64url, like `e`. */
+  /** Modulus of the key in base64url. */
   readonly n?: unknown;
+  /** Exponent of the key in base64url. */
   readonly e?: unknown;
 }
 
-/** Input of the witness generator: decimal integers by the name of the circuit's signal. PRIVATE. */
+/** Input of the witness generator: decimal integers by the name of the circuit's signal. It is private. */
 export type CircuitInput = Readonly<Record<string, string | readonly string[]>>;
 
 export interface BuiltInput {
   readonly circuit: CircuitInput;
   readonly publicInput: bigint;
   readonly addressSeed: bigint;
-  /** Part of the proof that is returned to the wallet, as is headerBase64. */
+  /** Property of the service's answer, like `headerBase64`. */
   readonly issBase64Details: { readonly value: string; readonly indexMod4: number };
   readonly headerBase64: string;
 }
@@ -45,7 +46,7 @@ interface Token {
   readonly properties: Map<string, PayloadProperty>;
 }
 
-/** Numbers of a request. */
+/** Numbers of a request, as integers. */
 export interface Numbers {
   readonly key: bigint;
   readonly maxEpoch: bigint;
@@ -76,7 +77,13 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
     throw new ProverError('PROVER_TOKEN', "the token's signature was not made with this key");
 
   const keyClaim = requireKeyClaim(token.properties, request.keyClaimName, profile);
-  const audience = textClaim(token.properties, 'aud', profile.audience, profile.extendedAudience, profile);
+  const audience = requireTextClaim(
+    token.properties,
+    'aud',
+    profile.audience,
+    profile.extendedAudience,
+    profile,
+  );
   const nonce = requireNonce(token.properties, numbers, profile);
   const emailVerified =
     request.keyClaimName === 'email' ? requireEmailVerified(token.properties, profile) : nonce;
@@ -101,20 +108,20 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
   );
   return {
     circuit: {
-      ...messageSignals(token, profile),
-      signature: limbs(token.signature),
-      modulus: limbs(modulus),
-      ...claimSignals('kc', keyClaim, token, profile.extendedSubject),
+      ...buildMessageSignals(token, profile),
+      signature: splitLimbs(token.signature),
+      modulus: splitLimbs(modulus),
+      ...buildClaimSignals('kc', keyClaim, token, profile.extendedSubject),
       kc_name_length: String(keyClaim.nameLength),
       kc_value_length: String(keyClaim.valueLength),
-      ...claimSignals('nonce', nonce, token, profile.extendedNonce),
+      ...buildClaimSignals('nonce', nonce, token, profile.extendedNonce),
       eph_public_key: splitKey(numbers.key).map(String),
       max_epoch: String(maxEpoch),
       jwt_randomness: String(numbers.randomness),
-      ...claimSignals('ev', emailVerified, token, profile.extendedEmailVerified),
+      ...buildClaimSignals('ev', emailVerified, token, profile.extendedEmailVerified),
       ev_name_length: String(emailVerified.nameLength),
       ev_value_length: String(emailVerified.valueLength),
-      ...claimSignals('aud', audience, token, profile.extendedAudience),
+      ...buildClaimSignals('aud', audience, token, profile.extendedAudience),
       aud_value_length: String(audience.valueLength),
       iss_index_b64: String(index),
       iss_length_b64: String(length),
@@ -218,7 +225,7 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
     headerBase64,
     payloadStart: headerBase64.length + 1,
     payloadLength: payloadBase64.length,
-    signature: integer(signature),
+    signature: toInteger(signature),
     properties: parseProperties(decode(payloadBase64, 'payload')),
   };
 }
@@ -234,13 +241,13 @@ function decode(base64url: string, label: string): Buffer {
   return bytes;
 }
 
-const integer = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('hex') || '0'}`);
+const toInteger = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('hex') || '0'}`);
 
 function readModulus({ kty, n, e }: SigningKey): bigint {
   if (kty !== 'RSA' || typeof n !== 'string' || !/^[\w-]+$/.test(n)) {
     throw new ProverError('PROVER_KEY', 'the key that signed the token is not an RSA key');
   }
-  const modulus = integer(Buffer.from(n, 'base64url'));
+  const modulus = toInteger(Buffer.from(n, 'base64url'));
   if (e !== EXPONENT || modulus.toString(2).length !== RSA_BITS) {
     throw new ProverError(
       'PROVER_KEY',
@@ -264,7 +271,7 @@ function requireProperty(properties: Properties, claim: string): PayloadProperty
 }
 
 /** Returns a claim that is a string without escapes, and that fits the profile's sizes. */
-function textClaim(
+function requireTextClaim(
   properties: Properties,
   claim: string,
   maxQuoted: number,
@@ -278,7 +285,7 @@ function textClaim(
   }
   const fault = valueFault(property.value, maxQuoted);
   if (fault !== null) throw new KeyClaimError(claim, `${fault}: no proof can be made for it`);
-  if (rawValue(property) !== `"${property.value}"`) {
+  if (sliceValue(property) !== `"${property.value}"`) {
     throw new KeyClaimError(claim, 'has escapes: no proof can be made for it');
   }
   return requireFit(property, maxExtended, profile);
@@ -316,13 +323,13 @@ function requireFit(
   return property;
 }
 
-const rawValue = ({ text, valueIndex, valueLength }: PayloadProperty) =>
+const sliceValue = ({ text, valueIndex, valueLength }: PayloadProperty) =>
   text.slice(valueIndex, valueIndex + valueLength);
 
 function requireKeyClaim(properties: Properties, name: string, profile: CircuitProfile): PayloadProperty {
   const fault = valueFault(name, profile.keyClaimName);
   if (fault !== null) throw new ProverError('PROVER_REQUEST', `keyClaimName ${fault}`);
-  return textClaim(properties, name, profile.subject, profile.extendedSubject, profile);
+  return requireTextClaim(properties, name, profile.subject, profile.extendedSubject, profile);
 }
 
 function requireNonce(properties: Properties, numbers: Numbers, profile: CircuitProfile): PayloadProperty {
@@ -336,12 +343,12 @@ function requireNonce(properties: Properties, numbers: Numbers, profile: Circuit
       "the token's nonce does not match extendedEphemeralPublicKey, maxEpoch and jwtRandomness: log in again",
     );
   }
-  return textClaim(properties, 'nonce', expected.length + 2, profile.extendedNonce, profile);
+  return requireTextClaim(properties, 'nonce', expected.length + 2, profile.extendedNonce, profile);
 }
 
 function requireEmailVerified(properties: Properties, profile: CircuitProfile): PayloadProperty {
   const claim = requireProperty(properties, 'email_verified');
-  if (!['true', '"true"'].includes(rawValue(claim))) {
+  if (!['true', '"true"'].includes(sliceValue(claim))) {
     throw new KeyClaimError('email_verified', "is not true, so the email can't identify the user");
   }
   return requireFit(claim, profile.extendedEmailVerified, profile);
@@ -364,7 +371,7 @@ function requireIssuer(token: Token, profile: CircuitProfile): PayloadProperty {
 
 // --- Signals ---
 
-function messageSignals({ unsigned, payloadStart, payloadLength }: Token, profile: CircuitProfile) {
+function buildMessageSignals({ unsigned, payloadStart, payloadLength }: Token, profile: CircuitProfile) {
   const blocks = countBlocks(unsigned);
   const padded = Buffer.alloc(BLOCK * profile.blocks);
   padded.write(unsigned, 'latin1');
@@ -378,14 +385,14 @@ function messageSignals({ unsigned, payloadStart, payloadLength }: Token, profil
   };
 }
 
-/** Returns the range of base64 characters in the unsigned token that a property's bytes touch. */
+/** Returns the range of base64 characters in the unsigned token that encode a property. */
 function computePosition({ start, text }: PayloadProperty, { payloadStart }: Token) {
   const first = Math.floor((8 * start) / 6);
   const last = Math.floor((8 * (start + text.length) - 1) / 6);
   return { index: payloadStart + first, length: last - first + 1 };
 }
 
-function claimSignals(prefix: string, property: PayloadProperty, token: Token, maxExtended: number) {
+function buildClaimSignals(prefix: string, property: PayloadProperty, token: Token, maxExtended: number) {
   const { index, length } = computePosition(property, token);
   const text = Buffer.alloc(maxExtended);
   text.write(property.text, 'latin1');
@@ -400,7 +407,7 @@ function claimSignals(prefix: string, property: PayloadProperty, token: Token, m
 }
 
 /** Splits an integer into limbs, the least significant first. */
-function limbs(value: bigint): string[] {
+function splitLimbs(value: bigint): string[] {
   const mask = (1n << BigInt(LIMB_BITS)) - 1n;
   return Array.from({ length: RSA_BITS / LIMB_BITS }, (_, index) =>
     String((value >> BigInt(LIMB_BITS * index)) & mask),

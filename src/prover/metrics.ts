@@ -13,8 +13,8 @@ import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/met
 
 /** Upper bounds of durations, in seconds. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
-/** Faults of every HTTP service in this project, besides a program's own errors. */
-const FAULTS = ['OVERLOADED', 'ANSWER_TIMEOUT', 'INTERNAL'];
+/** Codes of errors that every HTTP service in this project can answer with, besides its own. */
+const SERVICE_CODES = ['OVERLOADED', 'ANSWER_TIMEOUT', 'INTERNAL'];
 /** Outcomes besides codes: the request succeeded, the caller left, or another error occurred. */
 const OUTCOMES = ['OK', 'LEFT', 'OTHER'];
 
@@ -36,8 +36,8 @@ export class ProverMetrics<Part extends string> {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     this.#route = route;
-    this.#codes = new Set([...codes, ...FAULTS]);
-    const help = 'Requests by the code that answered them: OK, LEFT for callers who left, OTHER.';
+    this.#codes = new Set([...codes, ...SERVICE_CODES]);
+    const help = 'Requests by outcome: OK, the code of an error, LEFT if the caller left, or OTHER.';
     this.#requests = new Counter({ name: `${prefix}_requests_total`, help, labelNames: ['code'], registers });
     // Counters start at zero, so that the first request is visible as a change.
     for (const code of [...OUTCOMES, ...this.#codes]) this.#requests.inc({ code }, 0);
@@ -51,13 +51,13 @@ export class ProverMetrics<Part extends string> {
     for (const part of parts) this.#seconds.zero({ part });
   }
 
-  ended({ route, status, code = 'OTHER', isComplete }: RequestEnd): void {
+  countRequest({ route, status, code = 'OTHER', isComplete }: RequestEnd): void {
     if (route !== this.#route) return;
     const outcome = status < 400 ? 'OK' : this.#codes.has(code) ? code : 'OTHER';
     this.#requests.inc({ code: isComplete ? outcome : 'LEFT' });
   }
 
-  took(part: Part, ms: number): void {
+  observePart(part: Part, ms: number): void {
     this.#seconds.observe({ part }, ms / 1000);
   }
 

@@ -2,8 +2,8 @@
 import { KeyClaimError, ProverError } from './errors.ts';
 
 /**
- * A property on the top level. Lengths and indexes are in bytes. The indexes of name, colon and value count
- * from `start`.
+ * A property on the top level. Lengths and indexes are in bytes. The indexes of colon and value count from
+ * `start`.
  */
 export interface PayloadProperty {
   /** Name of the property, without escapes. */
@@ -28,7 +28,7 @@ const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+/y;
 
 /**
- * Returns the properties of a JSON object's top level, in order.
+ * Returns the properties of a JSON object's top level by name, in the payload's order.
  *
  * @param payload JSON object in UTF-8
  * @throws ProverError if the payload is not a JSON object; KeyClaimError if a name occurs twice, since JSON
@@ -40,15 +40,15 @@ export function parseProperties(payload: Uint8Array): Map<string, PayloadPropert
   // character.
   const text = Buffer.from(payload).toString('latin1');
   const properties = new Map<string, PayloadProperty>();
-  let at = skip(SPACE, text, 0) + 1;
+  let position = skip(SPACE, text, 0) + 1;
   for (;;) {
-    at = skip(SPACE, text, at);
-    if (text[at] === '}') return properties;
-    const start = at;
+    position = skip(SPACE, text, position);
+    if (text[position] === '}') return properties;
+    const start = position;
     const nameEnd = skip(SCALAR, text, start);
     const colon = skip(SPACE, text, nameEnd);
     const value = skip(SPACE, text, colon + 1);
-    const valueEnd = endOfValue(text, value);
+    const valueEnd = findValueEnd(text, value);
     const terminator = skip(SPACE, text, valueEnd);
     const name = JSON.parse(Buffer.from(text.slice(start, nameEnd), 'latin1').toString()) as string;
     if (properties.has(name)) throw new KeyClaimError(name, 'occurs twice');
@@ -63,7 +63,7 @@ export function parseProperties(payload: Uint8Array): Map<string, PayloadPropert
       valueLength: valueEnd - value,
     });
     if (text[terminator] === '}') return properties;
-    at = terminator + 1;
+    position = terminator + 1;
   }
 }
 
@@ -81,20 +81,22 @@ function parseObject(payload: Uint8Array): Record<string, unknown> {
   throw new ProverError('PROVER_TOKEN', "the token's payload is not a JSON object");
 }
 
-/** Returns the end of a match that begins at `at`, or `at` if there is none. `text` is well-formed JSON. */
-function skip(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  return at + (pattern.exec(text)?.[0].length ?? 0);
+/**
+ * Returns the end of a match that begins at `start`, or `start` without a match. `text` is well-formed JSON.
+ */
+function skip(pattern: RegExp, text: string, start: number): number {
+  pattern.lastIndex = start;
+  return start + (pattern.exec(text)?.[0].length ?? 0);
 }
 
-function endOfValue(text: string, start: number): number {
-  let at = start;
+function findValueEnd(text: string, start: number): number {
+  let position = start;
   let depth = 0;
   do {
-    const char = text[at] as string;
+    const char = text[position] as string;
     if ('{['.includes(char)) depth++;
     if ('}]'.includes(char)) depth--;
-    at = Math.max(at + 1, skip(SCALAR, text, at));
+    position = Math.max(position + 1, skip(SCALAR, text, position));
   } while (depth > 0);
-  return at;
+  return position;
 }

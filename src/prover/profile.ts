@@ -1,7 +1,7 @@
-/** Declares the sizes with which the circuit is compiled, and by which a request is checked. */
+/** Declares the sizes for which the circuit is compiled, and which a request must not exceed. */
 import { type Profile, SUI_V1 } from 'sui-enclave/token/claims';
 
-/** Sizes in characters. Those of names and values include the quotes. */
+/** Maximum sizes, in characters except for `blocks`. The sizes of names and values include the quotes. */
 export interface CircuitProfile extends Profile {
   /** Maximum number of SHA-256 blocks of header, dot, payload and padding. */
   readonly blocks: number;

@@ -1,6 +1,6 @@
 /**
- * Computes a proof's single public input, which binds it to key, address, epoch, issuer, header and signing
- * key.
+ * Computes a proof's single public input. It binds the proof to the ephemeral key, the address seed, the
+ * maximum epoch, the issuer, the token's header and the issuer's key.
  */
 import { hashASCIIStrToField, poseidonHash } from '@mysten/sui/zklogin';
 import type { CircuitProfile } from './profile.ts';
@@ -41,7 +41,8 @@ export function computePublicInput(parts: PublicParts, profile: CircuitProfile):
 }
 
 /**
- * Splits the modulus into words of 248 bits, from the lowest bit on. Hashes the words from the highest on.
+ * Hashes the modulus as words of 248 bits, the most significant word first. The last word has the lowest 248
+ * bits.
  */
 function hashModulus(modulus: bigint): bigint {
   const words = Array.from(

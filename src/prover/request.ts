@@ -21,7 +21,11 @@ const Request = v.strictObject({
   keyClaimName: v.string('must be a string, for example "sub"'),
 });
 
-/** Checks only names and types; buildInput checks the values. @throws ProverError that names the property */
+/**
+ * Returns a request whose names and types are right. buildInput checks the values.
+ *
+ * @throws ProverError: PROVER_REQUEST, which names the property
+ */
 export function readProofRequest(value: unknown): ProofRequest {
   const parsed = v.safeParse(Request, value);
   if (parsed.success) return parsed.output;

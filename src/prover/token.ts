@@ -9,14 +9,15 @@ import type { SigningKey } from './input.ts';
  * Verifies a token with its issuer's keys. The caller decides which issuers and clients it accepts.
  *
  * @param keySet JWK Set (RFC 7517)
+ * @param time time at which the token must be valid
  * @returns the key that signed the token
  * @throws ProverError
  */
-export async function verifyToken(jwt: string, keySet: unknown, at: Date): Promise<SigningKey> {
+export async function verifyToken(jwt: string, keySet: unknown, time: Date): Promise<SigningKey> {
   try {
     const token = readToken(jwt);
     const key = keyOfId(await readKeySet(keySet), token.kid);
-    await verifySignature(jwt, token, key, () => at);
+    await verifySignature(jwt, token, key, () => time);
     return key.jwk;
   } catch (error) {
     // The keys come from the caller's file, so a malformed set is not the fault of an issuer.

@@ -20,16 +20,19 @@ type Gt = ReturnType<typeof bn254.pairing>;
 
 const { Fp, Fp2, Fp12 } = bn254.fields;
 
-/** A verifying key. Its parts that are the same for all proofs are computed once. */
+/** A verifying key with parsed points. */
 export interface VerifyingKey {
+  /** Pairing of alpha and beta, which is the same for all proofs. */
   readonly alphaBeta: Gt;
   readonly gamma: G2;
   readonly delta: G2;
-  /** Points of the inputs: a constant point, then one for each public input. */
+  /** Points of the public inputs: a constant point, then a point for each input. */
   readonly inputs: readonly G1[];
 }
 
 /**
+ * Reads a verifying key, and checks its points.
+ *
  * @param json content of a `vkey.json` from snarkjs
  * @throws ProverError
  */
@@ -56,8 +59,8 @@ export function readVerifyingKey(json: unknown): VerifyingKey {
 }
 
 /**
- * Returns whether the proof is valid for these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c,
- * delta).
+ * Returns whether the proof is valid for these public inputs. It is if
+ * e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta).
  *
  * @throws ProverError if a point of the proof is not in its group, or if an input is not below the order of
  *   the groups
@@ -67,24 +70,24 @@ export function verifyProof(
   proof: Groth16Proof,
   publicInputs: readonly bigint[],
 ): boolean {
-  const [first, ...otherInputs] = key.inputs as [G1, ...G1[]];
-  if (publicInputs.length !== otherInputs.length) {
+  const [constantPoint, ...inputPoints] = key.inputs as [G1, ...G1[]];
+  if (publicInputs.length !== inputPoints.length) {
     throw new ProverError(
       'PROVER_MALFORMED_PROOF',
-      `the verifying key is for ${quantity(otherInputs.length, 'public input')}`,
+      `the verifying key is for ${quantity(inputPoints.length, 'public input')}`,
     );
   }
-  // An input above the order would be a second representation of a value, and the same proof would be valid
-  // for it.
+  // Numbers that differ by the order represent the same field element, so a proof would be valid for all of
+  // them.
   if (!publicInputs.every((input) => input >= 0n && input < bn254_Fr.ORDER)) {
     throw new ProverError('PROVER_MALFORMED_PROOF', 'a public input must be below the order of BN254');
   }
   const a = readG1('a', proof?.a);
   const b = readG2('b', proof?.b);
   const c = readG1('c', proof?.c);
-  const inputs = otherInputs.reduce(
+  const inputs = inputPoints.reduce(
     (sum, point, index) => sum.add(point.multiplyUnsafe(publicInputs[index] as bigint)),
-    first,
+    constantPoint,
   );
   // The library rejects the point at infinity. This never happens with an honest key.
   if (inputs.is0()) return false;

@@ -8,7 +8,7 @@ import { quantity } from 'sui-enclave/wording';
 import { ProverError } from './errors.ts';
 import type { CircuitInput } from './input.ts';
 
-/** Error of a generator that ran, and found that the input does not satisfy the circuit. */
+/** Error of a witness generator whose input does not satisfy the circuit. */
 export class WitnessRefusal extends ProverError {
   constructor() {
     super('PROVER_WITNESS', 'the witness generator refused the input: it does not satisfy the circuit');
@@ -19,8 +19,8 @@ export interface WitnessOptions {
   readonly timeoutMs?: number;
   /** Ends the generator; generateWitness then throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Buffer with exactly the size of the witness. Default: a new buffer. */
-  readonly into?: Buffer;
+  /** Buffer for the witness, of exactly the witness's size. Default: a new buffer. */
+  readonly buffer?: Buffer;
 }
 
 /** Maximum size of a witness in bytes. A witness of the full circuit has 33 MB. */
@@ -43,7 +43,7 @@ const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; 
 export async function generateWitness(
   generator: readonly string[],
   input: CircuitInput,
-  { timeoutMs = 60_000, signal, into }: WitnessOptions = {},
+  { timeoutMs = 60_000, signal, buffer }: WitnessOptions = {},
 ): Promise<Buffer> {
   signal?.throwIfAborted();
   const { stdin, stdout, status, closed, end } = startPipeline(generator);
@@ -54,18 +54,18 @@ export async function generateWitness(
   stdin.end(JSON.stringify(input));
   try {
     const [witness, exit] = await Promise.all([
-      into ? readInto(into, stdout, end) : read(stdout, MAX_WITNESS, end),
+      buffer ? readInto(buffer, stdout, end) : read(stdout, MAX_WITNESS, end),
       read(status, 16, end),
       closed,
     ]);
     signal?.throwIfAborted();
     const isWitness = witness.toString('latin1', 0, 4) === 'wtns';
     if (exit.toString() === '0\n' && isWitness) {
-      if (into && witness.length < into.length) throw wrongSize(into.length);
+      if (buffer && witness.length < buffer.length) throw createSizeError(buffer.length);
       return witness;
     }
     witness.fill(0);
-    throw createFault(exit.toString().trim(), timeoutMs);
+    throw createError(exit.toString().trim(), timeoutMs);
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof ProverError) throw error;
@@ -92,12 +92,13 @@ function startPipeline(generator: readonly string[]) {
 }
 
 /**
- * Describes a failure without the generator's own messages, which may contain private values.
+ * Creates the error for a failure. It leaves out the generator's own messages, which may contain private
+ * values.
  *
- * @param exit exit code of the generator. Refusals are 1 for an exception in JavaScript, and 134 for an abort
- *   in C++. It is empty if the pipeline was killed before it wrote the code
+ * @param exit exit code of the generator: 1 or 134 if it refused its input, by an exception in JavaScript or
+ *   an abort in C++. It is empty if the pipeline was killed before it wrote the code
  */
-function createFault(exit: string, timeoutMs: number): ProverError {
+function createError(exit: string, timeoutMs: number): ProverError {
   return exit === '1' || exit === '134'
     ? new WitnessRefusal()
     : new ProverError('PROVER_WITNESS', `the witness generator ${describeFailure(exit, timeoutMs)}`);
@@ -112,8 +113,8 @@ function describeFailure(exit: string, timeoutMs: number): string {
   return `crashed: exit code ${exit}`;
 }
 
-function wrongSize(bytes: number): ProverError {
-  const message = `the witness generator does not make witnesses of ${quantity(bytes, 'byte')}: it belongs to another circuit than the key`;
+function createSizeError(bytes: number): ProverError {
+  const message = `the witness generator does not make witnesses of ${quantity(bytes, 'byte')}: it and the key belong to different circuits`;
   return new ProverError('PROVER_WITNESS', message);
 }
 
@@ -123,7 +124,7 @@ async function readInto(buffer: Buffer, stream: Readable, end: () => void): Prom
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     if (size + chunk.length > buffer.length) {
       end();
-      throw wrongSize(buffer.length);
+      throw createSizeError(buffer.length);
     }
     chunk.copy(buffer, size);
     chunk.fill(0);

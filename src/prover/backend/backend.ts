@@ -51,19 +51,27 @@ export interface RunningBackend {
   close(): Promise<void>;
 }
 
-/** @throws ConfigError if a setting, the key, the generator or the engine can't be used */
-export async function startBackend({ config, log, ...more }: BackendOptions): Promise<RunningBackend> {
+/**
+ * Starts the backend.
+ *
+ * @throws ConfigError if a setting, the key, the generator or the engine can't be used
+ */
+export async function startBackend({
+  config,
+  log,
+  ...supervisorOptions
+}: BackendOptions): Promise<RunningBackend> {
   requireEngine(config.engine);
   const generator = await findGenerator(config.witnessBinaries);
   const keyFile = new KeyFile(config.zkey);
   const { timeoutMs, queue, engine: program } = config;
-  const supervisor = new Supervisor({ program, key: keyFile, log, timeoutMs, ...more });
+  const supervisor = new Supervisor({ program, key: keyFile, log, timeoutMs, ...supervisorOptions });
   try {
     const { key, loaded, path } = await loadKey(keyFile, supervisor, config, generator);
     announce(key, path, config, generator, log);
     const { witnessBytes } = loaded;
     const metrics = config.metricsPort === undefined ? undefined : backendMetrics();
-    const onPart = metrics && ((part: BackendPart, ms: number) => metrics.took(part, ms));
+    const onPart = metrics && ((part: BackendPart, ms: number) => metrics.observePart(part, ms));
     const proofs = new Proofs({ supervisor, generator, witnessBytes, queue, timeoutMs, log, onPart });
     const parts = { proofs, supervisor, key, engine: path, capacity: queue, metrics };
     const server = createServer(parts, timeoutMs, log);
@@ -108,21 +116,23 @@ function requireEngine(path: string): void {
   }
 }
 
-/** Loads the key and hashes it at the same time. A damaged key is reported as damaged, whatever its hash. */
+/**
+ * Loads the key, and meanwhile hashes it. A damaged key is reported as damaged, even if its hash is unknown.
+ */
 async function loadKey(
   file: KeyFile,
   supervisor: Supervisor,
   { keyPolicy }: BackendConfig,
   generator: Generator,
 ): Promise<StartedEngine & { key: ApprovedKey }> {
-  const hashed = file.hash();
+  const hash = file.hash();
   // This failure is reported below, unless the engine refuses the key first.
-  hashed.catch(() => {});
+  hash.catch(() => {});
   const { loaded, path } = await supervisor.start().catch((cause: unknown) => {
     if (!(cause instanceof EngineError)) throw cause;
     throw new ConfigError(`ZKEY: ${file.path} can't be loaded: ${cause.message}`, { cause });
   });
-  const key = approveKey(await hashed, loaded, keyPolicy);
+  const key = approveKey(await hash, loaded, keyPolicy);
   if (!generator.canMake(loaded.wires)) {
     throw new ConfigError(
       `ZKEY and WITNESS_BINARIES belong to different circuits: the key is for witnesses of ${quantity(loaded.wires, 'wire')}, which the generator does not make`,
@@ -132,8 +142,8 @@ async function loadKey(
 }
 
 /**
- * Logs the networks that accept the proofs. If another network's key made a proof, the proof fails without a
- * hint.
+ * Logs which network accepts the proofs. If a proof was made with another network's key, a network refuses it
+ * without this reason.
  */
 function announce(
   key: ApprovedKey,
@@ -148,8 +158,8 @@ function announce(
   if (network === 'development') {
     log.warn(line, 'DEVELOPMENT KEY: no network accepts these proofs, and anyone can forge them');
   } else if (network === 'unknown') {
-    log.warn(line, 'the key is not a published one, but has the hash that ZKEY_BLAKE2B requires');
-  } else log.info(line, `the key is the one of ${network}: no other network accepts these proofs`);
+    log.warn(line, 'the key is not published, but has the hash that ZKEY_BLAKE2B requires');
+  } else log.info(line, `the key belongs to ${network}: no other network accepts these proofs`);
   if (engine !== 'avx512ifma') {
     log.warn(
       { engine },
@@ -165,16 +175,17 @@ function createServer(parts: ServiceParts, timeoutMs: number, log: Logger): Serv
       bodyLimitBytes: BODY_LIMIT_BYTES,
       maxConnections: MAX_CONNECTIONS,
       maxConcurrentRequests: MAX_CONCURRENT_REQUESTS,
-      // These are the wait for the witness, the witness, the wait for the proof, and the proof.
+      // The limit applies four times: to the wait for the witness, the witness, the wait for the proof, and
+      // the proof.
       requestTimeoutMs: 4 * timeoutMs + ARRIVAL_MS,
     },
     upstreamHosts: 0,
     corsOrigins: [],
     trustedProxies: 0,
-    onEnd: parts.metrics && ((end) => parts.metrics?.ended(end)),
+    onEnd: parts.metrics && ((end) => parts.metrics?.countRequest(end)),
     routes: (app, inFlight, bodies) => addEndpoints(app, { ...parts, inFlight, bodies }),
-    // Errors are plain text, as callers of such a backend expect. An error of this backend begins with its
-    // code.
+    // Errors are plain text, as callers of such a backend expect. With status 500, the text begins with the
+    // error's code.
     answerError: errorAnswers((response, { status, code, message }) =>
       sendText(response, status === 500 ? `${code}: ${message}` : message, status),
     ),
@@ -213,7 +224,7 @@ function addEndpoints(app: Express, parts: EndpointParts): void {
   });
   app.get('/healthz', (_request, response) => {
     const status = proofs.isStopping ? 'stopping' : supervisor.state;
-    sendJson(response, supervisor.isAble && !proofs.isStopping ? 200 : 503, {
+    sendJson(response, supervisor.hasWorker && !proofs.isStopping ? 200 : 503, {
       status,
       key,
       engine,

@@ -66,7 +66,7 @@ export const BACKEND_SETTINGS = {
     schema: v.string(),
     optional: true,
     meaning:
-      'path of the [engine](native/README.md). If it is not set: `build/prover/prover` of this repository',
+      'path of the [engine](native/README.md). By default, it is `build/prover/prover` of this repository',
   },
   HOST: {
     schema: v.string(),
@@ -78,13 +78,13 @@ export const BACKEND_SETTINGS = {
     schema: integerBetween(0, 1000),
     default: '16',
     meaning:
-      'how many requests may wait for the one in progress. A front end refuses earlier, by its `ANSWER_SECONDS`: this limit is for other callers',
+      'maximum number of requests that wait for the request in progress. A front end refuses requests earlier, by its `ANSWER_SECONDS`: this limit is for other callers',
   },
   PROVER_TIMEOUT: {
     schema: integerBetween(1, 3600),
     default: '60',
     meaning:
-      'seconds for a witness, for a proof, and for the wait before each. A process that takes longer is killed',
+      'time limit in seconds of a witness, of a proof, and of the wait before each. A process that takes longer is killed',
   },
   METRICS_PORT: {
     schema: integerBetween(0, 65_535),
@@ -94,7 +94,11 @@ export const BACKEND_SETTINGS = {
   ...LOG_SETTINGS,
 } as const satisfies SettingTable;
 
-/** @throws ConfigError that names the variable and its valid values, without repeating its value */
+/**
+ * Reads the settings of the backend.
+ *
+ * @throws ConfigError, which names the setting and its valid values, and does not repeat its value
+ */
 export function readBackendConfig(env: Env): BackendConfig {
   const settings = readSettings(BACKEND_SETTINGS, env);
   return {

@@ -10,20 +10,23 @@ export const BACKEND_ERRORS = {
   BACKEND_WITNESS: { status: 500, meaning: 'the witness generator crashed, timed out or could not be run' },
   BACKEND_ENGINE: {
     status: 500,
-    meaning: 'the engine crashed, timed out, or returned no proof of this input: try again',
+    meaning: 'the engine crashed, timed out, or did not return a proof for this input: try again',
   },
-  // The status is not 503: for 503, HAProxy would send a request that makes engines hang to one backend after
-  // another.
+  // The status is not 503: HAProxy would repeat the request at one backend after another, and if the request
+  // makes engines hang, all of them would hang.
   BACKEND_ENGINE_HUNG: {
     status: 500,
     meaning:
-      'the engine hung: it answered nothing for 3 s, or made no progress for 30 s, and is being replaced; see `Retry-After`',
+      'the engine hung (it did not answer for 3 s, or made no progress for 30 s) and is being replaced; see `Retry-After`',
   },
   BACKEND_AT_CAPACITY: {
     status: 503,
     meaning: '`Server at capacity`: `QUEUE` requests are waiting already; see `Retry-After`',
   },
-  BACKEND_WAITED: { status: 503, meaning: 'no proof was begun within `PROVER_TIMEOUT`; see `Retry-After`' },
+  BACKEND_WAITED: {
+    status: 503,
+    meaning: 'the proof did not begin within `PROVER_TIMEOUT`; see `Retry-After`',
+  },
   BACKEND_STOPPING: { status: 503, meaning: 'the service is stopping; see `Retry-After`' },
 } as const satisfies ErrorTable;
 

@@ -1,5 +1,5 @@
 /**
- * Finds the operator's witness generator in WITNESS_BINARIES, matches it with a profile, and tries it once.
+ * Finds the operator's witness generator in WITNESS_BINARIES, finds its size, and tests it with one run.
  */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ export interface Generator {
   /** Program and arguments, to which the names of input and output are appended. */
   readonly command: readonly string[];
   readonly size: CircuitSize;
-  /** Returns whether the generator's witnesses can have this number of wires, as far as its files show. */
+  /** Returns whether the generator's witnesses have this number of wires, according to its files. */
   canMake(wires: number): boolean;
 }
 
-/** Properties of a generator that its files contain. */
+/** A generator, as its files describe it. */
 interface GeneratorFiles extends Omit<Generator, 'size'> {
   /** Returns the number of elements of an input signal; 0 if the circuit has no such signal. */
   sizeOf(signal: string): number;
@@ -27,7 +27,7 @@ interface GeneratorFiles extends Omit<Generator, 'size'> {
 /**
  * Finds the generator, and runs it on an empty input, which it must refuse.
  *
- * @param folder that has either `zkLogin` and `zkLogin.dat` (C++), or `generate_witness.js`,
+ * @param folder path of a folder that has either `zkLogin` and `zkLogin.dat` (C++), or `generate_witness.js`,
  *   `witness_calculator.js` and `circuit.wasm`, as circom writes them
  * @throws ConfigError
  */
@@ -36,7 +36,7 @@ export async function findGenerator(folder: string): Promise<Generator> {
   const size = (['small', 'full'] as const).find((name) => fits(generator, countSignals(PROFILES[name])));
   if (size === undefined) {
     throw new ConfigError(
-      `WITNESS_BINARIES: the generator in ${folder} is not of zkLogin's circuit ${PROFILES.full.name}: its input has other signals or sizes`,
+      `WITNESS_BINARIES: the generator in ${folder} is not for zkLogin's circuit ${PROFILES.full.name}: its input has other signals or sizes`,
     );
   }
   await tryOut(generator.command, folder);
@@ -64,7 +64,7 @@ async function tryOut(command: readonly string[], folder: string): Promise<void>
       },
     );
   }
-  throw new ConfigError(`WITNESS_BINARIES: the generator in ${folder} made a witness of an empty input`);
+  throw new ConfigError(`WITNESS_BINARIES: the generator in ${folder} made a witness for an empty input`);
 }
 
 function isFile(path: string): boolean {
@@ -101,27 +101,27 @@ function findNative(folder: string): GeneratorFiles {
     throw new ConfigError(`WITNESS_BINARIES: ${program}.dat is damaged: it ends within its table of signals`);
   }
   const sizes = new Map<bigint, number>();
-  for (let at = 0; at < ENTRIES * ENTRY_SIZE; at += ENTRY_SIZE) {
-    const count = Number(dat.readBigUInt64LE(at + 16));
-    if (count > 0) sizes.set(dat.readBigUInt64LE(at), count);
+  for (let offset = 0; offset < ENTRIES * ENTRY_SIZE; offset += ENTRY_SIZE) {
+    const count = Number(dat.readBigUInt64LE(offset + 16));
+    if (count > 0) sizes.set(dat.readBigUInt64LE(offset), count);
   }
   return {
     command: [program],
-    canMake: (wires) => wires === wiresIn(dat),
+    canMake: (wires) => wires === countWires(dat),
     sizeOf: (signal) => sizes.get(fnv1a(signal)) ?? 0,
     inputs: [...sizes.values()].reduce((sum, count) => sum + count, 0),
   };
 }
 
 /**
- * Counts the entries of the list after the table, which has the number of a signal (u64, below 2^32) for each
- * wire. The list ends at the first constant, whose upper half is its type, which is not 0.
+ * Counts the wires. After the table, the file lists a signal's number (u64, below 2^32) for each wire.
+ * Constants follow. The upper 32 bits of a constant's first u64 have its type, which is not 0.
  */
-function wiresIn(dat: Buffer): number {
+function countWires(dat: Buffer): number {
   const start = ENTRIES * ENTRY_SIZE;
-  let at = start;
-  while (at + 8 <= dat.length && dat.readUInt32LE(at + 4) === 0) at += 8;
-  return (at - start) / 8;
+  let end = start;
+  while (end + 8 <= dat.length && dat.readUInt32LE(end + 4) === 0) end += 8;
+  return (end - start) / 8;
 }
 
 /** Computes the FNV-1a hash of 64 bits, by which circom finds signals. */
@@ -164,12 +164,12 @@ async function findWasm(folder: string): Promise<GeneratorFiles> {
 }
 
 async function loadExports(wasm: string): Promise<CircomExports> {
-  const nothing = () => {};
+  const ignore = () => {};
   const runtime = {
-    exceptionHandler: nothing,
-    printErrorMessage: nothing,
-    writeBufferMessage: nothing,
-    showSharedRWMemory: nothing,
+    exceptionHandler: ignore,
+    printErrorMessage: ignore,
+    writeBufferMessage: ignore,
+    showSharedRWMemory: ignore,
   };
   try {
     const { instance } = await WebAssembly.instantiate(new Uint8Array(read(wasm)), { runtime });

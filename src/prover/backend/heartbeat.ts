@@ -3,39 +3,37 @@ import { EngineError, type EngineWorker } from '../engine.ts';
 
 /** Interval in milliseconds at which a worker is asked for its status. */
 export const HEARTBEAT_MS = 1000;
-/**
- * Number of beats after which a worker counts as hung: beats without an answer, or beats of a proof without
- * progress.
- */
+/** Number of beats without an answer after which a worker counts as hung. */
 const SILENT_BEATS = 3;
+/** Number of beats without progress of a proof after which a worker counts as hung. */
 const STUCK_BEATS = 30;
 
 type Watched = Pick<EngineWorker, 'status' | 'kill' | 'ended'>;
 
 /**
- * Asks a worker for its status until the worker has ended. Counts beats instead of time, since after a pause
- * of the whole machine, an answer may only be late.
+ * Asks a worker for its status until the worker has ended, and kills a worker that hangs. Counts beats and
+ * not time: if the whole machine was paused, an answer is late although the worker does not hang.
  */
 export function watch(worker: Watched, beatMs = HEARTBEAT_MS): void {
-  const beats = (count: number) => `${(count * beatMs) / 1000} s`;
-  const end = (problem: string) => worker.kill(new EngineError('hung', `the engine ${problem}`));
+  const formatBeats = (count: number) => `${(count * beatMs) / 1000} s`;
+  const kill = (problem: string) => worker.kill(new EngineError('hung', `the engine ${problem}`));
   let isAsking = false;
-  let silent = 0;
-  let stuck = 0;
-  let last = -1;
+  let silentBeats = 0;
+  let stuckBeats = 0;
+  let lastProgress = -1;
   const ask = async () => {
     const { state, progress } = await worker.status();
     isAsking = false;
-    stuck = state === 'proving' && progress === last ? stuck + 1 : 0;
-    last = progress;
-    if (stuck === STUCK_BEATS) end(`made no progress for ${beats(stuck)}`);
+    stuckBeats = state === 'proving' && progress === lastProgress ? stuckBeats + 1 : 0;
+    lastProgress = progress;
+    if (stuckBeats === STUCK_BEATS) kill(`made no progress for ${formatBeats(stuckBeats)}`);
   };
   const beat = () => {
-    silent = isAsking ? silent + 1 : 0;
-    if (silent === SILENT_BEATS) end(`did not answer for ${beats(silent)}`);
+    silentBeats = isAsking ? silentBeats + 1 : 0;
+    if (silentBeats === SILENT_BEATS) kill(`did not answer for ${formatBeats(silentBeats)}`);
     if (isAsking) return;
     isAsking = true;
-    // The worker has ended, and its owner knows that.
+    // This fails only if the worker has ended, which its owner handles.
     ask().catch(() => {});
   };
   const timer = setInterval(beat, beatMs);

@@ -37,7 +37,7 @@ export class KeyFile {
     const stamp = readStamp(this.descriptor);
     if (stamp === this.#stamp) return;
     if ((await computeHash(this.path, this.descriptor)) !== first) {
-      throw new ConfigError(`ZKEY: ${this.path} was changed while it is in use: restart the service`);
+      throw new ConfigError(`ZKEY: ${this.path} was changed while in use: restart the service`);
     }
     this.#stamp = stamp;
   }
@@ -80,7 +80,7 @@ async function computeHash(path: string, fd: number): Promise<string> {
 /** An approved key, as /healthz shows it. */
 export interface ApprovedKey {
   readonly blake2b: string;
-  /** Networks that accept the key's proofs. `unknown` means that the operator pinned the key by its hash. */
+  /** Network that accepts the key's proofs. `unknown` means that the operator pinned the key by its hash. */
   readonly network: KnownKey['network'] | 'development' | 'unknown';
   readonly development: boolean;
   readonly publicInputs: number;
@@ -93,7 +93,7 @@ export interface KeyPolicy {
 }
 
 /**
- * Decides whether the service may use a key that the engine has loaded.
+ * Approves a key that the engine has loaded, or refuses it.
  *
  * @param blake2b BLAKE2b-512 of the key in hex
  * @throws ConfigError that says which setting to change
@@ -121,7 +121,7 @@ export function approveKey(blake2b: string, loaded: LoadedKey, policy: KeyPolicy
   if (policy.pinned === undefined) {
     const sizes = KNOWN_KEYS.map(({ name, bytes }) => `${name} has ${bytes} bytes`).join(', ');
     throw new ConfigError(
-      `ZKEY: the key is not a published one (${sizes}); it may be a damaged copy. If it is the key that you want, set ZKEY_BLAKE2B=${blake2b}`,
+      `ZKEY: the key is not a published key (${sizes}), and may be a damaged copy. If you want to use it, set ZKEY_BLAKE2B=${blake2b}`,
     );
   }
   return { blake2b, network: 'unknown', development, publicInputs };

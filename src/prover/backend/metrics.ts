@@ -10,7 +10,7 @@ const PREFIX = 'sui_enclave_prover_backend';
 
 export interface BackendFigures {
   readonly proofs: Pick<Proofs, 'waiting' | 'isStopping'>;
-  readonly supervisor: Pick<Supervisor, 'isAble' | 'restarts'>;
+  readonly supervisor: Pick<Supervisor, 'hasWorker' | 'restarts'>;
   readonly engine: EnginePath;
   /** Network whose validators accept the proofs. */
   readonly network: string;
@@ -33,10 +33,10 @@ export function addBackendFigures({ registry }: ProverMetrics<BackendPart>, figu
   });
   new Gauge({
     name: `${PREFIX}_ready`,
-    help: '1: an engine has the key.',
+    help: '1 if an engine has loaded the key and the backend is not stopping, else 0.',
     registers,
     collect() {
-      this.set(supervisor.isAble && !proofs.isStopping ? 1 : 0);
+      this.set(supervisor.hasWorker && !proofs.isStopping ? 1 : 0);
     },
   });
   new Counter({

@@ -1,4 +1,4 @@
-/** Makes proofs of inputs with a bounded queue, and with one witness and one proof at a time. */
+/** Makes proofs for inputs, with a bounded queue. Computes one witness and one proof at a time. */
 import type { Logger } from 'sui-enclave-service/log';
 import { EngineError } from '../engine.ts';
 import { ProverError } from '../errors.ts';
@@ -28,7 +28,7 @@ export interface ProofsOptions {
    */
   readonly timeoutMs: number;
   readonly log: Logger;
-  /** Receives each part of the work on a request whose caller is still connected. */
+  /** Receives the duration of each part of the work on a request whose caller is still connected. */
   readonly onPart?: ((part: BackendPart, ms: number) => void) | undefined;
 }
 
@@ -36,9 +36,9 @@ export interface ProofsOptions {
 const MAX_RETRY_AFTER = 60;
 
 /**
- * Makes proofs. While one proof runs, one core computes the next request's witness. Otherwise, all other
- * cores would be idle during each witness. At most two witnesses are in memory, in two buffers that are
- * reused.
+ * Makes proofs. While the engine makes one proof, another core computes the next request's witness.
+ * Otherwise, all cores except one would be idle during each witness. At most two witnesses are in memory, in
+ * two buffers that are reused.
  */
 export class Proofs {
   readonly #options: ProofsOptions;
@@ -49,10 +49,10 @@ export class Proofs {
   readonly #witnessQueue = new Queue();
   readonly #proofQueue = new Queue();
   readonly #buffers: Buffer[] = [];
-  /** Controllers that can abort the waits of requests. */
+  /** Controllers of the admitted requests. Each ends the request's wait or witness, but not its proof. */
   readonly #requests = new Set<AbortController>();
   #stopping = false;
-  /** Duration of the latest request, from its turn to its proof, in seconds. */
+  /** Duration of the latest proof in seconds, including the wait for a worker. */
   #lastSeconds = 1;
 
   constructor(options: ProofsOptions) {
@@ -69,8 +69,10 @@ export class Proofs {
   }
 
   /**
-   * @param leaving aborted when the caller has left. The request then leaves the queue, or its witness or
-   *   proof ends, and its place is free at once
+   * Makes a proof for an input when it is the request's turn.
+   *
+   * @param leaving signal that is aborted when the caller has left. It ends the request's wait, witness or
+   *   proof, and frees its place in the queue at once
    * @throws BackendError, or the reason of `leaving`
    */
   async prove(input: unknown, leaving: AbortSignal): Promise<Groth16Proof> {
@@ -85,9 +87,9 @@ export class Proofs {
     leaving.addEventListener('abort', leave, { once: true });
     try {
       leaving.throwIfAborted();
-      return await this.#inTurn(circuitInput, request, leaving);
+      return await this.#proveInTurn(circuitInput, request, leaving);
     } catch (error) {
-      throw answerTo(error);
+      throw toBackendError(error);
     } finally {
       leaving.removeEventListener('abort', leave);
       this.#requests.delete(request);
@@ -97,19 +99,19 @@ export class Proofs {
   /** Refuses the waiting requests, and finishes the proof that has begun. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    for (const request of this.#requests) request.abort(stopping());
+    for (const request of this.#requests) request.abort(createStoppingError());
     await this.#proofQueue.enter();
     this.#options.supervisor.stop();
   }
 
   #admit(): void {
-    if (this.#stopping) throw stopping();
+    if (this.#stopping) throw createStoppingError();
     if (this.#requests.size <= this.#options.queue) return;
     const retryAfterSeconds = this.#retryAfter();
     throw new BackendError('BACKEND_AT_CAPACITY', 'Server at capacity', { retryAfterSeconds });
   }
 
-  /** Estimates the seconds until a place is free from the duration of the latest request. */
+  /** Returns the duration of the latest proof, as an estimate of the seconds until a place is free. */
   #retryAfter(): number {
     return Math.min(MAX_RETRY_AFTER, Math.max(1, Math.ceil(this.#lastSeconds)));
   }
@@ -132,31 +134,35 @@ export class Proofs {
     }
   }
 
-  async #inTurn(input: CircuitInput, request: AbortController, leaving: AbortSignal): Promise<Groth16Proof> {
+  async #proveInTurn(
+    input: CircuitInput,
+    request: AbortController,
+    leaving: AbortSignal,
+  ): Promise<Groth16Proof> {
     const { signal } = request;
     const { generator, supervisor, timeoutMs, witnessBytes } = this.#options;
-    const arrived = performance.now();
+    const arrivedAt = performance.now();
     const endWitnessTurn = await this.#waitFor(request, () => this.#witnessQueue.enter(signal));
-    const begun = performance.now();
+    const begunAt = performance.now();
     const witness = this.#buffers.pop() ?? Buffer.alloc(witnessBytes);
     try {
-      let computed: number;
+      let computedAt: number;
       let endProofTurn: () => void;
       try {
-        await generateWitness(generator.command, input, { timeoutMs, signal, into: witness });
-        computed = performance.now();
+        await generateWitness(generator.command, input, { timeoutMs, signal, buffer: witness });
+        computedAt = performance.now();
         endProofTurn = await this.#waitFor(request, () => this.#proofQueue.enter(signal));
       } finally {
         endWitnessTurn();
       }
-      const turn = performance.now();
+      const turnAt = performance.now();
       try {
         const publicInput = input[PUBLIC_SIGNAL] as string;
         const signals = { wait: signal, leaving };
         return await this.#waitFor(request, () => supervisor.prove(witness, publicInput, signals));
       } finally {
         endProofTurn();
-        this.#report({ arrived, begun, computed, turn, isAbandoned: leaving.aborted });
+        this.#report({ arrivedAt, begunAt, computedAt, turnAt, isAbandoned: leaving.aborted });
       }
     } finally {
       witness.fill(0);
@@ -164,17 +170,23 @@ export class Proofs {
     }
   }
 
-  /** Logs the duration of each part of a request, in milliseconds. */
+  /** Logs the duration of each part of a request, in milliseconds, and passes it to `onPart`. */
   #report({
-    arrived,
-    begun,
-    computed,
-    turn,
+    arrivedAt,
+    begunAt,
+    computedAt,
+    turnAt,
     isAbandoned,
-  }: Record<'arrived' | 'begun' | 'computed' | 'turn', number> & { readonly isAbandoned: boolean }): void {
+  }: Record<'arrivedAt' | 'begunAt' | 'computedAt' | 'turnAt', number> & {
+    readonly isAbandoned: boolean;
+  }): void {
     const end = performance.now();
-    if (!isAbandoned) this.#lastSeconds = (end - turn) / 1000;
-    const ms = { queue: begun - arrived + turn - computed, witness: computed - begun, engine: end - turn };
+    if (!isAbandoned) this.#lastSeconds = (end - turnAt) / 1000;
+    const ms = {
+      queue: begunAt - arrivedAt + turnAt - computedAt,
+      witness: computedAt - begunAt,
+      engine: end - turnAt,
+    };
     if (!isAbandoned) for (const part of BACKEND_PARTS) this.#options.onPart?.(part, ms[part]);
     const times = {
       queue_ms: Math.round(ms.queue),
@@ -186,16 +198,16 @@ export class Proofs {
   }
 }
 
-function stopping(): BackendError {
+function createStoppingError(): BackendError {
   return new BackendError('BACKEND_STOPPING', 'the service is stopping: try again', { retryAfterSeconds: 1 });
 }
 
-/** Returns the error that answers the caller of a failed request. Its cause is only for the log. */
-function answerTo(error: unknown): unknown {
+/** Converts an error into the error that answers the caller. Its cause is only for the log. */
+function toBackendError(error: unknown): unknown {
   if (error instanceof WitnessRefusal) {
     return new BackendError(
       'BACKEND_INPUT_REFUSED',
-      'the input does not satisfy the circuit: check that token, issuer key, nonce and salt belong together',
+      "the input does not satisfy the circuit: check that the token, the issuer's key, the nonce and the salt belong together",
     );
   }
   if (error instanceof EngineError && error.fault === 'hung') {

@@ -5,6 +5,8 @@ export class Queue {
   readonly #waiting = new Set<() => void>();
 
   /**
+   * Waits for the caller's turn.
+   *
    * @param signal makes the caller leave the queue; `enter` then throws the signal's reason
    * @returns a function that ends the turn, and that must be called exactly once
    */

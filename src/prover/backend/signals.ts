@@ -21,17 +21,17 @@ export function countSignals(profile: CircuitProfile): Signals {
     payload_len: 1,
     signature: LIMBS,
     modulus: LIMBS,
-    ...claim('kc', profile.extendedSubject),
+    ...countClaimSignals('kc', profile.extendedSubject),
     kc_name_length: 1,
     kc_value_length: 1,
-    ...claim('nonce', profile.extendedNonce),
+    ...countClaimSignals('nonce', profile.extendedNonce),
     eph_public_key: 2,
     max_epoch: 1,
     jwt_randomness: 1,
-    ...claim('ev', profile.extendedEmailVerified),
+    ...countClaimSignals('ev', profile.extendedEmailVerified),
     ev_name_length: 1,
     ev_value_length: 1,
-    ...claim('aud', profile.extendedAudience),
+    ...countClaimSignals('aud', profile.extendedAudience),
     aud_value_length: 1,
     iss_index_b64: 1,
     iss_length_b64: 1,
@@ -40,7 +40,7 @@ export function countSignals(profile: CircuitProfile): Signals {
   };
 }
 
-function claim(prefix: string, characters: number): Signals {
+function countClaimSignals(prefix: string, characters: number): Signals {
   return {
     [`ext_${prefix}`]: characters,
     [`ext_${prefix}_length`]: 1,
@@ -74,9 +74,7 @@ export function checkInput(input: unknown, size: CircuitSize): CircuitInput {
     checkSignal(name, signalsByName[name], count, size);
   }
   if (Object.keys(signalsByName).length > Object.keys(signals).length) {
-    throw invalid(
-      `the input has a signal that the circuit does not know: give only ${Object.keys(signals).join(', ')}`,
-    );
+    throw invalid(`the input has an unknown signal: pass only ${Object.keys(signals).join(', ')}`);
   }
   return signalsByName as CircuitInput;
 }
@@ -89,8 +87,8 @@ function checkSignal(name: string, value: unknown, count: number, size: CircuitS
   if (!Array.isArray(value) || value.length !== count) {
     throw invalid(`${name} must be a list of ${count} items: this service has the circuit of ${size} size`);
   }
-  const wrong = value.findIndex((element) => !isElement(element));
-  if (wrong !== -1) throw invalid(`${name}[${wrong}] must be ${ELEMENT}`);
+  const index = value.findIndex((element) => !isElement(element));
+  if (index !== -1) throw invalid(`${name}[${index}] must be ${ELEMENT}`);
 }
 
 const ELEMENT = 'an integer below the order of BN254, as a decimal string';

@@ -15,8 +15,8 @@ export interface SupervisorOptions {
   /** Time limit for loading the key, in milliseconds. */
   readonly loadTimeoutMs?: number;
   /**
-   * Wait in milliseconds before the second restart without a proof in between. It doubles with each further
-   * restart.
+   * Wait in milliseconds before the second restart since the last proof. It doubles with each further
+   * restart. The first restart has no wait.
    */
   readonly backoffMs?: number;
   /** Interval in milliseconds at which the worker is asked for its status: see heartbeat.ts. */
@@ -34,7 +34,7 @@ const LOAD_TIMEOUT_MS = 120_000;
 const BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 30_000;
 
-/** Codes of the engine for a witness that it can't prove. After them, the engine continues. */
+/** Codes of the engine for a witness that it can't prove. The engine continues after such a refusal. */
 const WITNESS_REFUSALS = ['PROVER_BAD_WITNESS', 'PROVER_UNSATISFIED'];
 
 /**
@@ -54,7 +54,7 @@ export class Supervisor {
   #allRestarts = 0;
   /** Functions to call when a worker is ready. */
   readonly #waiting = new Set<() => void>();
-  /** Present wait before a restart. */
+  /** Current wait before a restart. */
   #pause: { end(): void } | undefined;
 
   constructor(options: SupervisorOptions) {
@@ -62,7 +62,7 @@ export class Supervisor {
     this.#options = { ...defaults, ...options };
   }
 
-  /** Starts the first worker. @throws EngineError, ConfigError if the key can't be loaded */
+  /** Starts the first worker. @throws EngineError or ConfigError if the key can't be loaded */
   async start(): Promise<StartedEngine> {
     const { worker, loaded } = await this.#load();
     const { path } = await worker.status();
@@ -76,8 +76,8 @@ export class Supervisor {
     return this.#worker?.isUsable ? 'ready' : 'loading';
   }
 
-  /** Whether the supervisor can take a request at once. */
-  get isAble(): boolean {
+  /** Whether a worker runs and has loaded the key. */
+  get hasWorker(): boolean {
     return this.state === 'ready' || this.state === 'proving';
   }
 
@@ -86,7 +86,7 @@ export class Supervisor {
     return this.#allRestarts;
   }
 
-  /** Process id of the present worker. */
+  /** Process id of the current worker. */
   get pid(): number | undefined {
     return this.#worker?.pid;
   }
@@ -94,9 +94,9 @@ export class Supervisor {
   /**
    * Proves a witness, after waiting for a worker if necessary.
    *
-   * @param publicInput the only public input, in decimal, that the proof may have
-   * @param wait ends the wait for a worker, but not a proof that has begun
-   * @param leaving cancels the proof when nobody waits for it any longer
+   * @param publicInput the single public input that the proof must have, in decimal
+   * @param wait signal that ends the wait for a worker, but not a proof that has begun
+   * @param leaving signal that cancels the proof when nobody waits for it any longer
    * @throws EngineError, or the reason of the aborted signal
    */
   async prove(
@@ -104,7 +104,7 @@ export class Supervisor {
     publicInput: string,
     { wait, leaving }: { readonly wait: AbortSignal; readonly leaving: AbortSignal },
   ): Promise<Groth16Proof> {
-    const worker = await this.#ready(wait);
+    const worker = await this.#waitForWorker(wait);
     this.#proving = true;
     try {
       const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs, leaving);
@@ -159,7 +159,7 @@ export class Supervisor {
   async #restart(fault: EngineError | undefined): Promise<void> {
     this.#worker = undefined;
     while (!this.#stopped) {
-      const waitMs = this.#backoff();
+      const waitMs = this.#countRestart();
       this.#options.log.error({ err: fault, wait_ms: waitMs }, 'the engine ended: restarting it');
       await this.#sleep(waitMs);
       if (this.#stopped) return;
@@ -179,8 +179,8 @@ export class Supervisor {
     }
   }
 
-  /** Returns the pause before a restart, which is 0 for the first restart after a proof. */
-  #backoff(): number {
+  /** Counts a restart, and returns the wait before it in milliseconds: 0 for the first after a proof. */
+  #countRestart(): number {
     this.#restarts += 1;
     this.#allRestarts += 1;
     if (this.#restarts === 1) return 0;
@@ -202,7 +202,7 @@ export class Supervisor {
     });
   }
 
-  async #ready(signal: AbortSignal): Promise<EngineWorker> {
+  async #waitForWorker(signal: AbortSignal): Promise<EngineWorker> {
     while (true) {
       signal.throwIfAborted();
       if (this.#worker?.isUsable) return this.#worker;

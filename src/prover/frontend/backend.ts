@@ -1,6 +1,4 @@
-/**
- * Asks the backend for proofs, with one deadline for all attempts. Asks it for the network of its key too.
- */
+/** Asks the backend for proofs, with one deadline for all attempts, and for the network of its key. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
@@ -14,16 +12,16 @@ import { FrontendError } from './errors.ts';
 /** Maximum size of an answer in bytes. A proof has about 1 KB. */
 const MAX_ANSWER = 64 * 1024;
 /**
- * Maximum number of attempts. A request is repeated if a connection failed: proving is idempotent, and
- * another backend may take it.
+ * Maximum number of attempts. A request is repeated if a connection failed, since a repetition does no harm
+ * and may reach another backend.
  */
 const ATTEMPTS = 3;
 const PAUSE_MS = 250;
-/** Default of `Retry-After` in seconds if a full backend gives none. It is about the time of one proof. */
+/** Default of `Retry-After` in seconds if a full backend sends none. It is about the time of one proof. */
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
-/** First words of the backend's answer if its engine hung. */
+/** Beginning of the backend's answer if its engine hung. */
 const HUNG = 'BACKEND_ENGINE_HUNG:';
 
 export interface BackendHealth {
@@ -55,22 +53,27 @@ export class Backend {
   }
 
   /**
-   * Returns the backend's answer, which should be a proof. Does not verify it.
+   * Returns the proof in the backend's answer. Does not verify it.
    *
-   * @param abandoned closes the connection, which tells the backend that nobody waits for the proof
+   * @param abandoned signal that closes the connection, which tells the backend that nobody waits for the
+   *   proof
    * @param hasTime returns whether there is time for another proof if the engine hung during this one
    * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT,
-   *   PROVER_BUSY, PROVER_ENGINE_HUNG; the reason of `abandoned`
+   *   PROVER_BUSY, PROVER_ENGINE_HUNG. Throws the reason of `abandoned` once it is aborted
    */
   async prove(input: CircuitInput, abandoned: AbortSignal, hasTime: () => boolean): Promise<Groth16Proof> {
     const start = performance.now();
     const body = JSON.stringify(input);
     const answer = await this.#send(body, start, abandoned);
     const finalAnswer = isHung(answer) && hasTime() ? await this.#send(body, start, abandoned) : answer;
-    return proofIn(finalAnswer, start);
+    return readProof(finalAnswer, start);
   }
 
-  /** @throws FrontendError; the reason of `abandoned` */
+  /**
+   * Sends the input, and repeats it if a connection failed.
+   *
+   * @throws FrontendError; the reason of `abandoned`
+   */
   async #send(body: string, start: number, abandoned: AbortSignal): Promise<AxiosResponse<Buffer>> {
     const timeoutMs = this.#timeoutSeconds * 1000;
     const end = start + timeoutMs;
@@ -120,9 +123,9 @@ function toFailure(cause: UpstreamError, timeoutSeconds: number): FrontendError 
   switch (cause.reason) {
     case 'timeout':
     case 'slow body':
-      return tookLonger(timeoutSeconds, 'raise PROVER_TIMEOUT, or give the backend more cores');
+      return createTimeoutError(timeoutSeconds, 'raise PROVER_TIMEOUT, or give the backend more cores');
     case 'too large':
-      return unusable(`its answer has more than ${MAX_ANSWER} bytes`);
+      return createAnswerError(`its answer has more than ${MAX_ANSWER} bytes`);
     default:
       return new FrontendError(
         'PROVER_BACKEND_UNREACHABLE',
@@ -133,7 +136,7 @@ function toFailure(cause: UpstreamError, timeoutSeconds: number): FrontendError 
 }
 
 /** Returns an error whose words the wallet recognises: see src/library/zklogin/http.ts. */
-function tookLonger(seconds: number, remedy: string): FrontendError {
+function createTimeoutError(seconds: number, remedy: string): FrontendError {
   return new FrontendError(
     'PROVER_BACKEND_TIMEOUT',
     `the call to the proving component took longer than ${quantity(seconds, 'second')}: ${remedy}`,
@@ -144,7 +147,7 @@ function tookLonger(seconds: number, remedy: string): FrontendError {
  * Returns the error for an unusable answer. It contains no text from the backend, which may repeat private
  * input.
  */
-function unusable(problem: string, cause?: ProverError): FrontendError {
+function createAnswerError(problem: string, cause?: ProverError): FrontendError {
   return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${problem}`, { cause });
 }
 
@@ -152,7 +155,7 @@ function isHung({ status, data }: AxiosResponse<Buffer>): boolean {
   return status === 500 && data.toString('latin1', 0, HUNG.length) === HUNG;
 }
 
-function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
+function readProof(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
   const { status, data, headers } = answer;
   if (isHung(answer)) {
     throw new FrontendError(
@@ -168,22 +171,22 @@ function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
   }
   if (status === 504) {
     const seconds = Math.floor((performance.now() - start) / 1000);
-    throw tookLonger(seconds, 'the gateway in front of it gave up');
+    throw createTimeoutError(seconds, 'the gateway in front of it gave up');
   }
   if (status === 400) {
-    throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');
+    throw createAnswerError('it refused the input: CIRCUIT_SIZE must be the size of its circuit');
   }
   // The status goes to the log only, since only the operator can use it.
-  if (status !== 200) throw unusable('try again', statusError(status));
+  if (status !== 200) throw createAnswerError('try again', createStatusError(status));
   const proof = parseJson(data) as Record<string, unknown> | null | undefined;
   const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = proof ?? {};
   if (!pi_a || !pi_b || !pi_c || protocol !== 'groth16' || curve !== 'bn128') {
-    throw unusable('its answer is not a Groth16 proof on BN254');
+    throw createAnswerError('its answer is not a Groth16 proof on BN254');
   }
   return { a: pi_a, b: pi_b, c: pi_c } as Groth16Proof;
 }
 
-function statusError(status: number): ProverError {
+function createStatusError(status: number): ProverError {
   return new ProverError('PROVER_BACKEND_ANSWER', `the backend answered with status ${status}`);
 }
 

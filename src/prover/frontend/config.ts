@@ -61,8 +61,8 @@ const MAX_CONNECTIONS = 1024;
 /** Default of ANSWER_SECONDS, in seconds. */
 const ANSWER_SECONDS = 12;
 /**
- * Time in milliseconds that a request may take besides the call to the backend: for its body, the issuer's
- * keys, and the checks in a queue.
+ * Time in milliseconds that a request may take in addition to the call to the backend: to receive its body,
+ * fetch the issuer's keys, and check the token.
  */
 const MARGIN_MS = 25_000;
 
@@ -92,24 +92,24 @@ export const FRONTEND_SETTINGS = {
   PROVER_TIMEOUT: {
     schema: integerBetween(1, 3600),
     default: '15',
-    meaning: 'seconds for the call to the backend, including its queue',
+    meaning: 'time limit in seconds of the call to the backend, including the wait in its queue',
   },
   ANSWER_SECONDS: {
     schema: integerBetween(1, 3600),
     optional: true,
     meaning:
-      'seconds within which a request is answered, at most `PROVER_TIMEOUT`. If it is not set: 12, or ' +
+      'time limit in seconds of a request, at most `PROVER_TIMEOUT`. The default is 12, or ' +
       '`PROVER_TIMEOUT` if that is less. A request that would wait longer is refused at once with ' +
-      '`PROVER_BUSY`, before its token is read. A request that has a place waits longer only if an ' +
-      'engine or a witness generator fails meanwhile, and at most until `PROVER_TIMEOUT`. If the engine ' +
-      'hangs during a proof, the request is sent again only if the time that is left suffices for the ' +
-      'proofs of all other requests and then its own',
+      '`PROVER_BUSY`, before its token is read. An admitted request takes longer only if an engine or a ' +
+      'witness generator fails, and at most `PROVER_TIMEOUT`. If the engine hangs during a proof, the ' +
+      'request is sent again only if the remaining time is enough for the proofs of all other admitted ' +
+      'requests and for its own proof',
   },
   PROOF_SECONDS: {
     schema: integerBetween(1, 3600),
     default: '2',
     meaning:
-      'seconds that a proof takes with its witness, divided by the number of backends. Only for the start: the last ten proofs replace it',
+      'duration in seconds of a proof with its witness, divided by the number of backends. It is an estimate for the start, which the durations of the last ten proofs replace',
   },
   VERIFYING_KEY: {
     schema: v.string(),
@@ -130,26 +130,26 @@ export const FRONTEND_SETTINGS = {
     schema: v.string(),
     optional: true,
     meaning:
-      'the accepted clients, as JSON: `[{"issuer": "https://accounts.google.com", "client_id": "<yours>"}]`, as in [`SALT_CLIENTS`](../apps/salt/README.md#environment) without `seed`, including `presenters`, and `jwks_url` for other issuers. If it is not set: every client of the network\'s known issuers',
+      'the accepted clients, as JSON: `[{"issuer": "https://accounts.google.com", "client_id": "<yours>"}]`, as in [`SALT_CLIENTS`](../apps/salt/README.md#environment) without `seed`, including `presenters`, and `jwks_url` for other issuers. By default, every client of the network\'s known issuers is accepted',
   },
   CORS_ORIGINS: { ...CORS_SETTINGS.CORS_ORIGINS, default: 'none' },
   DEBUG: {
     schema: v.string(),
     default: '',
     meaning:
-      'log lines by name: `zkLogin:info` (outcome and times of each request), `jwks` (requests for keys); `*` is both. No line contains a token, claim, salt or randomness',
+      'names of the log lines to write: `zkLogin:info` (outcome and times of each request), `jwks` (requests for keys), or `*` for both. No line contains a token, claim, salt or randomness',
   },
   ...LOG_SETTINGS,
   USER_REQUESTS_PER_MINUTE: {
     schema: integerBetween(1, 10_000),
     default: '10',
-    meaning: 'requests of one user',
+    meaning: 'maximum number of requests of one user in a minute',
   },
   MAX_CONCURRENT_REQUESTS: {
     schema: integerBetween(1, 100_000),
     default: '256',
     meaning:
-      "requests in progress. A request that only waits for the proof of an identical request, or for an issuer's keys that another request fetches, does not count. At most 256 requests wait in this way, and at most 128 of them for the same proof or keys",
+      "maximum number of requests in progress. A request that only waits for the proof of an identical request, or for an issuer's keys that another request fetches, does not count. At most 256 requests wait in this way, and at most 128 of them for the same proof or keys",
   },
   METRICS_PORT: {
     schema: integerBetween(0, 65_535),
@@ -164,13 +164,15 @@ export const FRONTEND_SETTINGS = {
 } as const satisfies SettingTable;
 
 /**
- * @param arguments_ of the command line: none, or the port
- * @throws ConfigError that names the setting and its valid values
+ * Reads the settings of the front end.
+ *
+ * @param arguments_ arguments of the command line: none, or the port
+ * @throws ConfigError, which names the setting and its valid values
  */
 export function readFrontendConfig(env: Env, arguments_: readonly string[] = []): FrontendConfig {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     throw new ConfigError(
-      'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anyone could impersonate an issuer. For your own certificate authority set NODE_EXTRA_CA_CERTS',
+      'NODE_TLS_REJECT_UNAUTHORIZED must not be 0: anyone could impersonate an issuer. For your own certificate authority, set NODE_EXTRA_CA_CERTS',
     );
   }
   const settings = readSettings(FRONTEND_SETTINGS, withPort(env, arguments_));
@@ -211,7 +213,9 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
 /** Adds the port of the command line to the environment. The command line takes precedence. */
 function withPort(env: Env, arguments_: readonly string[]): Env {
   if (arguments_.length > 1) {
-    throw new ConfigError('the command line takes one argument, the port: set all else in the environment');
+    throw new ConfigError(
+      'the command line takes one argument, the port: set everything else in the environment',
+    );
   }
   const [portArgument] = arguments_;
   return portArgument === undefined ? env : { ...env, PROVER_PORT: portArgument };
@@ -251,8 +255,8 @@ function readClients(json: string | undefined, network: NetworkName): ProverClie
 const SHAPE = '{"issuer": string, "client_id": string}';
 
 /**
- * Returns the known providers with all of their clients: those whose tokens some validators of the network
- * accept.
+ * Returns the providers whose tokens at least one of the key's networks accepts, each with all of its
+ * clients.
  */
 function knownIssuers(network: NetworkName): ProverClient[] {
   const providers: readonly Provider[] = Object.values(PROVIDERS);

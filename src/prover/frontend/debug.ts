@@ -7,8 +7,10 @@
 export type LineName = 'zkLogin:info' | 'jwks';
 
 /**
- * @param setting patterns separated by commas or spaces. In a pattern, `*` matches anything, and a leading
- *   `-` excludes
+ * Returns a function that tells whether the lines of a name are logged.
+ *
+ * @param setting patterns separated by commas or spaces. In a pattern, `*` matches anything. A leading `-`
+ *   excludes the names that match
  */
 export function readDebug(setting: string): (name: LineName) => boolean {
   const patterns = setting.split(/[\s,]+/).filter((pattern) => pattern !== '');

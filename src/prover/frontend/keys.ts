@@ -1,4 +1,4 @@
-/** Reads `VERIFYING_KEY`: the key that verifies the proofs, and the network whose validators accept them. */
+/** Reads `VERIFYING_KEY`, which gives the key that verifies the proofs, and the network that accepts them. */
 
 import { readFileSync } from 'node:fs';
 import { bn254 } from '@noble/curves/bn254.js';
@@ -15,25 +15,28 @@ export interface NetworkKey {
 }
 
 export interface Keys {
+  /** Key of this service. */
   readonly own: NetworkKey;
   /**
-   * Published keys other than `own`. A proof that verifies under one of them was made with another network's
+   * Published keys other than `own`. If a proof is valid for one of them, it was made with another network's
    * key.
    */
   readonly others: readonly NetworkKey[];
 }
 
 /**
+ * Reads the service's key, and the published keys of other networks.
+ *
  * @param setting `main`, `test`, or the path of a `vkey.json` from snarkjs
  * @param allowDevelopment whether a key that is not published is allowed
  * @throws ConfigError
  */
 export function readKeys(setting: string, allowDevelopment: boolean): Keys {
   const published = publishedKeys();
-  const networkKey = published.find(({ name }) => name === setting) ?? fromFile(setting, published);
+  const networkKey = published.find(({ name }) => name === setting) ?? readKeyFile(setting, published);
   if (networkKey.network === 'development' && !allowDevelopment) {
     throw new ConfigError(
-      'VERIFYING_KEY is not a published key, so anyone may be able to forge proofs for it: set it to main or test, or for development ALLOW_INSECURE_DEV_KEY=1',
+      'VERIFYING_KEY is not a published key, so anyone may be able to forge proofs for it: set it to main or test, or set ALLOW_INSECURE_DEV_KEY=1 for development',
     );
   }
   return { own: networkKey, others: published.filter(({ network }) => network !== networkKey.network) };
@@ -52,10 +55,10 @@ function publishedKeys(): readonly PublishedKey[] {
   return cachedKeys;
 }
 
-function fromFile(path: string, published: readonly NetworkKey[]): NetworkKey {
+function readKeyFile(path: string, published: readonly NetworkKey[]): NetworkKey {
   const verifyingKey = readKey(path);
-  const same = published.find((publishedKey) => isSameKey(publishedKey.verifyingKey, verifyingKey));
-  return same ?? { network: 'development', verifyingKey };
+  const publishedKey = published.find((key) => isSameKey(key.verifyingKey, verifyingKey));
+  return publishedKey ?? { network: 'development', verifyingKey };
 }
 
 function readKey(path: string): VerifyingKey {

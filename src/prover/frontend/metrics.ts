@@ -21,7 +21,7 @@ export function frontendMetrics(
   });
   new Gauge({
     name: `${PREFIX}_ready`,
-    help: '1: the backend says that it can prove with the key of this network.',
+    help: '1 if the backend reports that it can prove with the key of this network, else 0.',
     registers,
     async collect() {
       const ready = await service.readiness().then(

@@ -1,11 +1,11 @@
 /** Manages places for requests at the backend: as many as it can answer within ANSWER_SECONDS. */
 import { FrontendError } from './errors.ts';
 
-/** Number of latest proofs from which the duration of the next ones is estimated. */
+/** Number of latest proofs from which the duration of the next proofs is estimated. */
 const RECENT = 10;
 /**
- * Share of ANSWER_SECONDS that places may take. The rest is for checks, and for proofs that take longer than
- * the latest ones.
+ * Share of ANSWER_SECONDS for the proofs of the requests that have places. The rest is for checks, and for
+ * proofs that take longer than the latest ones.
  */
 const SHARE = 0.9;
 
@@ -20,7 +20,7 @@ export interface PlacesOptions {
 
 /** A place in the queue for one request, which may take and leave it once. */
 export interface Place {
-  /** Takes the place, if the rest of ANSWER_SECONDS is enough. @throws PROVER_BUSY */
+  /** Takes the place, if the request can be answered within ANSWER_SECONDS. @throws PROVER_BUSY */
   take(): void;
   /**
    * Returns whether the rest of ANSWER_SECONDS is enough for a second try, which must wait for all other
@@ -28,7 +28,7 @@ export interface Place {
    */
   hasTime(): boolean;
   /** Records that the backend has made the proof, and leaves the place. */
-  proved(): void;
+  recordProof(): void;
   /** Leaves the place, if the request has taken it and not left it yet. */
   leave(): void;
 }
@@ -39,7 +39,7 @@ export class Places {
   readonly #now: () => number;
   /**
    * Seconds between the latest proofs. A proof after an idle time counts from its own beginning. With several
-   * backends, this is less than a proof takes: it is the time by which each place prolongs a wait.
+   * backends, these times are shorter than a proof: each is the time by which one place prolongs a wait.
    */
   readonly #recent: number[];
   #taken = 0;
@@ -54,7 +54,7 @@ export class Places {
 
   /** Estimated duration of a proof in seconds, from the latest proofs. */
   get proofSeconds(): number {
-    return this.#recent.reduce((sum, each) => sum + each, 0) / RECENT;
+    return this.#recent.reduce((sum, seconds) => sum + seconds, 0) / RECENT;
   }
 
   /** Number of taken places. */
@@ -63,8 +63,8 @@ export class Places {
   }
 
   /**
-   * Requires that a request can be answered in time. An idle backend is always asked, however slow it was.
-   * Otherwise, its duration would never be measured again.
+   * Requires that a request can be answered in time. An idle backend gets a request even if it was slow.
+   * Otherwise, its speed would never be measured again.
    *
    * @param waitedSeconds seconds that the request has waited so far
    * @throws PROVER_BUSY
@@ -82,8 +82,8 @@ export class Places {
   }
 
   /** Offers a place to a request that has just arrived. The request may take it later. */
-  place(): Place {
-    const arrived = this.#now();
+  offer(): Place {
+    const arrivedAt = this.#now();
     let takenAt: number | undefined;
     const leave = () => {
       if (takenAt === undefined) return;
@@ -94,15 +94,15 @@ export class Places {
       leave,
       take: () => {
         const now = this.#now();
-        this.requireRoom((now - arrived) / 1000);
+        this.requireRoom((now - arrivedAt) / 1000);
         takenAt = now;
         this.#taken += 1;
       },
       hasTime: () => {
-        const waitedSeconds = (this.#now() - arrived) / 1000;
+        const waitedSeconds = (this.#now() - arrivedAt) / 1000;
         return waitedSeconds + this.#taken * this.proofSeconds <= this.#answerSeconds;
       },
-      proved: () => {
+      recordProof: () => {
         if (takenAt !== undefined) this.#learn(takenAt);
         leave();
       },

@@ -17,19 +17,19 @@ export interface RunningFrontend {
 const NETWORK_PAUSE_MS = 10_000;
 const NETWORK_ATTEMPTS = 30;
 
-/** @throws ConfigError if the server can't listen on the address */
+/** Starts the front end. @throws ConfigError if the server can't listen on the address */
 export async function startFrontend(options: ProvingOptions): Promise<RunningFrontend> {
   const { config, log } = options;
   const service = new ProvingService(options);
   const metrics = config.metricsPort === undefined ? undefined : frontendMetrics(service);
-  if (metrics) service.onPart = (part, ms) => metrics.took(part, ms);
+  if (metrics) service.onPart = (part, ms) => metrics.observePart(part, ms);
   const server = createHttpServer({
     limits: config.limits,
     upstreamHosts: service.hosts,
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: 0,
-    onEnd: metrics && ((end) => metrics.ended(end)),
+    onEnd: metrics && ((end) => metrics.countRequest(end)),
     routes: (app, inFlight, bodies) => {
       app.post('/v1', async (request, response) => {
         const leaving = inFlight.leaving(response);
@@ -85,7 +85,7 @@ async function waitForNetwork(service: ProvingService, log: Logger, closing: Abo
   }
 }
 
-/** Logs settings that an operator may have chosen without noticing. */
+/** Logs the start, and warns of settings that an operator may have chosen unintentionally. */
 function announce({ config, log }: ProvingOptions, url: string): void {
   const { keys, profile, clients, acceptsAnyClient, corsOrigins, timeoutSeconds } = config;
   const issuers = [...new Set(clients.map(({ issuer }) => issuer))];
@@ -96,6 +96,9 @@ function announce({ config, log }: ProvingOptions, url: string): void {
   }
   if (acceptsAnyClient) log.warn({}, 'CLIENTS is not set: every client of these issuers gets proofs');
   if (corsOrigins !== '*' && corsOrigins.length === 0) {
-    log.warn({}, "CORS_ORIGINS is not set: pages can't ask directly, only through their own back end");
+    log.warn(
+      {},
+      "CORS_ORIGINS is not set: pages can't call this service directly, only through their own back end",
+    );
   }
 }

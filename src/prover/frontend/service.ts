@@ -1,4 +1,4 @@
-/** Answers a request with a verified proof. Checks everything that the proof itself does not prove. */
+/** Answers a request with a verified proof, after it has checked everything that the proof does not prove. */
 import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
@@ -68,7 +68,7 @@ export class ProvingService {
   readonly #backend: Backend;
   readonly #keySources: ReturnType<typeof createKeySources<ProverClient>>;
   readonly #places: Places;
-  readonly #perUser: RateLimit;
+  readonly #userLimit: RateLimit;
   /**
    * Receiver of the durations. The code that starts the service sets it, since the metrics also read the
    * service.
@@ -90,9 +90,9 @@ export class ProvingService {
     this.hosts = issuers.size + 1;
     const upstream = createUpstreams({ endpoints: [...issuers] }, origins, this.hosts);
     this.#backend = new Backend(config.backend, config.timeoutSeconds, this.hosts);
-    this.#keySources = createKeySources(config.clients, logged(upstream, config, log));
+    this.#keySources = createKeySources(config.clients, logUpstreams(upstream, config, log));
     this.#places = new Places(config);
-    this.#perUser = new RateLimit(config.userRequestsPerMinute);
+    this.#userLimit = new RateLimit(config.userRequestsPerMinute);
   }
 
   /** Number of requests that have a place at the backend. */
@@ -105,8 +105,8 @@ export class ProvingService {
    * callers has left.
    *
    * @param body JSON of a request
-   * @param leaving aborted when the caller has left
-   * @throws FrontendError; the reason of `leaving`
+   * @param leaving signal that is aborted when the caller has left
+   * @throws FrontendError. Throws the reason of `leaving` once it is aborted
    */
   async prove(body: unknown, leaving: AbortSignal): Promise<ProofAnswer> {
     try {
@@ -121,7 +121,7 @@ export class ProvingService {
 
   async #make(request: ProofRequest, abandoned: AbortSignal): Promise<ProofAnswer> {
     const timer = new Timer(this.onPart);
-    const place = this.#places.place();
+    const place = this.#places.offer();
     try {
       await this.#requireNetwork();
       this.#places.requireRoom();
@@ -135,7 +135,7 @@ export class ProvingService {
       this.#check(proof, input.publicInput);
       // The duration is recorded only now, since an immediate failure says nothing about the duration of a
       // proof.
-      place.proved();
+      place.recordProof();
       timer.lap('check');
       const { issuer, clientId = null } = verified.client;
       this.#info({ issuer, client_id: clientId, ms: timer.laps }, 'made a proof');
@@ -146,20 +146,20 @@ export class ProvingService {
         this.#info({ ms: timer.laps }, 'the callers have left');
         throw error;
       }
-      const answeredError = toFrontendError(error);
+      const frontendError = toFrontendError(error);
       this.#info(
-        { code: answeredError instanceof FrontendError ? answeredError.code : 'INTERNAL', ms: timer.laps },
+        { code: frontendError instanceof FrontendError ? frontendError.code : 'INTERNAL', ms: timer.laps },
         'refused',
       );
-      throw answeredError;
+      throw frontendError;
     } finally {
       place.leave();
     }
   }
 
   /**
-   * Verifies the token. Takes the place when the issuer's keys are known, however long that took, but before
-   * the signature is checked.
+   * Verifies the token. Takes the place after the issuer's keys are known, and before the signature is
+   * checked.
    *
    * @throws OidcError; PROVER_BUSY
    */
@@ -186,7 +186,7 @@ export class ProvingService {
     const user = createHash('sha256')
       .update(JSON.stringify([issuer, aud, sub]))
       .digest('base64');
-    const retryAfterSeconds = this.#perUser.take(user);
+    const retryAfterSeconds = this.#userLimit.take(user);
     if (retryAfterSeconds > 0) {
       throw new FrontendError('PROVER_RATE_LIMITED', 'too many requests of this user: try again later', {
         retryAfterSeconds,
@@ -200,7 +200,7 @@ export class ProvingService {
     if (isValid(ownKey, proof, publicInput)) return;
     const otherKey = otherKeys.find((key) => isValid(key, proof, publicInput));
     if (otherKey) {
-      const error = wrongNetwork(otherKey.network, ownKey.network);
+      const error = createNetworkError(otherKey.network, ownKey.network);
       this.#log.error({ backend: otherKey.network, service: ownKey.network }, error.message);
       throw error;
     }
@@ -225,18 +225,19 @@ export class ProvingService {
     } else {
       this.#log.error(
         { backend: backendNetwork, service: serviceNetwork },
-        wrongNetwork(backendNetwork, serviceNetwork).message,
+        createNetworkError(backendNetwork, serviceNetwork).message,
       );
     }
     return true;
   }
 
   /**
-   * Returns whether the service can answer requests, according to the backend's status. That status is read
-   * at most every two seconds.
+   * Returns the networks of the service and of the backend, if the service can answer requests according to
+   * the backend's status. The status is read at most every two seconds.
    *
-   * @param leaving aborted when the caller has left
-   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `leaving`
+   * @param leaving signal that is aborted when the caller has left
+   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK. Throws the reason of `leaving` once it is
+   *   aborted
    */
   async readiness(leaving?: AbortSignal): Promise<Readiness> {
     if (performance.now() >= this.#healthUntil) {
@@ -245,11 +246,11 @@ export class ProvingService {
     }
     const health = await untilAborted(this.#health, leaving);
     const serviceNetwork = this.#config.keys.own.network;
-    if (health === undefined) throw notReady('the backend does not answer');
+    if (health === undefined) throw createReadinessError('the backend does not answer');
     if (health.status >= 500)
-      throw notReady('no backend is ready: the key is being loaded, or none is in service');
+      throw createReadinessError('no backend is ready: the key is being loaded, or no backend is in service');
     if (health.network === undefined) return { ready: true, network: serviceNetwork, backend: null };
-    if (health.network !== serviceNetwork) throw wrongNetwork(health.network, serviceNetwork);
+    if (health.network !== serviceNetwork) throw createNetworkError(health.network, serviceNetwork);
     return { ready: true, network: serviceNetwork, backend: health.network };
   }
 
@@ -261,7 +262,7 @@ export class ProvingService {
       await this.checkNetwork();
     }
     if (this.#wrongNetwork !== undefined)
-      throw wrongNetwork(this.#wrongNetwork, this.#config.keys.own.network);
+      throw createNetworkError(this.#wrongNetwork, this.#config.keys.own.network);
   }
 }
 
@@ -271,14 +272,14 @@ function requireIdentity({ keyClaimName }: ProofRequest): void {
   throw new ProverError('PROVER_REQUEST', 'keyClaimName must be "sub" or "email"');
 }
 
-function notReady(why: string): FrontendError {
-  return new FrontendError('PROVER_NOT_READY', why, { retryAfterSeconds: HEALTH_AGE_MS / 1000 });
+function createReadinessError(problem: string): FrontendError {
+  return new FrontendError('PROVER_NOT_READY', problem, { retryAfterSeconds: HEALTH_AGE_MS / 1000 });
 }
 
-function wrongNetwork(backend: string, service: string): FrontendError {
+function createNetworkError(backend: string, service: string): FrontendError {
   return new FrontendError(
     'PROVER_WRONG_NETWORK',
-    `the backend has the ${backend} key, this service serves ${service}: the operator must change the key of the backend (ZKEY) or of this service (VERIFYING_KEY)`,
+    `the backend has the key of ${backend}, but this service has the key of ${service}: the operator must change the key of the backend (ZKEY) or of this service (VERIFYING_KEY)`,
   );
 }
 
@@ -286,7 +287,7 @@ function isValid({ verifyingKey }: NetworkKey, proof: Groth16Proof, publicInput:
   try {
     return verifyProof(verifyingKey, proof, [publicInput]);
   } catch (error) {
-    // The error is PROVER_MALFORMED_PROOF, for which the backend is responsible here.
+    // The error is PROVER_MALFORMED_PROOF: the backend's proof has invalid points.
     if (error instanceof ProverError) return false;
     throw error;
   }
@@ -302,7 +303,7 @@ function computeHash(request: ProofRequest): string {
 }
 
 /** Returns upstreams that log the answers of issuers, if DEBUG selects these lines. */
-function logged(upstream: Upstreams, { isLogged }: FrontendConfig, log: Logger): Upstreams {
+function logUpstreams(upstream: Upstreams, { isLogged }: FrontendConfig, log: Logger): Upstreams {
   return (host, bounds) => {
     const client = upstream(host, bounds);
     if (isLogged('jwks')) logExchanges(client, host, log);
@@ -329,7 +330,7 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
 class Timer {
   readonly laps: Partial<Record<FrontendPart, number>> = {};
   readonly #onPart: OnPart | undefined;
-  #at = performance.now();
+  #lapStart = performance.now();
 
   constructor(onPart: OnPart | undefined) {
     this.#onPart = onPart;
@@ -337,8 +338,8 @@ class Timer {
 
   lap(part: FrontendPart): void {
     const now = performance.now();
-    this.#onPart?.(part, now - this.#at);
-    this.laps[part] = Math.round(now - this.#at);
-    this.#at = now;
+    this.#onPart?.(part, now - this.#lapStart);
+    this.laps[part] = Math.round(now - this.#lapStart);
+    this.#lapStart = now;
   }
 }

@@ -1,24 +1,25 @@
 import { startShared, waitForShared } from 'sui-enclave-service/waiting';
 
-interface Running<Result> {
-  readonly result: Promise<Result>;
+interface RunningWork<Result> {
+  readonly outcome: Promise<Result>;
   readonly abandoned: AbortController;
-  /** Number of callers that wait for the result. */
+  /** Number of callers that wait for the outcome. */
   callers: number;
 }
 
-/** Runs work once for all callers that ask for it at the same time. Does not keep results. */
+/** Runs work once for all callers that ask for it at the same time. Does not keep its outcome. */
 export class SingleFlight<Result> {
-  readonly #running = new Map<string, Running<Result>>();
+  readonly #running = new Map<string, RunningWork<Result>>();
 
   /**
    * Joins the work that runs under this key, or starts it. The work continues as long as one of its callers
    * is connected.
    *
-   * @param leaving aborted when the caller has left
+   * @param leaving signal that is aborted when the caller has left
    * @param work ends when its signal is aborted, because the last caller has left. A later caller starts the
    *   work again
-   * @throws OVERLOADED if too many wait; errors of the work; the reason of `leaving`
+   * @throws OVERLOADED if too many callers wait; errors of the work. Throws the reason of `leaving` once it
+   *   is aborted
    */
   async run(
     key: string,
@@ -39,7 +40,7 @@ export class SingleFlight<Result> {
     try {
       // The caller that started the work keeps a slot until the work ends, so that there is never more work
       // than slots.
-      return await (joined ? waitForShared(running.result, leaving) : running.result);
+      return await (joined ? waitForShared(running.outcome, leaving) : running.outcome);
     } finally {
       leaving.removeEventListener('abort', leave);
       if (!leaving.aborted) leave();
@@ -50,11 +51,11 @@ export class SingleFlight<Result> {
     return this.#running.size;
   }
 
-  #start(key: string, work: (abandoned: AbortSignal) => Promise<Result>): Running<Result> {
+  #start(key: string, work: (abandoned: AbortSignal) => Promise<Result>): RunningWork<Result> {
     const abandoned = new AbortController();
     const shared = startShared(() => work(abandoned.signal), abandoned.signal);
-    const result = shared.finally(() => this.#forget(key, abandoned));
-    const running: Running<Result> = { result, abandoned, callers: 0 };
+    const outcome = shared.finally(() => this.#forget(key, abandoned));
+    const running: RunningWork<Result> = { outcome, abandoned, callers: 0 };
     this.#running.set(key, running);
     return running;
   }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fakeGenerator } from '../../src/prover/backend/support.ts';
 import { fakeWorker, LOADS, PROVES } from '../../src/prover/fake_worker.ts';
-import { simulatedKey } from '../../src/prover/frontend/simulator.ts';
+import { createSimulatedKey } from '../../src/prover/frontend/simulator.ts';
 import { until, whyNot } from './machine.ts';
 import { ParentMachine, PROGRAM } from './parent_machine.ts';
 import { installUnit, Walk } from './walk.ts';
@@ -95,7 +95,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the prover', () => {
   });
 
   test('ProverNotReady: start the front end that has ended', async () => {
-    const { vkey } = simulatedKey(1n);
+    const { vkey } = createSimulatedKey(1n);
     machine.write(join(FOLDER, 'vkey.json'), JSON.stringify(vkey));
     writeFrontendSettings({ VERIFYING_KEY: `${FOLDER}/vkey.json`, ALLOW_INSECURE_DEV_KEY: 1 });
     installUnit(machine, `deploy/systemd/${FRONTEND}.service`);

@@ -10,7 +10,7 @@ import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { readVerifyingKey } from '../../../src/prover/verify.ts';
 import { signatureChecks } from '../../../src/toolchain/dev/sui/signatures.ts';
-import { simulatedKey } from '../prover/frontend/simulator.ts';
+import { createSimulatedKey } from '../prover/frontend/simulator.ts';
 import { CLAIMS, MAX_EPOCH, OUR_KEY, requestFor, signToken, vector } from '../prover/support.ts';
 
 const { common } = vector('zklogin-jwts') as { common: { ephemeralSecretHex: string } };
@@ -18,7 +18,7 @@ const ephemeral = Ed25519Keypair.fromSecretKey(Buffer.from(common.ephemeralSecre
 const circuitInput = buildInput(requestFor(signToken(JSON.stringify(CLAIMS))), OUR_KEY, PROFILES.full);
 const { addressSeed, issBase64Details, headerBase64 } = circuitInput;
 const sender = computeZkLoginAddressFromSeed(addressSeed, CLAIMS.iss, false);
-const [key, otherKey] = [simulatedKey(1n), simulatedKey(2n)];
+const [key, otherKey] = [createSimulatedKey(1n), createSimulatedKey(2n)];
 const data = Uint8Array.of(1, 2, 3);
 
 interface Points {

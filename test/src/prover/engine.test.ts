@@ -1,4 +1,7 @@
-/** The engine's client against misbehaving workers. test/src/prover/circuit tests the real engine. */
+/**
+ * Tests the engine's client with fake workers, most of which misbehave. test/src/prover/circuit tests the
+ * real engine.
+ */
 import { closeSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +16,7 @@ const prove = (engine: string, timeoutMs = 10_000) =>
 const failure = (fault: EngineFault, message: RegExp) =>
   expect.objectContaining({ code: 'PROVER_ENGINE', fault, message: expect.stringMatching(message) });
 
-test('an engine sends its worker the key, then the witness, and returns the proof', async () => {
+test('proveOnce sends a worker the key and then the witness, and returns the proof', async () => {
   const engine = fakeWorker(`
     if (type === 1 && String(body) === '/keys/k.zkey' && process.argv[2] === 'worker') return answer(${JSON.stringify(LOADED)});
     if (type !== 2 || body.length !== ${WITNESS_BYTES} || !body.subarray(10).every((byte) => byte === 7)) return refuse('X');
@@ -29,12 +32,17 @@ test.each<[string, string, EngineFault, RegExp]>([
   ['exits', 'process.exit(0)', 'ended', /exited before it answered/],
   ['is killed', `${LOADS} process.kill(process.pid, 'SIGKILL')`, 'ended', /exited before it answered/],
   [
-    'answers a request of another type',
+    'answers with the type of another request',
     "write(frame(131, id, '{}'))",
     'invalid',
     /an answer without a request/,
   ],
-  ['answers another request', "write(frame(129, id + 1, '{}'))", 'invalid', /an answer without a request/],
+  [
+    'answers with the id of another request',
+    "write(frame(129, id + 1, '{}'))",
+    'invalid',
+    /an answer without a request/,
+  ],
   ['answers twice', `answer(${JSON.stringify(LOADED)}); ${LOADS} `, 'invalid', /an answer without a request/],
   [
     'answers with something that is not JSON',
@@ -43,9 +51,9 @@ test.each<[string, string, EngineFault, RegExp]>([
     /an answer that is not JSON/,
   ],
   ['answers with nothing', "write(frame(129, id, ''))", 'invalid', /an answer that is not JSON/],
-  ['answers with other JSON', "answer({ wires: '5' })", 'invalid', /an unexpected form/],
+  ['answers with JSON of another form', "answer({ wires: '5' })", 'invalid', /an unexpected form/],
   [
-    'proves something else',
+    'returns a malformed proof',
     `${LOADS} answer({ proof: { pi_a: ['1'] }, public: [] })`,
     'invalid',
     /an unexpected form/,
@@ -58,11 +66,11 @@ test.each<[string, string, EngineFault, RegExp]>([
     /a frame of 4 bytes/,
   ],
   ['sends a frame over the limit', "answer({ more: 'x'.repeat(65536) })", 'invalid', /a frame of \d+ bytes/],
-])('an engine fails if its worker %s', async (_, onFrame, fault, message) => {
+])('proveOnce fails if its worker %s', async (_, onFrame, fault, message) => {
   await expect(prove(fakeWorker(onFrame))).rejects.toThrow(failure(fault, message));
 });
 
-test('an engine kills a worker that does not answer in time', async () => {
+test('EngineWorker kills a worker that does not answer in time', async () => {
   const worker = new EngineWorker(fakeWorker(''));
   await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
   await worker.ended;
@@ -70,7 +78,7 @@ test('an engine kills a worker that does not answer in time', async () => {
   await expect(worker.load('/keys/k.zkey', 300)).rejects.toThrow(failure('late', /within 300 ms/));
 });
 
-test('an engine reports that its program does not exist', async () => {
+test("proveOnce reports that the engine's program does not exist", async () => {
   await expect(prove('/nonexistent')).rejects.toThrow(failure('unstartable', /could not be started/));
 });
 
@@ -91,7 +99,7 @@ describe('a worker', () => {
     }
   });
 
-  test('refuses a second request at a time', async () => {
+  test('refuses a request before it has answered the last one', async () => {
     const worker = start(LOADS);
     const first = worker.load('/keys/k.zkey', 10_000);
     await expect(worker.load('/keys/k.zkey', 10_000)).rejects.toThrow(failure('refused', /busy/));
@@ -105,7 +113,7 @@ describe('a worker', () => {
     expect((await worker.prove(WITNESS, 10_000)).publicInputs).toEqual(['31415']);
   });
 
-  test('is killed if it sends anything unasked', async () => {
+  test('is killed if it sends an answer without a request', async () => {
     const worker = start(`${LOADS.replace('return', '')} write(frame(130, 2, '{}'));`);
     await worker.load('/keys/k.zkey', 10_000).catch(() => {});
     await worker.ended;
@@ -114,7 +122,7 @@ describe('a worker', () => {
     );
   });
 
-  test('inherits an open key, no matter which file is at its path by then', async () => {
+  test('inherits a key that is open, even if another file has taken its path', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'k.zkey');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A proof of the right form, which is valid for no public input. */
+/** A proof of the right form, which is not valid for any public input. */
 export const PROOF = {
   pi_a: ['77700000001', '77700000002', '1'],
   pi_b: [
@@ -44,10 +44,10 @@ if (type === 4) return write(frame(255, id, JSON.stringify({ code: 'PROVER_CANCE
 /**
  * Writes a worker's program, which is removed after the test.
  *
- * @param onFrame JavaScript that handles every request except the one for the status. It has `type`, `id`,
+ * @param onFrame JavaScript that handles every request except status requests. It has `type`, `id`,
  * `body`, `folder` (the program's folder, which outlives each run), `answer(json)`, `refuse(code)`,
  * `frame(type, id, text)`, `write(bytes)` and `status`
- * @returns its path
+ * @returns the program's path
  */
 export function fakeWorker(onFrame: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'fake-worker-'));

@@ -21,7 +21,7 @@ const build = (
 ) => buildInput(request, key, PROFILES[size]);
 const code = (name: string) => expect.objectContaining({ code: name });
 
-/** Returns a claim as the signals locate it in the token (`bytes`) and as they repeat it (`text`). */
+/** Returns a claim twice: its bytes in the token, at the signals' position, and its text in the signals. */
 function locateClaim({ circuit }: BuiltInput, claim: string) {
   const number = (name: string) => Number(circuit[name]);
   const jwt = Buffer.from((circuit['padded_unsigned_jwt'] as string[]).map(Number)).toString('latin1');
@@ -95,7 +95,7 @@ describe('a token is accepted', () => {
     expect(locateClaim(build(request), 'kc').text).toBe('"email":"a@id.example",');
   });
 
-  test('with a claim of the same name within another one', () => {
+  test("with a property of the key claim's name inside another claim", () => {
     const built = build(requestFor(signToken(JSON.stringify({ x: { sub: 'other' }, ...CLAIMS }))));
     expect(locateClaim(built, 'kc').text).toBe(`"sub":"${CLAIMS.sub}",`);
   });
@@ -153,12 +153,12 @@ describe('a token is accepted', () => {
   });
 
   test('only while message and padding fit into 25 blocks', () => {
-    const lengths = Array.from({ length: 8 }, (_, more) => {
-      const request = requestWith({ more: 'm'.repeat(992 + more) });
+    const lengths = Array.from({ length: 8 }, (_, extra) => {
+      const request = requestWith({ more: 'm'.repeat(992 + extra) });
       const length = request.jwt.lastIndexOf('.');
-      const built = () => build(request);
-      if (length > 1600 - 9) expect(built).toThrow(code('PROVER_PROFILE'));
-      else expect(built().circuit['num_sha2_blocks']).toBe('25');
+      const buildRequest = () => build(request);
+      if (length > 1600 - 9) expect(buildRequest).toThrow(code('PROVER_PROFILE'));
+      else expect(buildRequest().circuit['num_sha2_blocks']).toBe('25');
       return length;
     });
     expect(Math.min(...lengths)).toBeLessThanOrEqual(1591);
@@ -209,7 +209,7 @@ describe('a token is refused, with the reason but without its claims,', () => {
     },
   );
 
-  test('with a key claim that is too long with its name', () => {
+  test('with a key claim whose name and value are together too long', () => {
     const name = 'n'.repeat(30);
     const request = requestWith({ [name]: 'v'.repeat(91) }, { keyClaimName: name });
     expect(() => build(request)).toThrow(code('PROVER_PROFILE'));
@@ -226,7 +226,7 @@ describe('a token is refused, with the reason but without its claims,', () => {
     expect(() => build(request, key, 'small')).toThrow(/sui-v1 \(small\) accepts 512: .*SIZE=full/);
   });
 
-  test('that is not a JWT, or not canonical', () => {
+  test('that is not a JWT, or not in canonical base64url', () => {
     const { jwt } = requestWith({});
     const [header, payload, signature] = jwt.split('.') as [string, string, string];
     for (const bad of [
@@ -257,7 +257,7 @@ describe('a request', () => {
   test.each([
     ['a salt over 16 bytes', { salt: String(1n << 128n) }],
     ['a negative salt', { salt: '-1' }],
-    ['a randomness over 16 bytes', { jwtRandomness: String(1n << 128n) }],
+    ['randomness over 16 bytes', { jwtRandomness: String(1n << 128n) }],
     ['an epoch of 2^64', { maxEpoch: String(1n << 64n) }],
     ['an epoch that is not an integer', { maxEpoch: 1.5 }],
     ['an epoch with a leading zero', { maxEpoch: '010' }],
@@ -271,7 +271,7 @@ describe('a request', () => {
     expect(() => build(requestWith({}, changes))).toThrow(code('PROVER_REQUEST'));
   });
 
-  test("a key without its flag counts as a number, as in Sui's example", () => {
+  test("may have a key without its flag, as in Sui's example", () => {
     const key = 'ucbuFjDvPnERRKZI2wa7sihPcnTPvuU//O5QPMGkkgA=';
     const [randomness, salt] = ['S76Qi8c/SZlmmotnFMr13Q==', 'urgFnwIxJ++Ooswtf0Nn1w=='];
     const numbers = readNumbers(
@@ -288,7 +288,7 @@ describe('a request', () => {
     ['34 bytes with flag 0', Buffer.concat([Buffer.of(0), Buffer.alloc(33, 7)])],
     ['34 bytes with flag 3', Buffer.concat([Buffer.of(3), Buffer.alloc(33, 7)])],
     ['31 bytes', Buffer.alloc(31, 7)],
-  ])('is refused with a key of %s', (_what, bytes) => {
+  ])('is refused with a key of %s', (_, bytes) => {
     const request = requestWith({}, { extendedEphemeralPublicKey: bytes.toString('base64') });
     expect(() => readNumbers(request)).toThrow(
       /33 bytes with flag 0 .*32 bytes without it.* 34 bytes with flag 1 or 2/,
@@ -301,7 +301,7 @@ describe('a request', () => {
     );
   });
 
-  test('numbers in base64 are accepted too', () => {
+  test('may have numbers in base64', () => {
     const base64 = (value: bigint, size: number) =>
       Buffer.from(value.toString(16).padStart(2 * size, '0'), 'hex').toString('base64');
     const { jwt } = requestWith({});

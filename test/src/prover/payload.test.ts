@@ -5,7 +5,7 @@ import { parseProperties } from '../../../src/prover/payload.ts';
 const properties = (text: string) => parseProperties(Buffer.from(text));
 
 describe('the properties of a payload', () => {
-  test('have their positions in bytes', () => {
+  test('are returned with their positions in bytes', () => {
     const text = '{ "é": "ü" ,"sub"\t:\n"1" , "n":[{"sub":"2"},"}"],"z":{"a":[1,"]"]}, "t":true }';
     const readProperties = properties(text);
     expect([...readProperties.keys()]).toEqual(['é', 'sub', 'n', 'z', 't']);
@@ -30,7 +30,7 @@ describe('the properties of a payload', () => {
     expect(properties('{"__proto__":{"sub":1}}').has('sub')).toBe(false);
   });
 
-  test('are the ones that JSON.parse reads, with any white space and escapes', () => {
+  test('are those that JSON.parse reads, whatever the white space and the escapes', () => {
     const stringifyWithSpace = (value: unknown, space: string) => JSON.stringify(value, null, space);
     fc.assert(
       fc.property(

@@ -8,7 +8,7 @@ const [google, devnet] = vector('zklogin-proofs');
 const parseModulus = (base64url: string) =>
   BigInt(`0x${Buffer.from(base64url, 'base64url').toString('hex')}`);
 
-test('computePublicInput gives the public input of a published proof of a real login, as validators do', () => {
+test('computePublicInput returns the public input of a published proof of a real login', () => {
   const { salt, keyClaimName, keyClaimValue, aud, partialInputs } = google;
   const parts = {
     extendedEphemeralPublicKey: EPHEMERAL_KEY,
@@ -21,7 +21,7 @@ test('computePublicInput gives the public input of a published proof of a real l
   expect(computePublicInput(parts, PROFILES.full)).toBe(BigInt(google.publicInput));
 });
 
-test('computePublicInput gives the public input of the published proof whose address seed is known', () => {
+test('computePublicInput returns the public input of a proof that was published with its address seed', () => {
   const { partialInputs } = devnet;
   const parts = {
     extendedEphemeralPublicKey: BigInt(devnet.extendedEphemeralPublicKey),

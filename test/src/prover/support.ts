@@ -1,4 +1,4 @@
-/** Requests for proofs: of the given real tokens, and of tokens signed with our own RSA-2048 key. */
+/** Makes requests for proofs: for recorded real tokens, and for tokens signed by the tests' RSA-2048 key. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -7,7 +7,7 @@ import type { ProofRequest } from '../../../src/library/zklogin/services.ts';
 export const vector = (name: string) =>
   JSON.parse(readFileSync(new URL(`../../vectors/${name}.json`, import.meta.url), 'utf8'));
 
-interface GivenToken {
+interface RecordedToken {
   readonly jwt: string;
   readonly kid: string;
   readonly n: string;
@@ -16,7 +16,7 @@ interface GivenToken {
 
 const { common, jwts } = vector('zklogin-jwts') as {
   common: { ephemeralSecretHex: string; jwtRandomness: string; maxEpoch: number; nonce: string };
-  jwts: GivenToken[];
+  jwts: RecordedToken[];
 };
 
 export const NONCE = common.nonce;
@@ -73,7 +73,7 @@ export const CLAIMS = {
   exp: 1_715_873_562,
 };
 
-/** Makes a request for a token with these claims besides the usual ones. */
+/** Makes a request for a token with CLAIMS, to which these claims are added or which they replace. */
 export function requestWith(claims: object, changes: Partial<ProofRequest> = {}): ProofRequest {
   return requestFor(signToken(JSON.stringify({ ...CLAIMS, ...claims })), changes);
 }

@@ -22,7 +22,7 @@ describe('a token is verified', () => {
     });
   });
 
-  test('within a minute of its times, and with no typ', async () => {
+  test('from a minute before its iat until a minute after its exp, and without typ', async () => {
     expect(await verifyToken(token(), KEYS, addSeconds(-60))).toEqual(PUBLIC);
     expect(await verifyToken(token({ exp: CLAIMS.iat }, { typ: undefined }), KEYS, addSeconds(59))).toEqual(
       PUBLIC,
@@ -45,13 +45,13 @@ describe('a token is refused', () => {
     ['signed by a key that occurs twice', token(), { keys: [OUR_KEY, OUR_KEY] }],
     ['signed by a key for encryption', token(), { keys: [{ ...OUR_KEY, use: 'enc' }] }],
     ['signed by a key of another algorithm', token(), { keys: [{ ...OUR_KEY, alg: 'RS512' }] }],
-    ['without a key set', token(), [OUR_KEY]],
+    ['with a list of keys in place of a key set', token(), [OUR_KEY]],
     [
-      'with another payload',
+      'with the payload of another token',
       token().replace(/\.[^.]+\./, `.${token({ sub: 'other' }).split('.')[1]}.`),
       KEYS,
     ],
-    ['signed by another key with that id', token(), { keys: [{ ...REAL_TOKENS[0]?.key, kid: 'ours' }] }],
+    ['signed by another key with the same id', token(), { keys: [{ ...REAL_TOKENS[0]?.key, kid: 'ours' }] }],
   ])('%s', async (_, jwt, keys, at = NOW) => {
     await expect(verifyToken(jwt, keys, at)).rejects.toThrow(REFUSED);
   });
@@ -66,7 +66,7 @@ describe('a token is refused', () => {
 describe('a request', () => {
   const request = { ...requestFor('a.b.c'), extendedEphemeralPublicKey: String(EPHEMERAL_KEY) };
 
-  test('is read unchanged', () => {
+  test('is returned unchanged', () => {
     expect(readProofRequest(request)).toEqual(request);
     expect(readProofRequest({ ...request, maxEpoch: '10' })).toEqual({ ...request, maxEpoch: '10' });
   });

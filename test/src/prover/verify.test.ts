@@ -11,49 +11,50 @@ const [google, devnet] = vector('zklogin-proofs').map(
   }),
 );
 const mainJson = vector('zkLogin-main.vkey');
-const main = readVerifyingKey(mainJson);
+const mainKey = readVerifyingKey(mainJson);
 const devnetKey = readVerifyingKey(vector('zkLogin-test.vkey'));
 const MALFORMED = expect.objectContaining({ code: 'PROVER_MALFORMED_PROOF' });
 const FIELD = bn254.fields.Fp.ORDER;
 const ORDER = bn254.fields.Fr.ORDER;
 
 describe('a published proof', () => {
-  test('verifies under its own key, and not under the other one', () => {
-    expect(verifyProof(main, google.proof, [google.publicInput])).toBe(true);
+  test("is valid for its own network's key, and not for the other network's", () => {
+    expect(verifyProof(mainKey, google.proof, [google.publicInput])).toBe(true);
     expect(verifyProof(devnetKey, devnet.proof, [devnet.publicInput])).toBe(true);
     expect(verifyProof(devnetKey, google.proof, [google.publicInput])).toBe(false);
-    expect(verifyProof(main, devnet.proof, [devnet.publicInput])).toBe(false);
+    expect(verifyProof(mainKey, devnet.proof, [devnet.publicInput])).toBe(false);
   });
 
   test('is not valid for any other public input', () => {
-    expect(verifyProof(main, google.proof, [devnet.publicInput])).toBe(false);
+    expect(verifyProof(mainKey, google.proof, [devnet.publicInput])).toBe(false);
     fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: ORDER - 1n }), (input) => {
-        fc.pre(input !== google.publicInput);
-        expect(verifyProof(main, google.proof, [input])).toBe(false);
+      fc.property(fc.bigInt({ min: 0n, max: ORDER - 1n }), (publicInput) => {
+        fc.pre(publicInput !== google.publicInput);
+        expect(verifyProof(mainKey, google.proof, [publicInput])).toBe(false);
       }),
       { numRuns: 5 },
     );
   });
 
-  test('is refused for an input beyond the order, which would be a second representation of the same number', () => {
-    expect(() => verifyProof(main, google.proof, [google.publicInput + ORDER])).toThrow(MALFORMED);
-    expect(() => verifyProof(main, google.proof, [google.publicInput - ORDER])).toThrow(MALFORMED);
-    expect(() => verifyProof(main, google.proof, [])).toThrow(MALFORMED);
-    expect(() => verifyProof(main, google.proof, [google.publicInput, 0n])).toThrow(MALFORMED);
+  test('is refused with a public input that is negative or not below the order, and with a wrong number of inputs', () => {
+    expect(() => verifyProof(mainKey, google.proof, [google.publicInput + ORDER])).toThrow(MALFORMED);
+    expect(() => verifyProof(mainKey, google.proof, [google.publicInput - ORDER])).toThrow(MALFORMED);
+    expect(() => verifyProof(mainKey, google.proof, [])).toThrow(MALFORMED);
+    expect(() => verifyProof(mainKey, google.proof, [google.publicInput, 0n])).toThrow(MALFORMED);
   });
 
   test('is valid only with its three points in the right order', () => {
     const { a, b, c } = google.proof;
-    expect(verifyProof(main, { a: c, b, c: a }, [google.publicInput])).toBe(false);
+    expect(verifyProof(mainKey, { a: c, b, c: a }, [google.publicInput])).toBe(false);
     const negated = [a[0], String(FIELD - BigInt(a[1])), '1'];
-    expect(verifyProof(main, { a: negated, b, c }, [google.publicInput])).toBe(false);
+    expect(verifyProof(mainKey, { a: negated, b, c }, [google.publicInput])).toBe(false);
   });
 });
 
 describe('a point is refused', () => {
   const { a, b, c } = google.proof;
-  const verify = (changed: object) => () => verifyProof(main, { a, b, c, ...changed }, [google.publicInput]);
+  const verify = (changed: object) => () =>
+    verifyProof(mainKey, { a, b, c, ...changed }, [google.publicInput]);
 
   test.each([
     ['off the curve', { a: [a[0], a[0], '1'] }],
@@ -62,7 +63,7 @@ describe('a point is refused', () => {
     ['at infinity', { a: ['0', '1', '0'] }],
     ['at infinity in affine coordinates', { a: ['0', '0', '1'] }],
     [
-      'at infinity, of G2',
+      'of G2 at infinity',
       {
         b: [
           ['0', '0'],
@@ -72,10 +73,10 @@ describe('a point is refused', () => {
       },
     ],
     ['with a number instead of a string', { a: [1, 2, '1'] }],
-    ['with hexadecimal', { a: ['0x1', '0x2', '1'] }],
+    ['with hexadecimal coordinates', { a: ['0x1', '0x2', '1'] }],
     ['with a leading zero', { a: ['01', '2', '1'] }],
     ['too short', { a: [a[0], a[1]] }],
-    ['of G1 in the place of one of G2', { b: a }],
+    ['of G1 where a point of G2 is expected', { b: a }],
     ['with its imaginary part first', { b: [[...b[0]].reverse(), [...b[1]].reverse(), ['1', '0']] }],
     ['missing', { c: undefined }],
   ])('%s', (_, changed) => {

@@ -1,9 +1,9 @@
-/** Fakes of witness generators. test/src/prover/circuit runs the real ones. */
+/** Tests generateWitness with fakes of generators. test/src/prover/circuit runs the real generators. */
 import { expect, test } from 'vitest';
 import { generateWitness, WitnessRefusal } from '../../../src/prover/witness.ts';
 
 const INPUT = { salt: '5', signature: ['1', '2'] };
-/** Makes a generator whose input is "$1" and whose output is "$2". */
+/** Returns the command of a generator: a shell script that reads the file "$1" and writes the file "$2". */
 const generator = (script: string) => ['/bin/sh', '-c', script, 'sh'];
 const run = (script: string, timeoutMs = 10_000) => generateWitness(generator(script), INPUT, { timeoutMs });
 const refusal = (message: RegExp) =>
@@ -22,7 +22,7 @@ test('a large output arrives completely', async () => {
 test.each<[string, string]>([
   ['a failed constraint', 'cat "$1"; echo "salt 5 is wrong" >&2; exit 1'],
   ['an abort', 'kill -ABRT $$'],
-  ['an output of a generator that then failed', 'printf wtns > "$2"; exit 1'],
+  ['an output followed by exit code 1', 'printf wtns > "$2"; exit 1'],
 ])("%s is reported as a refusal, without the generator's own messages", async (_, script) => {
   const refused = run(script);
   await expect(refused).rejects.toThrow(refusal(/^the witness generator refused the input/));
@@ -34,25 +34,25 @@ test.each<[string, string, RegExp]>([
   ['that copies its input', 'cat "$1" > "$2"', /wrote no witness/],
   ['that crashes', 'kill -SEGV $$', /crashed: exit code 139/],
   ['that is killed', 'kill -KILL $$', /crashed: exit code 137/],
-])('a generator %s has failed, which is not a refusal of the input', async (_, script, message) => {
+])('a generator %s is reported as failed, and not as a refusal of the input', async (_, script, message) => {
   const failed = run(script);
   await expect(failed).rejects.toThrow(refusal(message));
   await expect(failed).rejects.not.toThrow(WitnessRefusal);
 });
 
-test('a witness is written into the buffer that it fits', async () => {
-  const into = Buffer.alloc(8);
-  const options = { into, timeoutMs: 10_000 };
+test('a witness is written into the buffer, and must have its size', async () => {
+  const buffer = Buffer.alloc(8);
+  const options = { buffer, timeoutMs: 10_000 };
   expect(
     await generateWitness(generator('cat "$1" >/dev/null; printf wtns1234 > "$2"'), INPUT, options),
-  ).toEqual(into);
-  expect(into.toString()).toBe('wtns1234');
+  ).toEqual(buffer);
+  expect(buffer.toString()).toBe('wtns1234');
   for (const [caseName, script] of [
     ['shorter', 'printf wtns > "$2"'],
     ['longer', '{ printf wtns; head -c 1000000 /dev/zero; } > "$2"'],
   ] as const) {
     const pending = generateWitness(generator(script), INPUT, options);
-    await expect(pending, caseName).rejects.toThrow(refusal(/another circuit than the key/));
+    await expect(pending, caseName).rejects.toThrow(refusal(/belong to different circuits/));
   }
 });
 

@@ -1,4 +1,4 @@
-/** The stage of a login that a page sees at each load. */
+/** Tests `loginStage`, which tells a page at each load how far a login is. */
 import { describe, expect, test } from 'vitest';
 import {
   cancelLogin,
@@ -13,8 +13,9 @@ const SESSION = 'sui-enclave/zklogin/session';
 
 const stageAt = (redirect: Parameters<typeof loginStage>[0], storage = createMemoryStore()) =>
   loginStage(redirect, { storage });
-const answer = (begun: Begun) => begun.back({ id_token: createJwt(begun.claims) });
-const complete = (begun: Begun) => completeLogin(answer(begun), { storage: begun.storage, now: () => NOW });
+const answerUrl = (begun: Begun) => begun.back({ id_token: createJwt(begun.claims) });
+const complete = (begun: Begun) =>
+  completeLogin(answerUrl(begun), { storage: begun.storage, now: () => NOW });
 
 describe('the stage of a login', () => {
   test('is "none" before it is begun', () => {
@@ -30,18 +31,18 @@ describe('the stage of a login', () => {
 
   test('is "answered" for every form of answer, including a refusal and an answer at another URL', () => {
     const begun = begin();
-    const { hash } = new URL(answer(begun));
-    for (const back of [
-      answer(begun),
-      new URL(answer(begun)),
+    const { hash } = new URL(answerUrl(begun));
+    for (const redirect of [
+      answerUrl(begun),
+      new URL(answerUrl(begun)),
       hash,
       begun.back({ code: 'x' }, '?'),
       begun.back({ error: 'access_denied' }, '?'),
       new URLSearchParams(hash.slice(1)),
-      answer(begun).replace('/back', '/back/'),
+      answerUrl(begun).replace('/back', '/back/'),
       `${REDIRECT_URI}#id_token=x`,
     ]) {
-      expect(stageAt(back, begun.storage)).toBe('answered');
+      expect(stageAt(redirect, begun.storage)).toBe('answered');
     }
   });
 
@@ -55,16 +56,16 @@ describe('the stage of a login', () => {
   test('is "complete" once the token is stored, even if the answer is still in the URL', async () => {
     const begun = begin();
     await complete(begun);
-    for (const url of [HOME, answer(begun)]) expect(stageAt(url, begun.storage)).toBe('complete');
+    for (const url of [HOME, answerUrl(begun)]) expect(stageAt(url, begun.storage)).toBe('complete');
     cancelLogin({ storage: begun.storage });
     expect(stageAt(HOME, begun.storage)).toBe('none');
   });
 
-  test('is "open" with a session, until a login to renew it is answered', async () => {
+  test('is "open" during a session, until the provider answers a login that renews the session', async () => {
     const begun = begin();
     begun.storage.set(SESSION, JSON.stringify({ stage: 'open' }));
     expect(stageAt(HOME, begun.storage)).toBe('open');
-    expect(stageAt(answer(begun), begun.storage)).toBe('answered');
+    expect(stageAt(answerUrl(begun), begun.storage)).toBe('answered');
     await complete(begun);
     expect(stageAt(HOME, begun.storage)).toBe('complete');
     cancelLogin({ storage: begun.storage });
@@ -81,7 +82,7 @@ test('a link with an unexpected answer has no effect', () => {
   expect(readStored(storage, 'session')).toEqual({ stage: 'open' });
 });
 
-test('a foreign value in the storage is refused by name', () => {
+test('a foreign value in the storage is refused with ZKLOGIN_STORAGE', () => {
   const storage = createMemoryStore();
   storage.set(SESSION, '{}');
   expect(() => stageAt(HOME, storage)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));

@@ -24,7 +24,9 @@ export const NOW = 1_700_000_000_000;
 export const base64url = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
-/** Makes a JWT of these claims, in this order. A header or payload that is a string is used unchanged. */
+/**
+ * Makes a JWT. The payload has the claims in this order. A string is encoded as it is, other values as JSON.
+ */
 export function createJwt(
   payload: unknown,
   header: unknown = { alg: 'RS256', kid: 'k', typ: 'JWT' },
@@ -33,20 +35,22 @@ export function createJwt(
 }
 
 /**
- * Returns the part of a proof that shows the issuer: the base64 characters that hold this piece of the
- * payload, from the name's opening quote through the `,` or `}` that ends the claim.
+ * Returns the `issBase64Details` of a proof: the base64 characters of the payload that encode a claim.
+ *
+ * @param claim text of the claim in the payload, from the name's opening quote through the `,` or `}` that
+ *   ends the claim
  */
 export function issuerDetails(jwt: string, claim: string): { value: string; indexMod4: number } {
   const [, payload = ''] = jwt.split('.');
-  const from = Buffer.from(payload, 'base64url').indexOf(claim);
-  const index = Math.floor((8 * from) / 6);
-  const end = Math.floor((8 * (from + Buffer.byteLength(claim)) - 1) / 6);
+  const start = Buffer.from(payload, 'base64url').indexOf(claim);
+  const index = Math.floor((8 * start) / 6);
+  const end = Math.floor((8 * (start + Buffer.byteLength(claim)) - 1) / 6);
   return { value: payload.slice(index, end + 1), indexMod4: index % 4 };
 }
 
 /**
- * Parses this part as validators do (fastcrypto-zkp). They drop the spare bits at both ends, and parse the
- * bytes without the last one as JSON.
+ * Returns the issuer that validators read from `issBase64Details` (fastcrypto-zkp). They drop the spare bits
+ * at both ends, and parse the bytes without the last one as JSON.
  */
 export function validatorsIssuer({ value, indexMod4 }: { value: string; indexMod4: number }): unknown {
   const bits = [...Buffer.from(value)].map((character) => {
@@ -70,13 +74,13 @@ export interface Begun {
   readonly nonce: string;
   /** Claims of a valid token. */
   readonly claims: Record<string, unknown>;
-  /** Returns the URL with which the user comes back. */
+  /** Returns the URL to which the provider redirects the user. */
   back(parameters: Record<string, string>, separator?: '#' | '?'): string;
 }
 
 export function begin(options: Partial<BeginOptions> = {}): Begun {
   const storage = createMemoryStore();
-  const all = {
+  const defaults = {
     provider: PROVIDERS.google,
     clientId: CLIENT_ID,
     redirectUri: REDIRECT_URI,
@@ -84,7 +88,7 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
     // devnet is the only network that accepts every provider.
     network: 'devnet' as const,
   };
-  const url = new URL(beginLogin({ ...all, storage, ...options }));
+  const url = new URL(beginLogin({ ...defaults, storage, ...options }));
   const state = url.searchParams.get('state') ?? '';
   const nonce = url.searchParams.get('nonce') ?? '';
   const iat = NOW / 1000;
@@ -97,7 +101,7 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
     exp: iat + 3600,
   };
   const back = (parameters: Record<string, string>, separator = '#') =>
-    `${all.redirectUri}${separator}${new URLSearchParams({ state, ...parameters })}`;
+    `${defaults.redirectUri}${separator}${new URLSearchParams({ state, ...parameters })}`;
   return { storage, url, state, nonce, claims, back };
 }
 

@@ -1,4 +1,4 @@
-/** Sui's published vectors, computed by this library and by the primitives on which it is built. */
+/** Compares this library, and the primitives on which it is built, with Sui's published vectors. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { fromBase64, fromHex } from '@mysten/sui/utils';
 import {
@@ -28,20 +28,20 @@ const [production, devnet] = vector('proofs');
 const composite = vector('signature');
 const commonKey = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
 
-test('the hash of a string is that of the recorded formulae', () => {
+test('the hash of a string equals the recorded hash', () => {
   const hashes = formulae.filter(({ fn }) => fn === 'hashAscii');
   expect(hashes).toHaveLength(2);
   for (const { input, max, out } of hashes)
     expect(hashASCIIStrToField(input, Number(max)).toString()).toBe(out);
 });
 
-test('the address seed is that of the recorded formulae', () => {
+test('the address seed equals the recorded seed', () => {
   const [seed] = formulae.filter(({ fn }) => fn === 'addressSeed');
   const { salt = '', name = '', value = '', aud = '', out } = seed ?? {};
   expect(genAddressSeed(salt, name, value, aud).toString()).toBe(out);
 });
 
-test('the nonce is the one in the real tokens', () => {
+test('the nonce equals the nonce in the real tokens', () => {
   expect(generateNonce(commonKey.getPublicKey(), common.maxEpoch, common.jwtRandomness)).toBe(common.nonce);
 });
 
@@ -49,7 +49,7 @@ describe('the address', () => {
   const { iss, keyClaimValue, aud, salt, address } = production;
   const inputs = { subject: keyClaimValue, audience: aud, salt, legacyAddress: false };
 
-  test('is that of a real Google login, in both of Google’s spellings', () => {
+  test('equals the address of a real Google login, for both spellings of the issuer', () => {
     expect(deriveAddress({ ...inputs, issuer: iss })).toBe(address);
     expect(deriveAddress({ ...inputs, issuer: 'accounts.google.com' })).toBe(address);
     expect(deriveAddress({ ...inputs, issuer: `${iss}/` })).not.toBe(address);
@@ -85,7 +85,7 @@ describe('the address', () => {
       /salt must be an integer/,
     );
     expect(() => deriveAddress({ ...inputs, issuer: iss, salt: '-1' })).toThrow(/salt must be an integer/);
-    // These are the names of the claims in a token.
+    // One of the wrong values has the names of the claims in a token, and not the names of the options.
     const { subject: sub, audience, ...otherInputs } = inputs;
     for (const wrong of [undefined, {}, { ...otherInputs, iss, sub, aud }, { ...inputs, issuer: 5 }]) {
       expect(() => deriveAddress(wrong as never)).toThrow(
@@ -101,7 +101,7 @@ describe('the address', () => {
 describe('the composite signature', () => {
   const { inputs, maxEpoch, userSignatureBase64, compositeSignatureBase64 } = composite;
 
-  test('consists of its parts', () => {
+  test('is assembled from its parts', () => {
     const signature = getZkLoginSignature({ inputs, maxEpoch, userSignature: userSignatureBase64 });
     expect(signature).toBe(compositeSignatureBase64);
   });

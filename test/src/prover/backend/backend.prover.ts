@@ -1,5 +1,6 @@
 /**
- * The backend with the real engine, circom's generators and the small circuit's development key, end to end.
+ * Tests the backend end to end with the real engine, circom's generators and the small circuit's development
+ * key.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -57,8 +58,8 @@ const post = (url: string, { circuit }: Input, signal: AbortSignal | null = null
     body: JSON.stringify(circuit),
   });
 
-/** Returns whether the answer is a proof of this very input. */
-async function proves({ publicInput }: Input, response: Response): Promise<boolean> {
+/** Returns whether the answer has a valid proof for this input. */
+async function hasProofFor({ publicInput }: Input, response: Response): Promise<boolean> {
   expect(response.status, await response.clone().text()).toBe(200);
   const { pi_a, pi_b, pi_c, protocol, curve } = (await response.json()) as Answer;
   expect({ protocol, curve }).toEqual({ protocol: 'groth16', curve: 'bn128' });
@@ -74,7 +75,7 @@ describe('the service', () => {
     inputs = Array.from({ length: 200 }, (_, salt) => createInput(salt));
   });
 
-  test('kill -9 of the engine in the middle of a proof makes only that proof fail', async () => {
+  test('fails one request if the engine is killed during its proof, and proves the other requests', async () => {
     const { url, enginePid } = await start();
     const [first, second, third] = inputs as [Input, Input, Input];
     const killed = post(url, first);
@@ -88,12 +89,12 @@ describe('the service', () => {
       500,
       'BACKEND_ENGINE: the engine exited before it answered: try again',
     ]);
-    expect(await proves(second, await waiting)).toBe(true);
-    expect(await proves(third, await next)).toBe(true);
+    expect(await hasProofFor(second, await waiting)).toBe(true);
+    expect(await hasProofFor(third, await next)).toBe(true);
     expect(enginePid()).not.toBe(pid);
   });
 
-  test('12 callers who leave at different moments do not make the engine load its key again, and the next caller gets a proof', async () => {
+  test('keeps the engine while 12 callers leave at different moments, and makes the proof of the next caller', async () => {
     const { url, enginePid } = await start();
     const pid = enginePid();
     for (const [index, input] of inputs.slice(0, 12).entries()) {
@@ -104,11 +105,11 @@ describe('the service', () => {
       await abandoned;
     }
     const [input] = inputs as [Input];
-    expect(await proves(input, await post(url, input))).toBe(true);
+    expect(await hasProofFor(input, await post(url, input))).toBe(true);
     expect(enginePid()).toBe(pid);
   });
 
-  test('the engine ends a proof that is cancelled, and makes the next one with the same key', async () => {
+  test('has an engine that ends a cancelled proof, and makes the next proof with the same key', async () => {
     const { command } = await findGenerator(ENV.WITNESS_BINARIES);
     const [{ circuit, publicInput }] = inputs as [Input];
     const worker = new EngineWorker(ENGINE);
@@ -122,7 +123,7 @@ describe('the service', () => {
     expect((await worker.prove(witness, 60_000)).publicInputs).toEqual([publicInput]);
   });
 
-  test('of 200 simultaneous requests, those in the queue get their own proofs, and the other requests get Retry-After', async () => {
+  test('answers 200 simultaneous requests: those in the queue with their proofs, and all others with Retry-After', async () => {
     const { url } = await start({ QUEUE: '4' });
     const answers = await Promise.all(inputs.map((input) => post(url, input)));
     const proved = inputs.filter((_, index) => answers[index]?.status === 200);
@@ -133,18 +134,18 @@ describe('the service', () => {
     for (const [index, input] of inputs.entries()) {
       const answer = answers[index] as Response;
       if (answer.status === 200) {
-        expect(await proves(input, answer)).toBe(true);
+        expect(await hasProofFor(input, answer)).toBe(true);
         continue;
       }
       expect([answer.status, await answer.text()]).toEqual([503, 'Server at capacity']);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     }
     const [first] = inputs as [Input];
-    expect(await proves(first, await post(url, first))).toBe(true);
+    expect(await hasProofFor(first, await post(url, first))).toBe(true);
     expect(await fetchState(url)).toBe('ready');
   });
 
-  test('an input that does not satisfy the circuit is refused, and the next one is proved', async () => {
+  test('refuses an input that does not satisfy the circuit, and proves the next input', async () => {
     const { url } = await start();
     const [input, otherInput] = inputs as [Input, Input];
     const contradictory = {
@@ -156,17 +157,17 @@ describe('the service', () => {
       400,
       expect.stringMatching(/^the input does not satisfy the circuit/),
     ]);
-    expect(await proves(input, await post(url, input))).toBe(true);
+    expect(await hasProofFor(input, await post(url, input))).toBe(true);
   });
 
   test('works with the generator in WebAssembly', async () => {
     const { url } = await start({ WITNESS_BINARIES: WASM });
     const [input] = inputs as [Input];
-    expect(await proves(input, await post(url, input))).toBe(true);
+    expect(await hasProofFor(input, await post(url, input))).toBe(true);
   });
 });
 
-test('npm run prover:backend writes no file: it proves even if not a single byte can be written', async () => {
+test('npm run prover:backend makes a proof without writing any file', async () => {
   const input = createInput(5);
   // No process that the shell starts can write to a file (RLIMIT_FSIZE), as on a full disk.
   const script = '! { printf x > "$PROBE"; } 2>/dev/null || exit 9; exec "$0" "$1"';
@@ -191,7 +192,7 @@ test('npm run prover:backend writes no file: it proves even if not a single byte
   service.stdout.on('data', (chunk) => (printed += chunk));
   await expect.poll(() => printed, { timeout: 120_000 }).toContain('"msg":"listening"');
   const [, url = ''] = /"url":"([^"]+)"/.exec(printed) ?? [];
-  expect(await proves(input, await post(url, input))).toBe(true);
+  expect(await hasProofFor(input, await post(url, input))).toBe(true);
   service.kill('SIGTERM');
   expect(await once(service, 'exit')).toEqual([0, null]);
   expect(printed).not.toContain(input.publicInput);
@@ -210,23 +211,22 @@ describe('the real generators', () => {
 });
 
 /**
- * Reads the number of wires in snarkjs' format. The file's head has 12 bytes. The protocol's section has 16
- * bytes. The header's section follows, and begins with a head of 12 bytes.
+ * Reads the number of wires in a `.zkey` file: it follows the 32 bytes of BN254's order.
  */
 function countWires(zkey: string): number {
   const header = Buffer.alloc(256);
   const fd = openSync(zkey, 'r');
   readSync(fd, header, 0, header.length, 0);
   closeSync(fd);
-  const at = header.indexOf(Buffer.from('010000f093f5e143', 'hex'));
-  return header.readUInt32LE(at + 32);
+  const orderIndex = header.indexOf(Buffer.from('010000f093f5e143', 'hex'));
+  return header.readUInt32LE(orderIndex + 32);
 }
 
 describe('a real key is refused', () => {
   const refusal = (message: string | RegExp) =>
     expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
 
-  test('if it is unknown, and the error has its hash', async () => {
+  test('if it is unknown, and the error contains its hash', async () => {
     const key = join(TESTDATA, 'snarkjs.zkey');
     const [hash] = execFileSync('b2sum', [key], { encoding: 'utf8' }).split(' ');
     await expect(start({ ZKEY: key })).rejects.toThrow(refusal(/public inputs|ZKEY_BLAKE2B=/));
@@ -244,7 +244,7 @@ describe('a real key is refused', () => {
     await expect(start({ ZKEY: key })).rejects.toThrow(refusal(/can't be loaded: .*PROVER_BAD_KEY/));
   });
 
-  test('if it belongs to a circuit other than that of the generator', async () => {
+  test('if it and the generator belong to different circuits', async () => {
     await expect(start({ ZKEY: join(TESTDATA, 'tiny.zkey') })).rejects.toThrow(
       refusal(/public inputs|belong to different circuits/),
     );

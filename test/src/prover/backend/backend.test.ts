@@ -1,4 +1,4 @@
-/** The backend over HTTP, with fakes of the engine and the witness generator, each a process of its own. */
+/** Tests the backend over HTTP. The engine and the witness generator are fakes, which run as processes. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { createInput, fakeGenerator, keyFile, recordedLog, WITNESS_SCRIPT } from
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
 const WORKER = LOADS + PROVES;
-/** A worker that waits for the file `go` in its folder before it proves. */
+/** JavaScript of a worker that waits for the file `go` in its folder before it proves. */
 const WAITS = `${LOADS}
   const poll = setInterval(() => {
     if (!fs.existsSync(folder + '/go')) return;
@@ -27,7 +27,12 @@ interface Options {
   readonly beatMs?: number;
 }
 
-async function start({ worker = WORKER, generator = fakeGenerator(), env = {}, ...more }: Options = {}) {
+async function start({
+  worker = WORKER,
+  generator = fakeGenerator(),
+  env = {},
+  ...supervisorOptions
+}: Options = {}) {
   const { log, printed } = recordedLog();
   const engine = fakeWorker(worker);
   const config = readBackendConfig({
@@ -38,7 +43,7 @@ async function start({ worker = WORKER, generator = fakeGenerator(), env = {}, .
     PORT: '0',
     ...env,
   });
-  const backend = await startBackend({ config, log, backoffMs: 10, ...more });
+  const backend = await startBackend({ config, log, backoffMs: 10, ...supervisorOptions });
   onTestFinished(() => backend.close());
   const file = (name: string) => join(engine, '..', name);
   return { ...backend, printed, go: () => writeFileSync(file('go'), ''), ...createCalls(backend) };
@@ -79,9 +84,9 @@ describe('POST /input', () => {
     expect(await response.json()).toEqual({ ...PROOF, protocol: 'groth16', curve: 'bn128' });
   });
 
-  test('a body that is not an input of the circuit is refused in plain text', async () => {
+  test('refuses a body that is not an input of the circuit, in plain text', async () => {
     const { post } = await start();
-    const refusals: readonly [what: string, body: unknown, status: number, text: string][] = [
+    const refusals: readonly [caseName: string, body: unknown, status: number, text: string][] = [
       ['not JSON', '{', 400, 'the body is not JSON'],
       ['empty', '', 400, 'the body is not JSON'],
       ['a list', [], 400, 'the input must be an object with the signals of the circuit'],
@@ -100,7 +105,7 @@ describe('POST /input', () => {
     }
   });
 
-  test('an input that does not satisfy the circuit is the caller’s fault, and has no other effect', async () => {
+  test('answers 400 to an input that does not satisfy the circuit, and proves the next input', async () => {
     const generator = fakeGenerator(`case "$input" in *'"salt":"6"'*) exit 1;; esac ${WITNESS_SCRIPT}`);
     const { post } = await start({ generator });
     const text = expect.stringMatching(/^the input does not satisfy the circuit: check/);
@@ -114,14 +119,14 @@ describe('POST /input', () => {
     [
       'makes witnesses for another key',
       'printf wtns > "$2"',
-      /^BACKEND_WITNESS: .* another circuit than the key/,
+      /^BACKEND_WITNESS: .* belong to different circuits/,
     ],
     [
       'makes larger witnesses',
       'head -c 900000 /dev/zero > "$2"',
-      /^BACKEND_WITNESS: .* another circuit than the key/,
+      /^BACKEND_WITNESS: .* belong to different circuits/,
     ],
-  ])('a generator that %s is a fault of the service', async (_, script, message) => {
+  ])('answers 500 if the generator %s', async (_, script, message) => {
     const { post } = await start({ generator: fakeGenerator(script) });
     expect(await readAnswer(post(circuit))).toMatchObject({
       status: 500,
@@ -129,7 +134,7 @@ describe('POST /input', () => {
     });
   });
 
-  test('a generator that hangs is killed at PROVER_TIMEOUT', async () => {
+  test('kills a generator that runs for longer than PROVER_TIMEOUT', async () => {
     const generator = fakeGenerator(`[ -e "$folder/go" ] || exec sleep 60; ${WITNESS_SCRIPT}`);
     const { post } = await start({ generator, env: { PROVER_TIMEOUT: '1' } });
     const text = expect.stringMatching(/^BACKEND_WITNESS: .* did not finish within 1000 ms/);
@@ -138,7 +143,7 @@ describe('POST /input', () => {
     expect((await post(circuit)).status).toBe(200);
   });
 
-  test('an engine that crashes makes one request fail', async () => {
+  test('fails one request if the engine crashes', async () => {
     const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) process.exit(1); ${PROVES}`;
     const { post, go, enginePid } = await start({ worker });
     const pid = enginePid();
@@ -149,7 +154,7 @@ describe('POST /input', () => {
     expect(enginePid()).not.toBe(pid);
   });
 
-  test('an engine that hangs is found within a few heartbeats: its request gets a code of its own', async () => {
+  test('answers BACKEND_ENGINE_HUNG within a few heartbeats if the engine hangs', async () => {
     const worker = `${LOADS} if (fs.existsSync(folder + '/go')) { ${PROVES} }`;
     const { post, healthz, go, enginePid } = await start({ worker, beatMs: 300 });
     const proofAnswer = readAnswer(post(circuit));
@@ -164,7 +169,7 @@ describe('POST /input', () => {
     expect((await post(circuit)).status).toBe(200);
   });
 
-  test('an engine that hangs is killed at PROVER_TIMEOUT', async () => {
+  test('kills an engine whose proof takes longer than PROVER_TIMEOUT', async () => {
     const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) return; ${PROVES}`;
     const { post, go } = await start({ worker, env: { PROVER_TIMEOUT: '1' } });
     const failed = {
@@ -176,7 +181,7 @@ describe('POST /input', () => {
     expect((await post(circuit)).status).toBe(200);
   });
 
-  test('other methods and paths are refused in plain text', async () => {
+  test('refuses other methods and paths, in plain text', async () => {
     const { url } = await start();
     expect(await readAnswer(fetch(`${url}/input`))).toMatchObject({
       status: 405,
@@ -186,7 +191,7 @@ describe('POST /input', () => {
   });
 });
 
-test('the backend serves no figures by default, and with METRICS_PORT outcomes, durations, restarts and the engine', async () => {
+test('the backend serves metrics only with METRICS_PORT: outcomes, durations, restarts and the engine', async () => {
   expect((await start()).metricsUrl).toBeUndefined();
   const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) process.exit(1); ${PROVES}`;
   const { post, go, metricsUrl } = await start({ worker, env: { METRICS_PORT: '0' } });
@@ -216,14 +221,14 @@ test('the backend serves no figures by default, and with METRICS_PORT outcomes, 
 
 describe('the queue', () => {
   /** Resolves when this number of requests is in the queue. */
-  const waits = (healthz: () => Promise<object>, queue: number) =>
+  const waitForQueue = (healthz: () => Promise<object>, queue: number) =>
     expect.poll(healthz).toMatchObject({ status: 'proving', queue });
 
   test('has room for QUEUE requests; further ones get 503 with Retry-After', async () => {
     const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
     const inputs = [1, 2, 3].map((salt) => createInput(salt).circuit);
     const first = inputs.map((input) => readAnswer(post(input)));
-    await waits(healthz, 2);
+    await waitForQueue(healthz, 2);
     const busy = { status: 503, type: 'text/plain; charset=utf-8', text: 'Server at capacity' };
     for (let extra = 0; extra < 3; extra++) {
       expect(await readAnswer(post(circuit))).toMatchObject({
@@ -236,10 +241,10 @@ describe('the queue', () => {
     expect(await healthz()).toMatchObject({ status: 'ready', queue: 0, capacity: 2 });
   });
 
-  test('of 0 lets one request in', async () => {
+  test('of length 0 admits one request at a time', async () => {
     const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '0' } });
     const first = post(circuit);
-    await waits(healthz, 0);
+    await waitForQueue(healthz, 0);
     expect((await post(circuit)).status).toBe(503);
     go();
     expect((await first).status).toBe(200);
@@ -249,15 +254,15 @@ describe('the queue', () => {
   test('forgets a caller who has left', async () => {
     const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
     const first = post(circuit);
-    await waits(healthz, 0);
+    await waitForQueue(healthz, 0);
     const leaver = new AbortController();
     const abandoned = [6, 7].map((salt) =>
       post(createInput(salt).circuit, { signal: leaver.signal }).catch(() => 'left'),
     );
-    await waits(healthz, 2);
+    await waitForQueue(healthz, 2);
     leaver.abort();
     expect(await Promise.all(abandoned)).toEqual(['left', 'left']);
-    await waits(healthz, 0);
+    await waitForQueue(healthz, 0);
     go();
     expect((await first).status).toBe(200);
   });
@@ -269,7 +274,7 @@ describe('the queue', () => {
     for (let caller = 0; caller < 3; caller++) {
       const leaver = new AbortController();
       const abandoned = post(circuit, { signal: leaver.signal }).catch(() => 'left');
-      await waits(healthz, 0);
+      await waitForQueue(healthz, 0);
       leaver.abort();
       expect(await abandoned).toBe('left');
       await expect.poll(healthz).toMatchObject({ status: 'ready' });
@@ -309,7 +314,7 @@ describe('GET /healthz', () => {
     expect(printed()).toContain('DEVELOPMENT KEY');
   });
 
-  test("names the engine's path, which is logged with a warning if it is the slow engine", async () => {
+  test("reports the engine's code path, and the log warns of an engine without AVX-512 IFMA", async () => {
     for (const path of ['adx', 'portable']) {
       const { healthz, printed } = await start({ worker: `status.path = '${path}'; ${WORKER}` });
       expect(await healthz()).toMatchObject({ engine: path });
@@ -317,7 +322,7 @@ describe('GET /healthz', () => {
     }
   });
 
-  test('is 503 while no engine has the key', async () => {
+  test('answers 503 while no engine has the key', async () => {
     const worker = `if (fs.existsSync(folder + '/go')) return; ${WORKER}`;
     const { healthz, go, enginePid } = await start({ worker });
     go();
@@ -344,7 +349,7 @@ describe('the start is stopped by', () => {
     ['a missing key', { env: { ZKEY: '/nonexistent' } }, /^ZKEY: \/nonexistent can't be read: ENOENT/],
     ['a damaged key', { worker: "refuse('PROVER_BAD_KEY')" }, /^ZKEY: .* can't be loaded: .*PROVER_BAD_KEY/],
     [
-      'a damaged key whose hash is unknown too: the damage is what matters',
+      'a damaged key, which is reported as damaged even if its hash is unknown',
       { worker: "refuse('PROVER_BAD_KEY')", env: { ZKEY_BLAKE2B: 'ab'.repeat(64) } },
       /PROVER_BAD_KEY/,
     ],
@@ -354,14 +359,14 @@ describe('the start is stopped by', () => {
       { worker: LOADS.replace('"development":true', '"development":false') },
       new RegExp(`set ZKEY_BLAKE2B=${HASH_OF_KEY}$`),
     ],
-    ['another key than the pinned one', { env: { ZKEY_BLAKE2B: 'ab'.repeat(64) } }, /ZKEY_BLAKE2B requires/],
+    ['a key that is not the pinned key', { env: { ZKEY_BLAKE2B: 'ab'.repeat(64) } }, /ZKEY_BLAKE2B requires/],
     [
       'a key with two public inputs',
       { worker: LOADS.replace('"public":1', '"public":2') },
       /has 2 public inputs: a key for zkLogin has exactly one/,
     ],
     [
-      'a key of another circuit than the generator',
+      'a key and a generator of different circuits',
       { worker: LOADS.replace(`"wires":${LOADED.wires}`, '"wires":6249') },
       /^ZKEY and WITNESS_BINARIES belong to different circuits: .* 6249 wires/,
     ],
@@ -377,14 +382,14 @@ describe('the start is stopped by', () => {
     );
   });
 
-  test('nothing if the unknown key is pinned; /healthz reports that its network is unknown', async () => {
+  test('nothing if an unknown key is pinned: its network is then `unknown`', async () => {
     const worker = WORKER.replace('"development":true', '"development":false');
     const { key } = await start({ worker, env: { ZKEY_BLAKE2B: HASH_OF_KEY } });
     expect(key).toEqual({ blake2b: HASH_OF_KEY, network: 'unknown', development: false, publicInputs: 1 });
   });
 });
 
-test('at the end, the running proof is finished; waiting and new requests are refused', async () => {
+test('close finishes the running proof, and refuses waiting and new requests', async () => {
   const { post, healthz, go, close, enginePid } = await start({ worker: WAITS });
   const first = readAnswer(post(circuit));
   await expect.poll(healthz).toMatchObject({ status: 'proving', queue: 0 });
@@ -400,7 +405,7 @@ test('at the end, the running proof is finished; waiting and new requests are re
   await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
 });
 
-test('a connection that stays open gets the error that the service is stopping', async () => {
+test('a request on an open connection is told that the service is stopping', async () => {
   const { url, post, healthz, go, close } = await start({ worker: WAITS });
   const first = post(circuit);
   await expect.poll(healthz).toMatchObject({ status: 'proving' });
@@ -410,7 +415,7 @@ test('a connection that stays open gets the error that the service is stopping',
   socket.on('data', (chunk) => (received += chunk));
   await once(socket, 'connect');
   socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
-  // The server has accepted the connection by then.
+  // When this request is answered, the server has accepted the connection.
   await healthz();
   const closed = close();
   socket.write('\r\n');
@@ -420,7 +425,7 @@ test('a connection that stays open gets the error that the service is stopping',
   await closed;
 });
 
-test('nothing of an input, a witness or a proof is ever logged, at any level, with any failure', async () => {
+test('the log contains no input, witness or proof, at any level and after any failure', async () => {
   // Each fake prints its input on every channel.
   const leak = 'printf %s "$input" >&2; printf %s "$input" >&2';
   const generator = fakeGenerator(`${leak}
@@ -456,7 +461,8 @@ test('nothing of an input, a witness or a proof is ever logged, at any level, wi
 });
 
 test('each of many simultaneous requests gets the proof of its own public input', async () => {
-  // The fake proves for the public input in the witness. The backend would refuse another one.
+  // The fake proves for the public input in the witness. The backend would refuse a proof for another
+  // public input.
   const { post } = await start({ env: { QUEUE: '20' } });
   const salts = Array.from({ length: 12 }, (_, index) => index);
   const answers = await Promise.all(salts.map((salt) => post(createInput(salt).circuit)));

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 
-const NEEDED = { ZKEY: '/keys/main.zkey', WITNESS_BINARIES: '/opt/witness' };
+const REQUIRED = { ZKEY: '/keys/main.zkey', WITNESS_BINARIES: '/opt/witness' };
 const HASH = 'ab'.repeat(64);
 
 test('two settings are required', () => {
-  expect(readBackendConfig(NEEDED)).toMatchObject({
+  expect(readBackendConfig(REQUIRED)).toMatchObject({
     zkey: '/keys/main.zkey',
     witnessBinaries: '/opt/witness',
     keyPolicy: { pinned: undefined, allowDevelopment: false },
@@ -16,7 +16,7 @@ test('two settings are required', () => {
     timeoutMs: 60_000,
     logLevel: 'info',
   });
-  expect(() => readBackendConfig({ ...NEEDED, ZKEY: undefined })).toThrow(
+  expect(() => readBackendConfig({ ...REQUIRED, ZKEY: undefined })).toThrow(
     'ZKEY must be the path of the Groth16 proving key',
   );
   expect(() => readBackendConfig({ ZKEY: '/k' })).toThrow(
@@ -24,7 +24,7 @@ test('two settings are required', () => {
   );
 });
 
-test('all others can be set', () => {
+test('all other settings can be set', () => {
   const env = {
     ZKEY_BLAKE2B: HASH.toUpperCase(),
     ALLOW_INSECURE_DEV_KEY: '1',
@@ -35,7 +35,7 @@ test('all others can be set', () => {
     PROVER_TIMEOUT: '15',
     LOG_LEVEL: 'debug',
   };
-  expect(readBackendConfig({ ...NEEDED, ...env })).toMatchObject({
+  expect(readBackendConfig({ ...REQUIRED, ...env })).toMatchObject({
     keyPolicy: { pinned: HASH, allowDevelopment: true },
     engine: '/opt/prover',
     host: '::',
@@ -61,7 +61,7 @@ describe('an invalid setting is named', () => {
     ['PROVER_TIMEOUT', '1.5'],
     ['LOG_LEVEL', 'loud'],
   ])('%s=%s', (name, value) => {
-    expect(() => readBackendConfig({ ...NEEDED, [name]: value })).toThrow(
+    expect(() => readBackendConfig({ ...REQUIRED, [name]: value })).toThrow(
       expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(`^${name} `) }),
     );
   });

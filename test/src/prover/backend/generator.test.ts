@@ -1,4 +1,4 @@
-/** Fakes of circom's generators. backend.prover.ts reads the real ones. */
+/** Tests findGenerator with fakes of circom's generators. backend.prover.ts reads the real generators. */
 import { chmodSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -26,10 +26,10 @@ describe('the generator in C++', () => {
   );
 
   test.each<[string, object, RegExp]>([
-    ['another signal', { ...small, signature: undefined, signed: 32 }, /not of zkLogin's circuit/],
-    ['one signal more', { ...small, more: 1 }, /not of zkLogin's circuit/],
-    ['a signal of another size', { ...small, ext_aud: 161 }, /not of zkLogin's circuit/],
-    ['no signals', {}, /not of zkLogin's circuit/],
+    ['another signal', { ...small, signature: undefined, signed: 32 }, /not for zkLogin's circuit/],
+    ['an additional signal', { ...small, more: 1 }, /not for zkLogin's circuit/],
+    ['a signal of another size', { ...small, ext_aud: 161 }, /not for zkLogin's circuit/],
+    ['no signals', {}, /not for zkLogin's circuit/],
   ])('with %s belongs to another circuit', async (_, signals, message) => {
     const knownSignals = Object.fromEntries(
       Object.entries(signals).filter(([, count]) => count !== undefined),
@@ -64,7 +64,7 @@ describe('the generator in C++', () => {
     [
       'makes a witness from any input',
       (folder) => writeFileSync(join(folder, 'zkLogin'), '#!/bin/sh\ncat "$1"; printf wtns > "$2"\n'),
-      /(wrote no witness|made a witness of an empty input)/,
+      /(wrote no witness|made a witness for an empty input)/,
     ],
   ])('stops the start if it %s', async (_, change, message) => {
     const folder = fakeGenerator();

@@ -19,14 +19,14 @@ function open(path: string): KeyFile {
 }
 
 describe("a key's file", () => {
-  test('is hashed by BLAKE2b-512, in pieces', async () => {
+  test('is hashed with BLAKE2b-512, in pieces', async () => {
     expect(await open(keyFile('abc')).hash()).toBe(HASH_OF_ABC);
     const path = keyFile('0123456789'.repeat(300_000));
     const [expected] = execFileSync('b2sum', [path], { encoding: 'utf8' }).split(' ');
     expect(await open(path).hash()).toBe(expected);
   });
 
-  test('stays the opened one, even if another file is renamed to its path', async () => {
+  test('is used as it was opened, even if another file is renamed to its path', async () => {
     const path = keyFile('abc');
     const file = open(path);
     writeFileSync(`${path}.new`, 'another key');
@@ -55,9 +55,9 @@ describe("a key's file", () => {
     const file = open(path);
     await file.hash();
     change(path);
-    await expect(file.requireSame()).rejects.toThrow(refusal('was changed while it is in use'));
-    // It is refused from then on, until the content is back.
-    await expect(file.requireSame()).rejects.toThrow(refusal('was changed while it is in use'));
+    await expect(file.requireSame()).rejects.toThrow(refusal('was changed while in use'));
+    // It is refused until it has its content again.
+    await expect(file.requireSame()).rejects.toThrow(refusal('was changed while in use'));
     writeFileSync(path, 'abc');
     await file.requireSame();
   });
@@ -65,7 +65,7 @@ describe("a key's file", () => {
   test.each([
     ['a folder', temporaryFolderPath, /is not a regular file/],
     ['a device', () => '/dev/zero', /is not a regular file/],
-    ['nothing', () => '/nonexistent', /can't be read: ENOENT/],
+    ['a path without a file', () => '/nonexistent', /can't be read: ENOENT/],
   ])('may not be %s', (_, path, message) => {
     expect(() => open(path())).toThrow(refusal(message));
   });
@@ -79,20 +79,17 @@ describe('a key is approved', () => {
   const production = { ...LOADED, development: false };
   const NONE = { pinned: undefined, allowDevelopment: false };
 
-  test.each(KNOWN_KEYS)(
-    'if it is the published one, $name, and its networks are named',
-    ({ blake2b, network }) => {
-      expect(approveKey(blake2b, production, NONE)).toEqual({
-        blake2b,
-        network,
-        development: false,
-        publicInputs: 1,
-      });
-      expect(approveKey(blake2b, production, { ...NONE, pinned: blake2b }).network).toBe(network);
-    },
-  );
+  test.each(KNOWN_KEYS)('if it is the published key $name, with its network', ({ blake2b, network }) => {
+    expect(approveKey(blake2b, production, NONE)).toEqual({
+      blake2b,
+      network,
+      development: false,
+      publicInputs: 1,
+    });
+    expect(approveKey(blake2b, production, { ...NONE, pinned: blake2b }).network).toBe(network);
+  });
 
-  test('only if it is known or its hash is pinned: the error has the hash', () => {
+  test('only if it is published or its hash is pinned; any other error contains the hash', () => {
     expect(() => approveKey(HASH_OF_ABC, production, NONE)).toThrow(refusal(`ZKEY_BLAKE2B=${HASH_OF_ABC}$`));
     expect(() => approveKey(HASH_OF_ABC, production, { ...NONE, allowDevelopment: true })).toThrow(
       refusal('ZKEY_BLAKE2B='),
@@ -104,7 +101,7 @@ describe('a key is approved', () => {
     });
   });
 
-  test('only if no other key is pinned, known or not', () => {
+  test('only if no other key is pinned, even if it is published', () => {
     const pinned = { allowDevelopment: true, pinned: 'ab'.repeat(64) };
     for (const hash of [HASH_OF_ABC, ...KNOWN_KEYS.map(({ blake2b }) => blake2b)]) {
       expect(() => approveKey(hash, production, pinned)).toThrow(
@@ -113,7 +110,7 @@ describe('a key is approved', () => {
     }
   });
 
-  test('only if it is not a development key, unless such keys are allowed: pinning it is not enough', () => {
+  test('only with allowDevelopment if it is a development key, even if it is pinned', () => {
     expect(() => approveKey(HASH_OF_ABC, LOADED, NONE)).toThrow(refusal('ALLOW_INSECURE_DEV_KEY=1'));
     expect(() => approveKey(HASH_OF_ABC, LOADED, { ...NONE, pinned: HASH_OF_ABC })).toThrow(
       refusal('ALLOW_INSECURE_DEV_KEY=1'),

@@ -10,14 +10,14 @@ interface Visitor {
   readonly ticks: number;
 }
 
-const visitors = fc.array(fc.record({ leaves: fc.boolean(), ticks: fc.nat(3) }), { maxLength: 8 });
+const visitorLists = fc.array(fc.record({ leaves: fc.boolean(), ticks: fc.nat(3) }), { maxLength: 8 });
 
-/** Lets each caller enter when it is its turn. @returns the callers that entered, in this order */
-async function visit(queue: Queue, all: readonly Visitor[]): Promise<number[]> {
+/** Lets each caller enter in its turn. @returns the indexes of the callers that entered, in order of entry */
+async function visit(queue: Queue, visitors: readonly Visitor[]): Promise<number[]> {
   const entered: number[] = [];
   let inside = 0;
   const end = await queue.enter();
-  const visits = all.map(async ({ leaves, ticks }, index) => {
+  const visits = visitors.map(async ({ leaves, ticks }, index) => {
     const signal = leaves ? AbortSignal.timeout(0) : undefined;
     const done = await queue.enter(signal).catch(() => undefined);
     if (!done) return;
@@ -38,18 +38,18 @@ async function visit(queue: Queue, all: readonly Visitor[]): Promise<number[]> {
 
 test('callers enter one at a time, in the order of their arrival, even if others leave the queue', async () => {
   await fc.assert(
-    fc.asyncProperty(visitors, async (all) => {
+    fc.asyncProperty(visitorLists, async (visitors) => {
       const queue = new Queue();
-      const staying = all.flatMap(({ leaves }, index) => (leaves ? [] : [index]));
-      expect(await visit(queue, all)).toEqual(staying);
+      const stayingIndexes = visitors.flatMap(({ leaves }, index) => (leaves ? [] : [index]));
+      expect(await visit(queue, visitors)).toEqual(stayingIndexes);
       // The queue is free again.
-      expect(await visit(queue, all)).toEqual(staying);
+      expect(await visit(queue, visitors)).toEqual(stayingIndexes);
     }),
     { numRuns: 30 },
   );
 });
 
-test('a caller that leaves the queue gets the reason', async () => {
+test('a caller that leaves the queue gets the reason of its signal', async () => {
   const queue = new Queue();
   await queue.enter();
   const visitor = new AbortController();

@@ -1,5 +1,6 @@
 /**
- * The supervisor over fakes of the engine that crash, hang and lie. backend.prover.ts tests the real engine.
+ * Tests the supervisor with fakes of the engine that crash, hang or violate the protocol. backend.prover.ts
+ * tests the real engine.
  */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -39,7 +40,7 @@ async function start(
   return { supervisor, prove, printed };
 }
 
-/** JavaScript that counts frames in the worker's folder, across its restarts. */
+/** JavaScript that counts the frames of each type in a file, across the worker's restarts. */
 const COUNT = `
   const file = folder + '/' + type;
   const count = fs.existsSync(file) ? Number(fs.readFileSync(file, 'utf8')) + 1 : 1;
@@ -61,9 +62,9 @@ describe.each<[string, string, string]>([
   ['hangs', '', 'late'],
   ['sends garbage', 'write(Buffer.alloc(64, 0xff))', 'invalid'],
   ['sends too much', "answer({ more: 'x'.repeat(70000) })", 'invalid'],
-  ['answers another request', "write(frame(130, id + 1, '{}'))", 'invalid'],
-  ['answers by another type', "write(frame(129, id, '{}'))", 'invalid'],
-  ['answers with other JSON', 'answer({ proof: null })', 'invalid'],
+  ['answers with the id of another request', "write(frame(130, id + 1, '{}'))", 'invalid'],
+  ['answers with the type of another request', "write(frame(129, id, '{}'))", 'invalid'],
+  ['answers with JSON of another form', 'answer({ proof: null })', 'invalid'],
   ['proves another statement', `answer({ proof: ${JSON.stringify(PROOF)}, public: ['31415'] })`, 'invalid'],
   [
     'proves for two public inputs',
@@ -73,7 +74,7 @@ describe.each<[string, string, string]>([
   ['says that it has no key', "refuse('PROVER_NO_KEY')", 'refused'],
   ['is out of memory', "refuse('PROVER_INTERNAL')", 'refused'],
 ])('an engine that %s', (_, behaviour, fault) => {
-  test('makes one request fail: the next ones wait for the reload', async () => {
+  test('makes one request fail, and the next requests wait until the key is loaded again', async () => {
     const first = `if (type === 2 && count === 1) { ${behaviour}; return; }`;
     const { supervisor, prove } = await start(COUNT + LOADS + first + PROVES, { timeoutMs: 1500 });
     const { pid } = supervisor;
@@ -85,7 +86,7 @@ describe.each<[string, string, string]>([
   });
 });
 
-describe('an engine that hangs is found by its status, and replaced, if it is stopped', () => {
+describe('an engine that does not report its status is replaced', () => {
   const stopsAt = (type: number, count: number) =>
     `if (type === ${type} && count === ${count}) process.kill(process.pid, 'SIGSTOP');`;
   /** Interval of the heartbeats in milliseconds, which is longer than a fake takes to start. */
@@ -117,9 +118,9 @@ describe('an engine that hangs is found by its status, and replaced, if it is st
   });
 });
 
-test('an engine whose status is of an unexpected form is replaced', async () => {
-  const lies = `${LOADS} if (count === 1) status.path = 'unknown'; ${PROVES}`;
-  const { supervisor, prove } = await start(COUNT + lies, { beatMs: 300 });
+test('an engine whose status has an unexpected form is replaced', async () => {
+  const malformed = `${LOADS} if (count === 1) status.path = 'unknown'; ${PROVES}`;
+  const { supervisor, prove } = await start(COUNT + malformed, { beatMs: 300 });
   const { pid } = supervisor;
   await prove('1');
   await expect.poll(() => supervisor.pid).not.toBe(pid);
@@ -156,7 +157,7 @@ test('an engine that keeps crashing is restarted less and less often, until a pr
   expect(waits).toEqual(['0', '40', '80', '160']);
 });
 
-test('a key that can not be reloaded is tried again', async () => {
+test('a key that could not be loaded is loaded again', async () => {
   const { supervisor, prove } = await start(
     `${COUNT} if (type === 1 && count > 1 && count < 4) return refuse('PROVER_BAD_KEY'); ${LOADS} ${PROVES}`,
   );
@@ -170,7 +171,7 @@ test('a key that was overwritten is not used after a restart', async () => {
   const { supervisor, prove, printed } = await start(LOADS + PROVES, { path });
   writeFileSync(path, 'another');
   process.kill(supervisor.pid as number, 'SIGKILL');
-  await expect.poll(printed).toContain('was changed while it is in use');
+  await expect.poll(printed).toContain('was changed while in use');
   expect(supervisor.state).toBe('loading');
   await expect(prove('1', AbortSignal.timeout(100))).rejects.toThrow(/timeout/);
   writeFileSync(path, 'a key');
@@ -205,7 +206,7 @@ test('callers who leave do not make the engine load its key again: each proof is
   expect(supervisor.pid).toBe(pid);
 });
 
-test('a proof that the engine finishes before it reads the cancel is returned', async () => {
+test('a proof that the engine finishes before it reads the cancel request is returned', async () => {
   const ignores = 'if (type === 4) return;';
   const proof = JSON.stringify({ proof: PROOF, public: ['1'], seconds: 1 });
   const late = `if (type === 2 && count === 1) return setTimeout(answer, 100, ${proof});`;
@@ -220,7 +221,7 @@ test('a proof that the engine finishes before it reads the cancel is returned', 
   expect(supervisor.pid).toBe(pid);
 });
 
-test('an engine that cancels a proof unasked is replaced', async () => {
+test('an engine that cancels a proof without a cancel request is replaced', async () => {
   const { supervisor, prove } = await start(
     `${COUNT} ${LOADS} if (count === 1) return refuse('PROVER_CANCELLED'); ${PROVES}`,
   );
@@ -233,12 +234,16 @@ test('an engine that cancels a proof unasked is replaced', async () => {
 test.each<[string, string, string]>([
   ['refuses the key', "refuse('PROVER_BAD_KEY')", 'refused'],
   ['exits', 'process.exit(0)', 'ended'],
-  ['describes the key in an unknown form', "answer({ ...LOADED, wires: 'many' })", 'ended'],
+  [
+    'describes the key in an unknown form',
+    `answer({ ...${JSON.stringify(LOADED)}, wires: 'many' })`,
+    'invalid',
+  ],
 ])('the start fails if the engine %s', async (_, onFrame, fault) => {
   await expect(start(onFrame)).rejects.toThrow(failure(fault));
 });
 
-test('after stop, no engine is left or started', async () => {
+test('stop ends the engine, and no other engine is started', async () => {
   const { supervisor, prove } = await start(LOADS + PROVES);
   const { pid = 0 } = supervisor;
   supervisor.stop();

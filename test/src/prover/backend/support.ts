@@ -1,4 +1,4 @@
-/** Fakes of the backend's parts: a key's file, a witness generator, and a recorded log. */
+/** Makes fakes of the backend's parts: a key's file, a witness generator, and a log that is recorded. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,9 @@ export function signalTable(signals: Signals, wires = LOADED.wires): Buffer {
   return dat;
 }
 
-/** Writes a witness of the size that the fake of the engine expects, with the public input in it. */
+/**
+ * Shell script that writes a witness of the size that the fake engine expects, with the public input in it.
+ */
 export const WITNESS_SCRIPT = `
   public=$(printf %s "$input" | sed 's/.*"all_inputs_hash":"\\([0-9]*\\)".*/\\1/')
   { printf 'wtns%-80s' "$public"; head -c ${WITNESS_BYTES - 84} /dev/zero; } > "$2"`;
@@ -61,7 +63,7 @@ export const WITNESS_SCRIPT = `
  * Makes a witness generator in shell, with the names of circom's files in C++. It refuses an empty input.
  *
  * @param script shell that has the input in `$input` and the folder in `$folder`, and writes to "$2"
- * @returns its folder
+ * @returns the generator's folder
  */
 export function fakeGenerator(
   script = WITNESS_SCRIPT,
@@ -79,7 +81,7 @@ ${script}
   return folder;
 }
 
-/** Makes an input of the small circuit. Each salt gives another public input. */
+/** Makes an input of a circuit. Each salt gives a different public input. */
 export function createInput(
   salt: number | string,
   size: CircuitSize = 'small',

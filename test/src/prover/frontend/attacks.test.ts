@@ -1,4 +1,6 @@
-/** Tokens and requests that must get no proof, each with its status and code. None reaches the backend. */
+/**
+ * Tests tokens and requests that must be refused, each with its status and code. None may reach the backend.
+ */
 import { exportSPKI, type JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { NONCE, RANDOMNESS, SALT } from '../support.ts';
@@ -8,7 +10,7 @@ import {
   GOOGLE,
   Issuer,
   requestFor,
-  signedBy,
+  signPayload,
   startTestFrontend,
 } from './support.ts';
 
@@ -18,7 +20,7 @@ const now = () => Math.floor(Date.now() / 1000);
 async function setUp() {
   const backend = await FakeBackend.start();
   backend.network = 'mainnet and testnet';
-  // No request reaches a proof, so a published key is enough, which is read only once for all tests.
+  // No request reaches a proof, so the tests can use a published key, which is read only once for all tests.
   const env = { VERIFYING_KEY: 'main', USER_REQUESTS_PER_MINUTE: '10000' };
   const frontend = await startTestFrontend({ backend, ...env });
   const refusal = async (request: unknown) => {
@@ -36,7 +38,7 @@ describe('a token with a changed claim is refused:', () => {
     ['with a list as iss', () => ({ iss: [GOOGLE] }), 422, 'PROVER_CLAIM'],
     ['of an unknown issuer', () => ({ iss: 'https://evil.example' }), 403, 'PROVER_ISSUER_NOT_ALLOWED'],
     [
-      'of an issuer that begins alike',
+      'of an issuer whose name begins with an accepted issuer',
       () => ({ iss: `${GOOGLE}.evil.example` }),
       403,
       'PROVER_ISSUER_NOT_ALLOWED',
@@ -69,7 +71,7 @@ describe('a token with a changed claim is refused:', () => {
     expect(await refusal(requestFor(await token(claims())))).toEqual([status, code]);
   });
 
-  test('by an email that is missing, not verified or not a string', async () => {
+  test('with email as the key claim, which is missing, not verified or not a string', async () => {
     const { refusal, token } = await setUp();
     for (const claims of [
       {},
@@ -86,7 +88,7 @@ describe('a token with a changed claim is refused:', () => {
   test.each([
     ['sub twice', (claims: string) => claims.replace('"sub"', '"sub":"victim","sub"')],
     [
-      'sub twice, once by an escaped name',
+      'sub twice, once under an escaped name',
       (claims: string) => claims.replace('"sub"', '"\\u0073ub":"x","sub"'),
     ],
     ['aud twice', (claims: string) => claims.replace('"aud"', '"aud":"another","aud"')],
@@ -98,13 +100,16 @@ describe('a token with a changed claim is refused:', () => {
     const { refusal, issuer } = await setUp();
     const times = { iat: now(), exp: now() + 600 };
     const claims = JSON.stringify({ iss: GOOGLE, aud: CLIENT_ID, sub: '1104', nonce: NONCE, ...times });
-    expect(await refusal(requestFor(await signedBy(issuer, change(claims))))).toEqual([422, 'PROVER_CLAIM']);
+    expect(await refusal(requestFor(await signPayload(issuer, change(claims))))).toEqual([
+      422,
+      'PROVER_CLAIM',
+    ]);
   });
 });
 
 describe('a token with a changed header, key or signature is refused:', () => {
   test.each<[string, object, number, string]>([
-    ['of no algorithm', { alg: 'none' }, 401, 'PROVER_TOKEN_REFUSED'],
+    ['of the algorithm none', { alg: 'none' }, 401, 'PROVER_TOKEN_REFUSED'],
     ['of another algorithm', { alg: 'RS512' }, 401, 'PROVER_TOKEN_REFUSED'],
     ['of another type', { typ: 'at+jwt' }, 401, 'PROVER_TOKEN_REFUSED'],
     ['without kid', { kid: undefined }, 401, 'PROVER_TOKEN_REFUSED'],
@@ -114,11 +119,11 @@ describe('a token with a changed header, key or signature is refused:', () => {
   ])('%s', async (_, header, status, code) => {
     const { refusal, issuer, token } = await setUp();
     const [, payload, signature] = (await token()).split('.');
-    const changed = base64url({ alg: 'RS256', kid: issuer.kid, typ: 'JWT', ...header });
-    expect(await refusal(requestFor(`${changed}.${payload}.${signature}`))).toEqual([status, code]);
+    const changedHeader = base64url({ alg: 'RS256', kid: issuer.kid, typ: 'JWT', ...header });
+    expect(await refusal(requestFor(`${changedHeader}.${payload}.${signature}`))).toEqual([status, code]);
   });
 
-  test('signed by HS256 with the public key as its secret', async () => {
+  test('signed with HS256 and the public key as its secret', async () => {
     const { refusal, issuer } = await setUp();
     const key = new TextEncoder().encode(await exportSPKI(issuer.publicKey));
     const jwt = await issuer.token({ nonce: NONCE }, { header: { alg: 'HS256' }, key });
@@ -146,7 +151,7 @@ describe('a token with a changed header, key or signature is refused:', () => {
     ]);
   });
 
-  test('signed by a key of 3072 bits, which the circuit does not take', async () => {
+  test('signed by a key of 3072 bits, which the circuit does not accept', async () => {
     const { refusal, issuer } = await setUp();
     const { privateKey, publicKey } = await crypto.subtle.generateKey(
       {
@@ -197,7 +202,7 @@ describe('a request is refused:', () => {
     ['with a token that is a list', { jwt: ['x'] }, 'jwt must'],
     ['with a key claim that users choose', { keyClaimName: 'name' }, 'keyClaimName must be "sub" or "email"'],
     ['with a key claim that is a list', { keyClaimName: ['sub'] }, 'keyClaimName must'],
-  ])('%s, by an error that names the change', async (_, changes, message) => {
+  ])('%s, with an error that names the property', async (_, changes, message) => {
     const { post, token, backend } = await setUp();
     const { status, body } = await post(requestFor(await token(), changes));
     expect([status, body['code']]).toEqual([400, 'PROVER_REQUEST']);
@@ -209,7 +214,7 @@ describe('a request is refused:', () => {
     ['epoch', { maxEpoch: '7' }],
     ['randomness', { jwtRandomness: '7' }],
     ['key', { extendedEphemeralPublicKey: '7' }],
-  ])('with another %s than the nonce is for', async (_, changes) => {
+  ])('with a different %s than the nonce has', async (_, changes) => {
     const { refusal, token } = await setUp();
     expect(await refusal(requestFor(await token(), changes))).toEqual([422, 'PROVER_NONCE']);
   });
@@ -220,7 +225,7 @@ describe('a request is refused:', () => {
   });
 });
 
-test('no answer and no line of the log repeats a part of a token, a salt or randomness, even with DEBUG=*', async () => {
+test('neither an answer nor the log repeats a part of a token, a salt or randomness, even with DEBUG=*', async () => {
   const frontend = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '10000' });
   const secret = { sub: 'hunter2-subject', email: 'hunter2@id.example', name: 'hunter2' };
   const jwts = [

@@ -1,6 +1,6 @@
 /**
- * Backends and issuers that fail. Each failure gives a typed error, the front end returns nothing invalid,
- * and the service recovers.
+ * Tests failures of backends and issuers. Each failure gives a typed error, the front end returns nothing
+ * invalid, and the service recovers.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,14 +17,24 @@ describe('a backend that', () => {
   test.each<[string, (response: ServerResponse, input: Record<string, string>) => unknown, number, string]>([
     ['answers garbage', (response) => response.end('<html>'), 502, 'PROVER_BACKEND_ANSWER'],
     ['answers null', (response) => response.end('null'), 502, 'PROVER_BACKEND_ANSWER'],
-    ['answers another JSON', (response) => response.end('{"pi_a":1}'), 502, 'PROVER_BACKEND_ANSWER'],
+    [
+      'answers with JSON of another form',
+      (response) => response.end('{"pi_a":1}'),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
     [
       'answers with an incomplete proof',
       (response) => response.end('{"pi_a":["1"'),
       502,
       'PROVER_BACKEND_ANSWER',
     ],
-    ['answers without end', (response) => response.end(' '.repeat(100_000)), 502, 'PROVER_BACKEND_ANSWER'],
+    [
+      'sends too long an answer',
+      (response) => response.end(' '.repeat(100_000)),
+      502,
+      'PROVER_BACKEND_ANSWER',
+    ],
     [
       'answers with points off the curve',
       (response, input) => response.end(JSON.stringify({ ...createProof(input), pi_a: ['1', '1', '1'] })),
@@ -32,7 +42,7 @@ describe('a backend that', () => {
       'PROVER_BACKEND_ANSWER',
     ],
     [
-      'answers with more than points',
+      'answers with an object as a coordinate',
       (response, input) =>
         response.end(JSON.stringify({ ...createProof(input), pi_c: [{ x: '1' }, '1', '1'] })),
       502,
@@ -45,13 +55,13 @@ describe('a backend that', () => {
       'PROVER_BACKEND_ANSWER',
     ],
     [
-      'proves something else',
+      'proves another public input',
       (response) => response.end(JSON.stringify(OUR_KEY.prove(7n))),
       502,
       'PROVER_BACKEND_ANSWER',
     ],
     [
-      'has a key that nobody knows',
+      'has an unknown key',
       (response, input) => response.end(JSON.stringify(createProof(input, OTHER_KEY))),
       502,
       'PROVER_BACKEND_ANSWER',
@@ -72,7 +82,7 @@ describe('a backend that', () => {
     ['hangs up', (response) => response.destroy(), 502, 'PROVER_BACKEND_UNREACHABLE'],
     ['is at capacity', (response) => response.writeHead(503).end('Server at capacity'), 503, 'PROVER_BUSY'],
     [
-      'has an engine that hung, twice',
+      'has an engine that hangs twice',
       (response) => response.writeHead(500).end('BACKEND_ENGINE_HUNG: the engine …'),
       503,
       'PROVER_ENGINE_HUNG',
@@ -83,7 +93,7 @@ describe('a backend that', () => {
       504,
       'PROVER_BACKEND_TIMEOUT',
     ],
-  ])('%s causes an error with a code of its own', async (_, answer, status, code) => {
+  ])('%s causes a typed error, and the next request succeeds', async (_, answer, status, code) => {
     const { ask, backend } = await startTestFrontend();
     const { prove } = backend;
     backend.prove = ({ input }, response) => answer(response, input);
@@ -146,26 +156,26 @@ describe('a backend that', () => {
     await otherRequest;
   });
 
-  test('answered at once, but ten times without a proof, does not count as fast', async () => {
+  test('answers ten times at once without a valid proof is not considered fast', async () => {
     const { ask, backend } = await startTestFrontend({
       PROVER_TIMEOUT: '2',
-      // The backend ends with the test, no matter how long a busy machine takes until then.
+      // The call to the backend lasts until the test ends it, even on a busy machine.
       configure: (config) => ({ ...config, timeoutSeconds: 60 }),
       USER_REQUESTS_PER_MINUTE: '100',
     });
     backend.prove = ({ input }, response) =>
       response.end(JSON.stringify({ ...createProof(input), pi_a: ['1', '1', '1'] }));
     for (let time = 0; time < 10; time++) expect((await ask()).body['code']).toBe('PROVER_BACKEND_ANSWER');
-    const { promise: held, resolve: hold } = Promise.withResolvers<ServerResponse>();
+    const { promise: heldResponse, resolve: hold } = Promise.withResolvers<ServerResponse>();
     backend.prove = (_, response) => hold(response);
     // There is one place, so one caller is refused at once, while the backend does not answer the other.
     const answers = [ask(), ask({ sub: 'another' })];
     expect((await Promise.race(answers)).body['code']).toBe('PROVER_BUSY');
-    (await held).writeHead(500).end();
+    (await heldResponse).writeHead(500).end();
     await Promise.all(answers);
   });
 
-  test('returns the proof of another request', async () => {
+  test('returns the proof of another request causes PROVER_BACKEND_ANSWER', async () => {
     const { ask, backend } = await startTestFrontend();
     const proofs: object[] = [];
     backend.prove = ({ input }, response) => {
@@ -177,7 +187,7 @@ describe('a backend that', () => {
     expect([status, body['code']]).toEqual([502, 'PROVER_BACKEND_ANSWER']);
   });
 
-  test('answers too late: the error names the real number of seconds, in the form that the wallet reads', async () => {
+  test('answers too late causes an error with the number of seconds, in the form that the wallet reads', async () => {
     const { ask, backend } = await startTestFrontend({ PROVER_TIMEOUT: '1' });
     backend.prove = () => {};
     const before = performance.now();
@@ -187,7 +197,7 @@ describe('a backend that', () => {
     expect(performance.now() - before).toBeLessThan(5000);
   });
 
-  test('sends its answer too slowly', async () => {
+  test('sends its answer too slowly causes PROVER_BACKEND_TIMEOUT', async () => {
     const { ask, backend } = await startTestFrontend({
       configure: (config) => ({ ...config, timeoutSeconds: 0.3 }),
     });
@@ -200,15 +210,15 @@ describe('a backend that', () => {
     [undefined, '5'],
     ['99999', '600'],
   ])(
-    'is at capacity with Retry-After %s: the caller gets %s, and the backend is not asked again',
-    async (retryAfter, told) => {
+    'is at capacity and sends Retry-After %s is not asked again, and the caller gets Retry-After %s',
+    async (retryAfter, expectedRetryAfter) => {
       const { ask, backend } = await startTestFrontend();
       backend.prove = (_, response) =>
         response
           .writeHead(503, retryAfter === undefined ? {} : { 'retry-after': retryAfter })
           .end('Server at capacity');
       const { headers } = await ask();
-      expect(headers.get('retry-after')).toBe(told);
+      expect(headers.get('retry-after')).toBe(expectedRetryAfter);
       expect(backend.inputs).toHaveLength(1);
     },
   );
@@ -224,7 +234,7 @@ describe('a backend that', () => {
     expect(backend.inputs).toHaveLength(2);
   });
 
-  test('can not be reached is asked three times, and found when it is back', async () => {
+  test('closes every connection is asked three times, and then reported as unreachable', async () => {
     const backend = await FakeBackend.start();
     const { ask } = await startTestFrontend({ backend });
     backend.prove = (_, response) => response.destroy();
@@ -234,34 +244,38 @@ describe('a backend that', () => {
 });
 
 describe('a backend with the key of another network', () => {
-  test('is reported at the start, gets no request, and is accepted once it has the right key', async () => {
+  test('is reported at the start, gets no input, and is asked for its network at most every five seconds', async () => {
     const backend = await FakeBackend.start();
     backend.network = 'devnet';
     const { ask, printed } = await startTestFrontend({ backend });
     await expect
       .poll(printed)
-      .toMatch(/"level":"error".*the backend has the devnet key, this service serves development/);
+      .toMatch(
+        /"level":"error".*the backend has the key of devnet, but this service has the key of development/,
+      );
     const { status, body } = await ask();
     expect([status, body['code']]).toEqual([503, 'PROVER_WRONG_NETWORK']);
-    expect(body['error']).toMatch(/the backend has the devnet key, this service serves development/);
+    expect(body['error']).toMatch(
+      /the backend has the key of devnet, but this service has the key of development/,
+    );
     expect(backend.inputs).toEqual([]);
     // The front end asks for the backend's health at the start and with the first request, and then not for
     // five seconds.
     await ask();
-    expect(backend.askedForHealth).toBe(2);
+    expect(backend.healthRequests).toBe(2);
   });
 
   test('is used as soon as it has the right key', async () => {
     const backend = await FakeBackend.start();
     backend.network = 'mainnet and testnet';
     const { ask, printed } = await startTestFrontend({ backend });
-    await expect.poll(printed).toMatch(/the backend has the mainnet and testnet key/);
+    await expect.poll(printed).toMatch(/the backend has the key of mainnet and testnet/);
     backend.network = 'development';
     expect((await ask()).status).toBe(200);
     expect(printed()).toMatch(/the backend has the key of this network/);
   });
 
-  test('is found by its proof if it does not name its network', async () => {
+  test('is detected by its proof if it does not name its network', async () => {
     const backend = await FakeBackend.start(OTHER_KEY);
     backend.network = undefined;
     const { ask, printed } = await startTestFrontend({
@@ -274,11 +288,13 @@ describe('a backend with the key of another network', () => {
     await expect.poll(printed).toMatch(/the backend has not named its network/);
     const { status, body } = await ask();
     expect([status, body['code']]).toEqual([503, 'PROVER_WRONG_NETWORK']);
-    expect(body['error']).toMatch(/the backend has the devnet key, this service serves mainnet and testnet/);
+    expect(body['error']).toMatch(
+      /the backend has the key of devnet, but this service has the key of mainnet and testnet/,
+    );
     expect(printed()).toMatch(/"level":"error".*"backend":"devnet"/);
   });
 
-  test('can write no unchecked text into the log', async () => {
+  test("can't write unchecked text into the log", async () => {
     const backend = await FakeBackend.start();
     backend.network = 'devnet\nhunter2 <script>';
     const { ask, printed } = await startTestFrontend({ backend });
@@ -302,7 +318,7 @@ describe('an issuer whose keys', () => {
       'PROVER_ISSUER',
     ],
     ['are slow', (response) => response.write('{"keys":'), 504, 'PROVER_ISSUER_TIMEOUT'],
-  ])('%s: a typed error, and other issuers are not affected', async (_, answer, status, code) => {
+  ])('%s causes a typed error, and does not affect other issuers', async (_, answer, status, code) => {
     changeDeadline(5000, 300);
     const issuer = await Issuer.start();
     const clients = [
@@ -319,7 +335,7 @@ describe('an issuer whose keys', () => {
     expect((await ask({ aud: 'mine', iss: 'https://id.example' })).status).toBe(200);
   });
 
-  test('disappear later: known keys stay in use', async () => {
+  test('become unreachable later has its known keys accepted', async () => {
     const { ask, issuer, post, token } = await startTestFrontend();
     expect((await ask()).status).toBe(200);
     const jwt = await token();

@@ -1,4 +1,4 @@
-/** Settings of the front end: their defaults, and values that stop the start. */
+/** Tests the settings of the front end: their defaults, and values with which it refuses to start. */
 import { describe, expect, test } from 'vitest';
 import { readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
 import { readDebug } from '../../../../src/prover/frontend/debug.ts';
@@ -14,7 +14,7 @@ const development = () => ({
 });
 
 describe('the settings', () => {
-  test('have the defaults that operators know', () => {
+  test('have the expected defaults', () => {
     const { port, host, timeoutSeconds, corsOrigins, backend, profile, keys, acceptsAnyClient, clients } =
       read();
     expect({ port, host, timeoutSeconds, corsOrigins, acceptsAnyClient }).toEqual({
@@ -34,13 +34,13 @@ describe('the settings', () => {
     ]);
   });
 
-  test('promise an answer within 12 s, or within PROVER_TIMEOUT if that is less', () => {
+  test('limit a request to 12 s, or to PROVER_TIMEOUT if that is less', () => {
     expect(read().answerSeconds).toBe(12);
     expect(read({ PROVER_TIMEOUT: '5' }).answerSeconds).toBe(5);
     expect(read({ PROVER_TIMEOUT: '60', ANSWER_SECONDS: '60' }).answerSeconds).toBe(60);
   });
 
-  test('take the port from the command line first', () => {
+  test('take the port from the command line, and otherwise from the environment', () => {
     expect(read({ PROVER_PORT: '9000' }).port).toBe(9000);
     expect(read({ PROVER_PORT: '9000' }, ['9001']).port).toBe(9001);
   });
@@ -64,7 +64,7 @@ describe('the settings', () => {
     expect([keys.own.network, keys.others.length, profile.blocks]).toEqual(['development', 2, 8]);
   });
 
-  test('have a list of clients', () => {
+  test('contain a list of clients', () => {
     const { clients, acceptsAnyClient } = read({
       CLIENTS: '[{"issuer":"accounts.google.com","client_id":"mine","presenters":["app"]}]',
     });
@@ -75,7 +75,7 @@ describe('the settings', () => {
   });
 });
 
-describe('the start is refused, naming the setting,', () => {
+describe('the start is refused with an error that names the setting:', () => {
   const google = { issuer: 'https://accounts.google.com', client_id: 'mine' };
   test.each<[string, Record<string, string>, string[]?]>([
     ['PROVER_URI', { PROVER_URI: '' }],

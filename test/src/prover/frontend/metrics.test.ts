@@ -1,14 +1,14 @@
-/** Figures of the front end: outcomes and durations, and nothing from a request. */
+/** Tests the front end's metrics, which have outcomes and durations, and nothing from a request. */
 import { expect, test } from 'vitest';
 import { FakeBackend, startTestFrontend } from './support.ts';
 
 const NAME = 'sui_enclave_prover_frontend';
 
-test('the figures are not served by default', async () => {
+test('the metrics are not served by default', async () => {
   expect((await startTestFrontend()).metricsUrl).toBeUndefined();
 });
 
-test('the figures count answers by code, time the parts, and say whether the backend is ready', async () => {
+test('the metrics count answers by code, time the parts of the work, and report whether the backend is ready', async () => {
   const backend = await FakeBackend.start();
   const { ask, post, metricsUrl } = await startTestFrontend({ backend, METRICS_PORT: '0' });
   expect((await ask()).status).toBe(200);
@@ -33,7 +33,7 @@ test('the figures count answers by code, time the parts, and say whether the bac
   expect((await lines()).join()).not.toMatch(/another client|google/);
 });
 
-test('the figures say that the front end is not ready when no backend is', async () => {
+test('the metrics report that the front end is not ready if no backend is ready', async () => {
   const backend = await FakeBackend.start();
   const { metricsUrl } = await startTestFrontend({ backend, METRICS_PORT: '0' });
   backend.stop();

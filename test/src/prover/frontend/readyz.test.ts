@@ -1,4 +1,4 @@
-/** `GET /readyz`: the state that an orchestrator or a load balancer reads from the front end. */
+/** Tests `GET /readyz`, which tells an orchestrator or a load balancer whether the front end is ready. */
 import { expect, test, vi } from 'vitest';
 import { FakeBackend, startTestFrontend } from './support.ts';
 
@@ -19,7 +19,7 @@ test('the front end is ready when the backend has the key of its network', async
   });
 });
 
-test('the front end is ready with a backend that names no network', async () => {
+test('the front end is ready with a backend that does not name its network', async () => {
   const backend = await FakeBackend.start();
   backend.network = undefined;
   const readyz = await start(backend);
@@ -27,7 +27,7 @@ test('the front end is ready with a backend that names no network', async () => 
 });
 
 test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
-  ['away', (backend) => backend.stop(), 'PROVER_NOT_READY', /does not answer/],
+  ['unreachable', (backend) => backend.stop(), 'PROVER_NOT_READY', /does not answer/],
   [
     'still loading its key',
     (backend) => Object.assign(backend, { healthStatus: 503 }),
@@ -35,10 +35,10 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
     /being loaded/,
   ],
   [
-    'behind an HAProxy that has none in service',
+    'behind an HAProxy that has no backend in service',
     (backend) => Object.assign(backend, { network: undefined, healthStatus: 503 }),
     'PROVER_NOT_READY',
-    /none is in service/,
+    /no backend is in service/,
   ],
   [
     'one whose health check fails',
@@ -50,12 +50,12 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
     "one with another network's key",
     (backend) => Object.assign(backend, { network: 'devnet' }),
     'PROVER_WRONG_NETWORK',
-    /devnet key/,
+    /the key of devnet/,
   ],
 ])('the front end is not ready while the backend is %s', async (_, change, code, message) => {
   const backend = await FakeBackend.start();
   const readyz = await start(backend);
-  await expect.poll(() => backend.askedForHealth).toBe(1);
+  await expect.poll(() => backend.healthRequests).toBe(1);
   change(backend);
   const answer = await readyz();
   expect(answer).toMatchObject({ status: 503, code });
@@ -65,9 +65,9 @@ test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
 test('the front end asks the backend once for many requests, and again after two seconds', async () => {
   const backend = await FakeBackend.start();
   const readyz = await start(backend);
-  await expect.poll(() => backend.askedForHealth).toBe(1);
+  await expect.poll(() => backend.healthRequests).toBe(1);
   await Promise.all(Array.from({ length: 50 }, () => readyz()));
-  expect(backend.askedForHealth).toBe(2);
+  expect(backend.healthRequests).toBe(2);
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2001);
   backend.network = 'devnet';
   expect(await readyz()).toMatchObject({ status: 503, code: 'PROVER_WRONG_NETWORK' });

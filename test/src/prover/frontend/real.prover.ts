@@ -1,5 +1,5 @@
 /**
- * Front end and backend with the real engine and the small circuit's development key, from a token to a
+ * Tests front end and backend with the real engine and the small circuit's development key, from a token to a
  * signature.
  */
 import { execFileSync } from 'node:child_process';
@@ -75,7 +75,7 @@ test('a wallet gets a proof that snarkjs verifies and @mysten/sui assembles', as
   expect(getZkLoginSignature({ inputs, maxEpoch: MAX_EPOCH, userSignature: signature })).toMatch(/^BQ/);
 });
 
-test('a wallet gets its proof although the engine is stopped in the middle of it: the engine is replaced', async () => {
+test('a wallet gets its proof even if the engine hangs during it, because the engine is replaced', async () => {
   const { url, enginePid } = await startRealBackend();
   const pid = enginePid() as number;
   const frontend = await startTestFrontend({
@@ -114,7 +114,7 @@ test('callers who leave the front end do not make the engine load its key again'
   expect(enginePid()).toBe(pid);
 });
 
-test('a proof of the backend under another key is never returned', async () => {
+test('a proof that the backend made with another key is never returned', async () => {
   const { url } = await startRealBackend();
   const frontend = await startTestFrontend({
     ...SETTINGS,

@@ -1,4 +1,4 @@
-/** The front end for wallets and operators, without faults. */
+/** Tests the front end as wallets and operators use it, without faults. */
 import { request as httpRequest } from 'node:http';
 import { toBase64 } from '@mysten/sui/utils';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { CLIENT_ID, FakeBackend, GOOGLE, Issuer, OUR_KEY, requestFor, startTestF
 const verifyingKey = readVerifyingKey(OUR_KEY.vkey);
 
 describe('POST /v1', () => {
-  test('returns a proof that verifies for the public input of this request, and nothing else', async () => {
+  test('returns a proof that is valid for the public input of this request, and nothing else', async () => {
     const { ask, backend } = await startTestFrontend();
     const { status, body, headers } = await ask();
     expect(status).toBe(200);
@@ -35,7 +35,7 @@ describe('POST /v1', () => {
     expect(base64).toEqual(decimal);
   });
 
-  test('makes a proof by a verified email', async () => {
+  test('makes a proof with a verified email as the key claim', async () => {
     const { ask } = await startTestFrontend();
     const claims = { email: 'a@id.example', email_verified: true };
     expect((await ask(claims, { keyClaimName: 'email' })).status).toBe(200);
@@ -43,7 +43,7 @@ describe('POST /v1', () => {
     expect([status, body['code']]).toEqual([422, 'PROVER_CLAIM']);
   });
 
-  test('accepts a configured issuer, by the URL of its keys', async () => {
+  test('accepts an issuer that CLIENTS lists with the URL of its keys', async () => {
     const clients = [
       { issuer: 'https://id.example', client_id: 'mine', jwks_url: 'https://id.example/jwks' },
     ];
@@ -111,8 +111,8 @@ describe('identical requests', () => {
 });
 
 describe('a caller who leaves', () => {
-  /** Starts callers of one proof, which the backend makes only when it is told to. */
-  async function callers(count: number) {
+  /** Starts callers of one proof. The backend does not answer requests until `resume` is called. */
+  async function startCallers(count: number) {
     const frontend = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '1000' });
     const { backend } = frontend;
     const { prove } = backend;
@@ -122,14 +122,14 @@ describe('a caller who leaves', () => {
     const leavers = Array.from({ length: count }, () => new AbortController());
     const answers = leavers.map(({ signal }) => frontend.post(request, { signal }).catch(() => 'left'));
     await expect.poll(() => backend.inputs.length).toBe(1);
-    const work = () => {
+    const resume = () => {
       backend.prove = prove;
     };
-    return { ...frontend, request, leavers, asked: answers, work, closed: () => closed };
+    return { ...frontend, request, leavers, answers, resume, closed: () => closed };
   }
 
   test('last closes the call to the backend, and is not logged as an error', async () => {
-    const { leavers, asked: answers, closed, printed } = await callers(2);
+    const { leavers, answers, closed, printed } = await startCallers(2);
     leavers[0]?.abort();
     expect(await answers[0]).toBe('left');
     expect(closed()).toBe(0);
@@ -139,9 +139,9 @@ describe('a caller who leaves', () => {
     expect(printed()).not.toMatch(/INTERNAL|"level":"error"/);
   });
 
-  test('does not affect a caller who asks for the same proof just then: a new call is made', async () => {
-    const { leavers, closed, post, request, work, backend } = await callers(1);
-    work();
+  test('does not affect a caller who asks for the same proof at that moment: the front end makes a new call', async () => {
+    const { leavers, closed, post, request, resume, backend } = await startCallers(1);
+    resume();
     leavers[0]?.abort();
     expect((await post(request)).status).toBe(200);
     await expect.poll(closed).toBe(1);
@@ -191,12 +191,12 @@ describe('limits', () => {
     // A caller who only waits for the proof of another needs no place.
     const sharingCall = post(requestFor(jwt, { salt: '1' }));
     release();
-    for (const each of await Promise.all([...waiting, sharingCall])) expect(each.status).toBe(200);
+    for (const answer of await Promise.all([...waiting, sharingCall])) expect(answer.status).toBe(200);
     expect((await post(requestFor('no token'))).status).toBe(400);
     expect((await ask()).status).toBe(200);
   });
 
-  test('on the wait: refused requests, and requests that wait for keys, leave the places to others', async () => {
+  test('on the wait: refused requests, and requests that wait for keys, do not take places', async () => {
     const issuer = await Issuer.start();
     const ownIssuer = 'https://id.example';
     const clients = [
@@ -234,7 +234,7 @@ describe('limits', () => {
       USER_REQUESTS_PER_MINUTE: '10000',
     });
     const jwt = await token();
-    // Callers who wait for the issuer's keys hold no slot.
+    // This request fetches the issuer's keys. Callers who wait for keys hold no slot.
     expect((await post(requestFor(jwt))).status).toBe(200);
     const { prove } = backend;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -255,7 +255,7 @@ describe('limits', () => {
 });
 
 describe('HTTP', () => {
-  test('GET /ping answers pong as text; HEAD too', async () => {
+  test('GET /ping answers pong as text, and HEAD /ping succeeds too', async () => {
     const { url } = await startTestFrontend();
     const response = await fetch(`${url}/ping`);
     expect([response.status, await response.text()]).toEqual([200, 'pong']);
@@ -274,7 +274,7 @@ describe('HTTP', () => {
     expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([status, code]);
   });
 
-  test('CORS allows the configured origins only, and by default none', async () => {
+  test('CORS allows only the configured origins, and none by default', async () => {
     const preflight = (url: string, origin: string) =>
       fetch(`${url}/v1`, {
         method: 'OPTIONS',

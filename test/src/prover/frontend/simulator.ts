@@ -1,6 +1,7 @@
 /**
- * A Groth16 key with known secrets, which belongs to no circuit. Anyone who knows the secrets can simulate a
- * valid proof for any public input (Groth 2016, section 3.1), so a fake of the backend needs no engine.
+ * Makes a Groth16 key with known secrets, which does not belong to a circuit. Anyone who knows the secrets
+ * can simulate a valid proof for any public input (Groth 2016, section 3.1), so a fake backend needs no
+ * engine.
  */
 import { bn254, bn254_Fr as Fr } from '@noble/curves/bn254.js';
 
@@ -13,14 +14,14 @@ export interface SimulatedKey {
   prove(publicInput: bigint): object;
 }
 
-/** Number of different proofs of one public input before the first is repeated. */
+/** Number of proofs after which the points `a` and `b` of the first proof are repeated. */
 const DIFFERENT_PROOFS = 8n;
 
 const g1 = (scalar: bigint) => bn254.G1.Point.BASE.multiply(scalar);
 const g2 = (scalar: bigint) => bn254.G2.Point.BASE.multiply(scalar);
 
-/** @param seed determines the secrets of the key */
-export function simulatedKey(seed: bigint): SimulatedKey {
+/** Makes a key. @param seed determines the secrets of the key */
+export function createSimulatedKey(seed: bigint): SimulatedKey {
   const [alpha, beta, gamma, delta, first, second] = [3n, 5n, 7n, 11n, 13n, 17n].map((prime) =>
     Fr.pow(prime, seed + 1000n),
   ) as [bigint, bigint, bigint, bigint, bigint, bigint];

@@ -1,13 +1,13 @@
-/** Callers who ask for the same work at the same time share it. It ends when the last of them leaves. */
+/** Tests that callers who ask for the same work at the same time share it, until the last of them leaves. */
 import { expect, test } from 'vitest';
 import { SingleFlight } from '../../../../src/prover/frontend/single_flight.ts';
 
 const NEVER = new AbortController().signal;
 
-/** Work that lasts until the test resolves it, or until its callers have left. */
+/** Creates work that lasts until the test resolves it, or until its callers have left. */
 function createLastingWork() {
   const singleFlight = new SingleFlight<string>();
-  const runs: { resolve: (result: string) => void; abandoned: AbortSignal }[] = [];
+  const runs: { resolve: (proof: string) => void; abandoned: AbortSignal }[] = [];
   const work = (abandoned: AbortSignal) => {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     abandoned.addEventListener('abort', () => reject(abandoned.reason));
@@ -28,7 +28,7 @@ test('a run that fails gives its error to all of its callers, and the next calle
   expect(singleFlight.size).toBe(0);
 });
 
-test('the work continues until its last caller has left, no matter who began it', async () => {
+test('the work continues until its last caller has left, no matter who started it', async () => {
   const { singleFlight, runs, ask } = createLastingWork();
   const callers = [new AbortController(), new AbortController(), new AbortController()] as const;
   const [first, second, third] = callers;
@@ -43,7 +43,7 @@ test('the work continues until its last caller has left, no matter who began it'
   expect(singleFlight.size).toBe(0);
 });
 
-test('a caller who comes at the moment when the last one leaves starts the work anew', async () => {
+test('a caller who arrives at the moment when the last caller leaves starts the work again', async () => {
   const { singleFlight, runs, ask } = createLastingWork();
   const leaver = new AbortController();
   const abandoned = ask(leaver).catch((reason: unknown) => reason);

@@ -1,4 +1,4 @@
-/** The front end, an issuer and a fake of the backend on loopback. They end with the test. */
+/** Starts the front end, an issuer and a fake backend on loopback. They stop after the test. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,12 +13,12 @@ import { startFrontend } from '../../../../src/prover/frontend/server.ts';
 import { createLog } from '../../../../src/service/log.ts';
 import { CLIENT_ID, GOOGLE, Issuer } from '../../../../src/testing/oidc_issuer.ts';
 import { EPHEMERAL_KEY, MAX_EPOCH, NONCE, RANDOMNESS, SALT } from '../support.ts';
-import { type SimulatedKey, simulatedKey } from './simulator.ts';
+import { createSimulatedKey, type SimulatedKey } from './simulator.ts';
 
 export { CLIENT_ID, GOOGLE, Issuer };
 
-export const OUR_KEY = simulatedKey(1n);
-export const OTHER_KEY = simulatedKey(2n);
+export const OUR_KEY = createSimulatedKey(1n);
+export const OTHER_KEY = createSimulatedKey(2n);
 
 /** Writes a file with this content, which is deleted after the test. */
 export function fileWith(content: string): string {
@@ -31,23 +31,28 @@ export function fileWith(content: string): string {
 
 let keys: Keys | undefined;
 
-/** Reads `OUR_KEY` as the setting does, but only once for all front ends, since that computes a pairing. */
+/** Reads `OUR_KEY` like the setting VERIFYING_KEY, but only once for all tests, since it takes a pairing. */
 function ourKeys(): Keys {
   keys ??= readKeys(fileWith(JSON.stringify(OUR_KEY.vkey)), true);
   return keys;
 }
 
-type Answer = (request: { readonly input: Record<string, string> }, response: ServerResponse) => unknown;
+type ProveHandler = (
+  request: { readonly input: Record<string, string> },
+  response: ServerResponse,
+) => unknown;
 
-/** A fake of the backend, which answers with simulated proofs over HTTP. */
+/** Fake of the backend, which answers with simulated proofs over HTTP. */
 export class FakeBackend {
   readonly inputs: Record<string, string>[] = [];
-  /** Network in `/healthz`; undefined for plain text, like another kind of server. */
+  /**
+   * Network in `/healthz`. If it is undefined, the answer is plain text, as that of another kind of backend.
+   */
   network: string | undefined = 'development';
   /** HTTP status of `/healthz`; without a network, 404 instead of 200. */
   healthStatus = 200;
-  askedForHealth = 0;
-  prove: Answer;
+  healthRequests = 0;
+  prove: ProveHandler;
   readonly #server = createServer((request, response) => void this.#handle(request, response));
 
   private constructor(key: SimulatedKey) {
@@ -75,7 +80,7 @@ export class FakeBackend {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'GET' && request.url === '/healthz') {
-      this.askedForHealth++;
+      this.healthRequests++;
       if (this.network === undefined) {
         return void response
           .writeHead(this.healthStatus === 200 ? 404 : this.healthStatus)
@@ -91,7 +96,7 @@ export class FakeBackend {
   }
 }
 
-export interface Answered {
+export interface FrontendAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Record<string, unknown>;
@@ -104,9 +109,9 @@ export interface TestFrontend {
   readonly metricsUrl: string | undefined;
   /** Returns everything logged so far, as it was printed. */
   printed(): string;
-  post(body: unknown, init?: RequestInit): Promise<Answered>;
+  post(body: unknown, init?: RequestInit): Promise<FrontendAnswer>;
   /** Asks for a proof of a token with these claims. */
-  ask(claims?: object, changes?: object, header?: Record<string, unknown>): Promise<Answered>;
+  ask(claims?: object, changes?: object, header?: Record<string, unknown>): Promise<FrontendAnswer>;
   token(claims?: object, header?: Record<string, unknown>): Promise<string>;
 }
 
@@ -147,7 +152,7 @@ export async function startTestFrontend({
     origins: { 'www.googleapis.com': origin, 'id.example': origin },
   });
   onTestFinished(() => frontend.close());
-  const post = async (body: unknown, init: RequestInit = {}): Promise<Answered> => {
+  const post = async (body: unknown, init: RequestInit = {}): Promise<FrontendAnswer> => {
     const { status, headers, ...response } = await send(`${frontend.url}/v1`, body, init);
     return { status, headers, body: response.body };
   };
@@ -165,7 +170,7 @@ export async function startTestFrontend({
   };
 }
 
-async function send(url: string, body: unknown, init: RequestInit): Promise<Answered> {
+async function send(url: string, body: unknown, init: RequestInit): Promise<FrontendAnswer> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -190,7 +195,7 @@ export function requestFor(jwt: string, changes: object = {}): Record<string, un
 }
 
 /** Makes a token with exactly this payload, signed by the issuer. */
-export async function signedBy(issuer: Issuer, payload: string): Promise<string> {
+export async function signPayload(issuer: Issuer, payload: string): Promise<string> {
   return await new CompactSign(Buffer.from(payload))
     .setProtectedHeader({ alg: 'RS256', kid: issuer.kid, typ: 'JWT' })
     .sign(issuer.privateKey);

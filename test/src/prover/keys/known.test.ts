@@ -1,4 +1,4 @@
-/** The published keys, checked with proofs of real logins that were made with them. */
+/** Tests the published keys with proofs of real logins that were made with them. */
 import { describe, expect, test } from 'vitest';
 import { type KeyName, KNOWN_KEYS, publishedVerifyingKey } from '../../../../src/prover/keys/known.ts';
 import { type Groth16Proof, verifyProof } from '../../../../src/prover/verify.ts';
@@ -15,7 +15,7 @@ describe('the published verifying key', () => {
   test.each<[KeyName, typeof google]>([
     ['main', google],
     ['test', devnet],
-  ])('%s verifies the published proof of its network, and not the other', (name, published) => {
+  ])('%s accepts the published proof of its network, and refuses the other proof', (name, published) => {
     const key = publishedVerifyingKey(name);
     const otherPublished = published === google ? devnet : google;
     expect(verifyProof(key, published.proof, [published.publicInput])).toBe(true);
@@ -23,7 +23,7 @@ describe('the published verifying key', () => {
   });
 });
 
-test('each proving key has a network, a size and a hash of its own', () => {
+test('each proving key has its own network, size and hash', () => {
   expect(KNOWN_KEYS.map(({ name, network }) => [name, network])).toEqual([
     ['main', 'mainnet and testnet'],
     ['test', 'devnet'],
