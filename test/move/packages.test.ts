@@ -225,7 +225,7 @@ describe('the choice of a framework', () => {
 
   test.each([
     [{ SUI_FRAMEWORK_DIR: '/nowhere' }, 'SUI_FRAMEWORK_DIR=/nowhere: there is no move-stdlib/Move.toml'],
-    [{ FRAMEWORK: 'real' }, 'FRAMEWORK must be fetch, or not set'],
+    [{ FRAMEWORK: 'real' }, 'FRAMEWORK must be "fetch" or unset'],
     [{ FRAMEWORK: 'fetch', SUI_FRAMEWORK_DIR: '/nowhere' }, 'not both'],
   ])('%j is refused', (env, message) => {
     expect(() => chooseFramework(env)).toThrow(message);

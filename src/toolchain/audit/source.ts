@@ -19,8 +19,8 @@ import {
   neededByImage,
   readLock,
 } from '../image/context.ts';
-import { BESIDE, readFiles } from '../image/files.ts';
-import { pinned } from '../image/npm.ts';
+import { EXCLUDED_NAMES, readFiles } from '../image/files.ts';
+import { toNpmPackage } from '../image/npm.ts';
 import { FRAMEWORK } from '../places.ts';
 import { AuditError } from './errors.ts';
 import { nameAt, readTrustedLock } from './lockfile.ts';
@@ -163,7 +163,7 @@ function checkOmitted({ omitted }: Tree, folder: string): void {
   const prefix = folder === '' ? '' : `${folder}/`;
   const omittedEntry = omitted.find(({ path }) => {
     const [first = ''] = path.slice(prefix.length).split('/');
-    return path.startsWith(prefix) && (first === 'move' || !BESIDE.has(first));
+    return path.startsWith(prefix) && (first === 'move' || !EXCLUDED_NAMES.has(first));
   });
   if (omittedEntry === undefined) return;
   throw new AuditError(
@@ -245,7 +245,7 @@ function readInClone(root: string, appDir: string, framework: OwnFramework): Rea
     throw invalid(`the application depends on ${printable(foreign)}, which is not a part of the framework`);
   }
   const packages = new Map(
-    theirs.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
+    theirs.modules.map((path) => [path, toNpmPackage(path, lock.packages[path] ?? {})] as const),
   );
   const source = { framework: framework.folder, app, appDir, isApart: false, name, manifest };
   return { ...source, inputs: { needed: theirs, packages } };

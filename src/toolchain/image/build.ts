@@ -35,7 +35,7 @@ import {
   makeContext,
   sourcesInRepository,
 } from './context.ts';
-import { goneText } from './fetch.ts';
+import { formatMissingInputs } from './fetch.ts';
 import { readInputs, writeInputs } from './inputs.ts';
 import { COMPILED_IN, formatLicenses, packageLicenses, readLicense, systemLicenses } from './licenses.ts';
 import { type LockedFile, readLock } from './lock.ts';
@@ -264,7 +264,7 @@ export async function layContext(
   const missingPackages = await fetchPackages(locked, cache, mirrors.isOffline === true, registry);
   if (missingPackages.length > 0) {
     const lines = missingPackages.map(({ name, version }) => `${name} ${version} of npm`).sort();
-    throw new ImageError('INPUTS_GONE', goneText(lines, mirrors));
+    throw new ImageError('INPUTS_GONE', formatMissingInputs(lines, mirrors));
   }
   makeContext(source, inputs, cache, context, node?.bytes);
 }

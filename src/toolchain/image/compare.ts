@@ -1,4 +1,7 @@
-/** Finds the differences of two images. Names the file in the ramdisk instead of the offset in the image. */
+/**
+ * Lists the differences between two images. Locates a difference in a ramdisk by the path of the file, not by
+ * the offset in the image.
+ */
 import { gunzipSync } from 'node:zlib';
 import { type CpioEntry, readCpio } from 'sui-enclave-cli/image/cpio';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
@@ -9,7 +12,8 @@ export function compareEifs(first: Buffer, second: Buffer): string[] {
   const [a, b] = [readEif(first), readEif(second)];
   const lines: string[] = [];
   if (a.cmdline !== b.cmdline) lines.push(`command line: ${a.cmdline} / ${b.cmdline}`);
-  if (Buffer.compare(a.kernel, b.kernel) !== 0) lines.push(`kernel: ${firstDifference(a.kernel, b.kernel)}`);
+  if (Buffer.compare(a.kernel, b.kernel) !== 0)
+    lines.push(`kernel: ${describeDifference(a.kernel, b.kernel)}`);
   if (JSON.stringify(a.metadata) !== JSON.stringify(b.metadata)) lines.push('metadata');
   if (a.ramdisks.length !== b.ramdisks.length) lines.push('number of ramdisks');
   for (const [at, ramdisk] of a.ramdisks.entries()) {
@@ -37,10 +41,10 @@ function compareRamdisks(first: Buffer, second: Buffer): string[] {
 function compareEntries(a: CpioEntry | undefined, b: CpioEntry | undefined): string | undefined {
   if (!a || !b) return `only in the ${a ? 'first' : 'second'}`;
   if (a.mode !== b.mode) return `mode ${a.mode.toString(8)} / ${b.mode.toString(8)}`;
-  return Buffer.compare(a.data, b.data) === 0 ? undefined : firstDifference(a.data, b.data);
+  return Buffer.compare(a.data, b.data) === 0 ? undefined : describeDifference(a.data, b.data);
 }
 
-function firstDifference(a: Uint8Array, b: Uint8Array): string {
+function describeDifference(a: Uint8Array, b: Uint8Array): string {
   const at = a.findIndex((byte, index) => byte !== b[index]);
   const from = at === -1 ? a.length : at;
   return `${a.length} / ${b.length} bytes, different from byte ${from}`;

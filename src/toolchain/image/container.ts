@@ -1,4 +1,4 @@
-/** Runs the program that builds a Containerfile: the first program of a list that is installed. */
+/** Builds a Containerfile with the first program of a list that is installed. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,27 +19,27 @@ interface Builder {
   command(build: ContainerBuild): string[];
   /** Wraps a command so that it has no network, if the program itself has no option for that. */
   isolate?(command: readonly string[]): string[];
-  /** Removes the image that was built, since only its files are needed. */
+  /** Returns the command that removes the built image, of which only the files are needed. */
   remove?(id: string): string[];
 }
 
 const ID_FILE = 'image-id';
 
-const common = ({ file, args, output }: ContainerBuild) => [
+const commonArguments = ({ file, args, output }: ContainerBuild) => [
   '--file',
   file,
   ...(typeof output === 'string' ? ['--output', `type=local,dest=${output}`] : ['--tag', output.image]),
   ...Object.entries(args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]),
 ];
 // A build inside a container, or without user namespaces, allows no other isolation.
-const buildah = (build: ContainerBuild) => [
+const buildahArguments = (build: ContainerBuild) => [
   '--isolation',
   'chroot',
   '--timestamp',
   '0',
   ...(typeof build.output === 'string' ? ['--iidfile', join(build.output, ID_FILE)] : []),
   ...(build.fresh ? ['--no-cache'] : ['--layers']),
-  ...common(build),
+  ...commonArguments(build),
   build.context,
 ];
 
@@ -60,13 +60,13 @@ const withoutNetwork = (program: string) => (command: readonly string[]) => [
 const BUILDERS: readonly Builder[] = [
   {
     name: 'buildah',
-    command: (build) => ['buildah', 'build', ...buildah(build)],
+    command: (build) => ['buildah', 'build', ...buildahArguments(build)],
     isolate: withoutNetwork('buildah'),
     remove: (id) => ['buildah', 'rmi', id],
   },
   {
     name: 'podman',
-    command: (build) => ['podman', 'build', ...buildah(build)],
+    command: (build) => ['podman', 'build', ...buildahArguments(build)],
     isolate: withoutNetwork('podman'),
     remove: (id) => ['podman', 'rmi', id],
   },
@@ -82,7 +82,7 @@ const BUILDERS: readonly Builder[] = [
       '--network=none',
       ...(build.fresh ? ['--no-cache'] : []),
       ...(typeof build.output === 'string' ? [] : ['--load']),
-      ...common(build),
+      ...commonArguments(build),
       build.context,
     ],
   },
@@ -90,7 +90,7 @@ const BUILDERS: readonly Builder[] = [
 
 /** @throws ImageError: NO_BUILDER */
 export function findBuilder(): Builder {
-  const builder = BUILDERS.find(({ name }) => works(name));
+  const builder = BUILDERS.find(({ name }) => isInstalled(name));
   if (builder) return builder;
   throw new ImageError(
     'NO_BUILDER',
@@ -106,7 +106,7 @@ export function findBuilder(): Builder {
  */
 export function buildContainer(build: ContainerBuild): void {
   const builder = findBuilder();
-  // podman was tested only with files that a build writes, not with images that it keeps.
+  // podman was tested only for builds that write files, not for builds that keep an image.
   const isTested =
     builder.name === 'buildah' || (builder.name === 'podman' && typeof build.output === 'string');
   console.error(`Building with ${builder.name}${isTested ? '' : ', which was never tested for this'}.`);
@@ -130,7 +130,7 @@ export function buildContainer(build: ContainerBuild): void {
   }
 }
 
-function works(name: string): boolean {
+function isInstalled(name: string): boolean {
   return succeeds([name, ...(name === 'docker' ? ['buildx', 'version'] : ['--version'])]);
 }
 

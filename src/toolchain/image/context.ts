@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
-import { BESIDE } from './files.ts';
-import { layPackage, pinned } from './npm.ts';
+import { EXCLUDED_NAMES } from './files.ts';
+import { toNpmPackage, unpackPackage } from './npm.ts';
 import type { NpmPackage } from './npm_registry.ts';
 
 interface LockedPackage {
@@ -38,7 +38,7 @@ export interface NpmLock {
 }
 
 /** Folders that a program needs at run time, from the root. */
-export interface Needed {
+export interface NeededFolders {
   /** Installed packages, such as `node_modules/express`. */
   readonly modules: readonly string[];
   /** Packages of this repository, such as `src/server`. */
@@ -88,8 +88,8 @@ export interface ImageSource {
   readonly isApart: boolean;
 }
 
-/** Names of the packages that the framework gives an application. */
-const FRAMEWORK = ['sui-enclave', 'sui-enclave-server'];
+/** Packages that an image takes from the framework, and not from the lock file of its application. */
+const FRAMEWORK_PACKAGES = ['sui-enclave', 'sui-enclave-server'];
 
 export function readLock(root: string): NpmLock {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
@@ -97,22 +97,26 @@ export function readLock(root: string): NpmLock {
 
 /** The inputs of an image: its sources, and the packages in it. */
 export interface ImageInputs {
-  readonly needed: Needed;
+  readonly needed: NeededFolders;
   /** Packages by their folders in the build. */
   readonly packages: ReadonlyMap<string, NpmPackage>;
 }
 
-/** @param tools whether to include the programs that build the image */
+/**
+ * Finds the sources and packages that an image is built from.
+ *
+ * @param tools whether to include the programs that build the image
+ */
 export function imageInputs(source: ImageSource, tools = true): ImageInputs {
   const { framework, app, appDir, isApart } = source;
   const lock = readLock(framework);
   const needed = neededByImage(framework, isApart ? undefined : appDir, lock, tools);
   const packages = new Map(
-    needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
+    needed.modules.map((path) => [path, toNpmPackage(path, lock.packages[path] ?? {})] as const),
   );
   if (!isApart) return { needed, packages };
-  for (const [path, ownPackage] of ownPackages(readLock(app), packages))
-    packages.set(join(appDir, path), ownPackage);
+  for (const [path, appPackage] of findAppPackages(readLock(app), packages))
+    packages.set(join(appDir, path), appPackage);
   return { needed, packages };
 }
 
@@ -120,35 +124,35 @@ export function imageInputs(source: ImageSource, tools = true): ImageInputs {
  * Finds the dependencies of an application that has its own repository. If the framework has a package at the
  * same path with the same bytes, the framework's package is used.
  *
- * @throws ImageError: LOCK_INVALID if the application would have its own copy of a package that it must share
- *   with the framework
+ * @throws ImageError: LOCK_INVALID if the lock file is incomplete or has a link, or if the application would
+ *   have its own copy of a package that it must share with the framework
  */
-function ownPackages(
+function findAppPackages(
   { packages: locked }: NpmLock,
   framework: ReadonlyMap<string, NpmPackage>,
 ): Map<string, NpmPackage> {
   const { dependencies = {} } = locked[''] ?? {};
   const server = locked['node_modules/sui-enclave-server'];
-  const names = Object.keys(dependencies).filter((name) => !FRAMEWORK.includes(name));
+  const names = Object.keys(dependencies).filter((name) => !FRAMEWORK_PACKAGES.includes(name));
   const root = { dependencies: Object.fromEntries(names.map((name) => [name, dependencies[name] ?? ''])) };
   const { modules, links } = neededModules({ packages: { ...locked, '': root } }, ['']);
   const [link] = Object.keys(links);
   if (link !== undefined) {
     throw new ImageError(
       'LOCK_INVALID',
-      `package-lock.json has ${link} as a link, and an image is built from packages of a registry`,
+      `package-lock.json has ${link} as a link, but an image is built only from packages of a registry`,
     );
   }
   const appPackages = new Map<string, NpmPackage>();
   for (const path of modules) {
-    const npmPackage = pinned(path, locked[path] ?? {});
+    const npmPackage = toNpmPackage(path, locked[path] ?? {});
     const frameworkPackage = framework.get(path);
     if (frameworkPackage?.sha512 === npmPackage.sha512) continue;
     const isShared = Object.hasOwn(server?.peerDependencies ?? {}, npmPackage.name);
     if (isShared && path === `node_modules/${npmPackage.name}`) {
       throw new ImageError(
         'LOCK_INVALID',
-        `package-lock.json has ${npmPackage.name} ${npmPackage.version}, and the framework shares its ${frameworkPackage?.version} with the application: npm install --save-exact ${npmPackage.name}@${frameworkPackage?.version}`,
+        `package-lock.json has ${npmPackage.name} ${npmPackage.version}, but the application must use the framework's version, ${frameworkPackage?.version}: npm install --save-exact ${npmPackage.name}@${frameworkPackage?.version}`,
       );
     }
     appPackages.set(path, npmPackage);
@@ -161,14 +165,14 @@ function ownPackages(
  * the packages of the server. An application with a package.json that is not a workspace may name packages
  * that are installed at the root.
  *
- * @param appDir the application's folder in a clone
+ * @param appDir the application's folder in a clone; undefined if the application has its own repository
  */
 export function neededByImage(
   root: string,
   appDir: string | undefined,
   { packages }: NpmLock = readLock(root),
   tools = true,
-): Needed {
+): NeededFolders {
   const build = tools ? BUILD_PACKAGES : [];
   const { modules, workspaces, links } = neededBy(root, appDir, packages, build);
   return { modules, workspaces, links: tools ? { ...links, ...BUILD_LINKS } : links };
@@ -179,7 +183,7 @@ function neededBy(
   appDir: string | undefined,
   packages: NpmLock['packages'],
   build: readonly string[],
-): Needed {
+): NeededFolders {
   if (appDir === undefined) return neededModules({ packages }, [SERVER], build);
   const file = join(root, appDir, 'package.json');
   const appManifest = packages[appDir] ?? (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')));
@@ -188,7 +192,7 @@ function neededBy(
 }
 
 /** Returns the files and folders of the framework, or of a clone, that an image is built from. */
-export function imageSources({ workspaces }: Needed, appDir: string | undefined): string[] {
+export function imageSources({ workspaces }: NeededFolders, appDir: string | undefined): string[] {
   const app = appDir === undefined ? [] : [appDir];
   return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', ...app])];
 }
@@ -196,7 +200,7 @@ export function imageSources({ workspaces }: Needed, appDir: string | undefined)
 /** Returns git's pathspecs for the files that an image takes from the repository of its application. */
 export function sourcesInRepository({ appDir, isApart }: ImageSource, { needed }: ImageInputs): string[] {
   if (!isApart) return imageSources(needed, appDir);
-  return ['.', ...[...BESIDE].map((name) => `:(exclude)${name}`)];
+  return ['.', ...[...EXCLUDED_NAMES].map((name) => `:(exclude)${name}`)];
 }
 
 /** Computes the SHA-256 in hexadecimal over path and integrity of each npm package. */
@@ -219,9 +223,11 @@ export function folderInContext({ needed }: ImageInputs, path: string): string {
 export const applicationIn = ({ appDir }: ImageSource) => join(APPLICATION, appDir);
 
 /**
- * @param cache has the packages: see `fetchPackages`
- * @param context folder that is replaced
- * @param node a Node binary that replaces the pinned one
+ * Writes the folder that an image is built from.
+ *
+ * @param cache folder with the packages: see `fetchPackages`
+ * @param context folder to write; its former content is removed
+ * @param node a Node binary that replaces the pinned Node
  */
 export function makeContext(
   source: ImageSource,
@@ -241,7 +247,7 @@ export function makeContext(
   if (isApart) copyApplication(app, to);
   else copySources(app, to);
   for (const [path, npmPackage] of packages) {
-    layPackage(npmPackage, cache, join(context, folderInContext(inputs, path)));
+    unpackPackage(npmPackage, cache, join(context, folderInContext(inputs, path)));
   }
   if (node !== undefined) {
     mkdirSync(join(context, dirname(NODE_FILE)), { recursive: true });
@@ -250,10 +256,10 @@ export function makeContext(
   linkWorkspaces(needed, context);
 }
 
-/** Copies an application. Its own modules may be anywhere except in the excluded folders. */
+/** Copies an application, except the folders that are never part of an image. */
 function copyApplication(from: string, to: string): void {
-  // The build's folder may be inside this folder.
-  for (const name of readdirSync(from).filter((entry) => !BESIDE.has(entry))) {
+  // `cpSync` can't copy a folder into itself, and the build's folder may be inside this folder.
+  for (const name of readdirSync(from).filter((entry) => !EXCLUDED_NAMES.has(entry))) {
     cpSync(join(from, name), join(to, name), { recursive: true, preserveTimestamps: true });
   }
 }
@@ -268,7 +274,7 @@ export function copySources(from: string, to: string): void {
 }
 
 /** Links the workspaces to each other. */
-export function linkWorkspaces({ links }: Needed, to: string): void {
+export function linkWorkspaces({ links }: NeededFolders, to: string): void {
   for (const [link, workspace] of Object.entries(links)) {
     mkdirSync(join(to, dirname(link)), { recursive: true });
     symlinkSync(relative(dirname(link), workspace), join(to, link));
@@ -277,8 +283,7 @@ export function linkWorkspaces({ links }: Needed, to: string): void {
 
 /**
  * Finds the packages that workspaces need, according to npm's lock file: their dependencies, and the
- * dependencies of these in turn. Peer dependencies count only for the workspaces themselves, since these are
- * the users of the packages.
+ * dependencies of these in turn. Of the peer dependencies, it follows only those of `roots`.
  *
  * @param roots the folders of the workspaces
  * @param tools further packages that are needed
@@ -287,7 +292,7 @@ export function neededModules(
   { packages }: NpmLock,
   roots: readonly string[],
   tools: readonly string[] = [],
-): Needed {
+): NeededFolders {
   const modules = new Set<string>();
   const workspaces = new Set<string>();
   const links: Record<string, string> = {};
@@ -313,14 +318,14 @@ export function neededModules(
     if (lockedPackage.link && lockedPackage.resolved !== undefined) {
       links[path] = lockedPackage.resolved;
       addWorkspace(lockedPackage.resolved);
-    } else if (!modules.has(path) && runsHere(lockedPackage)) {
+    } else if (!modules.has(path) && runsInEnclave(lockedPackage)) {
       modules.add(path);
       addAll(lockedPackage.dependencies, path);
       addAll(lockedPackage.optionalDependencies, path, true);
     }
   };
   for (const path of roots) {
-    // An application imports the framework by name, even without a package.json that says so.
+    // An application imports the framework by name, even without a package.json that declares it.
     for (const [link, { link: isLink, resolved }] of Object.entries(packages)) {
       if (isLink && resolved === path) links[link] = path;
     }
@@ -343,7 +348,7 @@ function locate(packages: NpmLock['packages'], name: string, from: string): stri
   }
 }
 
-function runsHere({ os, cpu, libc }: LockedPackage): boolean {
+function runsInEnclave({ os, cpu, libc }: LockedPackage): boolean {
   return (
     (os?.includes('linux') ?? true) && (cpu?.includes('x64') ?? true) && (libc?.includes('glibc') ?? true)
   );

@@ -19,12 +19,15 @@ export function dataArchive(deb: Buffer): Buffer {
     const size = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
     const data = deb.subarray(at + 60, at + 60 + size);
     if (data.length !== size || deb.toString('latin1', at + 58, at + 60) !== '`\n') {
-      throw new ImageError('ARCHIVE_INVALID', `a package is cut short in ${JSON.stringify(name)}`);
+      throw new ImageError(
+        'ARCHIVE_INVALID',
+        `a package is damaged or incomplete at ${JSON.stringify(name)}`,
+      );
     }
     if (name.startsWith('data.tar')) return decompress(name, data);
     at += 60 + size + (size % 2);
   }
-  throw new ImageError('ARCHIVE_INVALID', 'a package holds no data.tar');
+  throw new ImageError('ARCHIVE_INVALID', 'a package has no data.tar');
 }
 
 function decompress(name: string, data: Buffer): Buffer {
@@ -42,10 +45,7 @@ function decompress(name: string, data: Buffer): Buffer {
   }
 }
 
-/**
- * Decompresses with an external program, since Node can't decompress xz. Every Linux that can make a Debian
- * system has this program.
- */
+/** Decompresses with the program `xz`, since Node can't decompress this format. */
 function decompressXz(data: Buffer): Buffer {
   const { status, stdout, error } = spawnSync('xz', ['-dc'], { input: data, maxBuffer: MAX_DATA_BYTES });
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
@@ -81,21 +81,21 @@ export function tarEntries(tar: Buffer): TarEntry[] {
     const prefix =
       header.toString('latin1', 257, 262) === 'ustar' && header[262] === 0 ? text(header, 345, 500) : '';
     const type = String.fromCharCode(header[156] as number);
-    const longName = entries.at(-1) as (TarEntry & { longName?: string }) | undefined;
-    const path = longName?.longName ?? (prefix ? `${prefix}/` : '') + text(header, 0, 100);
+    const previousEntry = entries.at(-1) as (TarEntry & { longName?: string }) | undefined;
+    const path = previousEntry?.longName ?? (prefix ? `${prefix}/` : '') + text(header, 0, 100);
     const entry = { path, start: at + BLOCK, size, end };
     // This is a GNU header, whose content is the name of the next entry.
     if (type === 'L') Object.assign(entry, { path: '', longName: text(tar, at + BLOCK, at + BLOCK + size) });
     entries.push(entry);
     at = end;
   }
-  throw new ImageError('ARCHIVE_INVALID', 'a tar archive has no end');
+  throw new ImageError('ARCHIVE_INVALID', 'a tar archive lacks the block of zeros that ends it');
 }
 
 /** @throws ImageError: ARCHIVE_INVALID, also if the archive has no such file */
 export function readTarFile(tar: Buffer, path: string): Buffer {
   const entry = tarEntries(tar).find((tarEntry) => tarEntry.path === path);
-  if (!entry) throw new ImageError('ARCHIVE_INVALID', `a package holds no ${path}`);
+  if (!entry) throw new ImageError('ARCHIVE_INVALID', `a package has no ${path}`);
   return tar.subarray(entry.start, entry.start + entry.size);
 }
 

@@ -1,4 +1,4 @@
-/** `sui-enclave eif`: builds an enclave image, describes one, or measures one. */
+/** `sui-enclave eif`: builds, describes or measures an enclave image. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { formatPcrs } from 'sui-enclave/attestation/image';
@@ -19,7 +19,7 @@ type BuildOptions = { readonly [Name in BuildOption]: string | undefined } & {
 
 export const main = command({
   name: 'eif',
-  purpose: 'Builds an enclave image, describes one, or prints its registers.',
+  purpose: 'Builds or describes an enclave image, or prints its registers.',
   example: 'describe out/nitro.eif',
   arguments: {
     action: { schema: v.picklist(['build', 'describe', 'pcrs'], 'must be build, describe or pcrs') },
@@ -35,7 +35,7 @@ export const main = command({
     cmdline: { value: '<file>', help: 'build: the command line of the kernel', schema: path },
     ramdisk: {
       value: '<file>',
-      help: 'build: a ramdisk, first that of the boot system',
+      help: 'build: a ramdisk; the first must be the boot ramdisk',
       schema: path,
       repeated: true,
     },
@@ -46,7 +46,7 @@ export const main = command({
       help: "build: the kernel's version in the metadata",
       schema: text,
     },
-    out: { value: '<file>', help: 'build: the image', schema: path },
+    out: { value: '<file>', help: 'build: the file to write the image to', schema: path },
   },
   run({ args: { action, file }, options }) {
     if (action === 'build') {
@@ -61,8 +61,8 @@ export const main = command({
     const eif = readEif(read(file));
     const registers = measureImage(eif);
     if (action === 'pcrs') return { json: registers, text: formatPcrs(registers).trimEnd() };
-    const described = { ...describe(eif), registers };
-    return { json: described, text: JSON.stringify(described, null, 2) };
+    const description = { ...describe(eif), registers };
+    return { json: description, text: JSON.stringify(description, null, 2) };
   },
 });
 

@@ -1,6 +1,4 @@
-/**
- * Fetches locked files into a cache, which has a file either as a whole, under its SHA-256, or not at all.
- */
+/** Fetches locked files into a cache. The cache names a file by its SHA-256, and has only complete files. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +8,18 @@ import { replaceFile } from 'sui-enclave-service/replace_file';
 import type { Lock, LockedFile } from './lock.ts';
 import type { Mirrors } from './mirrors.ts';
 
-const AT_ONCE = 8;
+const MAX_DOWNLOADS = 8;
 const TIMEOUT_MS = 300_000;
 /** Status codes that the Fetch standard calls "redirect status". It allows 20 redirects. */
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 20;
 
-/** @returns the path of each file in the cache, in the order given */
+/**
+ * Fetches the files that the cache lacks.
+ *
+ * @returns the paths in the cache, in the order of `files`
+ * @throws ImageError: INPUTS_GONE, PACKAGE_CHANGED
+ */
 export async function fetchAll(
   files: readonly LockedFile[],
   lock: Pick<Lock, 'archive_time'>,
@@ -34,8 +37,9 @@ export async function fetchAll(
       else missingFiles.push(fetched.reason);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  if (missingFiles.length > 0) throw new ImageError('INPUTS_GONE', goneText(missingFiles.sort(), mirrors));
+  await Promise.all(Array.from({ length: MAX_DOWNLOADS }, work));
+  if (missingFiles.length > 0)
+    throw new ImageError('INPUTS_GONE', formatMissingInputs(missingFiles.sort(), mirrors));
   return paths;
 }
 
@@ -70,9 +74,12 @@ async function fetchOne(
 }
 
 /** @param missingFiles a line for each file that no source has */
-export function goneText(missingFiles: readonly string[], { snapshot, isOffline }: Mirrors): string {
+export function formatMissingInputs(
+  missingFiles: readonly string[],
+  { snapshot, isOffline }: Mirrors,
+): string {
   const advice = isOffline
-    ? 'The archive of inputs lacks them: it is of another version or application.'
+    ? 'The archive of inputs lacks them: it belongs to another version or application.'
     : `Build from the out/inputs.tar of an earlier build (--inputs)${snapshot ? '' : ", set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version,"} or run npx --offline sui-enclave update_lock for the present versions: the registers then change, and the lock must be committed.`;
   return `${missingFiles.length === 1 ? 'this input is' : 'these inputs are'} gone from every source that was reached:\n${missingFiles.map((line) => `  ${line}`).join('\n')}\n${advice}`;
 }
@@ -101,13 +108,13 @@ async function download(url: string, size: number): Promise<Buffer> {
  * checked later.
  */
 async function request(url: string, signal: AbortSignal): Promise<Response> {
-  let at = url;
+  let currentUrl = url;
   for (let count = 0; count <= MAX_REDIRECTS; count += 1) {
-    const response = await platformFetch(at, { signal, redirect: 'manual' });
+    const response = await platformFetch(currentUrl, { signal, redirect: 'manual' });
     const location = response.headers.get('location');
     if (!REDIRECTS.includes(response.status) || location === null) return response;
     await response.body?.cancel();
-    at = new URL(location, at).href;
+    currentUrl = new URL(location, currentUrl).href;
   }
   throw new Error('too many redirects');
 }

@@ -22,8 +22,8 @@ export const RESERVED = [
   ...SERVER_FILES,
 ];
 
-/** Names that an author's repository may have beside the application's own files. */
-export const BESIDE: ReadonlySet<string> = new Set([
+/** Files and folders of an author's repository that are never part of an image. */
+export const EXCLUDED_NAMES: ReadonlySet<string> = new Set([
   'node_modules',
   'out',
   'build',
@@ -39,8 +39,8 @@ export const BESIDE: ReadonlySet<string> = new Set([
  *
  * @param app folder with app.yaml
  * @returns content by path, from the folder of app.yaml
- * @throws ConfigError that names the folder or file. It is missing, is a link or a device, has a name that no
- *   image can have, or is never part of an image; or all files together have more than 20,000,000 bytes
+ * @throws ConfigError if a folder or file is missing, is a link or a device, has a name that an image can't
+ *   have, or is never part of an image; or if all files together have more than 20,000,000 bytes
  */
 export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>): Map<string, Buffer> {
   const contents = new Map<string, Buffer>();
@@ -58,7 +58,7 @@ export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>):
         if (name.startsWith('.') && name !== '.well-known') {
           throw refuse(
             `${path}/${name}`,
-            'is a hidden file, of which only .well-known gets into an image: remove it',
+            'is a hidden file, and an image can have only .well-known of these: remove it',
           );
         }
         add(`${path}/${name}`);
@@ -66,25 +66,25 @@ export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>):
       return;
     }
     if (!stats.isFile())
-      throw refuse(path, 'is neither a file nor a folder: replace it with a copy of what it names');
+      throw refuse(path, 'is neither a file nor a folder: replace a link with a copy of its target');
     bytes += stats.size;
     if (bytes > MAX_FILES_BYTES)
-      throw new ConfigError(`app.yaml, files: have more than ${MAX_FILES_BYTES} bytes`);
+      throw new ConfigError(`app.yaml, files: these have more than ${MAX_FILES_BYTES} bytes`);
     contents.set(path, readFileSync(join(app, path)));
   };
   for (const folder of files) {
     const [top = ''] = folder.split('/');
-    if (BESIDE.has(top) || RESERVED.includes(top) || folder.split('/').includes('node_modules')) {
-      throw refuse(folder, 'is a name that no folder of files can have: rename it');
+    if (EXCLUDED_NAMES.has(top) || RESERVED.includes(top) || folder.split('/').includes('node_modules')) {
+      throw refuse(folder, 'is a reserved name: rename the folder');
     }
-    // Each folder above is checked too: if one were a link, it could point outside the application.
+    // Each folder of the path is checked, since a link could point outside the application.
     for (const [at] of folder.split('/').entries()) {
-      const above = folder
+      const ancestor = folder
         .split('/')
         .slice(0, at + 1)
         .join('/');
-      if (!lstatSync(join(app, above), { throwIfNoEntry: false })?.isDirectory()) {
-        throw refuse(above, 'is not a folder of the application');
+      if (!lstatSync(join(app, ancestor), { throwIfNoEntry: false })?.isDirectory()) {
+        throw refuse(ancestor, 'is not a folder of the application');
       }
     }
     add(folder);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Inside the image's build: compiles the addon, bundles the application, and packs both ramdisks and the image, to
-# /out/image.eif, beside /out/bundled.json. With --no-trial, nothing of the application is run.
+# Runs inside the image's build: compiles the addon, bundles the application, packs both ramdisks, and writes the image
+# to /out/image.eif and the list of its bundled packages to /out/bundled.json. With --no-trial, it runs no code of the
+# application.
 set -eu
 app_dir=$1
 trial=${2-}
@@ -21,7 +22,7 @@ cp /programs/init stage/init
 
 "$node" src/toolchain/image/bundle.ts "$app_dir" stage
 "$node" src/toolchain/image/ramdisks.ts "$app_dir" stage ${trial:+"$trial"}
-# GNU gzip: zlib's fast paths depend on the processor.
+# GNU gzip gives the same bytes on every processor. zlib does not, since its fast paths depend on the processor.
 gzip -n -9 stage/boot.cpio stage/app.cpio
 
 version=$("$node" -p 'require("./src/server/package.json").version')
@@ -29,5 +30,5 @@ version=$("$node" -p 'require("./src/server/package.json").version')
   --ramdisk stage/boot.cpio.gz --ramdisk stage/app.cpio.gz --name "sui-enclave-${app_dir##*/}" --version "$version" \
   --kernel-version "$(cat /kernel/release)" --out /out/image.eif
 cp stage/bundled.json /out/
-# The build keeps all remaining files in its layers.
+# Files that remain here would stay in the layers of the build.
 rm -r stage

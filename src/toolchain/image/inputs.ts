@@ -1,6 +1,6 @@
 /**
- * Reads and writes `out/inputs.tar`, which has every package that an image was built from, by digest. Mirrors
- * keep a version only for weeks.
+ * Reads and writes `out/inputs.tar`, which has every package that an image was built from, under its digest.
+ * The archive is needed because mirrors keep a version only for weeks.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -15,14 +15,18 @@ const DIGEST = /^(?:[0-9a-f]{64}|[0-9a-f]{128})$/;
 /** Mode of each file in the archive, whatever its mode in the cache. */
 const MODE = 0o644;
 
-/** @param digests names of files in the cache. The same packages give the same bytes */
+/**
+ * Writes the archive. The same packages give the same bytes.
+ *
+ * @param digests names of the packages' files in the cache
+ */
 export function writeInputs(file: string, cache: string, digests: readonly string[]): void {
   const sorted = [...new Set(digests)].sort();
-  replaceBy(file, (fresh) => {
+  replaceBy(file, (temporary) => {
     create(
       {
         sync: true,
-        file: fresh,
+        file: temporary,
         cwd: cache,
         portable: true,
         noMtime: true,
@@ -68,7 +72,7 @@ export function readInputs(file: string, cache: string): void {
   }
 }
 
-/** @param length of the digest in hexadecimal digits, which tells SHA-256 from SHA-512 */
+/** @param length number of the digest's hexadecimal digits: 64 for SHA-256, 128 for SHA-512 */
 function computeDigest(file: string, length: number): string {
   const algorithm = length === 64 ? 'sha256' : 'sha512';
   return createHash(algorithm).update(readFileSync(file)).digest('hex');

@@ -22,7 +22,7 @@ export interface LazyPackage {
 export const LAZY_PACKAGES: readonly LazyPackage[] = [
   // Builds requests to upstreams: `loadAxios`.
   { module: 'node_modules/axios/dist/browser/axios.cjs', file: 'server.axios.js', isLoadedLate: true },
-  // Reads texts in other encodings than UTF-8, for Express' parsers of bodies.
+  // Reads texts in encodings other than UTF-8, for Express' parsers of bodies.
   { module: 'node_modules/iconv-lite/lib/index.js', file: 'server.iconv-lite.js' },
   // The table of media types, for Express.
   { module: 'node_modules/mime-types/index.js', file: 'server.mime-types.js' },
@@ -34,7 +34,8 @@ export const LAZY_PACKAGES: readonly LazyPackage[] = [
 export const SERVER_FILES: readonly string[] = ['server.js', ...LAZY_PACKAGES.map(({ file }) => file)];
 
 /**
- * Makes the bundler replace each package by code that loads the package's own file, beside the bundle.
+ * Returns a plugin for the bundler that replaces each package by code that loads the package's own file, beside
+ * the bundle.
  *
  * @param root folder of the build
  */
@@ -61,7 +62,8 @@ export function loadLazily(root: string, packages: readonly LazyPackage[]): Plug
 const formatRequire = ({ file }: LazyPackage) => `module.exports = require('./${file}');`;
 
 /**
- * Returns code that exports a proxy. It gives the properties of the package, which must be a plain object.
+ * Returns code that exports a proxy of the package's exports, which must be a plain object. The proxy loads the
+ * package when one of its properties is used.
  */
 const formatProxy = ({ file }: LazyPackage) => `
 const load = () => require('./${file}');

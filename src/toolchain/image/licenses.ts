@@ -12,8 +12,8 @@ export const COMPILED_IN: readonly string[] = ['node_modules/node-addon-api'];
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
 /**
- * Debian programs in an image, besides Node, each with its licence and the package that has the licence's
- * text.
+ * Programs and libraries of Debian in an image, each with its licence and the package that contains the text of
+ * the licence.
  */
 export const SYSTEM = [
   { name: 'Linux', package: 'linux-source-6.12', license: 'GPL-2.0-only', texts: 'linux-libc-dev' },
@@ -82,12 +82,13 @@ export function formatLicenses(packages: readonly PackageLicense[]): string {
     (packageLicense) =>
       `--- ${formatTitle(packageLicense)} ---\n\n${packageLicense.texts.map((text) => `${text}\n`).join('\n')}`,
   );
-  return `The server contains code of these packages, in its bundle or, of node-addon-api, in its addon.\n\n${entries.join('\n')}`;
+  return `The server contains code of these packages: of node-addon-api in its addon, and of all others in its bundle.\n\n${entries.join('\n')}`;
 }
 
 /**
- * Formats the licences of the programs and libraries beside the bundle. @param deb returns the archive of a
- * Debian package
+ * Formats the licences of the programs and libraries beside the bundle.
+ *
+ * @param deb returns the archive of a Debian package
  */
 export function systemLicenses(
   node: PackageLicense,
@@ -100,7 +101,7 @@ export function systemLicenses(
     return `--- ${program.name} ${version}: ${program.license} ---\n\n${text.toString('utf8').trim()}\n`;
   });
   const nodeText = `--- Node ${node.version}: ${node.license} ---\n\n${node.texts.join('\n\n')}\n`;
-  return `The image contains these programs and libraries beside it.\n\n${[nodeText, ...entries].join('\n')}`;
+  return `The image contains these programs and libraries beside the server.\n\n${[nodeText, ...entries].join('\n')}`;
 }
 
 export function lockedFile(debian: readonly LockedFile[], name: string): LockedFile {

@@ -1,6 +1,6 @@
 /**
- * Reads and writes the lock files of Debian packages, which determine the bytes that the image, or the
- * emulator of its test, is made from. People write `wanted` and `wanted_sources`; `sui-enclave update_lock`
+ * Reads and writes the lock files of Debian packages. They fix the versions and digests of the packages that an
+ * image is built from, or the emulator that tests it. People write `wanted` and `wanted_sources`; `sui-enclave update_lock`
  * writes the rest.
  */
 import { writeFileSync } from 'node:fs';
@@ -64,8 +64,8 @@ export function parseLock(text: string, name: string): Lock {
     );
   }
   const names = [...parsed.output.packages, ...parsed.output.sources].map((file) => file.name);
-  const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice !== undefined) throw new ImageError('LOCK_INVALID', `${name} names ${twice} twice`);
+  const duplicate = names.find((name, at) => names.indexOf(name) !== at);
+  if (duplicate !== undefined) throw new ImageError('LOCK_INVALID', `${name} names ${duplicate} twice`);
   return parsed.output;
 }
 
@@ -90,11 +90,11 @@ export function diffLocks(before: Lock, after: Lock): string[] {
   const old = files(before);
   const current = files(after);
   return [...new Set([...old.keys(), ...current.keys()])].sort().flatMap((name) => {
-    const was = old.get(name);
-    const is = current.get(name);
-    if (was === undefined) return [`+ ${name} ${is?.version}`];
-    if (is === undefined) return [`- ${name} ${was.version}`];
-    if (was.sha256 === is.sha256) return [];
-    return [`~ ${name} ${was.version} -> ${is.version}`];
+    const oldFile = old.get(name);
+    const currentFile = current.get(name);
+    if (oldFile === undefined) return [`+ ${name} ${currentFile?.version}`];
+    if (currentFile === undefined) return [`- ${name} ${oldFile.version}`];
+    if (oldFile.sha256 === currentFile.sha256) return [];
+    return [`~ ${name} ${oldFile.version} -> ${currentFile.version}`];
   });
 }

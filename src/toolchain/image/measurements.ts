@@ -1,4 +1,4 @@
-/** Writes `out/measurements.json`: the sources of an image, and its measurements. */
+/** Creates the content of `out/measurements.json`: the sources of an image, and its measurements. */
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -25,14 +25,14 @@ export type Channel = keyof typeof CHANNELS;
 export const CHANNEL_OPTION = {
   channel: {
     value: '<channel>',
-    help: 'stable for a tagged release, or experimental',
+    help: 'stable for a tagged release, experimental for any other build',
     schema: v.picklist(['stable', 'experimental'], 'must be stable or experimental'),
     default: 'experimental',
     variable: 'CHANNEL',
   },
 } as const;
 
-export interface Built {
+export interface ImageBuild {
   readonly channel: Channel;
   /** Path of the lock file of the Debian packages that the image was built from. */
   readonly lock: string;
@@ -45,12 +45,12 @@ export interface Built {
   readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 
-export function makeMeasurements(source: BuildSource, built: Built): object {
+export function makeMeasurements(source: BuildSource, build: ImageBuild): object {
   const { root, isApart } = source;
-  return createMeasurements(source, built, {
+  return createMeasurements(source, build, {
     ...readOrigin(source),
     // The lock file of an installed framework changes only with its version.
-    hasCommittedLock: isApart ? null : isUnchanged(root, built.lock),
+    hasCommittedLock: isApart ? null : isUnchanged(root, build.lock),
   });
 }
 
@@ -81,8 +81,8 @@ const DEVELOPMENT = {
 } as const;
 
 /**
- * Makes the record that `sui-enclave dev` writes for an emulated enclave. With it, people can try on one
- * machine the steps that require a build of an image.
+ * Makes the record that `sui-enclave dev` writes for an emulated enclave. With this record,
+ * developers can try the steps that otherwise require the build of an image.
  */
 export function makeDevelopmentMeasurements(source: BuildSource, registers: Image): object {
   return createDevelopmentMeasurements(source, registers, readOrigin(source));
@@ -115,10 +115,10 @@ export interface BuildOrigin {
   readonly hasCommittedLock: boolean | null;
 }
 
-/** Creates the measurements. The same image, commit and channel always give the same ones. */
+/** Creates the measurements. The same image, commit and channel always give the same measurements. */
 export function createMeasurements(
   { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
-  { channel, lock, packages, eif, relay, node }: Built,
+  { channel, lock, packages, eif, relay, node }: ImageBuild,
   { folder, commit, isUnchanged: isSame, hasCommittedLock }: BuildOrigin,
 ): object {
   const { kernel, ramdisks } = readEif(eif);
@@ -130,7 +130,7 @@ export function createMeasurements(
     // The value comes from the application's lock file. In a clone it is null, since the clone's commit is
     // the framework's.
     framework_integrity: isApart ? readIntegrity(app) : null,
-    // The record has only their names. An open config is not for an image that needs secrets.
+    // Only the names of the secrets are recorded. An image that needs secrets should have no open config.
     secrets: manifestIn(app).secrets,
     commit,
     unchanged_tree: isSame,
@@ -159,10 +159,7 @@ function readIntegrity(app: string): string | null {
   return packages['node_modules/sui-enclave-toolchain']?.integrity ?? null;
 }
 
-/**
- * @throws ConfigError, if the channel is `stable` and the tree has changes or is not at the tag of its
- * version
- */
+/** @throws ConfigError if the channel is `stable`, and the tree has changes or no tag of a version */
 export function checkChannel(root: string, channel: Channel, sources: readonly string[]): void {
   if (channel !== 'stable') return;
   const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
@@ -176,7 +173,7 @@ export function checkChannel(root: string, channel: Channel, sources: readonly s
   // The image gets the sources as they are on the disk, including files that git ignores.
   const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...sources);
   if (ignored !== '') {
-    throw new ConfigError(`CHANNEL=stable needs the sources of the image without ignored files:\n${ignored}`);
+    throw new ConfigError(`CHANNEL=stable needs sources of the image without ignored files:\n${ignored}`);
   }
 }
 

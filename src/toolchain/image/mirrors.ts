@@ -1,6 +1,6 @@
 /**
- * Finds the mirrors of Debian packages. This module names no host: the settings of the machine's apt do, or
- * environment variables.
+ * Finds the mirrors of Debian packages in environment variables or in the settings of the machine's apt. This
+ * module names no host.
  */
 import { execFileSync } from 'node:child_process';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -9,9 +9,9 @@ import type { LockedFile } from './lock.ts';
 export type Archive = LockedFile['archive'];
 
 export interface Mirrors {
-  /** Addresses for each archive without a trailing slash, the best first. */
+  /** Addresses of each archive's mirrors in order of preference, without a trailing slash. */
   readonly archives: Readonly<Record<Archive, readonly string[]>>;
-  /** Address of a snapshot archive, up to `/archive/debian/<time>/`. */
+  /** Address of a snapshot archive, to which `/archive/debian/<time>/` is appended. */
   readonly snapshot: string | undefined;
   /** Whether a build uses only the cache. */
   readonly isOffline?: boolean;
@@ -37,7 +37,7 @@ export function findMirrors(env: NodeJS.ProcessEnv, fromApt = readAptSources): M
   if (archives.debian.length === 0 && snapshot === undefined) {
     throw new ImageError(
       'NO_MIRROR',
-      "this machine's apt names no mirror of Debian: set DEBIAN_MIRROR to the address above its /debian and /debian-security, or DEBIAN_SNAPSHOT to that of a snapshot archive",
+      "this machine's apt names no mirror of Debian: set DEBIAN_MIRROR to the address of a mirror, without its /debian and /debian-security, or DEBIAN_SNAPSHOT to the address of a snapshot archive",
     );
   }
   return { archives, snapshot };

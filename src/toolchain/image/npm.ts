@@ -1,6 +1,6 @@
 /**
- * Fetches npm packages into the cache by the integrity in a lock file, and unpacks them. Runs no script of a
- * package.
+ * Fetches npm packages into the cache by the integrity in a lock file, and unpacks them. Never runs the scripts
+ * of a package.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ import { extract } from 'tar';
 import { fetchLocked, type NpmPackage, type NpmRegistry, packageChanged } from './npm_registry.ts';
 
 /** @throws ImageError: LOCK_INVALID for a package without the SHA-512 of its bytes in the lock file */
-export function pinned(
+export function toNpmPackage(
   path: string,
   { name, version, integrity }: { name?: string; version?: string; integrity?: string },
 ): NpmPackage {
@@ -35,8 +35,10 @@ export function pinned(
 }
 
 /**
+ * Fetches the packages that the cache lacks.
+ *
  * @param isOffline whether only the cache may be used
- * @param registry that gives the packages. Default: npm asks its own registry, and signs in there
+ * @param registry registry to fetch from. By default, npm asks the registry of its settings, and signs in there
  * @returns the packages that are neither in the cache nor downloadable
  * @throws ImageError: PACKAGE_CHANGED; LOCK_INVALID
  */
@@ -57,7 +59,7 @@ export async function fetchPackages(
   return [];
 }
 
-/** @returns the packages that npm does not give: all of them, if npm fails */
+/** @returns an empty list, or all packages if npm fails */
 function packByNpm(packages: readonly NpmPackage[], cache: string): readonly NpmPackage[] {
   const folder = mkdtempSync(join(tmpdir(), 'npm-pack-'));
   try {
@@ -66,8 +68,8 @@ function packByNpm(packages: readonly NpmPackage[], cache: string): readonly Npm
     execFileSync('npm', ['pack', ...options, ...names], { cwd: folder, stdio: ['ignore', 'ignore', 2] });
     for (const file of readdirSync(folder)) {
       const path = join(folder, file);
-      replaceBy(join(cache, computeDigest(path)), (fresh) =>
-        copyFileSync(path, fresh, constants.COPYFILE_EXCL),
+      replaceBy(join(cache, computeDigest(path)), (temporary) =>
+        copyFileSync(path, temporary, constants.COPYFILE_EXCL),
       );
     }
     return [];
@@ -79,8 +81,8 @@ function packByNpm(packages: readonly NpmPackage[], cache: string): readonly Npm
 }
 
 /**
- * Returns whether the cache has the package. Checks the digest again, since the cache may have changed since
- * the package was written.
+ * Returns whether the cache has the package. Computes the digest each time, since the cache may have changed
+ * after the package was written.
  */
 function isCached({ sha512 }: NpmPackage, cache: string): boolean {
   const path = join(cache, sha512);
@@ -91,7 +93,7 @@ function computeDigest(path: string): string {
   return createHash('sha512').update(readFileSync(path)).digest('hex');
 }
 
-/** Maximum size of an unpacked package in bytes, several times that of the largest one here. */
+/** Maximum size of an unpacked package in bytes, several times the size of the largest package in use. */
 const MAX_PACKAGE_BYTES = 1_000_000_000;
 
 /**
@@ -99,7 +101,7 @@ const MAX_PACKAGE_BYTES = 1_000_000_000;
  *
  * @throws ImageError: ARCHIVE_INVALID
  */
-export function layPackage({ name, sha512 }: NpmPackage, cache: string, to: string): void {
+export function unpackPackage({ name, sha512 }: NpmPackage, cache: string, to: string): void {
   mkdirSync(to, { recursive: true });
   let bytes = 0;
   extract({

@@ -1,6 +1,6 @@
 /**
  * Fetches the packages of an author's lock file from a registry, by name, version and SHA-512 alone. The
- * author does not decide where they come from, and none of their code runs.
+ * addresses in the lock file are ignored, and no code of the packages runs.
  */
 import { join } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -36,14 +36,16 @@ interface Pacote {
 const NAME = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const VERSION = /^\d{1,10}\.\d{1,10}\.\d{1,10}(?:-[0-9A-Za-z.-]{1,100})?(?:\+[0-9A-Za-z.-]{1,100})?$/;
 
-const AT_ONCE = 8;
+const MAX_DOWNLOADS = 8;
 const TIMEOUT_MS = 300_000;
-/** Settings for retries: after a failure of the network, but not after an answer. */
+/** Settings for retries after a failure of the network or of the registry. Times are in milliseconds. */
 const RETRY = { retries: 2, minTimeout: 500, factor: 2 };
 
 /**
- * @param cache gets each package by its digest, either as a whole or not at all
- * @returns the packages that the registry does not give
+ * Fetches packages into the cache.
+ *
+ * @param cache folder of packages, whose files are named by digest and always complete
+ * @returns the packages that could not be fetched
  * @throws ImageError: LOCK_INVALID for a version that no registry can have; PACKAGE_CHANGED
  */
 export async function fetchLocked(
@@ -55,7 +57,7 @@ export async function fetchLocked(
     if (NAME.test(name) && VERSION.test(version)) continue;
     throw new ImageError(
       'LOCK_INVALID',
-      `package-lock.json has ${name} ${version}, not a version of a registry`,
+      `package-lock.json has ${name} ${version}, which is not a version of a registry`,
     );
   }
   // @ts-expect-error: pacote declares no types. It is loaded here, since only audits need its 80 packages
@@ -73,13 +75,13 @@ export async function fetchLocked(
       }
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: MAX_DOWNLOADS }, work));
   const [first] = changed;
   if (first !== undefined) throw packageChanged(first);
   return packages.filter((npmPackage) => missingPackages.includes(npmPackage));
 }
 
-/** @throws Error, with the code EINTEGRITY if the registry names or gives other bytes */
+/** @throws Error, with the code EINTEGRITY if the registry states another digest or sends other bytes */
 async function fetchTarball(
   { RegistryFetcher }: Pacote,
   { name, version, sha512 }: NpmPackage,

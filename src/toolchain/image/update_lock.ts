@@ -28,7 +28,7 @@ class Apt {
     if (main === undefined || security === undefined) {
       throw new ImageError(
         'LOCK_INVALID',
-        'npx --offline sui-enclave update_lock needs a mirror of both debian and debian-security',
+        'npx --offline sui-enclave update_lock needs a mirror of debian and a mirror of debian-security',
       );
     }
     const line = (kind: string, uri: string, suiteName: string) =>

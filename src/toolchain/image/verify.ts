@@ -1,6 +1,6 @@
 /**
- * `sui-enclave verify-build`: builds out/nitro.eif a second time and compares both images byte by byte. The
- * second build keeps nothing of the first, and everything about the machine that can be changed is changed.
+ * `sui-enclave verify_build`: builds out/nitro.eif a second time and compares both images byte by byte. The
+ * second build uses no layers of the first, and runs with another clock, folder, umask, user and time zone.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,14 +16,12 @@ import { findBuilder } from './container.ts';
 import { shareModules } from './share_modules.ts';
 import { APP_DIR_OPTION, findSource } from './source.ts';
 
-/**
- * Lock file of the library that shows every program of the second build another clock. No other build has it.
- */
+/** Lock file of libfaketime, which gives the programs of the second build another time. No other build has it. */
 const CLOCK_LOCK = 'test/src/toolchain/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';
 
-/** Properties of the user and the machine that a build might let into its result. */
+/** Properties of the user and the machine that a build could leak into its image. */
 const CHANGED_ENVIRONMENT = {
   USER: 'somebody',
   LOGNAME: 'somebody',
@@ -102,11 +100,11 @@ export const main = command({
   },
 });
 
-/** Folders of a repository that its author did not write. The packages in them come from the cache again. */
-const MADE = new Set(['node_modules', 'out', 'build', '.git']);
+/** Folders of a repository that are not copied. The second build takes packages from the cache again. */
+const GENERATED_FOLDERS = new Set(['node_modules', 'out', 'build', '.git']);
 
 function copyRepository(root: string, to: string): void {
-  cpSync(root, to, { recursive: true, filter: (path) => !MADE.has(relative(root, path)) });
+  cpSync(root, to, { recursive: true, filter: (path) => !GENERATED_FOLDERS.has(relative(root, path)) });
 }
 
 /** Copies the current tree, without files that git ignores. */
@@ -121,7 +119,7 @@ function copyTree(root: string, to: string): void {
   }
 }
 
-/** Returns an archive that makes every program of the build see another time and another user name. */
+/** Writes a tar archive that gives the programs of the build another time and user name. @returns its path */
 function makeOverlay(dir: string): string {
   const files = join(dir, 'overlay');
   mkdirSync(join(files, 'etc'), { recursive: true });

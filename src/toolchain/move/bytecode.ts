@@ -9,11 +9,10 @@ export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
 export type BuildNetwork = (typeof BUILD_NETWORKS)[number];
 
 /**
- * Compiles a package together with its local dependencies. Links to the dependencies that are published on
- * the network. All others become part of the package.
+ * Compiles a package together with its local dependencies. Dependencies that are published on the
+ * network are linked. All others become part of the package.
  *
- * @param again whether the package may be published already; it is then compiled as if it were not
- *
+ * @param options.again whether to compile a package that is published already, as if it were not
  * @throws SuiCommandError: MOVE, with the compiler's message or warnings; ALREADY_PUBLISHED;
  *   FRAMEWORK_UNREACHABLE
  */
@@ -41,7 +40,7 @@ export async function compileForPublishing(
       if (packageName === name) {
         throw new SuiCommandError(
           'ALREADY_PUBLISHED',
-          `move/${name}/Published.toml says that it is published on ${network}: upgrade it, or remove that section to publish it again`,
+          `move/${name} is published on ${network}, according to its Published.toml: upgrade it, or remove the section [published.${network}] to publish it again`,
         );
       }
       return;
@@ -69,7 +68,7 @@ function isPublished(files: Readonly<Record<string, string>>, network: BuildNetw
   return new RegExp(`^\\s*\\[\\s*published\\.${network}\\s*\\]`, 'm').test(files['Published.toml'] ?? '');
 }
 
-/** Returns the names of local dependencies. A package with a path that names no package does not compile. */
+/** Returns the names of local dependencies. Skips unknown paths, since the compiler refuses them. */
 function localDependencies(files: Readonly<Record<string, string>>): string[] {
   const paths = (files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
   return [...paths].flatMap(([, path = '']) => packageAtPath(path) ?? []);

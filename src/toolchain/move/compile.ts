@@ -1,6 +1,6 @@
 /**
- * Compiles a package of `move/` for a network. The result is for publish and upgrade, or for the file that
- * they read.
+ * Compiles a package of `move/` for a network. The commands publish and upgrade use the bytecode at once, or
+ * read it from a file.
  */
 import { join } from 'node:path';
 import { UsageError } from 'sui-enclave-cli/command';
@@ -15,11 +15,13 @@ function checkPackage(name: string): void {
   const names = packageNames();
   if (names.includes(name)) return;
   throw new UsageError(
-    `there is no package ${JSON.stringify(name)} in move/; there are ${names.join(', ') || 'none'}`,
+    `there is no package ${JSON.stringify(name)} in move/, which has ${names.join(', ') || 'no packages'}`,
   );
 }
 
 /**
+ * Checks the arguments of a compilation before it starts.
+ *
  * @throws UsageError if move/ has no such package
  * @throws ConfigError if the framework that the environment names can't be used
  */
@@ -29,7 +31,7 @@ export function checkCompilation(name: string, env: Readonly<Record<string, stri
 }
 
 /**
- * @param options.again whether the package may be published already
+ * @param options.again whether to compile a package that is published already
  * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, FRAMEWORK_UNREACHABLE
  */
 export async function compilePackage(

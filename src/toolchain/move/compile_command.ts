@@ -17,7 +17,7 @@ import { compilePackage } from './compile.ts';
 export const main = command({
   name: 'compile',
   purpose:
-    "Compiles a package of move/ for a network, together with its unpublished dependencies, to a file that publish and\nupgrade take on another machine. Prints the SHA-256 of the file, which they require there. Set FRAMEWORK=fetch to fetch\nSui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy.",
+    "Compiles a package of move/ for a network, together with its unpublished dependencies, to a file that publish and\nupgrade read on another machine. Prints the SHA-256 of the file, which both commands require. Set FRAMEWORK=fetch to fetch\nSui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy.",
   example: 'weather --network testnet',
   arguments: { package: { schema: text } },
   options: {
@@ -51,7 +51,7 @@ export const main = command({
     const { framework, packages } = compiled;
     return {
       json: { file, digest, network, framework, packages, modules: compiled.modules.length },
-      text: `Wrote ${file}: ${packages.join(' and ')}, compiled for ${network} on ${framework}.\nOn the machine with the key: sui-enclave publish ${args.package} --network ${network} --bytecode <that file> --digest ${digest}`,
+      text: `Wrote ${file}: ${packages.join(' and ')}, compiled for ${network} with ${framework}.\nOn the machine with the key: sui-enclave publish ${args.package} --network ${network} --bytecode <that file> --digest ${digest}`,
     };
   },
 });

@@ -24,15 +24,16 @@ export type Sources = Readonly<Record<string, string>>;
 /** A source of the Sui framework's packages. */
 export interface Framework {
   readonly fetcher: MovePackageFetcher;
-  /** Description of the source for people. */
+  /** Name of the source in messages. */
   readonly description: string;
   /**
-   * Whether it only declares the interface of Sui's framework, so that nothing built on it may be published.
+   * Whether this is a stub, which only declares the interface of Sui's framework. Bytecode that was compiled
+   * with it must not be published.
    */
   readonly isStub: boolean;
   /** Whether packages come from the address and revision that a Move.toml names. */
   readonly isFetched: boolean;
-  /** Returns the reason why sources could not be fetched; undefined if that did not happen. */
+  /** Returns the reason why sources could not be fetched; undefined if no fetch has failed. */
   readonly failure?: () => string | undefined;
 }
 
@@ -46,7 +47,7 @@ export interface Framework {
 export function chooseFramework(env: Readonly<Record<string, string | undefined>>): Framework {
   const { SUI_FRAMEWORK_DIR: dir, FRAMEWORK: mode } = env;
   if (mode !== undefined && mode !== '' && mode !== 'fetch') {
-    throw new ConfigError('FRAMEWORK must be fetch, or not set');
+    throw new ConfigError('FRAMEWORK must be "fetch" or unset');
   }
   if (mode === 'fetch') {
     if (dir) throw new ConfigError('set SUI_FRAMEWORK_DIR or FRAMEWORK=fetch, not both');
@@ -104,9 +105,9 @@ class FrameworkFolder implements MovePackageFetcher {
   }
 }
 
-/** Adds the packages on which packages in `move/` depend by a path: see `packageAtPath`. */
+/** Adds the packages that a Move.toml in `move/` names by a path: see `packageAtPath`. */
 class LocalPackages implements MovePackageFetcher {
-  /** Reason why the framework was not fetched. The compiler reports this like a mistake in the code. */
+  /** Reason why the framework was not fetched. The compiler's own report resembles that of a mistake in the code. */
   failure: string | undefined;
   readonly #framework: MovePackageFetcher;
 
@@ -165,20 +166,22 @@ function packageDir(name: string): string {
 }
 
 /**
- * @param path by which a package in `move/` names a local dependency: `../enclave`, or in an author's
+ * Returns the name of the package at a path; undefined if there is none.
+ *
+ * @param path path by which a Move.toml in `move/` names a local dependency: `../enclave`, or in an author's
  *   repository `../../node_modules/sui-enclave-toolchain/move/enclave`
  */
 export function packageAtPath(path: string, project = findProject()): string | undefined {
-  const target = real(resolve(project.root, 'move/any', path));
-  const [name] = [...folders(project)].find(([, folder]) => real(folder) === target) ?? [];
+  const target = resolveLinks(resolve(project.root, 'move/any', path));
+  const [name] = [...folders(project)].find(([, folder]) => resolveLinks(folder) === target) ?? [];
   if (name !== undefined) return name;
-  // A package of the framework names another of them by a path from its own folder.
+  // The framework's packages name each other by a path from their own folder.
   const [, sibling = ''] = /^\.\.\/(\w+)\/?$/.exec(path) ?? [];
   return FRAMEWORK_PACKAGES.has(sibling) ? sibling : undefined;
 }
 
 /** Returns the real path of a folder, since installed packages may be links. */
-function real(path: string): string {
+function resolveLinks(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 

@@ -30,8 +30,13 @@ export const main = command({
   arguments: {},
   options: {
     size: { value: '<size>', help: 'small, for tests, or full', schema: circuitSize, default: 'full' },
-    cache: { value: '<folder>', help: 'the cache of what it builds', schema: path, default: defaultCache() },
-    'circuit-only': { help: "don't make a key: needs no engine" },
+    cache: {
+      value: '<folder>',
+      help: 'the folder for the files that it builds',
+      schema: path,
+      default: defaultCache(),
+    },
+    'circuit-only': { help: "don't make a key, which needs the engine" },
     'no-native': {
       help: "don't build the witness generator in C++, which takes as long as everything else",
     },
@@ -61,7 +66,7 @@ const STEPS = {
 } as const;
 
 /**
- * Announces each step and the time that it takes. Each step is one program, which prints nothing until it has
+ * Logs the start and the duration of each step, since the programs of a step print nothing until they have
  * finished.
  */
 class Steps {
@@ -93,8 +98,8 @@ function compile(folder: string, { size }: Artifacts): void {
 }
 
 /**
- * Builds circom's generator in C++, under the name of the production one. It is optional, and six times as
- * fast.
+ * Builds circom's generator in C++, under the name of the generator in production. It is optional, and six
+ * times as fast as the generator in WebAssembly.
  */
 function buildNativeGenerator({ circuit, size }: Artifacts, steps: Steps, io: Io): void {
   if (existsSync(join(circuit, 'zkLogin'))) return;
@@ -119,8 +124,9 @@ function buildNativeGenerator({ circuit, size }: Artifacts, steps: Steps, io: Io
 function compileGenerator(folder: string, size: CircuitSize): void {
   runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
   const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
-  // Optimisation doubles the compile time, which is worthwhile only for the full size. -O2 and -O3 take two
-  // and three times as long as -O1 and gain nothing: 0.17, 0.16 and 0.16 s of CPU at the small size.
+  // Optimisation doubles the compile time, which is worthwhile only for the full size. -O2 and -O3
+  // compile two and three times as long as -O1, for no faster witness: at the small size, it takes 0.16 to
+  // 0.17 s of CPU with each.
   const level = size === 'full' ? '-O1' : '-O0';
   runTool(
     'g++',

@@ -1,4 +1,4 @@
-/** `sui-enclave prover_check_key`: identifies the proving key in a file, and says who accepts its proofs. */
+/** `sui-enclave prover_check_key`: identifies the proving key in a file, and says which validators accept its proofs. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -26,7 +26,7 @@ export interface KeyDigest {
   readonly blake2b: string;
 }
 
-/** Judges a file by its digest. */
+/** Returns whether a file is a published key, by its digest, with advice if it is not. */
 export function judgeKey(file: string, { bytes, blake2b }: KeyDigest): Result {
   const knownKey = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
   if (knownKey === undefined) {
@@ -54,7 +54,7 @@ function explain(bytes: number): string {
   const largest = Math.max(...KNOWN_KEYS.map((key) => key.bytes));
   const sizes = KNOWN_KEYS.map((key) => `${quantity(key.bytes, 'byte')} (${key.network})`).join(' and ');
   return bytes < largest
-    ? `published keys have ${sizes}. If its download ended early, continue it with curl -C -.`
+    ? `published keys have ${sizes}. If the download ended early, continue it with curl -C -.`
     : `published keys have ${sizes}.`;
 }
 

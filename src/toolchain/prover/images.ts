@@ -10,7 +10,7 @@ import { path, text } from 'sui-enclave-cli/values';
 import { makeBase } from '../image/base.ts';
 import { buildContainer } from '../image/container.ts';
 import { copySources, linkWorkspaces, neededModules, readLock } from '../image/context.ts';
-import { fetchPackages, layPackage, pinned } from '../image/npm.ts';
+import { fetchPackages, toNpmPackage, unpackPackage } from '../image/npm.ts';
 import { ROOT } from './artifacts.ts';
 import { generateKernels, installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';
 
@@ -70,7 +70,9 @@ async function layServices(context: string, cache: string): Promise<void> {
   const lock = readLock(ROOT);
   const app = join(context, 'app');
   const needed = neededModules(lock, ['src/prover'], [NODE]);
-  const packages = needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const);
+  const packages = needed.modules.map(
+    (path) => [path, toNpmPackage(path, lock.packages[path] ?? {})] as const,
+  );
   const [missingPackage] = await fetchPackages(
     packages.map(([, npmPackage]) => npmPackage),
     cache,
@@ -81,7 +83,7 @@ async function layServices(context: string, cache: string): Promise<void> {
       'INPUTS_GONE',
       `npm does not give ${missingPackage.name} ${missingPackage.version}: see above`,
     );
-  for (const [path, npmPackage] of packages) layPackage(npmPackage, cache, join(app, path));
+  for (const [path, npmPackage] of packages) unpackPackage(npmPackage, cache, join(app, path));
   linkWorkspaces(needed, app);
   renameSync(join(app, 'node_modules', NODE, 'bin/node'), join(context, 'node'));
   rmSync(join(app, 'node_modules', NODE), { recursive: true });

@@ -16,7 +16,7 @@ import {
 import { ImageError } from 'sui-enclave-cli/image/errors';
 
 /**
- * Returns an unsigned x86-64 image. The same input gives the same bytes.
+ * Returns an unsigned x86-64 image. The same parts and metadata give the same bytes.
  *
  * @throws ImageError: EIF_INVALID
  */

@@ -153,7 +153,7 @@ describe('publish', () => {
 
   test('names an unknown package', async () => {
     const { exit, err } = await script('publish', ['dice', ...NO_NODE]);
-    expect(err).toContain('there is no package "dice" in move/; there are enclave, feed, weather');
+    expect(err).toContain('there is no package "dice" in move/, which has enclave, feed, weather');
     expect(exit).toBe(2);
   });
 });

@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** Makes a lock of packages that a mirror on loopback has. */
+/** Starts a mirror on loopback, and writes a lock file of its packages. @returns the path of the lock file */
 async function createLock(
   packages: Readonly<Record<string, Readonly<Record<string, string>>>>,
 ): Promise<string> {
@@ -65,8 +65,8 @@ function list(tar: string): string[] {
   return execFileSync('tar', ['-tf', tar], { encoding: 'utf8' }).trim().split('\n');
 }
 
-describe('the base', () => {
-  test('contains all packages in one archive, base-files first, and overlays last', async () => {
+describe('the base archive', () => {
+  test('contains the files of base-files first, then those of the other packages, and overlays last', async () => {
     const lock = await createLock({
       aaa: { './usr/bin/aaa': 'a' },
       'base-files': { './etc/debian_version': '13' },

@@ -96,7 +96,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(stage, { recursive: true }));
 
 describe('the bundle', () => {
-  test('is server.js and the packages that it loads late, which need nothing but Node and each other', () => {
+  test('consists of server.js and the packages that it loads late, and imports only modules of Node besides', () => {
     const files = readdirSync(stage);
     expect(files).toEqual([...SERVER_FILES].sort());
     for (const name of files) {
@@ -111,7 +111,7 @@ describe('the bundle', () => {
     }
   });
 
-  test('has each package that it loads late as a file that exports the same', () => {
+  test('has each package that it loads late as a file with the same exports', () => {
     for (const { module, file } of LAZY_PACKAGES) {
       const [bundled, installed] = [require(join(stage, file)), require(join(ROOT, module))];
       expect(bundled).not.toBe(installed);
@@ -122,15 +122,15 @@ describe('the bundle', () => {
     }
   });
 
-  test('contains no module twice', () => {
-    const ownModules = modules.filter((path) => path.startsWith(ROOT));
-    const standing = LAZY_PACKAGES.map(({ module }) => join(ROOT, module));
-    const twice = ownModules.filter((path, at) => ownModules.indexOf(path) !== at);
-    expect(twice.sort()).toEqual(standing.sort());
+  test('contains no module twice, except the entries of late packages, which server.js replaces', () => {
+    const repositoryModules = modules.filter((path) => path.startsWith(ROOT));
+    const entries = LAZY_PACKAGES.map(({ module }) => join(ROOT, module));
+    const duplicates = repositoryModules.filter((path, at) => repositoryModules.indexOf(path) !== at);
+    expect(duplicates.sort()).toEqual(entries.sort());
   });
 
-  test('keeps a package in server.js of which the application uses a module', async () => {
-    // The module is one of qs' dependencies.
+  test('keeps a package in server.js if the application imports one of its dependencies', async () => {
+    // qs depends on object-inspect.
     const { out, paths } = await bundleModule(
       "import inspect from 'object-inspect';\nexport default { signs: [], create: () => inspect([]) };\n",
     );
@@ -145,9 +145,9 @@ describe('the bundle', () => {
 import mime, { lookup } from 'mime-types';
 import qs from 'qs';
 mime.types.ours = 'text/x-ours';
-const own = Object.getOwnPropertyDescriptor(qs, 'parse');
+const descriptor = Object.getOwnPropertyDescriptor(qs, 'parse');
 console.log(JSON.stringify([
-  lookup('a.ours'), mime.lookup('a.html'), Object.keys(qs), 'parse' in qs, typeof own.value, own.writable,
+  lookup('a.ours'), mime.lookup('a.html'), Object.keys(qs), 'parse' in qs, typeof descriptor.value, descriptor.writable,
   qs.parse('a[b]=1'), iconv.encode('è', 'latin1').toString('hex'), typeof iconv.default.getDecoder,
 ]));
 qs.parse = () => 'ours';
@@ -168,12 +168,12 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
   });
 
   test('contains no part of src/server/index.ts that the application does not use', () => {
-    const ownModules = modules
+    const sources = modules
       .filter((path) => path.startsWith(`${ROOT}src/`))
       .map((path) => path.slice(ROOT.length));
-    expect(ownModules).toContain('src/library/wire/struct.ts');
+    expect(sources).toContain('src/library/wire/struct.ts');
     expect(
-      ownModules.filter((path) => ['src/library/wire/move.ts', 'src/service/get_json.ts'].includes(path)),
+      sources.filter((path) => ['src/library/wire/move.ts', 'src/service/get_json.ts'].includes(path)),
     ).toEqual([]);
   });
 
@@ -181,7 +181,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(modules.filter((path) => /\/yaml\/|parse_yaml/.test(path))).toEqual([]);
   });
 
-  test('has the application and the version in it, and no fake', () => {
+  test('contains the application and the version, and no fake', () => {
     expect(source).toMatch(/api\.weatherapi\.com/);
     expect(source).toMatch(/version: "1\.2\.3"/);
     expect(source).not.toMatch(/EmulatedNsm|key-of-the-fake/);
@@ -200,7 +200,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(loaded.filter((name) => /undici|sqlite/.test(name))).toEqual([]);
   });
 
-  test('has no default application: without APP it does not start, though its app.json is there', () => {
+  test('has no default application: it does not start without APP, even if there is an app.json', () => {
     const manifest = join(stage, 'app.json');
     writeFileSync(manifest, readManifestText('src/apps/weather'));
     const file = join(stage, 'with_manifest.cjs');
@@ -216,14 +216,14 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(stderr).toMatch(/^sui-enclave: APP must name the application to run/);
   });
 
-  test('loads a package late: axios for the first request to an upstream', async () => {
+  test('loads axios only at the first request to an upstream', async () => {
     const folder = layOut('src/apps/weather', stage);
     const preload = join(folder, 'preload.cjs');
     // On this machine no server listens at the port of https.
-    const nowhere =
+    const loopbackLookup =
       "dns.lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);";
-    const loadedLast = "process.on('exit', () => console.log(JSON.stringify(Object.keys(require.cache))));";
-    writeFileSync(preload, `const dns = require('node:dns');\n${nowhere}\n${loadedLast}\n`);
+    const printModules = "process.on('exit', () => console.log(JSON.stringify(Object.keys(require.cache))));";
+    writeFileSync(preload, `const dns = require('node:dns');\n${loopbackLookup}\n${printModules}\n`);
     for (const [payload, loaded] of [
       [undefined, ['preload.cjs', 'server.js']],
       ['{"payload":{"location":"Lima"}}', ['preload.cjs', 'server.axios.js', 'server.js']],
@@ -243,7 +243,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     }
   });
 
-  test('parses bodies of an application as Express does, in its encodings too', async () => {
+  test('parses the bodies of requests as Express does, in all encodings of Express', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parsers-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     await bundle(ROOT, '1.2.3', 'test/fixtures/apps/parsers', folder);
@@ -279,7 +279,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     ]);
   });
 
-  test('finds the files of an application, from any place of its modules and any current folder', async () => {
+  test('finds the files of an application from modules in any folder, and with any current folder', async () => {
     const app = join(ROOT, 'test/fixtures/apps/site');
     const folder = mkdtempSync(join(tmpdir(), 'site-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -303,7 +303,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(read()).toEqual(files);
   });
 
-  test('has neither comments nor paths: a file that moves and a comment that changes do not change the digest', async () => {
+  test('has neither comments nor paths, so a renamed module or a changed comment does not change its digest', async () => {
     for (const name of SERVER_FILES) {
       const code = readFileSync(join(stage, name), 'utf8');
       expect(code).not.toMatch(/^\s*(\/\/|\/\*|\*\/)/m);
@@ -343,7 +343,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(modules.filter((path) => foreignClients.test(path))).toEqual([]);
   });
 
-  test('has its licences in a file of their own', () => {
+  test('has each of its packages once in the list of licences', () => {
     const folders = packageFolders(ROOT, modules).map((folder) => join(ROOT, folder));
     const licenses = formatLicenses(packageLicenses(folders));
     expect(licenses).toMatch(/^--- express 5\.\d+\.\d+: MIT ---\n\n\(The MIT License\)/m);
@@ -355,7 +355,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
     expect(new Set(bundled)).toEqual(new Set(names));
   });
 
-  test('is listed by the folders of its packages, which are among the packages of the image', () => {
+  test('is recorded by the folders of its packages, and refused if the image does not have one of them', () => {
     const paths = ['node_modules/a/index.js', 'node_modules/a/node_modules/@x/y/lib/z.js', 'src/app.ts'];
     const folders = packageFolders(
       '/build/',

@@ -16,7 +16,7 @@ interface Change {
   metadata?: Metadata;
 }
 
-function image({
+function makeImage({
   kernel = 'kernel',
   cmdline = 'a',
   boot = {},
@@ -42,44 +42,44 @@ function image({
   );
 }
 
-describe('two images', () => {
-  test('that are the same have no difference', () => {
-    expect(compareEifs(image(), image())).toEqual([]);
+describe('the comparison of two images', () => {
+  test('finds no difference between identical images', () => {
+    expect(compareEifs(makeImage(), makeImage())).toEqual([]);
   });
 
   test.each<[string, Change, string[]]>([
     [
-      'a file of the application',
+      'the content of a file',
       { app: { 'app/server.js': `${'x'.repeat(99)}y` } },
       ['application ramdisk: /app/server.js: 100 / 100 bytes, different from byte 99'],
     ],
     [
-      'a longer file',
+      'the length of a file',
       { boot: { init: 'init.' } },
       ['boot ramdisk: /init: 4 / 5 bytes, different from byte 4'],
     ],
     [
-      'a file more',
+      'the number of files',
       { boot: { 'etc/x': '' } },
       ['boot ramdisk: /etc: only in the second', 'boot ramdisk: /etc/x: only in the second'],
     ],
     [
-      'a mode',
+      'the mode of a file',
       { executable: true },
       [
         'boot ramdisk: /init: mode 100644 / 100755',
         'application ramdisk: /app/server.js: mode 100644 / 100755',
       ],
     ],
-    ['a kernel', { kernel: 'kernEl' }, ['kernel: 6 / 6 bytes, different from byte 4']],
-    ['a command line', { cmdline: 'b' }, ['command line: a / b']],
-    ['metadata', { metadata: { ...METADATA, ImageName: 'm' } }, ['metadata']],
-  ])('with %s that differs report the place of the difference', (_what, change, lines) => {
-    expect(compareEifs(image(), image(change))).toEqual(lines);
+    ['the kernel', { kernel: 'kernEl' }, ['kernel: 6 / 6 bytes, different from byte 4']],
+    ['the command line', { cmdline: 'b' }, ['command line: a / b']],
+    ['the metadata', { metadata: { ...METADATA, ImageName: 'm' } }, ['metadata']],
+  ])('locates a difference in %s', (_part, change, lines) => {
+    expect(compareEifs(makeImage(), makeImage(change))).toEqual(lines);
   });
 
-  test('with another compression are refused by an error that names it', () => {
-    expect(compareEifs(image(), image({ level: 0 }))).toEqual([
+  test('names the compression if the content is the same', () => {
+    expect(compareEifs(makeImage(), makeImage({ level: 0 }))).toEqual([
       'boot ramdisk: its compression',
       'application ramdisk: its compression',
     ]);

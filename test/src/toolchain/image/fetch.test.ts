@@ -59,7 +59,7 @@ describe('a locked package', () => {
     expect(requestedPaths).toEqual([`/debian/${FILE.path}`]);
   });
 
-  test('comes from the target of a redirect of the mirror, but redirects are not followed endlessly', async () => {
+  test("comes from the target of a mirror's redirect, after at most 20 redirects", async () => {
     const source = `/debian/${FILE.path}`;
     const otherMirror = await serve({ [source]: CONTENT });
     const first = await serve({ [source]: 'elsewhere' }, { location: `${otherMirror.address}${source}` });
@@ -72,7 +72,7 @@ describe('a locked package', () => {
     expect(looping.requestedPaths).toHaveLength(21);
   });
 
-  test('is never decoded: a mirror that encodes it is not used', async () => {
+  test('is never decoded, so a mirror that sends it with a content encoding is not used', async () => {
     const headers = { 'content-encoding': 'gzip' };
     const { address } = await serve(
       { [`/debian/${FILE.path}`]: gzipSync(CONTENT).toString('latin1') },
@@ -85,7 +85,7 @@ describe('a locked package', () => {
     });
   });
 
-  test('comes again when the cache is damaged', async () => {
+  test('is fetched again if its file in the cache is damaged', async () => {
     const { address } = await serve({ [`/debian/${FILE.path}`]: CONTENT });
     const mirrors = findMirrors({ DEBIAN_MIRROR: address }, noApt);
     writeFileSync(join(cache, FILE.sha256), 'other');
@@ -107,37 +107,40 @@ describe('a locked package', () => {
       /gone from every source[\s\S]*status 404[\s\S]*--inputs[\s\S]*npx --offline sui-enclave update_lock/,
     ],
     [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*npx --offline sui-enclave update_lock/],
-  ])('that is gone everywhere stops the build with advice (snapshot known: %s)', async (isKnown, message) => {
-    const { address } = await serve({});
-    const mirrors = findMirrors(
-      { DEBIAN_MIRROR: address, ...(isKnown && { DEBIAN_SNAPSHOT: address }) },
-      noApt,
-    );
-    await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({
-      code: 'INPUTS_GONE',
-      message: expect.stringMatching(message),
-    });
-  });
+  ])(
+    'that is gone everywhere stops the build with advice (with a snapshot archive: %s)',
+    async (hasSnapshot, message) => {
+      const { address } = await serve({});
+      const mirrors = findMirrors(
+        { DEBIAN_MIRROR: address, ...(hasSnapshot && { DEBIAN_SNAPSHOT: address }) },
+        noApt,
+      );
+      await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({
+        code: 'INPUTS_GONE',
+        message: expect.stringMatching(message),
+      });
+    },
+  );
 
   test.each([
     ['other bytes', CONTENT.toUpperCase(), 'PACKAGE_CHANGED'],
     ['more bytes', `${CONTENT}!`, 'INPUTS_GONE'],
     ['fewer bytes', CONTENT.slice(1), 'INPUTS_GONE'],
-  ])('that has %s is refused, and not kept', async (_what, content, code) => {
+  ])('that has %s is refused, and does not get into the cache', async (_what, content, code) => {
     const { address } = await serve({ [`/debian/${FILE.path}`]: content });
     const mirrors = findMirrors({ DEBIAN_MIRROR: address }, noApt);
     await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({ code });
     expect(readdirSync(cache)).toEqual([]);
   });
 
-  test('that are gone are listed, all of them', async () => {
+  test('is listed in the error with all others that are gone', async () => {
     const otherFile = { ...FILE, name: 'another', sha256: 'f'.repeat(64) };
     await expect(fetchAll([FILE, otherFile], LOCK, OFFLINE, cache)).rejects.toThrow(
       /these inputs are gone[\s\S]*another [\s\S]*The archive of inputs lacks them/,
     );
   });
 
-  test('is not waited for if no server listens', async () => {
+  test('is reported as gone if no server listens', async () => {
     const mirrors = findMirrors({ DEBIAN_MIRROR: 'http://127.0.0.1:1' }, noApt);
     await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({ code: 'INPUTS_GONE' });
   });
@@ -164,7 +167,10 @@ Debian file:/srv/debian/
     [{}, /DEBIAN_MIRROR/],
     [{ DEBIAN_MIRROR: 'mirror.example' }, /DEBIAN_MIRROR must be an address/],
     [{ DEBIAN_SNAPSHOT: 'file:///srv' }, /DEBIAN_SNAPSHOT must be an address/],
-  ])('that are not named, or named wrongly, are an error that says what to set (%o)', (env, message) => {
-    expect(() => findMirrors(env, noApt)).toThrow(message);
-  });
+  ])(
+    'cause an error that says what to set if none is named, or a setting is invalid (%o)',
+    (env, message) => {
+      expect(() => findMirrors(env, noApt)).toThrow(message);
+    },
+  );
 });

@@ -39,7 +39,7 @@ describe('the files of an application', () => {
     expect(files.get('public/index.html')).toEqual(Buffer.from('public/index.html'));
   });
 
-  test('are empty without a folder', () => {
+  test('are none if app.yaml lists no folder', () => {
     write('public/index.html');
     expect(readFiles(app, {})).toEqual(new Map());
   });
@@ -60,11 +60,9 @@ describe('the files of an application', () => {
     'server.js',
     'server.qs.js',
     'enclave.conf/x',
-  ])('are never in %s, which an image does not have, or has itself', (folder) => {
+  ])('are refused in %s, which is a reserved name', (folder) => {
     write(`${folder}/x.txt`);
-    expect(() => readFiles(app, { files: [folder] })).toThrow(
-      refusal(/is a name that no folder of files can have/),
-    );
+    expect(() => readFiles(app, { files: [folder] })).toThrow(refusal(/is a reserved name/));
   });
 
   test('are neither links nor below a link', () => {
@@ -82,7 +80,7 @@ describe('the files of an application', () => {
     expect(() => readFiles(app, { files: ['views'] })).toThrow(refusal(/"views" is not a folder/));
   });
 
-  test('are not pipes, which nobody could read to the end', () => {
+  test('are not pipes, from which a read may never end', () => {
     write('public/x.txt');
     execFileSync('mkfifo', [join(app, 'public/pipe')]);
     expect(() => readFiles(app, { files: ['public'] })).toThrow(refusal(/"public\/pipe" is neither/));
@@ -94,7 +92,7 @@ describe('the files of an application', () => {
   });
 
   test.each(['a b.txt', 'é.txt', 'line\nbreak', 'esc\u001b[31m'])(
-    'have names that every ramdisk accepts: %j',
+    'are refused with a name that a ramdisk can not have: %j',
     (name) => {
       write(`public/${name}`);
       expect(() => readFiles(app, { files: ['public'] })).toThrow(refusal(/^[ -~]* has a name with a space/));

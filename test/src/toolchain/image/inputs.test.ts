@@ -23,7 +23,7 @@ import { readEif } from '../../../../src/cli/image/eif/read.ts';
 import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
 import { readInputs, writeInputs } from '../../../../src/toolchain/image/inputs.ts';
 import { readLock } from '../../../../src/toolchain/image/lock.ts';
-import { fetchPackages, layPackage } from '../../../../src/toolchain/image/npm.ts';
+import { fetchPackages, unpackPackage } from '../../../../src/toolchain/image/npm.ts';
 import { createSbom, type Ingredients } from '../../../../src/toolchain/image/sbom.ts';
 import { METADATA } from './metadata.ts';
 import { makeDeb, makeTar } from './packages.ts';
@@ -40,7 +40,7 @@ beforeEach(() => {
 const sha512 = (bytes: Uint8Array | string) => createHash('sha512').update(bytes).digest('hex');
 
 /** Packs a package as npm does. */
-function packed(content: string): Buffer {
+function packPackage(content: string): Buffer {
   mkdirSync(join(dir, 'package'), { recursive: true });
   writeFileSync(join(dir, 'package/index.js'), content);
   const file = join(dir, 'packed.tgz');
@@ -48,8 +48,8 @@ function packed(content: string): Buffer {
   return readFileSync(file);
 }
 
-/** Fakes npm by a program that packs these bytes, and notes its calls. */
-function npmPacks(bytes: Uint8Array): string {
+/** Replaces npm by a fake that packs these bytes. @returns the path of the file in which it records its calls */
+function fakeNpm(bytes: Uint8Array): string {
   const bin = join(dir, 'bin');
   mkdirSync(bin);
   writeFileSync(join(dir, 'answer.tgz'), bytes);
@@ -63,23 +63,23 @@ function npmPacks(bytes: Uint8Array): string {
 describe('a package of npm', () => {
   const moon = (bytes: Uint8Array) => ({ name: 'moon', version: '1.0.0', sha512: sha512(bytes) });
 
-  test('is fetched once, without its scripts, and laid out', async () => {
-    const bytes = packed('moon');
-    const calls = npmPacks(bytes);
+  test('is fetched once, without its scripts, and unpacked', async () => {
+    const bytes = packPackage('moon');
+    const calls = fakeNpm(bytes);
     expect(await fetchPackages([moon(bytes)], cache, false)).toEqual([]);
     expect(await fetchPackages([moon(bytes)], cache, false)).toEqual([]);
     expect(readFileSync(calls, 'utf8')).toMatch(/^pack --ignore-scripts .* moon@1\.0\.0\n$/);
-    layPackage(moon(bytes), cache, join(dir, 'laid'));
-    expect(readFileSync(join(dir, 'laid/index.js'), 'utf8')).toBe('moon');
+    unpackPackage(moon(bytes), cache, join(dir, 'unpacked'));
+    expect(readFileSync(join(dir, 'unpacked/index.js'), 'utf8')).toBe('moon');
   });
 
-  test('is laid out without its links, which npm does not unpack either', () => {
+  test('is unpacked without its links, which npm does not unpack either', () => {
     mkdirSync(join(dir, 'package'));
     symlinkSync('/etc', join(dir, 'package/etc'));
-    const bytes = packed('moon');
+    const bytes = packPackage('moon');
     writeFileSync(join(cache, sha512(bytes)), bytes);
-    layPackage(moon(bytes), cache, join(dir, 'laid'));
-    expect(readdirSync(join(dir, 'laid'))).toEqual(['index.js']);
+    unpackPackage(moon(bytes), cache, join(dir, 'unpacked'));
+    expect(readdirSync(join(dir, 'unpacked'))).toEqual(['index.js']);
   });
 
   test('that unpacks to an excessive size is refused', () => {
@@ -90,34 +90,34 @@ describe('a package of npm', () => {
     header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
     const bytes = gzipSync(Buffer.concat([header, Buffer.alloc(1 << 20)]));
     writeFileSync(join(cache, sha512(bytes)), bytes);
-    expect(() => layPackage(moon(bytes), cache, join(dir, 'laid'))).toThrow(
+    expect(() => unpackPackage(moon(bytes), cache, join(dir, 'unpacked'))).toThrow(
       expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
     );
   });
 
-  test('with other bytes than the lock has is refused', async () => {
-    npmPacks(packed('another'));
-    await expect(fetchPackages([moon(packed('moon'))], cache, false)).rejects.toThrow(
+  test('is refused if its bytes are not those of the lock file', async () => {
+    fakeNpm(packPackage('another'));
+    await expect(fetchPackages([moon(packPackage('moon'))], cache, false)).rejects.toThrow(
       expect.objectContaining({ code: 'PACKAGE_CHANGED' }),
     );
   });
 
-  test('that the cache does not have is missing offline, and so is a package that was changed there', async () => {
-    const calls = npmPacks(packed('moon'));
-    const moonPackage = moon(packed('moon'));
+  test('is missing offline if the cache lacks it, or has changed bytes', async () => {
+    const calls = fakeNpm(packPackage('moon'));
+    const moonPackage = moon(packPackage('moon'));
     expect(await fetchPackages([moonPackage], cache, true)).toEqual([moonPackage]);
     writeFileSync(join(cache, moonPackage.sha512), 'changed');
     expect(await fetchPackages([moonPackage], cache, true)).toEqual([moonPackage]);
     expect(() => readFileSync(calls)).toThrow(/ENOENT/);
   });
 
-  test('that npm does not return is missing', async () => {
+  test('is missing if npm fails', async () => {
     const bin = join(dir, 'failing');
     mkdirSync(bin);
     writeFileSync(join(bin, 'npm'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
     onTestFinished(() => void vi.unstubAllEnvs());
-    const moonPackage = moon(packed('moon'));
+    const moonPackage = moon(packPackage('moon'));
     expect(await fetchPackages([moonPackage], cache, false)).toEqual([moonPackage]);
   });
 });
@@ -127,7 +127,7 @@ describe('the archive of inputs', () => {
   /** Names of cached files: the digests of Debian's packages and of npm's. */
   const packages = { [sha256('deb')]: 'deb', [sha512('npm')]: 'npm' };
   const digests = Object.keys(packages);
-  /** Fills a folder. The modes depend on the umask of the process that wrote the cache. */
+  /** Writes the packages to a folder, with a mode such as the umask of a process causes. */
   const fill = (folder: string, mode: number) => {
     for (const [digest, content] of Object.entries(packages)) {
       writeFileSync(join(folder, digest), content);
@@ -135,7 +135,7 @@ describe('the archive of inputs', () => {
     }
   };
 
-  test('gives the packages back, and has the same bytes for the same packages', () => {
+  test('returns the packages, and has the same bytes for the same packages', () => {
     fill(cache, 0o644);
     const [file, secondFile] = [join(dir, 'inputs.tar'), join(dir, 'second.tar')];
     writeInputs(file, cache, digests);
@@ -159,7 +159,7 @@ describe('the archive of inputs', () => {
     expect(readFileSync(join(dir, 'fresh', digest), 'utf8')).toBe(packages[digest]);
   });
 
-  test('leaves out files that are not packages, also links and paths out of the cache', () => {
+  test('is read without the files that are not packages or have a path outside of the cache', () => {
     const [digest = ''] = digests;
     const file = join(dir, 'odd.tar');
     const content = packages[digest] ?? '';
@@ -189,7 +189,7 @@ describe('the archive of inputs', () => {
     for (const name of digests) expect(readFileSync(join(cache, name), 'utf8')).toBe(packages[name]);
   });
 
-  test('that ends too early does not change the cache', () => {
+  test('that is truncated does not change the cache', () => {
     fill(cache, 0o644);
     const file = join(dir, 'inputs.tar');
     writeInputs(file, cache, digests);
@@ -203,8 +203,8 @@ describe('the archive of inputs', () => {
   });
 
   test.each([
-    ['is not there', undefined],
-    ['is not one', Buffer.from('x'.repeat(2000))],
+    ['is missing', undefined],
+    ['is not a tar archive', Buffer.from('x'.repeat(2000))],
   ])('that %s is refused', (_, content) => {
     const file = join(dir, 'wrong.tar');
     if (content) writeFileSync(file, content);
@@ -232,7 +232,7 @@ describe('the SBOM', () => {
     sha256: 'ab'.repeat(32),
   });
   const npm = (name: string) => ({ name, version: '2.0.0', sha512: 'cd'.repeat(64) });
-  const sbom = (more: Partial<Ingredients> = {}) =>
+  const sbom = (overrides: Partial<Ingredients> = {}) =>
     createSbom(eif, {
       application: { name: 'tide', version: '0.1.0' },
       frameworkVersion: '0.1.0',
@@ -247,7 +247,7 @@ describe('the SBOM', () => {
       bundled: ['node_modules/a/node_modules/b', 'node_modules/@x/y'],
       debian: Object.keys(debs).map(file),
       deb: ({ name }) => debs[name] ?? noFiles,
-      ...more,
+      ...overrides,
     });
 
   test('lists the contents of the image, and the tools that only built it', () => {
@@ -269,7 +269,7 @@ describe('the SBOM', () => {
     expect(components.map(({ purl }) => purl)).toContain('pkg:deb/debian/g%2B%2B@1%2Bb1');
   });
 
-  test('lists for the real lock the packages that are compiled in', () => {
+  test('lists the packages of the real lock file that are compiled in', () => {
     const { packages } = readLock('enclave/debian.lock.json');
     const { components } = JSON.parse(sbom({ debian: packages, deb: () => noFiles })) as {
       components: { 'bom-ref': string; scope: string }[];
@@ -312,7 +312,7 @@ describe('the SBOM', () => {
     expect(components).toEqual([component('app/public/index.html'), component('app/views/server.js')]);
   });
 
-  test('names a Node that is not the pinned one, whose headers alone were used', () => {
+  test('names a Node that replaces the pinned one, of which only the headers were used', () => {
     const { components } = JSON.parse(sbom({ node: { version: '24.0.1', sha256: 'ef'.repeat(32) } })) as {
       components: { name: string; scope: string; purl: string; hashes: unknown }[];
     };

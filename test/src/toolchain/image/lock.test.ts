@@ -26,7 +26,7 @@ describe('a lock file', () => {
   });
 
   test.each(['enclave/debian.lock.json', 'test/e2e/boot/emulator.lock.json'])(
-    '%s is as it would be written',
+    '%s does not change if it is read and written',
     (path) => {
       const text = readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
       expect(formatLock(parseLock(text, path))).toBe(text);
@@ -47,7 +47,7 @@ describe('a lock file', () => {
     );
   });
 
-  test('shows the changes', () => {
+  test('is compared with another, with a line for each changed package', () => {
     const newer = { ...FILE, version: '2.42-1', sha256: 'b'.repeat(64) };
     const otherFile = { ...FILE, name: 'zlib1g', version: '1.3' };
     expect(diffLocks(LOCK, LOCK)).toEqual([]);

@@ -101,7 +101,7 @@ describe('the measurements', () => {
     });
   });
 
-  test('of a repository of its own name the installed framework, and the lock file of the application', () => {
+  test('of an application in its own repository name the installed framework and the lock file of the application', () => {
     const packages = { 'node_modules/sui-enclave-toolchain': { integrity: 'sha512-abc' } };
     writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages }));
     const apart = { ...inClone(), app: root, appDir: 'src/apps/tide', isApart: true, name: 'tide' };
@@ -124,7 +124,7 @@ describe('the measurements', () => {
 });
 
 describe('the channel', () => {
-  test('stable is for an unchanged tree at a tag of a version', () => {
+  test('stable requires an unchanged tree at the tag of a version', () => {
     expect(() => checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toThrow(
       /a tag such as v1.2.3/,
     );
@@ -140,7 +140,7 @@ describe('the channel', () => {
     );
   });
 
-  test('stable is for a repository of an author too, even if git ignores files beside the application', () => {
+  test("stable accepts an author's repository, even if git ignores files beside the application", () => {
     const source = { framework: '/nowhere', app: root, appDir: 'src/apps/x', isApart: true };
     const needed = { modules: [], workspaces: ['src/server'], links: {} };
     const sources = sourcesInRepository(source, { needed, packages: new Map() });
@@ -160,7 +160,7 @@ describe('the channel', () => {
     );
   });
 
-  test.each(['src/server', 'enclave', 'apps/x'])('stable is for no file of %s that git ignores', (folder) => {
+  test.each(['src/server', 'enclave', 'apps/x'])('stable refuses files in %s that git ignores', (folder) => {
     git('tag', 'v1.2.3');
     mkdirSync(join(root, folder), { recursive: true });
     writeFileSync(join(root, '.git/info/exclude'), '*.pem\n');
@@ -172,7 +172,7 @@ describe('the channel', () => {
     expect(() => checkChannel(root, 'experimental', ['src/server', 'enclave', 'apps/x'])).not.toThrow();
   });
 
-  test('experimental accepts any tree, and other channels are refused', async () => {
+  test('experimental accepts any tree, and unknown channels are refused', async () => {
     expect(() => checkChannel(root, 'experimental', ['src/server', 'enclave', 'apps/x'])).not.toThrow();
     const { status, stderr } = await callScript('../toolchain/image/build.ts', ['--channel', 'nightly']);
     expect(status).toBe(2);

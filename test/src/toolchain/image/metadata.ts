@@ -1,6 +1,6 @@
 import type { Metadata } from '../../../../src/cli/image/eif/format.ts';
 
-/** Metadata for images of tests. No register measures it, so its content doesn't matter. */
+/** Metadata of the images in tests. No register measures it, so its content doesn't matter. */
 export const METADATA: Metadata = {
   ImageName: 'n',
   ImageVersion: '1',

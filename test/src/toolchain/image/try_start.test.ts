@@ -23,13 +23,13 @@ function start(source: string, environment: readonly string[] = []): Promise<voi
 const REPORTS = `require('node:fs').writeSync(Number(process.env.REPORT_FD), `;
 
 describe('the server of an image', () => {
-  test('that reports its boot starts, and leaves nothing behind', async () => {
+  test('that reports its boot passes the trial, which leaves no files behind', async () => {
     await start(`${REPORTS}'{"event":"boot"}\\n'); setInterval(() => {}, 1000);`);
     expect(existsSync(join(root, 'app'))).toBe(false);
     expect(existsSync(join(root, 'etc'))).toBe(false);
   });
 
-  test('has the environment of the image and nothing of the builder, which has no NSM', async () => {
+  test("has the image's environment, adapted to a machine without an NSM, and nothing of the builder's", async () => {
     const environment = [
       'LOG_LEVEL=info',
       'SALT_CLIENTS=[{"a": "b=c"}]',
@@ -55,8 +55,11 @@ describe('the server of an image', () => {
       `process.stderr.write('sui-enclave: SALT_CLIENTS is missing'); process.exit(1)`,
       /SALT_CLIENTS is missing/,
     ],
-    [`${REPORTS}'{"event":"failed","code":"CONFIG"}\\n'); setInterval(() => {}, 1000);`, /no answer/],
-    ['process.exit(0)', /no answer/],
+    [
+      `${REPORTS}'{"event":"failed","code":"CONFIG"}\\n'); setInterval(() => {}, 1000);`,
+      /it printed nothing/,
+    ],
+    ['process.exit(0)', /it printed nothing/],
     ['const = 1', /SyntaxError/],
   ])('that fails stops the build: %s', async (source, message) => {
     await expect(start(source)).rejects.toThrow(message);

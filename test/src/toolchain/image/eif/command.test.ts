@@ -45,8 +45,8 @@ const BUILD = [
 
 test('eif builds, describes and measures an image', async () => {
   expect(await eif(...BUILD)).toEqual({ status: 0, stdout: '', stderr: '' });
-  const described = JSON.parse((await eif('describe', 'x.eif')).stdout);
-  expect(described).toMatchObject({
+  const description = JSON.parse((await eif('describe', 'x.eif')).stdout);
+  expect(description).toMatchObject({
     architecture: 'x86_64',
     signed: false,
     metadata: { ImageName: 'weather', ImageVersion: '1.2.3' },
@@ -55,7 +55,7 @@ test('eif builds, describes and measures an image', async () => {
     ramdisks: [{ bytes: 4 }, { bytes: 3 }],
   });
   const { stdout } = await eif('pcrs', 'x.eif');
-  expect(parsePcrs(stdout)).toEqual(described.registers);
+  expect(parsePcrs(stdout)).toEqual(description.registers);
   expect(await spawnScript('../toolchain/image/eif.ts', ['pcrs', 'x.eif'], { cwd: dir })).toEqual({
     status: 0,
     stdout,
@@ -81,7 +81,7 @@ test.each([
   [['build', '--kernel', 'kernel'], 2, /^USAGE: --cmdline is required/],
   [['build', '--signing-key', 'x'], 2, /^USAGE: Unknown option '--signing-key'\. See/],
   [[...BUILD, 'more'], 2, /^USAGE: unexpected argument: more\. See/],
-])('%j ends with one message', async (args, code, message) => {
+])('eif with %j ends with one message', async (args, code, message) => {
   const { status, stderr, stdout } = await eif(...args);
   expect(status).toBe(code);
   expect(stderr).toMatch(message);

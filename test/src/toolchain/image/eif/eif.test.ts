@@ -1,6 +1,6 @@
 /**
- * The format is repeated here as literals, from its description, so that reader and writer can't share a
- * mistake.
+ * These tests state the format in literals of their own, from its description. So they also find a mistake that
+ * the reader and the writer share.
  */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -31,7 +31,7 @@ const PARTS = {
 };
 
 /** Changes the image and corrects its CRC, so that a refusal is caused by the change. */
-function changed(change: (eif: Buffer) => Buffer | undefined): Buffer {
+function changeImage(change: (eif: Buffer) => Buffer | undefined): Buffer {
   const eif = writeEif(PARTS, METADATA);
   const image = change(eif) ?? eif;
   image.writeUInt32BE(crc32(image.subarray(548), crc32(image.subarray(0, 544))), 544);
@@ -76,7 +76,7 @@ describe('an image', () => {
     expect(writeEif(read, read.metadata).equals(eif)).toBe(true);
   });
 
-  test('with any one byte changed is refused', () => {
+  test('is refused if any single byte is changed', () => {
     const eif = writeEif(PARTS, METADATA);
     for (let at = 0; at < eif.length; at += 1) {
       const wrong = Buffer.from(eif);
@@ -85,7 +85,7 @@ describe('an image', () => {
     }
   });
 
-  test('cut anywhere is refused', () => {
+  test('is refused if it is truncated anywhere', () => {
     const eif = writeEif(PARTS, METADATA);
     for (let length = 0; length < eif.length; length += 1) {
       expect(() => readEif(eif.subarray(0, length)), `${length} bytes`).toThrow(
@@ -102,7 +102,7 @@ describe('an image', () => {
     ['no sections', (eif) => void eif.writeUInt16BE(0, 26), /number of sections/],
     ['33 sections', (eif) => void eif.writeUInt16BE(33, 26), /number of sections/],
     [
-      'a place for a section that is not counted',
+      'an offset of a section that is not counted',
       (eif) => void eif.writeBigUInt64BE(1n, 28 + 8 * 5),
       /not counted/,
     ],
@@ -115,8 +115,8 @@ describe('an image', () => {
     ['bytes after the end', (eif) => Buffer.concat([eif, Buffer.alloc(1)]), /after the last/],
     ['a command line of two lines', (eif) => void eif.write('\n', 548 + 12 + 6 + 12), /command line/],
     ['metadata that is not JSON', (eif) => void eif.write('!', 548 + 12 + 6 + 12 + 13 + 12), /metadata/],
-  ])('with %s is refused though its CRC is right', (_what, change, message) => {
-    expect(() => readEif(changed(change))).toThrow(message);
+  ])('is refused with %s even if its CRC is right', (_what, change, message) => {
+    expect(() => readEif(changeImage(change))).toThrow(message);
   });
 
   test.each([
@@ -154,8 +154,11 @@ describe('the metadata', () => {
   const readBack = (metadata: object) => readEif(writeEif(PARTS, { ...METADATA, ...metadata })).metadata;
 
   test.each<[string, object]>([
-    ['what nitro-cli says of a Docker image', { DockerInfo: DOCKER }],
-    ["a file of nitro-cli's user", { DockerInfo: DOCKER, CustomMetadata: [{ team: 'a' }, 1, 'b', false] }],
+    ['what nitro-cli writes about a Docker image', { DockerInfo: DOCKER }],
+    [
+      "custom metadata of nitro-cli's user",
+      { DockerInfo: DOCKER, CustomMetadata: [{ team: 'a' }, 1, 'b', false] },
+    ],
     ['32 levels', { DockerInfo: JSON.parse(`${'[{"a":'.repeat(16)}0${'}]'.repeat(16)}`) }],
   ])('may contain %s', (_what, metadata) => {
     expect(readBack(metadata)).toEqual({ ...METADATA, ...metadata });
@@ -164,13 +167,13 @@ describe('the metadata', () => {
   test.each<[string, object, RegExp]>([
     ['33 levels', { DockerInfo: JSON.parse('['.repeat(33) + ']'.repeat(33)) }, /metadata's DockerInfo/],
     ['a mebibyte', { CustomMetadata: 'x'.repeat(1024 ** 2) }, /more than 1048576 bytes/],
-    ['no word on Docker', { DockerInfo: undefined }, /metadata's DockerInfo/],
+    ['no DockerInfo', { DockerInfo: undefined }, /metadata's DockerInfo/],
     ['a number for a name', { ImageName: 1 }, /metadata's ImageName/],
-  ])('may not contain %s', (_what, metadata, message) => {
+  ])('are refused with %s', (_what, metadata, message) => {
     expect(() => readBack(metadata)).toThrow(message);
   });
 
-  test('may not have endless levels, which no reader could print', () => {
+  test('are refused with 20,000 levels, which no reader could print', () => {
     const levels = 20_000;
     const text = JSON.stringify(METADATA).replace('null', '['.repeat(levels) + ']'.repeat(levels));
     // The writer can't print these levels either.
@@ -197,7 +200,7 @@ describe('the registers', () => {
     expect(measureImage({ ...PARTS, ramdisks }).pcr2).toBe(extend('appmore'));
   });
 
-  test('are printed in a line each', () => {
+  test('are printed one per line', () => {
     expect(formatPcrs({ pcr0: 'aa', pcr1: 'bb', pcr2: 'cc' })).toBe('aa PCR0\nbb PCR1\ncc PCR2\n');
   });
 });
