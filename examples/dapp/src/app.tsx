@@ -32,13 +32,13 @@ export function App({ settings, hasLogin }: Props) {
     ...(expected.developmentRoots && { roots: certificatesFromPem(expected.developmentRoots) }),
   });
   const reading = useReading(enclave.client);
-  const latest = reading.status === 'answered' ? reading.reading : undefined;
+  const latestReading = reading.status === 'answered' ? reading.reading : undefined;
   const kit = useDAppKit();
   const account = useCurrentAccount();
   const registration = useRegistration(
     kit.getClient(),
     sui.configId,
-    latest?.answer.publicKey ?? enclave.publicKey,
+    latestReading?.answer.publicKey ?? enclave.publicKey,
   );
   const [minted, setMinted] = useState<MintResult>();
   const owned = useOwnedObjects(kit.getClient(), sui.packageId, account?.address);
@@ -70,7 +70,7 @@ export function App({ settings, hasLogin }: Props) {
           <h1>Weather that proves where it comes from</h1>
           <p className="lead">
             An enclave fetches the weather and signs it. Your browser checks what code runs there, and Sui
-            checks the signature again before it makes an object of it.
+            checks the signature again before it makes an object of the reading.
           </p>
         </div>
         <div className="columns">
@@ -78,7 +78,7 @@ export function App({ settings, hasLogin }: Props) {
             <ReadingPanel reading={reading} enclave={enclave} url={expected.url} />
             <MintPanel
               settings={settings}
-              reading={latest}
+              reading={latestReading}
               registration={registration}
               account={account}
               isWithoutLogin={isWithoutLogin}
@@ -93,12 +93,12 @@ export function App({ settings, hasLogin }: Props) {
             enclave={enclave}
             registration={registration}
             reading={reading}
-            mintError={refused?.reading === latest ? refused?.error : undefined}
+            mintError={refused?.reading === latestReading ? refused?.error : undefined}
           />
         </div>
         <MintedList owned={owned} console={consolePlace} latestId={minted?.objectId} />
       </main>
-      <Toast result={minted} console={consolePlace} onDismiss={() => setMinted(undefined)} />
+      <Toast minted={minted} console={consolePlace} onDismiss={() => setMinted(undefined)} />
       <ConfirmDialog packageId={sui.packageId} />
     </>
   );

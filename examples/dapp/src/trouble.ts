@@ -99,7 +99,8 @@ export function otherTrouble(error: unknown): Trouble {
       kind: 'stale',
       title: 'The contract refused the reading',
       text: `Nothing was minted. ${suiError.message}`,
-      advice: 'Ask the enclave again, and mint the new reading. If that is refused too, tell its operator.',
+      advice:
+        'Ask the enclave again, and mint the new reading. If that is refused too, tell the operator of the enclave.',
       ...describeDetail(suiError),
     };
   }

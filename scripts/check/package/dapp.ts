@@ -248,7 +248,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         enclave = servers().unregistered;
         await ask(page);
         await report.waitFor();
-        await page.getByText('attested when its answer came').waitFor();
+        await page.getByText('attested when its answer arrived').waitFor();
         await ask(page);
         await page.getByText('The registry on Sui refuses it').waitFor();
         await report.getByRole('button', { name: 'Continue with the new key' }).click();

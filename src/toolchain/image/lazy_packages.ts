@@ -34,8 +34,8 @@ export const LAZY_PACKAGES: readonly LazyPackage[] = [
 export const SERVER_FILES: readonly string[] = ['server.js', ...LAZY_PACKAGES.map(({ file }) => file)];
 
 /**
- * Returns a plugin for the bundler that replaces each package by code that loads the package's own file, beside
- * the bundle.
+ * Returns a plugin for the bundler that replaces each package by code that loads the package's own file,
+ * beside the bundle.
  *
  * @param root folder of the build
  */
@@ -62,8 +62,8 @@ export function loadLazily(root: string, packages: readonly LazyPackage[]): Plug
 const formatRequire = ({ file }: LazyPackage) => `module.exports = require('./${file}');`;
 
 /**
- * Returns code that exports a proxy of the package's exports, which must be a plain object. The proxy loads the
- * package when one of its properties is used.
+ * Returns code that exports a proxy of the package's exports, which must be a plain object. The proxy loads
+ * the package when one of its properties is used.
  */
 const formatProxy = ({ file }: LazyPackage) => `
 const load = () => require('./${file}');

@@ -12,8 +12,8 @@ export const COMPILED_IN: readonly string[] = ['node_modules/node-addon-api'];
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
 /**
- * Programs and libraries of Debian in an image, each with its licence and the package that contains the text of
- * the licence.
+ * Programs and libraries of Debian in an image, each with its licence and the package that contains the text
+ * of the licence.
  */
 export const SYSTEM = [
   { name: 'Linux', package: 'linux-source-6.12', license: 'GPL-2.0-only', texts: 'linux-libc-dev' },

@@ -1,7 +1,7 @@
 /**
- * Reads and writes the lock files of Debian packages. They fix the versions and digests of the packages that an
- * image is built from, or the emulator that tests it. People write `wanted` and `wanted_sources`; `sui-enclave update_lock`
- * writes the rest.
+ * Reads and writes the lock files of Debian packages. They fix the versions and digests of the packages that
+ * an image is built from, or the emulator that tests it. People write `wanted` and `wanted_sources`;
+ * `sui-enclave update_lock` writes the rest.
  */
 import { writeFileSync } from 'node:fs';
 import { ImageError } from 'sui-enclave-cli/image/errors';

@@ -1,6 +1,6 @@
 /**
- * Fetches npm packages into the cache by the integrity in a lock file, and unpacks them. Never runs the scripts
- * of a package.
+ * Fetches npm packages into the cache by the integrity in a lock file, and unpacks them. Never runs the
+ * scripts of a package.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -38,7 +38,7 @@ export function toNpmPackage(
  * Fetches the packages that the cache lacks.
  *
  * @param isOffline whether only the cache may be used
- * @param registry registry to fetch from. By default, npm asks the registry of its settings, and signs in there
+ * @param registry registry to fetch from. By default, npm uses and signs in to the registry of its settings
  * @returns the packages that are neither in the cache nor downloadable
  * @throws ImageError: PACKAGE_CHANGED; LOCK_INVALID
  */

@@ -43,7 +43,8 @@ function start(node: string, server: string, environment: readonly string[]): Pr
   const changes = { PORT: '0', NSM_REQUIRED: 'false', SECRETS_FD: '3', REPORT_FD: '4' };
   // Another program may already use the metrics port that the image sets.
   const metrics = env['METRICS_PORT'] !== undefined && { METRICS_PORT: '0' };
-  // Sealed secrets would need an NSM too. Another value of SECRETS is kept, so that an invalid one stops the build.
+  // Sealed secrets would need an NSM too. Any other value of SECRETS is kept, so that an invalid value stops
+  // the build.
   const secrets = env['SECRETS'] === 'sealed' && { SECRETS: 'any' };
   const child = spawn(node, [server], {
     env: { ...env, ...changes, ...metrics, ...secrets },

@@ -16,7 +16,9 @@ import { findBuilder } from './container.ts';
 import { shareModules } from './share_modules.ts';
 import { APP_DIR_OPTION, findSource } from './source.ts';
 
-/** Lock file of libfaketime, which gives the programs of the second build another time. No other build has it. */
+/**
+ * Lock file of libfaketime, which gives the programs of the second build another time. No other build has it.
+ */
 const CLOCK_LOCK = 'test/src/toolchain/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const CLOCK_OFFSET = '+400d';

@@ -6,7 +6,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 
-/** Returns the application's version, or the framework's if the application has no package.json with a version. */
+/**
+ * Returns the application's version, or the framework's if the application has no package.json with a
+ * version.
+ */
 export function readImageVersion(framework: string, app: string): string {
   for (const folder of [app, join(framework, 'src/server')]) {
     const file = join(folder, 'package.json');

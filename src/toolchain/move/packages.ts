@@ -107,7 +107,10 @@ class FrameworkFolder implements MovePackageFetcher {
 
 /** Adds the packages that a Move.toml in `move/` names by a path: see `packageAtPath`. */
 class LocalPackages implements MovePackageFetcher {
-  /** Reason why the framework was not fetched. The compiler's own report resembles that of a mistake in the code. */
+  /**
+   * Reason why the framework was not fetched. The compiler's own report resembles that of a mistake in the
+   * code.
+   */
   failure: string | undefined;
   readonly #framework: MovePackageFetcher;
 

@@ -1,4 +1,7 @@
-/** `sui-enclave prover_check_key`: identifies the proving key in a file, and says which validators accept its proofs. */
+/**
+ * `sui-enclave prover_check_key`: identifies the proving key in a file, and says which validators accept its
+ * proofs.
+ */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';

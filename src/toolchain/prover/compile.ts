@@ -7,7 +7,7 @@ import { CIRCUIT_SOURCES } from './artifacts.ts';
 
 /**
  * Compiles a circuit into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the small size
- * needs 1.2 GB of memory, the full one 3.3 GB.
+ * needs 1.2 GB of memory, and the full size 3.3 GB.
  *
  * @param main source of the main component, such as `mainComponent` returns
  * @throws ConfigError
@@ -23,7 +23,7 @@ export function compileCircuit(folder: string, main: string, flags: readonly str
   runTool(process.execPath, args, CIRCUIT_SOURCES);
 }
 
-/** Builds a folder once. If a build is interrupted, there is no incomplete folder with this name. */
+/** Builds a folder if it does not exist. An interrupted build leaves no incomplete folder with this name. */
 export function buildWhole(folder: string, build: (partial: string) => void): void {
   if (existsSync(folder)) return;
   mkdirSync(dirname(folder), { recursive: true });
@@ -47,9 +47,9 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
  * Number of versions of a folder to keep, for example for two checkouts. A version of the full size has 900
  * MB.
  */
-const KEPT = 2;
+const KEPT_VERSIONS = 2;
 
-/** Removes older folders whose names differ from this one only in the hash at the end. */
+/** Removes older versions of a folder, except the newest. Their names differ only in the hash at the end. */
 export function removeOlder(folder: string): void {
   const cache = dirname(folder);
   const kind = basename(folder).replace(/[0-9a-f]{16}$/, '');
@@ -58,7 +58,7 @@ export function removeOlder(folder: string): void {
     .map((name) => join(cache, name))
     .filter((path) => path !== folder)
     .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
-  for (const path of cachedFolders.slice(KEPT - 1)) rmSync(path, { recursive: true });
+  for (const path of cachedFolders.slice(KEPT_VERSIONS - 1)) rmSync(path, { recursive: true });
 }
 
 /** Runs a program and shows its standard error. @throws ConfigError with the exit code or signal */

@@ -20,9 +20,14 @@ export const main = command({
     'Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.',
   arguments: {},
   options: {
-    out: { value: '<file>', help: 'the program', schema: path, default: join(ROOT, 'build/prover/prover') },
+    out: {
+      value: '<file>',
+      help: 'the file to write the program to',
+      schema: path,
+      default: join(ROOT, 'build/prover/prover'),
+    },
     install: { help: 'always use the Go of src/prover/native/go.lock, which pip installs into build/go' },
-    test: { help: 'run go vet and go test, and keep no program' },
+    test: { help: 'run go vet and go test, and write no program' },
   },
   notes: 'exit codes: 0 done; 1 failed; 2 invalid command line',
   run({ options }) {
@@ -32,15 +37,15 @@ export const main = command({
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
       // If the processor can't run a forced path, the tests run once more on its fastest path.
-      for (const path of ['adx', 'portable']) run(go, ['test', ...FORCED], { PROVER_VECTORS: path });
+      for (const path of ['adx', 'portable']) run(go, ['test', ...FORCED_PACKAGES], { PROVER_VECTORS: path });
       testForArm(go);
       return { json: { tested: true } };
     }
     const out = resolve(options.out);
     mkdirSync(dirname(out), { recursive: true });
     // The new file has a name of its own, since another make may build it at the same time.
-    replaceBy(out, (fresh) => {
-      run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', fresh, '.']);
+    replaceBy(out, (temporary) => {
+      run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', temporary, '.']);
     });
     return { json: { file: out }, text: out };
   },
@@ -52,13 +57,13 @@ export function generateKernels(go: string): void {
 }
 
 /**
- * Packages whose tests run on a forced path. Other packages' tests run each path themselves, or have no
- * paths.
+ * Packages whose tests run again with each code path that `PROVER_VECTORS` forces. The tests of other
+ * packages run each path themselves, or have none.
  */
-const FORCED = ['.', './internal/groth16', './internal/worker'];
+const FORCED_PACKAGES = ['.', './internal/groth16', './internal/worker'];
 
 /** Packages without code for a specific processor, whose tests take seconds on an emulated processor. */
-const EMULATED = ['.', './internal/iden3', './internal/fft', './internal/par', './internal/mem'];
+const EMULATED_PACKAGES = ['.', './internal/iden3', './internal/fft', './internal/par', './internal/mem'];
 
 /**
  * Runs the tests of the portable code, which servers with ARM processors use, if QEMU's emulator of programs
@@ -70,7 +75,7 @@ function testForArm(go: string): void {
   run(go, ['build', '-o', '/dev/null', '.'], arm);
   const emulator = 'qemu-aarch64';
   if (spawnSync(emulator, ['--version']).error === undefined) {
-    run(go, ['test', '-exec', emulator, ...EMULATED], arm);
+    run(go, ['test', '-exec', emulator, ...EMULATED_PACKAGES], arm);
   } else console.error(`Not tested for ARM: ${emulator} is not installed (Debian's package qemu-user)`);
 }
 
@@ -94,7 +99,7 @@ function isNewEnough(go: string): boolean {
 }
 
 /**
- * Returns the locked toolchain, and first installs it if necessary. Several processes may do so at the same
+ * Returns the path of the locked Go, and installs it if necessary. Several processes may do this at the same
  * time.
  *
  * @throws ConfigError
@@ -122,10 +127,10 @@ const env = {
 export function run(
   program: string,
   args: readonly string[],
-  more: Readonly<Record<string, string>> = {},
+  extraEnv: Readonly<Record<string, string>> = {},
 ): void {
   try {
-    execFileSync(program, args, { cwd: SOURCES, env: { ...env, ...more }, stdio: ['ignore', 2, 2] });
+    execFileSync(program, args, { cwd: SOURCES, env: { ...env, ...extraEnv }, stdio: ['ignore', 2, 2] });
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
     const [, requiredVersion] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];

@@ -4,7 +4,7 @@ import { CodedError } from 'sui-enclave/errors';
 /** Every code of a ProverToolError, and what it means. */
 export const PROVER_TOOL_CODES = {
   ARCHIVE_INVALID: 'The file is not an OCI archive, or a part of it is missing or changed.',
-  ARCHIVE_UNSAFE: 'The archive has a path that leads out of its folder, or a link where the files must be.',
+  ARCHIVE_UNSAFE: 'The archive has a path outside of its folder, or a link in place of a file or a folder.',
   ARCHIVE_TOO_LARGE: 'The archive, or what it unpacks to, is larger than any image with a witness generator.',
   GENERATOR_MISSING: 'The image has no witness generator.',
   FOLDER_EXISTS: 'The folder to write exists already.',

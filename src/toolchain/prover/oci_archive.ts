@@ -1,8 +1,8 @@
 /**
  * Extracts files from a container image in an OCI archive, without running or unpacking the rest. Such an
  * archive is a tar with the OCI image layout, as `skopeo copy … oci-archive:` and `docker save` since version
- * 25 write it. The archive is not trusted: blobs must match their digests. Links, paths that lead out, and
- * sizes beyond those of any image are refused.
+ * 25 write it. The archive is not trusted: blobs must match their digests. Links, paths outside of the image,
+ * and sizes that no image has are refused.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { on } from 'node:events';
@@ -72,7 +72,7 @@ export async function extractFromImage(
   out: string,
 ): Promise<Extracted> {
   const status = statSync(archive);
-  if (!status.isFile()) throw invalid('it is not a regular file');
+  if (!status.isFile()) throw invalid('the archive is not a regular file');
   if (status.size > MAX_BYTES) throw tooLarge('the archive');
   const { digest, layers } = await readManifest(archive);
   const contents = await readLayers(archive, layers, target, out);
@@ -118,7 +118,7 @@ async function* readEntries(tar: Readable): AsyncGenerator<ReadEntry> {
     }
   } catch (error) {
     if (isEnclaveError(error)) throw error;
-    throw invalid('a tar archive in it is damaged, or ends too early');
+    throw invalid('the archive, or a layer in it, is damaged or incomplete');
   } finally {
     tar.destroy();
   }
@@ -131,13 +131,13 @@ function normalizePath({ path }: ReadEntry): string {
   if (parts.some((part) => part === '' || part === '.' || part === '..')) {
     throw new ProverToolError(
       'ARCHIVE_UNSAFE',
-      `the path ${JSON.stringify(path.slice(0, 100))} leads out of the image, or is not in its shortest form`,
+      `the path ${JSON.stringify(path.slice(0, 100))} is outside of the image, or is not in its shortest form`,
     );
   }
   return parts.join('/');
 }
 
-/** Yields the blobs of the archive and its index, each with its path. */
+/** Yields the files of the archive, each with its path. */
 async function* readFiles(archive: string): AsyncGenerator<[path: string, entry: ReadEntry]> {
   const seen = new Set<string>();
   for await (const entry of readEntries(createReadStream(archive))) {
@@ -150,7 +150,7 @@ async function* readFiles(archive: string): AsyncGenerator<[path: string, entry:
         `${JSON.stringify(path.slice(0, 100))} is not a plain file`,
       );
     }
-    if (seen.has(path)) throw invalid(`it has ${path} twice`);
+    if (seen.has(path)) throw invalid(`the archive has ${path} twice`);
     seen.add(path);
     yield [path, entry];
   }
@@ -163,26 +163,28 @@ async function readContent(entry: ReadEntry): Promise<Buffer> {
 }
 
 /**
- * Returns the manifest of the only image for amd64, the platform of published generators. @throws
- * ProverToolError
+ * Returns the manifest of the only image for amd64, the platform of published generators.
+ *
+ * @throws ProverToolError
  */
 async function readManifest(archive: string): Promise<{ digest: string; layers: readonly Descriptor[] }> {
-  const small = new Map<string, Buffer>();
+  const smallBlobs = new Map<string, Buffer>();
   let index: Buffer | undefined;
   for await (const [path, entry] of readFiles(archive)) {
-    if (entry.size > MAX_JSON_BYTES || small.size > MAX_JSON_BLOBS) continue;
+    if (entry.size > MAX_JSON_BYTES || smallBlobs.size > MAX_JSON_BLOBS) continue;
     if (path === 'index.json') index = await readContent(entry);
-    else if (path.startsWith('blobs/sha256/')) small.set(path, await readContent(entry));
+    else if (path.startsWith('blobs/sha256/')) smallBlobs.set(path, await readContent(entry));
   }
   if (index === undefined) {
     throw invalid(
-      'it has no index.json, so it is not an OCI archive: make one by skopeo copy docker://… oci-archive:FILE, or by docker save of Docker 25 or newer',
+      'the file has no index.json, so it is not an OCI archive: make one with skopeo copy docker://… oci-archive:FILE, or with docker save of Docker 25 or newer',
     );
   }
   const findBlob = (digest: string) => {
-    const blob = small.get(pathOfBlob(digest));
-    if (blob === undefined) throw invalid(`it lacks the blob ${digest}, or that is larger than a manifest`);
-    if (digest !== `sha256:${createHash('sha256').update(blob).digest('hex')}`) throw changed(digest);
+    const blob = smallBlobs.get(formatBlobPath(digest));
+    if (blob === undefined)
+      throw invalid(`the archive lacks the blob ${digest}, or the blob is too large for a manifest`);
+    if (digest !== `sha256:${createHash('sha256').update(blob).digest('hex')}`) throw changedBlob(digest);
     return blob;
   };
   let image = onlyImage(parse(Index, index, 'index.json').manifests);
@@ -194,13 +196,13 @@ async function readManifest(archive: string): Promise<{ digest: string; layers: 
 }
 
 function onlyImage(manifests: readonly Descriptor[]): Descriptor {
-  const fitting = manifests.filter(
+  const candidates = manifests.filter(
     ({ platform }) =>
       platform === undefined || (platform.os === 'linux' && platform.architecture === 'amd64'),
   );
-  const [only, ...moreManifests] = fitting;
-  if (only !== undefined && moreManifests.length === 0) return only;
-  throw invalid(`it has ${fitting.length} images for linux/amd64, not one`);
+  const [image] = candidates;
+  if (image !== undefined && candidates.length === 1) return image;
+  throw invalid(`the archive must have one image for linux/amd64, and has ${candidates.length}`);
 }
 
 function parse<Output>(schema: v.GenericSchema<unknown, Output>, json: Buffer, label: string): Output {
@@ -209,17 +211,14 @@ function parse<Output>(schema: v.GenericSchema<unknown, Output>, json: Buffer, l
   return parsed.output as Output;
 }
 
-const pathOfBlob = (digest: string) => `blobs/sha256/${digest.slice('sha256:'.length)}`;
+const formatBlobPath = (digest: string) => `blobs/sha256/${digest.slice('sha256:'.length)}`;
 
-function changed(digest: string): ProverToolError {
+function changedBlob(digest: string): ProverToolError {
   return invalid(`the blob ${digest} has another digest: it was changed, or is damaged`);
 }
 
 function tooLarge(label: string): ProverToolError {
-  return new ProverToolError(
-    'ARCHIVE_TOO_LARGE',
-    `${label} is larger than that of any image with a generator`,
-  );
+  return new ProverToolError('ARCHIVE_TOO_LARGE', `${label} is too large for an image with a generator`);
 }
 
 // --- Layers ---
@@ -239,16 +238,17 @@ async function readLayers(
   target: ExtractionTarget,
   out: string,
 ): Promise<Layer[]> {
-  const byPath = new Map(layers.map((layer) => [pathOfBlob(layer.digest), layer]));
-  const read = new Map<string, Layer>();
+  const byPath = new Map(layers.map((layer) => [formatBlobPath(layer.digest), layer]));
+  const layersByDigest = new Map<string, Layer>();
   const total = { bytes: 0 };
   for await (const [path, entry] of readFiles(archive)) {
     const layer = byPath.get(path);
-    if (layer !== undefined) read.set(layer.digest, await readLayer(entry, layer, target, out, total));
+    if (layer !== undefined)
+      layersByDigest.set(layer.digest, await readLayer(entry, layer, target, out, total));
   }
   return layers.map(({ digest }) => {
-    const layer = read.get(digest);
-    if (layer === undefined) throw invalid(`it lacks the layer ${digest}`);
+    const layer = layersByDigest.get(digest);
+    if (layer === undefined) throw invalid(`the archive lacks the layer ${digest}`);
     return layer;
   });
 }
@@ -262,15 +262,15 @@ async function readLayer(
 ): Promise<Layer> {
   const hash = createHash('sha256');
   const layer: Layer = { files: new Map(), removed: new Set(), hides: false };
-  const tar = plain(hashed(blob, hash), mediaType, total);
+  const tar = decompress(hashed(blob, hash), mediaType, total);
   for await (const entry of readEntries(tar)) {
     // Some layers have an entry for the root folder.
     if (/^(\.\/|\.|\/)$/.test(entry.path)) continue;
-    await note(entry, normalizePath(entry), layer, target, out, digest);
+    await recordEntry(entry, normalizePath(entry), layer, target, out, digest);
   }
   // The bytes after the end of the tar archive are part of the blob.
   for await (const chunk of blob) hash.update(chunk as Buffer);
-  if (digest !== `sha256:${hash.digest('hex')}`) throw changed(digest);
+  if (digest !== `sha256:${hash.digest('hex')}`) throw changedBlob(digest);
   return layer;
 }
 
@@ -282,7 +282,7 @@ async function* hashed(blob: ReadEntry, hash: Hash): AsyncGenerator<Buffer> {
 }
 
 /** Returns the layer as an uncompressed tar archive, and counts its bytes. */
-function plain(blob: AsyncIterable<Buffer>, mediaType: string, total: { bytes: number }): Readable {
+function decompress(blob: AsyncIterable<Buffer>, mediaType: string, total: { bytes: number }): Readable {
   const compression = Object.hasOwn(DECOMPRESSORS, mediaType) ? DECOMPRESSORS[mediaType] : undefined;
   if (compression === undefined) throw invalid(`a layer has the unknown type ${mediaType.slice(0, 100)}`);
   const source = Readable.from(blob);
@@ -303,7 +303,7 @@ async function* counted(tar: Readable, total: { bytes: number }): AsyncGenerator
   let isFirst = true;
   for await (const chunk of tar as AsyncIterable<Buffer>) {
     total.bytes += chunk.length;
-    if (total.bytes > MAX_BYTES) throw tooLarge('what the layers unpack to');
+    if (total.bytes > MAX_BYTES) throw tooLarge('the unpacked size of the layers');
     // The reader of tar archives would unpack such a layer without counting its bytes.
     if (isFirst && chunk[0] === 0x1f && chunk[1] === 0x8b) throw invalid('a layer is compressed twice');
     isFirst = false;
@@ -312,7 +312,7 @@ async function* counted(tar: Readable, total: { bytes: number }): AsyncGenerator
 }
 
 /** Records the effect of an entry on the requested folder (OCI image specification, "Whiteouts"). */
-async function note(
+async function recordEntry(
   entry: ReadEntry,
   path: string,
   layer: Layer,
@@ -332,16 +332,16 @@ async function note(
     if (dir === folder) layer.removed.add(name.slice('.wh.'.length));
     return;
   }
-  if (parents.includes(path) && entry.type !== 'Directory') throw isLink(path);
+  if (parents.includes(path) && entry.type !== 'Directory') throw linkError(path);
   const maxBytes = dir === folder && Object.hasOwn(files, name) ? files[name] : undefined;
   if (maxBytes === undefined) return;
-  if (entry.type !== 'File') throw isLink(path);
+  if (entry.type !== 'File') throw linkError(path);
   if (entry.size > maxBytes) throw tooLarge(path);
   const spool = join(out, `${digest.slice(-12)}-${name}`);
   layer.files.set(name, { spool, bytes: entry.size, sha256: await write(entry, spool) });
 }
 
-function isLink(path: string): ProverToolError {
+function linkError(path: string): ProverToolError {
   return new ProverToolError('ARCHIVE_UNSAFE', `${path} is a link or a device, not a file in a folder`);
 }
 
@@ -360,7 +360,7 @@ async function write(entry: ReadEntry, path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Returns the file in the state that the topmost layer leaves. */
+/** Returns the file as the topmost layer leaves it; undefined if it does not exist there. */
 function findFile(name: string, layers: readonly Layer[]) {
   for (const { files, removed, hides } of layers.toReversed()) {
     const file = files.get(name);

@@ -23,7 +23,7 @@ export const main = command({
   options: {
     jwks: {
       value: '<file>',
-      help: "the issuer's keys, as it publishes them",
+      help: "the issuer's keys (JWKS), as the issuer publishes them",
       schema: path,
       required: true,
     },
@@ -38,7 +38,7 @@ export const main = command({
       schema: circuitSize,
       default: 'full',
     },
-    'input-only': { help: 'print the input of the witness generator without a proof: needs no circuit' },
+    'input-only': { help: 'print only the input of the witness generator, which needs no circuit' },
   },
   notes: `The output is JSON in any case, and private: with it and the ephemeral key anyone can sign for the user. The proof is
 made with the development key, which no validator accepts.

@@ -41,14 +41,14 @@ interface Check {
 
 export const main = command({
   name: 'prover_smoke',
-  purpose: `Judges a proving service from outside: whether it answers, what it refuses, and with --request whether it makes proofs
-that the network accepts, and how fast. A request is private, and so is the proof: neither is printed.`,
+  purpose: `Checks a running proving service: whether it answers, what it refuses, and with --request whether its proofs verify
+under the network's key, and how long they take. Request and proof are private, and are not printed.`,
   example: 'https://prover.example --request request.json',
   arguments: { url: { schema: secureUrl } },
   options: {
     request: {
       value: '<file>',
-      help: 'a request for a proof, of a login of your own, as prove reads it',
+      help: 'a request for a proof of your own login, in the format of prove',
       schema: path,
     },
     jwks: {
@@ -58,19 +58,19 @@ that the network accepts, and how fast. A request is private, and so is the proo
     },
     key: {
       value: '<key>',
-      help: "the key that proofs must verify under: main, test, or a file with snarkjs' vkey.json",
+      help: "the key under which proofs must verify: main, test, or a file with snarkjs' vkey.json",
       schema: text,
       default: 'main',
     },
     size: { value: '<size>', help: "the circuit's size", schema: circuitSize, default: 'full' },
     times: {
       value: '<n>',
-      help: 'how many proofs to ask for, one by one',
+      help: 'number of proofs to request, one after another',
       schema: integer(1, 20),
       default: '1',
     },
   },
-  notes: `exit codes: 0 all is well; 1 a check failed; 2 invalid command line or file; 3 no check failed, but no proof was checked`,
+  notes: `exit codes: 0 all checks passed; 1 a check failed; 2 invalid command line or file; 3 no check failed, but no proof was checked`,
   handlesSecrets: true,
   // All files are read before the first request.
   chooseExit: () => EXIT.notTried,
@@ -79,9 +79,9 @@ that the network accepts, and how fast. A request is private, and so is the proo
   async run({ args: { url: base }, options }) {
     const url = new URL(base.endsWith('/') ? base : `${base}/`);
     const login = options.request === undefined ? undefined : await readLogin(options.request, options);
-    const checks = [await ping(url), ...(await refusals(url, login?.request))];
+    const checks = [await ping(url), ...(await checkRefusals(url, login?.request))];
     if (login !== undefined) {
-      for (let time = 1; time <= options.times; time += 1) checks.push(await proof(url, login));
+      for (let time = 1; time <= options.times; time += 1) checks.push(await checkProof(url, login));
     }
     const failed = checks.filter(({ ok }) => !ok).length;
     const exit = failed > 0 ? EXIT.failed : login === undefined ? NOT_FULLY_CHECKED : EXIT.done;
@@ -99,7 +99,7 @@ that the network accepts, and how fast. A request is private, and so is the proo
 function formatLine(exit: number, failed: number, checks: readonly Check[]): string {
   if (exit === EXIT.failed) return `NOT OK: ${failed} of ${quantity(checks.length, 'check')} failed.`;
   if (exit === EXIT.done) return `OK: all ${checks.length} checks passed.`;
-  return `NOT FULLY CHECKED: ${checks.length} checks passed, but no proof was asked for: give --request.`;
+  return `NOT FULLY CHECKED: ${checks.length} checks passed, but no proof was requested: pass --request.`;
 }
 
 function formatTable(checks: readonly Check[]): string {
@@ -138,7 +138,7 @@ async function ping(url: URL): Promise<Check> {
 }
 
 /** Checks an answer that must have one of the statuses, and an error code in the service's usual format. */
-async function refusal(
+async function checkRefusal(
   url: URL,
   name: string,
   body: string | undefined,
@@ -157,7 +157,7 @@ async function refusal(
   });
 }
 
-/** Formats a code, since a hostile server could put part of the request into its own code. */
+/** Returns the code if it is known. A hostile server could put part of the request into any other code. */
 function formatName(code: string | null): string {
   if (code === null) return 'none';
   return Object.hasOwn({ ...PROVER_ERRORS, ...SERVER_ERRORS }, code) ? code : 'unknown';
@@ -176,13 +176,13 @@ const UNSIGNED_REQUEST = {
   keyClaimName: 'sub',
 };
 
-async function refusals(url: URL, request: ProofRequest | undefined): Promise<Check[]> {
+async function checkRefusals(url: URL, request: ProofRequest | undefined): Promise<Check[]> {
   const checks = [
-    await refusal(url, 'GET /v1 is refused', undefined, [405]),
-    await refusal(url, 'a body that is not JSON is refused', '{', [400]),
-    await refusal(url, 'a request without a token is refused', '{}', [400]),
-    await refusal(url, 'a body of 1 MiB is refused', `"${'x'.repeat(1024 ** 2)}"`, [413]),
-    await refusal(
+    await checkRefusal(url, 'GET /v1 is refused', undefined, [405]),
+    await checkRefusal(url, 'a body that is not JSON is refused', '{', [400]),
+    await checkRefusal(url, 'a request without a token is refused', '{}', [400]),
+    await checkRefusal(url, 'a body of 1 MiB is refused', `"${'x'.repeat(1024 ** 2)}"`, [413]),
+    await checkRefusal(
       url,
       'a token of an unknown issuer is refused',
       JSON.stringify(UNSIGNED_REQUEST),
@@ -196,8 +196,13 @@ async function refusals(url: URL, request: ProofRequest | undefined): Promise<Ch
     );
   return [
     ...checks,
-    await refusal(url, 'a changed token is refused', json({ jwt: changeSignature(request.jwt) }), [400, 401]),
-    await refusal(
+    await checkRefusal(
+      url,
+      'a changed token is refused',
+      json({ jwt: changeSignature(request.jwt) }),
+      [400, 401],
+    ),
+    await checkRefusal(
       url,
       "another epoch than the nonce's is refused",
       json({ maxEpoch: Number(request.maxEpoch) + 1 }),
@@ -214,14 +219,14 @@ function changeSignature(jwt: string): string {
 
 // --- The proof ---
 
-/** A login, and the values that its proof must fit. */
+/** A login, and the values that its proof must match. */
 interface Login {
   readonly request: ProofRequest;
   readonly input: BuiltInput;
   readonly keys: ReturnType<typeof readKeys>;
 }
 
-async function proof(url: URL, { request, input, keys }: Login): Promise<Check> {
+async function checkProof(url: URL, { request, input, keys }: Login): Promise<Check> {
   return await timed('a proof verifies', async () => {
     try {
       const { proofPoints, issBase64Details, headerBase64 } = await getProof(new URL('v1', url), request, {
@@ -244,7 +249,7 @@ async function proof(url: URL, { request, input, keys }: Login): Promise<Check> 
         false,
         otherKey === undefined
           ? `it is not valid under the key of ${keys.own.network}`
-          : `it is valid under the key of ${otherKey.network} only, not under that of ${keys.own.network}`,
+          : `it is valid under the key of ${otherKey.network} only, not under the key of ${keys.own.network}`,
       ];
     } catch (error) {
       if (error instanceof ServiceRefusedError) {
@@ -273,14 +278,12 @@ async function fetchKeys(jwt: string): Promise<unknown> {
     (candidate) => candidate.issuer === issuer,
   );
   if (provider === undefined) {
-    throw new ConfigError(
-      "the token's issuer is not a provider whose keys are known: give its keys by --jwks",
-    );
+    throw new ConfigError("the address of the issuer's keys is not known: pass the keys as --jwks");
   }
   const url = new URL(provider.jwksUrl);
   const answer = await ask(url, url.pathname, {});
   if (typeof answer === 'string' || !answer.ok) {
-    throw new ConfigError(`${provider.jwksUrl} did not give the issuer's keys: give them by --jwks`);
+    throw new ConfigError(`the issuer's keys can't be fetched from ${provider.jwksUrl}: pass them as --jwks`);
   }
   return parseJson(answer.text, provider.jwksUrl);
 }

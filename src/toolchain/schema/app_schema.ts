@@ -20,10 +20,10 @@ export const SCHEMA_FILE = 'schema.json';
 const FAKES_FILE = 'stand_in.ts';
 
 /**
- * Runs `create` of the application with the settings of its server.env and its fakes. It gets nothing from
- * the environment.
+ * Runs `create` of the application with the settings of its server.env and its fakes. It gets no
+ * variables of the environment.
  *
- * @returns the content of the application's schema.json, always the same
+ * @returns the content of schema.json, which is always the same for the same application
  * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or too
  *   deeply nested
  */
@@ -73,5 +73,5 @@ async function startFakes(folder: string): Promise<Fakes | undefined> {
 }
 
 function unavailable(member: string): never {
-  throw new ApplicationMistake(`create() of the application uses ${member}, which it has in handlers only`);
+  throw new ApplicationMistake(`create() of the application uses ${member}, which only its handlers may use`);
 }

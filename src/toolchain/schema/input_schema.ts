@@ -10,7 +10,8 @@ type Schema = v.GenericSchema;
 type Action = v.PipeItem<unknown, unknown, v.BaseIssue<unknown>>;
 
 /**
- * Key of rules in words: in schemas that `inputOnly` changed, and in JSON Schemas until the conversion ends.
+ * Key of the rules that a description must state. The copies that `inputOnly` makes have it, and JSON Schemas
+ * until the conversion ends.
  */
 const RULES = Symbol('rules');
 
@@ -34,25 +35,25 @@ export function inputSchema(schema: Schema): JsonSchema {
     },
     overrideAction({ valibotAction, jsonSchema, errors }) {
       if (errors) return withRules(withoutFlagged(jsonSchema, valibotAction), [describeRule(valibotAction)]);
-      // The words of a pattern's author say more than the pattern.
+      // The message of a pattern says more than the pattern, so the description has the message, too.
       const isPattern = valibotAction.type === 'regex' && messageOf(valibotAction) !== undefined;
       return isPattern ? withRules(jsonSchema, [describeRule(valibotAction)]) : undefined;
     },
   });
-  const { $schema: _, ...jsonSchema } = described(converted);
+  const { $schema: _, ...jsonSchema } = addDescriptions(converted);
   return jsonSchema;
 }
 
 /**
- * Returns the same schema up to its first transformation. Later rules become words, since they apply to other
- * values than the caller's.
+ * Copies a schema up to its first transformation. Later rules become parts of the description, since they
+ * apply to transformed values, not to those of the caller.
  *
  * @param converted schemas that were converted before, by their originals, since a lazy schema may contain
  *   itself
  */
 function inputOnly(schema: Schema, converted: Map<Schema, Schema>): Schema {
-  const before = converted.get(schema);
-  if (before) return before;
+  const earlierCopy = converted.get(schema);
+  if (earlierCopy) return earlierCopy;
   const rules = rulesOfUse(schema);
   const copy = { ...schema, ...(rules.length > 0 && { [RULES]: rules }) };
   converted.set(schema, copy);
@@ -65,39 +66,39 @@ function inputOnly(schema: Schema, converted: Map<Schema, Schema>): Schema {
     } else if (key === 'default' && typeof part === 'function') Object.assign(copy, { default: undefined });
     else if (Array.isArray(part)) Object.assign(copy, { [key]: part.map(inner) });
     else if (isSchema(part)) Object.assign(copy, { [key]: inner(part) });
-    else if (key === 'entries') Object.assign(copy, { entries: mapped(Object(part), inner) });
+    else if (key === 'entries') Object.assign(copy, { entries: mapEntries(Object(part), inner) });
   }
   return copy;
 }
 
-function mapped(entries: object, inner: (part: unknown) => unknown): object {
+function mapEntries(entries: object, inner: (part: unknown) => unknown): object {
   return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, inner(entry)]));
 }
 
-const MADE_DEFAULT = 'default: made when it is read';
-const FALLBACK = 'fallback: another value takes the place of an invalid one';
+const COMPUTED_DEFAULT = 'default: computed for each request';
+const FALLBACK = 'fallback: an invalid value is replaced';
 
 /**
  * Describes a schema's rules besides its type. schema.json can't express a default that is computed for each
  * request.
  */
 function rulesOfUse(schema: Schema): string[] {
-  const isMade = 'default' in schema && typeof schema.default === 'function';
-  return [...(isMade ? [MADE_DEFAULT] : []), ...('fallback' in schema ? [FALLBACK] : [])];
+  const isComputed = 'default' in schema && typeof schema.default === 'function';
+  return [...(isComputed ? [COMPUTED_DEFAULT] : []), ...('fallback' in schema ? [FALLBACK] : [])];
 }
 
-/** Describes the fallback of a schema. The fallback of a whole pipe is not that of its first item. */
+/** Describes the fallback of a whole pipe. A fallback of its first item is described with that item. */
 function describeFallback(schema: Schema, [first]: readonly unknown[]): unknown[] {
   if (!('fallback' in schema) || 'fallback' in Object(first)) return [];
-  return [later({ type: FALLBACK })];
+  return [createPlaceholder({ type: FALLBACK })];
 }
 
-/** Returns an action that has no equivalent in JSON Schema. */
-function later(hidden: unknown): unknown {
-  return { kind: 'validation', type: 'later', item: hidden };
+/** Returns a placeholder for an action. The placeholder has no equivalent in JSON Schema. */
+function createPlaceholder(hidden: unknown): unknown {
+  return { kind: 'validation', type: 'placeholder', item: hidden };
 }
 
-/** Returns the items of a pipe up to its first transformation, and one item that represents the rest. */
+/** Returns the items of a pipe up to its first transformation, and a placeholder for each later item. */
 function inputPipe(pipe: readonly unknown[], converted: Map<Schema, Schema>): unknown[] {
   const actions = flat(pipe);
   const end = actions.findIndex(
@@ -107,7 +108,7 @@ function inputPipe(pipe: readonly unknown[], converted: Map<Schema, Schema>): un
     isSchema(action) ? inputOnly(action, converted) : action,
   );
   if (end === -1) return head;
-  return [...head, ...actions.slice(end).map(later)];
+  return [...head, ...actions.slice(end).map(createPlaceholder)];
 }
 
 function flat(pipe: readonly unknown[]): unknown[] {
@@ -127,7 +128,7 @@ function isTransformation(action: unknown): boolean {
 function describeRule(schemaOrAction: Schema | Action): string {
   const action: Partial<Record<string, unknown>> = { ...schemaOrAction };
   const rule: Partial<Record<string, unknown>> =
-    action['type'] === 'later' ? { ...Object(action['item']) } : action;
+    action['type'] === 'placeholder' ? { ...Object(action['item']) } : action;
   const message = messageOf(rule);
   const expects = typeof rule['expects'] === 'string' ? ` ${rule['expects']}` : '';
   return message === undefined ? `${rule['type']}${expects}` : `${rule['type']}: ${message}`;
@@ -155,9 +156,9 @@ function withRules(schema: JsonSchema & Ruled, rules: readonly string[]): JsonSc
 }
 
 /** Moves the rules into the descriptions, at every depth. */
-function described<Part>(part: Part & Ruled): Part {
+function addDescriptions<Part>(part: Part & Ruled): Part {
   if (typeof part !== 'object' || part === null) return part;
-  for (const inner of Object.values(part)) described(inner);
+  for (const inner of Object.values(part)) addDescriptions(inner);
   const { [RULES]: rules } = part;
   if (rules) {
     const descriptions =

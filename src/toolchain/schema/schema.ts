@@ -8,13 +8,16 @@ import { applicationNames } from 'sui-enclave-server/load_application';
 import { type ApplicationFolder, findProject, type Project } from '../project.ts';
 import { createSchemaFile, SCHEMA_FILE } from './app_schema.ts';
 
-/** Error of a schema.json that differs from the one that the command would write. */
+/** Error for a schema.json that differs from what the command would write. */
 class OutdatedError extends EnclaveError {
   readonly code = 'SCHEMA_OUTDATED';
 }
 
 /**
- * @param name of an application. Default: every application @throws ConfigError for an unknown application
+ * Lists the applications of a project.
+ *
+ * @param name name of the only application to list. Default: every application
+ * @throws ConfigError for an unknown application
  */
 export function listApplications(project: Project, name: string | undefined): ApplicationFolder[] {
   if (name !== undefined || !project.isClone) return [project.application(name)];
@@ -24,6 +27,8 @@ export function listApplications(project: Project, name: string | undefined): Ap
 }
 
 /**
+ * Writes the schemas of applications, or checks them.
+ *
  * @param check whether to write nothing, and to throw if a file would change
  * @returns the paths of the files
  * @throws OutdatedError; the errors of `createSchemaFile`
@@ -50,13 +55,13 @@ export async function updateSchemas(
 
 export const main = command({
   name: 'schema',
-  purpose: `Writes schema.json beside app.ts: what the endpoints of an application take, as JSON Schema, and the fields of the
+  purpose: `Writes schema.json beside app.ts: the inputs of an application's endpoints, as JSON Schema, and the fields of the
 types that it signs. An image contains the file, and answers GET /schema with it.`,
   example: '--check',
   arguments: { application: { schema: text, optional: true } },
   options: { check: { help: 'write nothing, and fail if a file is out of date' } },
   notes:
-    'without a name: the application of this repository; in a clone of sui-enclave every one of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
+    'without <application>: the application of this repository, or in a clone of sui-enclave all of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
   async run({ args: { application }, options: { check } }) {
     const files = await updateSchemas(listApplications(findProject(), application), check);
     return { json: { files }, text: files.join('\n') };

@@ -25,7 +25,7 @@ export interface Evidence {
   readonly reading: 'none' | 'asking' | 'answered' | 'failed';
   readonly readingError?: unknown;
   readonly registration: Registration;
-  /** Error of the chain when this reading was minted; undefined without one. */
+  /** Error of the chain, if the mint of this reading failed. */
   readonly mintError?: unknown;
 }
 

@@ -11,7 +11,7 @@ interface Props {
   readonly enclave: UsedEnclave<EnclaveClient>;
   readonly registration: Registration;
   readonly reading: ReadingState;
-  /** Error of the chain when this reading was minted; undefined without one. */
+  /** Error of the chain, if the mint of this reading failed. */
   readonly mintError: unknown;
 }
 
@@ -81,7 +81,7 @@ export function ProofPanel({ enclave, registration, reading: state, mintError }:
                   in the attestation of <code>{attestation?.document.moduleId}</code>
                 </>
               ) : (
-                'attested when its answer came'
+                'attested when its answer arrived'
               )}
             </p>
           )}

@@ -34,7 +34,7 @@ async function readRegistration(
 }
 
 /**
- * Asks the chain about a key, and asks again when `again` is called.
+ * Asks the chain about a key, and asks again when `refresh` is called.
  *
  * @param publicKey undefined as long as no key is known
  */
@@ -42,7 +42,7 @@ export function useRegistration(
   client: ClientWithCoreApi,
   configId: string,
   publicKey: Uint8Array | undefined,
-): Registration & { again(): void } {
+): Registration & { refresh(): void } {
   const [registration, setRegistration] = useState<Registration>({ state: 'checking' });
   const [round, setRound] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another round repeats the same question
@@ -57,5 +57,5 @@ export function useRegistration(
       });
     return () => controller.abort();
   }, [client, configId, publicKey, round]);
-  return { ...registration, again: () => setRound(round + 1) };
+  return { ...registration, refresh: () => setRound(round + 1) };
 }

@@ -10,21 +10,21 @@ export type ReadingState =
   | { readonly status: 'failed'; readonly error: unknown };
 
 export type UsedReading = ReadingState & {
-  /** Asks a question, and cancels the question before it. Does nothing while there is no attested enclave. */
+  /** Asks a question, and cancels the previous question. Does nothing while there is no attested enclave. */
   ask(location: string, precision: Precision): void;
 };
 
 export function useReading(client: EnclaveClient | undefined): UsedReading {
   const [state, setState] = useState<ReadingState>({ status: 'none' });
-  const asking = useRef<AbortController>(undefined);
-  useEffect(() => () => asking.current?.abort(), []);
+  const controller = useRef<AbortController>(undefined);
+  useEffect(() => () => controller.current?.abort(), []);
   return {
     ...state,
     ask(location, precision) {
       if (client === undefined) return;
-      asking.current?.abort();
-      asking.current = new AbortController();
-      const { signal } = asking.current;
+      controller.current?.abort();
+      controller.current = new AbortController();
+      const { signal } = controller.current;
       setState({ status: 'asking' });
       askWeather(client, precision, location, signal)
         .then((reading): ReadingState => ({ status: 'answered', reading }))

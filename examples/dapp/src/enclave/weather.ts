@@ -5,7 +5,7 @@ import { type EnclaveClient, signedType, text, u64, type VerifiedAnswer } from '
 import { signedArguments } from 'sui-enclave/sui';
 import type { Settings } from '../settings.ts';
 
-// The application signs, and the Move module reads: the intent, then the fields in this order.
+// The application signs the intent and then the fields, in the order in which the Move module reads them.
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 const Temperature = signedType(1, bcs.struct('Temperature', { location: text, tenths_plus_100000: u64 }));
 

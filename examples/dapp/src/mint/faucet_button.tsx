@@ -12,7 +12,7 @@ interface Props {
   readonly onTrouble: (trouble: Trouble | undefined) => void;
 }
 
-/** The time between requests for the balance. With the number of requests below, the page waits for 20 s. */
+/** Time between two requests for the balance, in milliseconds. With MAX_REQUESTS, the page waits for 20 s. */
 const INTERVAL_MS = 500;
 const MAX_REQUESTS = 40;
 
@@ -44,8 +44,8 @@ export function FaucetButton({ url, address, balance, onTrouble }: Props) {
 
   async function hasArrived(before: bigint | undefined): Promise<boolean> {
     for (let count = 0; count < MAX_REQUESTS; count += 1) {
-      const now = await balance.refresh();
-      if (now !== undefined && now > (before ?? 0n)) return true;
+      const current = await balance.refresh();
+      if (current !== undefined && current > (before ?? 0n)) return true;
       await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
     }
     return false;

@@ -21,7 +21,7 @@ interface Order {
   readonly owner: string;
 }
 
-/** @throws what the wallet throws; SuiError */
+/** @throws the error of the wallet; SuiError */
 export async function mint({ kit, sui, reading, enclaveId, owner }: Order): Promise<MintResult> {
   const transaction = new Transaction();
   transaction.setSender(owner);
@@ -29,7 +29,7 @@ export async function mint({ kit, sui, reading, enclaveId, owner }: Order): Prom
   const executed = await kit.signAndExecuteTransaction({ transaction });
   const { digest, effects, status } = executed.Transaction ?? executed.FailedTransaction;
   if (status.error !== null) throw toExecutionError(status.error);
-  // A node may show a transaction later than it executes it.
+  // A node may return a transaction only some time after its execution.
   await kit.getClient().core.waitForTransaction({ digest });
   const created = effects.changedObjects.find(({ idOperation }) => idOperation === 'Created');
   if (created === undefined) throw new Error(`the transaction ${digest} was executed, but created no object`);

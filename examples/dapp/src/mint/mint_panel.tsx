@@ -64,12 +64,15 @@ export function MintPanel(props: Props) {
         </p>
       )}
       {registration.state === 'stale' && (
-        <TroubleNote trouble={staleTrouble(registration.why)} action={['Check again', registration.again]} />
+        <TroubleNote
+          trouble={staleTrouble(registration.why)}
+          action={['Check again', registration.refresh]}
+        />
       )}
       {registration.state === 'failed' && (
         <TroubleNote
           trouble={otherTrouble(registration.error)}
-          action={['Check again', registration.again]}
+          action={['Check again', registration.refresh]}
         />
       )}
       <div className="buttons">

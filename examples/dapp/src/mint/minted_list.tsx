@@ -18,12 +18,12 @@ interface Props {
 const elementId = (objectId: string) => `object-${objectId}`;
 
 export function MintedList({ owned: { objects, error, refresh }, console, latestId }: Props) {
-  const isThere = objects.some(({ id }) => id === latestId);
+  const isListed = objects.some(({ id }) => id === latestId);
   useEffect(() => {
-    if (!isThere || latestId === undefined) return;
+    if (!isListed || latestId === undefined) return;
     const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
     document.getElementById(elementId(latestId))?.scrollIntoView({ block: 'center', behavior });
-  }, [isThere, latestId]);
+  }, [isListed, latestId]);
   if (error !== undefined) {
     return <TroubleNote trouble={otherTrouble(error)} action={['Read your objects again', refresh]} />;
   }

@@ -1,4 +1,4 @@
-/** Shows what the wallet is about to sign, read from the very bytes, and waits for the user's answer. */
+/** Shows the content of the bytes that the wallet is about to sign, and waits for the user's answer. */
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';
@@ -84,7 +84,7 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
   );
 }
 
-/** Describes a request. The result is undefined if that is impossible: such a request is not signed. */
+/** Describes a request. Returns undefined if that is impossible; such a request can't be signed. */
 function describeContent(request: ConfirmRequest, packageId: string): Content | undefined {
   const { wallet, address, chain } = request;
   if (request.kind === 'message') {

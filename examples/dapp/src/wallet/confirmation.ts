@@ -1,6 +1,6 @@
 /**
- * Passes the question that the wallet asks before it signs to the dialog. The wallet's code does not know
- * React.
+ * Passes the wallet's question, which the user must answer before it signs, to the dialog. So the wallet's
+ * code does not depend on React.
  */
 import { useSyncExternalStore } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';

@@ -1,4 +1,4 @@
-/** Tells the page whether its own wallet's session has expired, without a request of the user. */
+/** Tells the page when the session of its own wallet expires, even if the user does nothing. */
 import { useSyncExternalStore } from 'react';
 
 let isExpired = false;

@@ -48,7 +48,11 @@ function packPackage(content: string): Buffer {
   return readFileSync(file);
 }
 
-/** Replaces npm by a fake that packs these bytes. @returns the path of the file in which it records its calls */
+/**
+ * Replaces npm by a fake that packs these bytes.
+ *
+ * @returns the path of the file in which it records its calls
+ */
 function fakeNpm(bytes: Uint8Array): string {
   const bin = join(dir, 'bin');
   mkdirSync(bin);

@@ -21,7 +21,7 @@ function check(content: string, ...args: string[]) {
 
 // The published keys have 616 MB each. Only their digests are here.
 test.each(KNOWN_KEYS)(
-  'prover_check_key names the network of the key of $network, and the setting',
+  'prover_check_key recognises the key of $network, and prints its setting',
   ({ name, network, bytes, blake2b }) => {
     const { exit, json, text } = judgeKey('a.zkey', { bytes, blake2b });
     expect(exit).toBeUndefined();
@@ -53,7 +53,7 @@ test.each(['publ', ''])('%j is not a published key, but may be the beginning of 
   });
 });
 
-test('a missing file is reported at once', async () => {
+test('a missing file and a folder end prover_check_key with exit code 2', async () => {
   expect(await call(main, [NAME, join(folder, 'none')])).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(/^UNREADABLE_FILE: .*ENOENT/),

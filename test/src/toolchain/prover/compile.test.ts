@@ -25,7 +25,7 @@ test('a folder is built once, and as a whole', () => {
   expect(readdirSync(folder)).toEqual(['file']);
 });
 
-test('of two builds at once, the folder of the first stays, and the second succeeds', () => {
+test('if two builds run at once, the folder of the first to finish stays, and both succeed', () => {
   const folder = join(cache, 'a');
   buildWhole(folder, (partial) => {
     // Another process makes the folder.
@@ -37,7 +37,7 @@ test('of two builds at once, the folder of the first stays, and the second succe
   expect(readdirSync(cache)).toEqual(['a']);
 });
 
-test('a build that fails leaves nothing', () => {
+test('a build that fails leaves no folder', () => {
   expect(() =>
     buildWhole(join(cache, 'a'), (partial) => {
       writeFileSync(join(partial, 'file'), 'half');
@@ -47,20 +47,20 @@ test('a build that fails leaves nothing', () => {
   expect(readdirSync(cache)).toEqual([]);
 });
 
-test('two states of a folder are kept: the present one, and the newest other one', () => {
-  const state = (name: string, hoursAgo: number) => {
+test('two versions of a folder are kept: the current version, and the newest of the others', () => {
+  const createVersion = (name: string, hoursAgo: number) => {
     const folder = join(cache, name);
     mkdirSync(folder);
     const time = Date.now() / 1000 - 3600 * hoursAgo;
     utimesSync(folder, time, time);
     return folder;
   };
-  const now = state(`circuit-small-${'a'.repeat(16)}`, 9);
-  state(`circuit-small-${'b'.repeat(16)}`, 2);
-  state(`circuit-small-${'c'.repeat(16)}`, 1);
-  state(`circuit-full-${'d'.repeat(16)}`, 99);
-  state(`circuit-small-${'e'.repeat(16)}.77.partial`, 99);
-  removeOlder(now);
+  const current = createVersion(`circuit-small-${'a'.repeat(16)}`, 9);
+  createVersion(`circuit-small-${'b'.repeat(16)}`, 2);
+  createVersion(`circuit-small-${'c'.repeat(16)}`, 1);
+  createVersion(`circuit-full-${'d'.repeat(16)}`, 99);
+  createVersion(`circuit-small-${'e'.repeat(16)}.77.partial`, 99);
+  removeOlder(current);
   expect(readdirSync(cache).sort()).toEqual([
     `circuit-full-${'d'.repeat(16)}`,
     `circuit-small-${'a'.repeat(16)}`,

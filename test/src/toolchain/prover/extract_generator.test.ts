@@ -56,7 +56,7 @@ async function run(file: string) {
 const BOTH = { zkLogin: 'program', 'zkLogin.dat': 'data' };
 
 test.each(['tar', 'gzip', 'zstd'] as const)(
-  'prover_extract_generator takes the two files out of layers as %s',
+  'prover_extract_generator extracts the two files from layers as %s',
   async (compression) => {
     const { exit, written, ...json } = await extract({ layers: [WHOLE], compression });
     expect(written).toMatchObject({ zkLogin: 'program', 'zkLogin.dat': 'data' });
@@ -72,16 +72,24 @@ test.each(['tar', 'gzip', 'zstd'] as const)(
   },
 );
 
-test('prover_extract_generator takes amd64 if the image has several platforms', async () => {
+test('prover_extract_generator extracts the files for amd64 if the image has several platforms', async () => {
   expect((await extract({ layers: [WHOLE], platforms: true })).written).toEqual(BOTH);
 });
 
 describe('in an image of several layers', () => {
   test.each<[string, Member[][], object]>([
-    ['the topmost file counts', [WHOLE, [{ ...DATA, content: 'new' }]], { ...BOTH, 'zkLogin.dat': 'new' }],
-    ['a file may come back', [WHOLE, [{ path: 'app/.wh.binaries' }], [PROGRAM, DATA]], BOTH],
     [
-      'a file of the layer that hides the others stays',
+      'the topmost version of a file is extracted',
+      [WHOLE, [{ ...DATA, content: 'new' }]],
+      { ...BOTH, 'zkLogin.dat': 'new' },
+    ],
+    [
+      'a file that a later layer adds again is extracted',
+      [WHOLE, [{ path: 'app/.wh.binaries' }], [PROGRAM, DATA]],
+      BOTH,
+    ],
+    [
+      'a file of a layer that hides lower layers is extracted',
       [WHOLE, [{ path: 'app/binaries/.wh..wh..opq' }, PROGRAM, DATA]],
       BOTH,
     ],
@@ -101,7 +109,7 @@ describe('in an image of several layers', () => {
   });
 });
 
-const changed = (replace: (member: Member) => Member[]): Image => ({
+const changeMembers = (replace: (member: Member) => Member[]): Image => ({
   layers: [WHOLE],
   change: (members) => members.flatMap(replace),
 });
@@ -131,21 +139,25 @@ describe('prover_extract_generator refuses', () => {
       { layers: [WHOLE, [{ path: 'app', type: 'SymbolicLink', linkpath: '/' }]] },
     ],
     ['a device', 'ARCHIVE_UNSAFE', { layers: [[{ ...PROGRAM, type: 'CharacterDevice', content: '' }]] }],
-    ['a path that leads out', 'ARCHIVE_UNSAFE', { layers: [[{ path: 'app/../../zkLogin', content: 'x' }]] }],
+    [
+      'a path outside of the image',
+      'ARCHIVE_UNSAFE',
+      { layers: [[{ path: 'app/../../zkLogin', content: 'x' }]] },
+    ],
     [
       'a path with an empty part',
       'ARCHIVE_UNSAFE',
       { layers: [[{ path: 'app//binaries/zkLogin', content: 'x' }]] },
     ],
     [
-      'a path of the archive that leads out',
+      'a path outside of the archive',
       'ARCHIVE_UNSAFE',
-      changed((member) => [member, { path: '../x' }]),
+      changeMembers((member) => [member, { path: '../x' }]),
     ],
     [
       'a link in the archive',
       'ARCHIVE_UNSAFE',
-      changed((member) =>
+      changeMembers((member) =>
         member.path === 'oci-layout'
           ? [{ path: 'x', type: 'SymbolicLink', linkpath: '/etc/shadow' }]
           : [member],
@@ -159,7 +171,7 @@ describe('prover_extract_generator refuses', () => {
     [
       'a changed layer',
       'ARCHIVE_INVALID',
-      changed((member) =>
+      changeMembers((member) =>
         isLayer(member)
           ? [{ ...member, content: gzipSync(createTar([PROGRAM, { ...DATA, content: 'evil' }])) }]
           : [member],
@@ -168,21 +180,25 @@ describe('prover_extract_generator refuses', () => {
     [
       'a changed manifest',
       'ARCHIVE_INVALID',
-      changed((member) =>
+      changeMembers((member) =>
         isBlob(member) && !isLayer(member) ? [{ ...member, content: `${member.content} ` }] : [member],
       ),
     ],
-    ['a missing layer', 'ARCHIVE_INVALID', changed((member) => (isLayer(member) ? [] : [member]))],
-    ['no index', 'ARCHIVE_INVALID', changed((member) => (member.path === 'index.json' ? [] : [member]))],
+    ['a missing layer', 'ARCHIVE_INVALID', changeMembers((member) => (isLayer(member) ? [] : [member]))],
+    [
+      'no index',
+      'ARCHIVE_INVALID',
+      changeMembers((member) => (member.path === 'index.json' ? [] : [member])),
+    ],
     [
       'two indexes',
       'ARCHIVE_INVALID',
-      changed((member) => (member.path === 'index.json' ? [member, member] : [member])),
+      changeMembers((member) => (member.path === 'index.json' ? [member, member] : [member])),
     ],
     [
       'an index of another form',
       'ARCHIVE_INVALID',
-      changed((member) => (member.path === 'index.json' ? [{ ...member, content: '[]' }] : [member])),
+      changeMembers((member) => (member.path === 'index.json' ? [{ ...member, content: '[]' }] : [member])),
     ],
     [
       'an image without a generator',
@@ -194,7 +210,7 @@ describe('prover_extract_generator refuses', () => {
     expect(readdirSync(folder)).toEqual(['image.tar']);
   });
 
-  test('a file that is not an archive, and one that ends early', async () => {
+  test('a file that is not an archive, and a truncated archive', async () => {
     expect(await extract(Buffer.from('PK not a tar'.repeat(100)))).toMatchObject({ code: 'ARCHIVE_INVALID' });
     const whole = ociArchive({ layers: [WHOLE], compression: 'tar' });
     for (const part of [0.1, 0.4, 0.7]) {
@@ -227,7 +243,7 @@ describe('prover_extract_generator refuses', () => {
     expect(await run(file)).toMatchObject({ exit: 1, code: 'ARCHIVE_TOO_LARGE' });
   });
 
-  test('a folder that exists, and a file that does not', async () => {
+  test('an output folder that exists, and an archive that does not', async () => {
     expect((await extract({ layers: [WHOLE] })).exit).toBe(0);
     expect(await extract({ layers: [WHOLE] })).toMatchObject({ exit: 1, code: 'FOLDER_EXISTS' });
     rmSync(join(folder, 'witness'), { recursive: true });

@@ -32,20 +32,15 @@ test('prove prints the input of the production circuit, and a warning that it is
 });
 
 test.each<[string, string[], string, number]>([
+  ['an expired token', [GOOD, '--jwks', KEYS, '--at', '2026-01-01T00:00:00Z'], 'PROVER_TOKEN_REFUSED', 1],
   [
-    'a token of another time',
-    [GOOD, '--jwks', KEYS, '--at', '2026-01-01T00:00:00Z'],
-    'PROVER_TOKEN_REFUSED',
-    1,
-  ],
-  [
-    'a token over the small size',
+    'a token that is too large for the small size',
     [GOOD, '--jwks', KEYS, '--at', ISSUED, '--size', 'small'],
     'PROVER_PROFILE',
     1,
   ],
   ['an invalid request', [KEYS, '--jwks', KEYS, '--at', ISSUED], 'PROVER_REQUEST', 1],
-  ['a file that is not there', ['/nonexistent', '--jwks', KEYS], 'CONFIG', 1],
+  ['a missing file', ['/nonexistent', '--jwks', KEYS], 'CONFIG', 1],
   ['no keys', [GOOD], 'USAGE', 2],
   ['no request', ['--jwks', KEYS], 'USAGE', 2],
   ['two requests', [GOOD, GOOD, '--jwks', KEYS], 'USAGE', 2],

@@ -51,14 +51,14 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('a service that proves as it should is ok, and nothing private is printed', async () => {
+test('a service without faults passes all checks, and nothing private is printed', async () => {
   const { url, args, backend } = await start();
-  const judged = await smoke(url, ...args, '--times', '2');
-  expect(failedIn(judged)).toEqual([]);
-  expect(judged).toMatchObject({ status: 0, verdict: 'ok' });
-  expect(judged.checks).toHaveLength(10);
+  const report = await smoke(url, ...args, '--times', '2');
+  expect(failedIn(report)).toEqual([]);
+  expect(report).toMatchObject({ status: 0, verdict: 'ok' });
+  expect(report.checks).toHaveLength(10);
   expect(backend.inputs).toHaveLength(2);
-  expect(judged.stdout).not.toMatch(/eyJ|"pi_a"/);
+  expect(report.stdout).not.toMatch(/eyJ|"pi_a"/);
   const { stdout } = await call(main, [NAME, url, ...args]);
   expect(stdout.split('\n')[0]).toBe('OK: all 9 checks passed.');
 });
@@ -78,10 +78,10 @@ describe('a fault is found:', () => {
     ],
     ['another header', { headerBase64: 'e30' }, 'another header or issuer'],
   ])('%s', async (_, changed, expectedDetail) => {
-    const { args, url: honest, request } = await start();
-    // Front ends notice another key too, so this service lacks that check.
+    const { args, url: honestUrl, request } = await start();
+    // A real front end refuses proofs under another key, so a server without this check stands in for it.
     const answer = await (
-      await fetch(`${honest}/v1`, { method: 'POST', body: request, headers: JSON_TYPE })
+      await fetch(`${honestUrl}/v1`, { method: 'POST', body: request, headers: JSON_TYPE })
     ).json();
     const { pi_a: a, pi_b: b, pi_c: c } = OTHER_KEY.prove(1n) as Record<string, string>;
     const points = expectedDetail === 'not valid' ? { proofPoints: { a, b, c } } : {};
@@ -90,26 +90,26 @@ describe('a fault is found:', () => {
         serviceRequest.url === '/ping' ? 'pong' : JSON.stringify({ ...answer, ...points, ...changed }),
       );
     });
-    const judged = await smoke(url, ...args);
-    expect(judged.status).toBe(1);
-    expect(failedIn(judged)).toContain('a changed token is refused');
-    expect(judged.checks.at(-1)).toMatchObject({ ok: false, found: expect.stringContaining(expectedDetail) });
+    const report = await smoke(url, ...args);
+    expect(report.status).toBe(1);
+    expect(failedIn(report)).toContain('a changed token is refused');
+    expect(report.checks.at(-1)).toMatchObject({ ok: false, found: expect.stringContaining(expectedDetail) });
   });
 
   test('a backend that does not answer', async () => {
     const backend = await FakeBackend.start();
     const { url, args } = await start(backend);
     backend.stop();
-    const judged = await smoke(url, ...args);
-    expect(failedIn(judged)).toEqual(['a proof verifies']);
-    expect(judged.checks.at(-1)?.found).toContain('PROVER_BACKEND_UNREACHABLE');
+    const report = await smoke(url, ...args);
+    expect(failedIn(report)).toEqual(['a proof verifies']);
+    expect(report.checks.at(-1)?.found).toContain('PROVER_BACKEND_UNREACHABLE');
   });
 
   test('a web server that is not a proving service', async () => {
     const url = await serve((_request, response) => response.end('<html>pong</html>'));
-    const judged = await smoke(url);
-    expect(judged).toMatchObject({ status: 1, verdict: 'failed' });
-    expect(failedIn(judged)).toHaveLength(judged.checks.length);
+    const report = await smoke(url);
+    expect(report).toMatchObject({ status: 1, verdict: 'failed' });
+    expect(failedIn(report)).toHaveLength(report.checks.length);
   });
 
   test('a server that puts the request into its codes, which are not printed', async () => {
@@ -132,9 +132,9 @@ describe('a fault is found:', () => {
 
 test.each<[string, (args: string[]) => string[], string]>([
   ['http to another machine', () => ['http://prover.example'], 'USAGE'],
-  ['a request that is not there', () => ['http://127.0.0.1:1', '--request', '/none'], 'CONFIG'],
-  ['another key', ([, ...args]) => ['http://127.0.0.1:1', ...args, '--key', '/none'], 'CONFIG'],
-])('%s is not tried', async (_, createArguments, code) => {
+  ['a missing request file', () => ['http://127.0.0.1:1', '--request', '/none'], 'CONFIG'],
+  ['a missing key file', ([, ...args]) => ['http://127.0.0.1:1', ...args, '--key', '/none'], 'CONFIG'],
+])('prover_smoke refuses %s before it sends a request', async (_, createArguments, code) => {
   const { args } = await start();
   const { status, stderr } = await call(main, [NAME, ...createArguments(['', ...args])]);
   expect([status, stderr.split(':')[0]]).toEqual([2, code]);

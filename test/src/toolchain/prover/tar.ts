@@ -1,4 +1,4 @@
-/** Writes tar archives and OCI archives, both honest and hostile ones. */
+/** Creates tar archives and OCI archives for tests, including hostile archives. */
 import { createHash } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { Header } from 'tar';
@@ -9,7 +9,7 @@ export interface Member {
   readonly type?: 'File' | 'Directory' | 'SymbolicLink' | 'Link' | 'CharacterDevice';
   readonly content?: string | Buffer;
   readonly linkpath?: string;
-  /** Size in the header. Default: that of the content. */
+  /** Size in the header. Default: the size of the content. */
   readonly size?: number;
 }
 

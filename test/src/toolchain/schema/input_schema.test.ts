@@ -26,7 +26,7 @@ test('the schema has the rules that JSON Schema can express', () => {
   });
 });
 
-test('the description has the rules of weather, also those after its transformation', () => {
+test("the description has the rules of weather's location, including those after the transformation", () => {
   const { properties } = inputSchema(WeatherRequest);
   expect(properties?.['location']).toEqual({
     type: 'string',
@@ -60,7 +60,7 @@ describe('a rule that JSON Schema can not express is in the description', () => 
       { type: 'string', description: 'check' },
     ],
     [
-      'a check behind a description of its own',
+      'a check beside a description',
       v.pipe(
         string,
         v.check((text) => text !== 'x', 'is not x'),
@@ -69,7 +69,7 @@ describe('a rule that JSON Schema can not express is in the description', () => 
       { type: 'string', description: 'A word.; check: is not x' },
     ],
     [
-      'a bound after a transformation, which is about another value',
+      'a bound after a transformation, which applies to another value',
       v.pipe(string, v.trim(), v.maxLength(5, 'is too long')),
       { type: 'string', description: 'trim; max_length: is too long' },
     ],
@@ -84,7 +84,7 @@ describe('a rule that JSON Schema can not express is in the description', () => 
       { type: 'string', description: 'to_lower_case; regex: begins with a' },
     ],
     [
-      'a regular expression with flags, whose pattern would say something else',
+      'a regular expression with flags, whose pattern alone would match other values',
       v.pipe(string, v.regex(/^abc$/i)),
       { type: 'string', description: 'regex /^abc$/i' },
     ],
@@ -98,20 +98,20 @@ describe('a rule that JSON Schema can not express is in the description', () => 
       v.pipe(string, v.regex(/a/), v.regex(/b/, 'has a b')),
       { type: 'string', pattern: 'a', description: 'regex: has a b' },
     ],
-    ['a type of JavaScript alone', v.bigint(), { description: 'bigint bigint' }],
-    ['a schema of its own', v.custom<string>(() => true, 'is mine'), { description: 'custom: is mine' }],
+    ['a type that JSON does not have', v.bigint(), { description: 'bigint bigint' }],
+    ['a custom schema', v.custom<string>(() => true, 'is mine'), { description: 'custom: is mine' }],
     [
-      'a default that is made for each request',
+      'a default that is computed for each request',
       v.optional(string, () => String(Math.random())),
-      { type: 'string', description: 'default: made when it is read' },
+      { type: 'string', description: 'default: computed for each request' },
     ],
     [
-      'a value in place of an invalid one',
+      'a fallback',
       v.fallback(v.number(), 5),
-      { type: 'number', description: 'fallback: another value takes the place of an invalid one' },
+      { type: 'number', description: 'fallback: an invalid value is replaced' },
     ],
     [
-      'a value in place of an invalid one, of a whole pipe',
+      'a fallback of a whole pipe',
       v.fallback(
         v.pipe(
           v.optional(v.number(), 1),
@@ -122,11 +122,11 @@ describe('a rule that JSON Schema can not express is in the description', () => 
       {
         type: 'number',
         default: 1,
-        description: 'check: fits; fallback: another value takes the place of an invalid one',
+        description: 'check: fits; fallback: an invalid value is replaced',
       },
     ],
     [
-      'a check of an object, and of what is in it',
+      'a check of an object, and a rule of its property',
       v.pipe(
         v.object({ a: v.pipe(string, v.trim()) }),
         v.check(() => true, 'fits'),
@@ -139,7 +139,7 @@ describe('a rule that JSON Schema can not express is in the description', () => 
       },
     ],
     [
-      'an element of a union, a list and a record',
+      'a rule of an element of a list and a record in a union',
       v.union([v.array(v.pipe(string, v.trim())), v.record(string, v.pipe(string, v.trim()))]),
       {
         anyOf: [

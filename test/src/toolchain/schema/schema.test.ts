@@ -1,6 +1,6 @@
 /**
- * The schemas of this repository's applications are up to date, and a schema has everything that its
- * application has.
+ * The schemas of this repository's applications are up to date, and a schema has all types and
+ * endpoints of its application.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { call } from '../../cli/run.ts';
 const APPS = fileURLToPath(new URL('../../../../src/apps', import.meta.url));
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/apps', import.meta.url));
 
-/** Copies an application to a place where its imports are found. */
+/** Copies an application to a folder from which its imports resolve. */
 function copyFolder(folder: string): string {
   mkdirSync(join(APPS, '../../build'), { recursive: true });
   const copies = mkdtempSync(join(APPS, '../../build/schema-'));
@@ -48,7 +48,7 @@ describe('sui-enclave schema', () => {
     expect(readFileSync(file, 'utf8')).toBe(written);
   });
 
-  test("in an author's own repository writes the schema of its application, without a name", async () => {
+  test("writes the schema of the only application of an author's repository if no name is passed", async () => {
     const folder = copyFolder(join(FIXTURES, 'dice'));
     writeFileSync(join(folder, 'app.yaml'), 'name: tally\nendpoints: []\nsecrets: []\n');
     const project = repositoryAt(folder);
@@ -58,7 +58,7 @@ describe('sui-enclave schema', () => {
     expect(() => listApplications(project, 'weather')).toThrow(/the applications are: tally$/);
   });
 
-  test('lists the applications if there is none of that name', async () => {
+  test('lists the applications if it does not know the name', async () => {
     const { status, stderr } = await call(main, ['wether', '--check']);
     expect([status, stderr]).toEqual([
       1,
@@ -68,7 +68,7 @@ describe('sui-enclave schema', () => {
 });
 
 describe('the schema of an application', () => {
-  test('has all that it signs, and each endpoint with its input', async () => {
+  test('has all types that it signs, and each endpoint with its input', async () => {
     const schema = readSchema(
       JSON.parse(await createSchemaFile({ name: 'dice', folder: join(FIXTURES, 'dice') })),
     );
@@ -113,7 +113,7 @@ describe('the schema of an application', () => {
     });
   });
 
-  test('needs a create that uses neither its key nor secrets', async () => {
+  test('is refused if create uses a secret', async () => {
     const folder = copyFolder(join(FIXTURES, 'dice'));
     const app = join(folder, 'app.ts');
     writeFileSync(

@@ -1,6 +1,6 @@
 /**
- * These tests state the format in literals of their own, from its description. So they also find a mistake that
- * the reader and the writer share.
+ * These tests state the format in literals of their own, from its description. So they also find a mistake
+ * that the reader and the writer share.
  */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
