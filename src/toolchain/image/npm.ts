@@ -54,8 +54,8 @@ export async function fetchPackages(
   const unobtainable =
     registry === undefined ? packByNpm(missing, cache) : await fetchLocked(missing, cache, registry);
   if (unobtainable.length > 0) return [...unobtainable];
-  const changed = missing.find((npmPackage) => !isCached(npmPackage, cache));
-  if (changed !== undefined) throw packageChanged(changed);
+  const changedPackage = missing.find((npmPackage) => !isCached(npmPackage, cache));
+  if (changedPackage !== undefined) throw packageChanged(changedPackage);
   return [];
 }
 

@@ -63,7 +63,7 @@ export async function fetchLocked(
   // @ts-expect-error: pacote declares no types. It is loaded here, since only audits need its 80 packages
   const { default: pacote }: { default: Pacote } = await import('pacote');
   const missingPackages: NpmPackage[] = [];
-  const changed: NpmPackage[] = [];
+  const changedPackages: NpmPackage[] = [];
   const waiting = [...packages];
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
@@ -71,13 +71,13 @@ export async function fetchLocked(
         replaceFile(join(cache, next.sha512), await fetchTarball(pacote, next, registry));
       } catch (error) {
         const { code } = error as { readonly code?: unknown };
-        (code === 'EINTEGRITY' ? changed : missingPackages).push(next);
+        (code === 'EINTEGRITY' ? changedPackages : missingPackages).push(next);
       }
     }
   };
   await Promise.all(Array.from({ length: MAX_DOWNLOADS }, work));
-  const [first] = changed;
-  if (first !== undefined) throw packageChanged(first);
+  const [changedPackage] = changedPackages;
+  if (changedPackage !== undefined) throw packageChanged(changedPackage);
   return packages.filter((npmPackage) => missingPackages.includes(npmPackage));
 }
 

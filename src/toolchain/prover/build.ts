@@ -125,8 +125,8 @@ function compileGenerator(folder: string, size: CircuitSize): void {
   runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
   const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
   // Optimisation doubles the compile time, which is worthwhile only for the full size. -O2 and -O3
-  // compile two and three times as long as -O1, for no faster witness: at the small size, it takes 0.16 to
-  // 0.17 s of CPU with each.
+  // compile two and three times as long as -O1, but the witness takes 0.16 to 0.17 s of CPU with each, at the
+  // small size.
   const level = size === 'full' ? '-O1' : '-O0';
   runTool(
     'g++',

@@ -190,8 +190,8 @@ async function checkRefusals(url: URL, request: ProofRequest | undefined): Promi
     ),
   ];
   if (request === undefined) return checks;
-  const json = (changed: object) =>
-    JSON.stringify({ ...request, ...changed }, (_name, value) =>
+  const json = (overrides: object) =>
+    JSON.stringify({ ...request, ...overrides }, (_name, value) =>
       typeof value === 'bigint' ? String(value) : value,
     );
   return [

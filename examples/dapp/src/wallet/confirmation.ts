@@ -1,6 +1,6 @@
 /**
- * Passes the wallet's question, which the user must answer before it signs, to the dialog. So the wallet's
- * code does not depend on React.
+ * Passes the wallet's questions to the dialog: the user must agree before the wallet signs. The wallet's code
+ * does not depend on React.
  */
 import { useSyncExternalStore } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';

@@ -148,9 +148,9 @@ describe('the archive of inputs', () => {
       writeInputs(secondFile, cache, digests.toReversed());
       expect(readFileSync(secondFile).equals(readFileSync(file))).toBe(true);
     }
-    const fresh = join(dir, 'fresh');
-    readInputs(file, fresh);
-    expect(readdirSync(fresh).sort()).toEqual([...digests].sort());
+    const freshCache = join(dir, 'fresh');
+    readInputs(file, freshCache);
+    expect(readdirSync(freshCache).sort()).toEqual([...digests].sort());
   });
 
   test('has the package itself if the cache has a link to it', () => {
@@ -171,9 +171,9 @@ describe('the archive of inputs', () => {
       file,
       makeTar({ '../escape': 'x', 'note.txt': 'x', [`sub/${digest}`]: 'x', [digest]: content }),
     );
-    const fresh = join(dir, 'fresh');
-    readInputs(file, fresh);
-    expect(readdirSync(fresh)).toEqual([digest]);
+    const freshCache = join(dir, 'fresh');
+    readInputs(file, freshCache);
+    expect(readdirSync(freshCache)).toEqual([digest]);
     expect(readdirSync(dir)).not.toContain('escape');
   });
 
@@ -200,9 +200,9 @@ describe('the archive of inputs', () => {
     const bytes = readFileSync(file);
     for (const at of [bytes.indexOf('deb\0') + 1, bytes.indexOf('npm\0') + 1]) {
       writeFileSync(file, bytes.subarray(0, at));
-      const fresh = join(dir, `fresh-${at}`);
-      expect(() => readInputs(file, fresh)).toThrow(expect.objectContaining({ code: 'CONFIG' }));
-      expect(readdirSync(fresh)).toEqual([]);
+      const freshCache = join(dir, `fresh-${at}`);
+      expect(() => readInputs(file, freshCache)).toThrow(expect.objectContaining({ code: 'CONFIG' }));
+      expect(readdirSync(freshCache)).toEqual([]);
     }
   });
 

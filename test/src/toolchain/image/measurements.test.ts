@@ -38,7 +38,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 describe('the measurements', () => {
-  const built = () => ({
+  const createBuild = () => ({
     channel: 'experimental' as const,
     lock: join(root, 'debian.lock.json'),
     packages: 'a digest',
@@ -55,7 +55,7 @@ describe('the measurements', () => {
   });
 
   test('name the sources of the image, and its registers', () => {
-    expect(makeMeasurements(inClone(), built())).toEqual({
+    expect(makeMeasurements(inClone(), createBuild())).toEqual({
       application: 'weather',
       folder: 'src/apps/weather',
       framework_version: readRelease().version,
@@ -88,14 +88,14 @@ describe('the measurements', () => {
     git('commit', '-q', '-m', 'files');
     writeFileSync(join(root, '.git/info/exclude'), '*.map\n');
     writeFileSync(join(app, 'other.map'), '');
-    expect(makeMeasurements(inClone(), built())).toMatchObject({ unchanged_tree: true });
+    expect(makeMeasurements(inClone(), createBuild())).toMatchObject({ unchanged_tree: true });
     writeFileSync(join(app, 'public/index.map'), '');
-    expect(makeMeasurements(inClone(), built())).toMatchObject({ unchanged_tree: false });
+    expect(makeMeasurements(inClone(), createBuild())).toMatchObject({ unchanged_tree: false });
   });
 
   test('name a Node that is not the pinned one', () => {
     const node = { version: '24.0.1', sha256: sha256('n'), bytes: Buffer.from('n') };
-    expect(makeMeasurements(inClone(), { ...built(), node })).toMatchObject({
+    expect(makeMeasurements(inClone(), { ...createBuild(), node })).toMatchObject({
       node_version: '24.0.1',
       sha256: { node: sha256('n') },
     });
@@ -105,7 +105,7 @@ describe('the measurements', () => {
     const packages = { 'node_modules/sui-enclave-toolchain': { integrity: 'sha512-abc' } };
     writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages }));
     const apart = { ...inClone(), app: root, appDir: 'src/apps/tide', isApart: true, name: 'tide' };
-    expect(makeMeasurements(apart, built())).toMatchObject({
+    expect(makeMeasurements(apart, createBuild())).toMatchObject({
       application: 'tide',
       folder: '',
       framework_integrity: 'sha512-abc',
@@ -116,7 +116,7 @@ describe('the measurements', () => {
 
   test('distinguish a refreshed lock from the committed one', () => {
     writeFileSync(join(root, 'debian.lock.json'), 'newer');
-    expect(makeMeasurements(inClone(), built())).toMatchObject({
+    expect(makeMeasurements(inClone(), createBuild())).toMatchObject({
       unchanged_tree: false,
       committed_lock: false,
     });

@@ -45,14 +45,14 @@ export async function startRegistry(packages: readonly Registered[]): Promise<Re
       response.statusCode = 404;
       return void response.end('{}');
     }
-    const described = versions.map((registered) => {
+    const entries = versions.map((registered) => {
       const { name, version, integrity = computeIntegrity(registered.tarball), manifest } = registered;
       const dist = { tarball: `${url}${formatPath(registered).slice(1)}`, integrity };
       return [version, { name, version, dist, ...manifest }];
     });
     const latest = { latest: first.version };
     response.end(
-      JSON.stringify({ name: first.name, 'dist-tags': latest, versions: Object.fromEntries(described) }),
+      JSON.stringify({ name: first.name, 'dist-tags': latest, versions: Object.fromEntries(entries) }),
     );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -77,7 +77,7 @@ describe('a fault is found:', () => {
       'another header or issuer',
     ],
     ['another header', { headerBase64: 'e30' }, 'another header or issuer'],
-  ])('%s', async (_, changed, expectedDetail) => {
+  ])('%s', async (_, overrides, expectedDetail) => {
     const { args, url: honestUrl, request } = await start();
     // A real front end refuses proofs under another key, so a server without this check stands in for it.
     const answer = await (
@@ -87,7 +87,7 @@ describe('a fault is found:', () => {
     const points = expectedDetail === 'not valid' ? { proofPoints: { a, b, c } } : {};
     const url = await serve((serviceRequest, response) => {
       response.end(
-        serviceRequest.url === '/ping' ? 'pong' : JSON.stringify({ ...answer, ...points, ...changed }),
+        serviceRequest.url === '/ping' ? 'pong' : JSON.stringify({ ...answer, ...points, ...overrides }),
       );
     });
     const report = await smoke(url, ...args);

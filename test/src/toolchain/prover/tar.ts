@@ -58,11 +58,11 @@ export function ociArchive({
 }: Image): Buffer {
   const { type, compress } = COMPRESSED[compression];
   const blobs = layers.map((members) => compress(createTar(members)));
-  const describe = (mediaType: string, blob: Buffer, more: object = {}) => ({
+  const describe = (mediaType: string, blob: Buffer, extraFields: object = {}) => ({
     mediaType,
     digest: `sha256:${computeDigest(blob)}`,
     size: blob.length,
-    ...more,
+    ...extraFields,
   });
   const json = (value: object) => Buffer.from(JSON.stringify(value));
   const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
